@@ -1,0 +1,1 @@
+"""vkharness: mirrors Vulkan calls into a synchronization validator and shows the hazards it finds."""

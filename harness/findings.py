@@ -1,0 +1,133 @@
+"""Findings: what a judge saw, as data. Words come last and are made from the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+READ_AFTER_WRITE = "READ_AFTER_WRITE"
+WRITE_AFTER_READ = "WRITE_AFTER_READ"
+WRITE_AFTER_WRITE = "WRITE_AFTER_WRITE"
+READ_RACING_WRITE = "READ_RACING_WRITE"
+WRITE_RACING_WRITE = "WRITE_RACING_WRITE"
+WRITE_RACING_READ = "WRITE_RACING_READ"
+READ_AFTER_PRESENT = "READ_AFTER_PRESENT"
+WRITE_AFTER_PRESENT = "WRITE_AFTER_PRESENT"
+PRESENT_AFTER_READ = "PRESENT_AFTER_READ"
+PRESENT_AFTER_WRITE = "PRESENT_AFTER_WRITE"
+
+HAZARDS = (
+    READ_AFTER_WRITE,
+    WRITE_AFTER_READ,
+    WRITE_AFTER_WRITE,
+    READ_RACING_WRITE,
+    WRITE_RACING_WRITE,
+    WRITE_RACING_READ,
+    READ_AFTER_PRESENT,
+    WRITE_AFTER_PRESENT,
+    PRESENT_AFTER_READ,
+    PRESENT_AFTER_WRITE,
+)
+
+
+class UserError(Exception):
+    """Bad input. The message is one line that says what, where and what to do; it is shown without a traceback."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A part of one image subresource: texel offset and extent in one mip level, layer and aspect bit."""
+
+    aspect: int
+    mip: int
+    layer: int
+    offset: tuple[int, int, int]
+    extent: tuple[int, int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form, member names as in the class."""
+        return {
+            "aspect": self.aspect,
+            "mip": self.mip,
+            "layer": self.layer,
+            "offset": list(self.offset),
+            "extent": list(self.extent),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in the stream an access happened. Indices are block indices of the trace.
+
+    `call` is the vkCmd* (or host, present, …) call. `submit` is the vkQueueSubmit* that executed it, None while
+    recording; `batch` and `position` (of the command buffer in the batch) tell executions of one submit apart.
+    """
+
+    call: int
+    command: str
+    site: str | None
+    command_buffer: int | None = None
+    submit: int | None = None
+    batch: int = 0
+    position: int = 0
+    queue: int | None = None
+
+
+@dataclass(slots=True)
+class Finding:
+    """One hazard: two accesses of one range that no sufficient dependency orders."""
+
+    hazard: str
+    access: str
+    prior_access: str
+    place: Place
+    prior: Place
+    resource: int
+    resource_type: str
+    range: tuple[int, int] | None = None
+    """Bytes from the start of the buffer: (offset, size)."""
+    boxes: tuple[Box, ...] = ()
+    """Parts of the image, for images."""
+    missing: str = ""
+    """What would have prevented it, in the specification's terms."""
+    layer_silent: str = ""
+    """Why the Khronos layer says nothing here by design; empty when it should speak."""
+    message: str = field(default="")
+
+    @property
+    def vuid(self) -> str:
+        """The identifier under which the Khronos layer reports this hazard."""
+        prefix = "SYNC-HAZARD-" if self.hazard in HAZARDS else "SYNC-"
+        return prefix + self.hazard.replace("_", "-") if prefix == "SYNC-HAZARD-" else prefix + self.hazard
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What two judges compare: hazard, command, prior command, access, prior access."""
+        return (self.hazard, self.place.command, self.prior.command, self.access, self.prior_access)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form with stable keys."""
+        return {
+            "hazard": self.hazard,
+            "vuid": self.vuid,
+            "command": self.place.command,
+            "access": self.access,
+            "prior_command": self.prior.command,
+            "prior_access": self.prior_access,
+            "resource": self.resource,
+            "resource_type": self.resource_type,
+            "range": {"offset": self.range[0], "size": self.range[1]} if self.range else None,
+            "subresource": self.boxes[0].to_dict() if self.boxes else None,
+            "subresources": [box.to_dict() for box in self.boxes],
+            "command_buffer": self.place.command_buffer,
+            "queue": self.place.queue,
+            "submit": self.place.submit,
+            "site": self.place.site,
+            "prior_site": self.prior.site,
+            "call": self.place.call,
+            "prior_call": self.prior.call,
+            "prior_submit": self.prior.submit,
+            "prior_command_buffer": self.prior.command_buffer,
+            "missing": self.missing,
+            "message": self.message,
+        }
