@@ -1,0 +1,147 @@
+"""What creates an instance with synchronization validation on, submit-time checks included, and all else off.
+
+Two styles, chosen by what the layer's manifest offers:
+
+* before `VK_EXT_layer_settings` (Debian's 1.3.239): `VkValidationFeaturesEXT` in the instance's pNext chain, and
+  `VK_LAYER_ENABLES` in the environment, because submit-time checks were alpha then and have no enumerator;
+* since: `VkLayerSettingsCreateInfoEXT`, and the same settings as `VK_VALIDATION_*` in the environment, which reaches
+  also instances that a program creates on its own.
+
+The layer reads the environment in `vkCreateInstance` and never again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.findings import UserError
+from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer, parse_version
+
+__all__ = ["KHRONOS_LAYER", "Chain", "LayerInfo", "LayerSettings", "Version", "find_layer", "parse_version", "settings"]
+
+ENABLE_SYNCHRONIZATION_VALIDATION = 4
+"""VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"""
+
+DISABLED_CHECKS = (2, 3, 4, 5, 6)
+"""VkValidationFeatureDisableEXT: THREAD_SAFETY, API_PARAMETERS, OBJECT_LIFETIMES, CORE_CHECKS, UNIQUE_HANDLES.
+
+Not SHADERS: the state tracker's reflection feeds the shader accesses. Not ALL: it also turns off what syncval needs.
+Without UNIQUE_HANDLES the handles in messages are those that the driver gave.
+"""
+
+SUBMIT_TIME_ENABLE = "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
+
+TODAYS_SETTINGS: dict[str, bool] = {
+    "validate_sync": True,
+    "syncval_submit_time_validation": True,
+    "syncval_shader_accesses_heuristic": True,
+    "syncval_message_extra_properties": True,
+    "validate_core": False,
+    "thread_safety": False,
+    "stateless_param": False,
+    "object_lifetime": False,
+    "unique_handles": False,
+    # Else the layer goes silent after ten messages of one kind, which looks like agreement.
+    "enable_message_limit": False,
+}
+
+STYPE_VALIDATION_FEATURES = 1000247000
+STYPE_LAYER_SETTINGS = 1000496000
+LAYER_SETTING_TYPE_BOOL32 = 0
+
+
+@dataclass(slots=True)
+class Chain:
+    """A pNext chain in C memory. Keep the object until `vkCreateInstance` has returned."""
+
+    head: Any
+    """cffi struct pointer for `VkInstanceCreateInfo.pNext`."""
+    keep: tuple[Any, ...] = field(default=())
+    """Everything that the structs point at."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSettings:
+    """How to create an instance under the layer."""
+
+    layer: LayerInfo
+    environ: dict[str, str]
+    """Variables to set before `vkCreateInstance`."""
+    layer_names: tuple[str, ...]
+    instance_extensions: tuple[str, ...]
+    chain: Callable[[Any], Chain]
+    """Builds the pNext chain; the argument is what the chain continues with (a cffi pointer or None)."""
+
+
+def has_layer_settings(layer: LayerInfo) -> bool:
+    """True for layers of today's style, which take `VK_EXT_layer_settings`."""
+    return "VK_EXT_layer_settings" in layer.instance_extensions
+
+
+def settings(layer: LayerInfo) -> LayerSettings:
+    """Settings for that layer. Raises `UserError` when its manifest offers neither style."""
+    if has_layer_settings(layer):
+        environ = {f"VK_VALIDATION_{name.upper()}": str(int(on)) for name, on in TODAYS_SETTINGS.items()}
+        # The spelling that was measured to work (SYNC_RULES 3 gives both prefixes for the same setting).
+        environ["VK_LAYER_ENABLE_MESSAGE_LIMIT"] = "0"
+        return LayerSettings(
+            layer,
+            environ,
+            (layer.name,),
+            ("VK_EXT_debug_utils", "VK_EXT_layer_settings"),
+            lambda following: _layer_settings_chain(layer.name, following),
+        )
+    if "VK_EXT_validation_features" in layer.instance_extensions:
+        return LayerSettings(
+            layer,
+            {"VK_LAYER_ENABLES": SUBMIT_TIME_ENABLE},
+            (layer.name,),
+            ("VK_EXT_debug_utils", "VK_EXT_validation_features"),
+            _validation_features_chain,
+        )
+    raise UserError(
+        f"{layer.name} {layer.version_text} ({layer.manifest}) offers neither VK_EXT_layer_settings nor "
+        "VK_EXT_validation_features, so synchronization validation cannot be switched on"
+    )
+
+
+def _validation_features_chain(following: Any) -> Chain:
+    from vulkan import ffi
+
+    enabled = ffi.new("VkValidationFeatureEnableEXT[]", [ENABLE_SYNCHRONIZATION_VALIDATION])
+    disabled = ffi.new("VkValidationFeatureDisableEXT[]", list(DISABLED_CHECKS))
+    features = ffi.new("VkValidationFeaturesEXT*")
+    features.sType = STYPE_VALIDATION_FEATURES
+    features.pNext = ffi.NULL if following is None else following
+    features.enabledValidationFeatureCount = len(enabled)
+    features.pEnabledValidationFeatures = enabled
+    features.disabledValidationFeatureCount = len(disabled)
+    features.pDisabledValidationFeatures = disabled
+    return Chain(features, (enabled, disabled, following))
+
+
+def _layer_settings_chain(layer_name: str, following: Any) -> Chain:
+    from vulkan import ffi
+
+    keep: list[Any] = [following]
+
+    def text(value: str) -> Any:
+        keep.append(ffi.new("char[]", value.encode()))
+        return keep[-1]
+
+    array = ffi.new("VkLayerSettingEXT[]", len(TODAYS_SETTINGS))
+    for entry, (name, on) in zip(array, TODAYS_SETTINGS.items(), strict=True):
+        entry.pLayerName = text(layer_name)
+        entry.pSettingName = text(name)
+        entry.type = LAYER_SETTING_TYPE_BOOL32
+        keep.append(ffi.new("VkBool32[1]", [int(on)]))
+        entry.valueCount = 1
+        entry.pValues = keep[-1]
+    info = ffi.new("VkLayerSettingsCreateInfoEXT*")
+    info.sType = STYPE_LAYER_SETTINGS
+    info.pNext = ffi.NULL if following is None else following
+    info.settingCount = len(array)
+    info.pSettings = array
+    return Chain(info, (array, *keep))

@@ -1,0 +1,222 @@
+"""What the Khronos layer said, as data: a pure parser of its texts, old and today's.
+
+Old (1.3.239), at record and at submit:
+
+    vkCmdCopyBuffer: Hazard READ_AFTER_WRITE for srcBuffer VkBuffer 0x1[], region 0. Access info (usage:
+    SYNC_COPY_TRANSFER_READ, prior_usage: SYNC_COPY_TRANSFER_WRITE, write_barriers: 0, command: vkCmdFillBuffer,
+    seq_no: 1, reset_no: 1).
+
+    vkQueueSubmit: Hazard WRITE_AFTER_WRITE for entry 0, VkCommandBuffer 0x2[], Recorded access info (recorded_usage:
+    SYNC_COPY_TRANSFER_WRITE, command: vkCmdFillBuffer, seq_no: 1, reset_no: 1). Access info (prior_usage: …).
+
+In it the *current* command is the function before `: Hazard` while recording, and `command:` of the recorded access
+info at submit; `command:` of the access info is always the prior one.
+
+Today's layers speak prose that changes; only their `[Extra properties]` block is read (`name = value` lines). It has no
+`access` for errors found at submit, so `access` is then empty and matches any.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+HAZARD_PREFIX = "SYNC-HAZARD-"
+
+RECORD = "record"
+SUBMIT = "submit"
+
+SUBMITTING = ("vkQueueSubmit", "vkQueueSubmit2", "vkQueueSubmit2KHR", "vkQueuePresentKHR")
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMessage:
+    """One warning or error of synchronization validation."""
+
+    vuid: str
+    """`SYNC-HAZARD-READ-AFTER-WRITE`, or an event rule such as `SYNC-vkCmdSetEvent-set-race`."""
+    hazard: str
+    """`READ_AFTER_WRITE`; for event rules the identifier without `SYNC-`."""
+    command: str
+    """The vkCmd* whose access is the second one; at submit the recorded command, not vkQueueSubmit."""
+    access: str
+    """`SYNC_COPY_TRANSFER_READ`; empty when the layer does not say."""
+    prior_access: str
+    prior_command: str
+    """Empty when the layer does not say (both accesses belong to one command)."""
+    barriers: tuple[str, ...]
+    """What the prior access is already safe against: accesses after a write, stages after a read."""
+    seq_no: int | None
+    """Number of the *prior* command in its command buffer, counted from 1 (commands that syncval knows only)."""
+    text: str
+    kind: str
+    """`record` or `submit`."""
+    objects: tuple[tuple[str, int], ...] = ()
+    """(handle type, raw handle) pairs of the message."""
+    function: str = ""
+    """The API call in which the layer spoke."""
+    reset_no: int | None = None
+    recorded_seq_no: int | None = None
+    """At submit: number of the current command in its command buffer."""
+    entry: int | None = None
+    """At submit: index of the command buffer in its batch."""
+    region: int | None = None
+    call: int | None = None
+    """Block index of the API call in which the layer spoke, where a caller attributed it."""
+
+    @property
+    def key(self) -> tuple[str, str, str, str, str]:
+        """What two judges compare, in the order of `Finding.key`."""
+        return (self.hazard, self.command, self.prior_command, self.access, self.prior_access)
+
+    def during(self, call: int) -> LayerMessage:
+        """The same message, attributed to the call with that block index."""
+        return replace(self, call=call)
+
+
+def is_synchronization(vuid: str) -> bool:
+    """True for the hazards and the event rules of synchronization validation."""
+    return vuid.startswith("SYNC-")
+
+
+def parse(vuid: str, text: str, objects: Sequence[tuple[str, int]] = ()) -> LayerMessage:
+    """The message as data. `vuid` is `pMessageIdName`, `text` is `pMessage`. Never fails: what the text does not say is
+    left empty, so that an unforeseen text shows up as a disagreement and not as a crash."""
+    vuid = vuid or _vuid_of(text)
+    body = text.partition(" | MessageID = ")[2].partition(" | ")[2] or text
+    if vuid.startswith(HAZARD_PREFIX):
+        hazard = vuid.removeprefix(HAZARD_PREFIX).replace("-", "_")
+    else:
+        hazard = vuid.removeprefix("SYNC-")
+    function = _FUNCTION.match(body.strip())
+    name = function.group(1) if function else ""
+    message = LayerMessage(
+        vuid=vuid,
+        hazard=hazard,
+        command=name,
+        access="",
+        prior_access="",
+        prior_command="",
+        barriers=(),
+        seq_no=None,
+        text=text,
+        kind=SUBMIT if name in SUBMITTING else RECORD,
+        objects=tuple(objects) or _objects_of(text),
+        function=name,
+    )
+    if EXTRA_PROPERTIES in body:
+        return _with_properties(message, extra_properties(body))
+    return _with_access_info(message, body)
+
+
+# --- old style -------------------------------------------------------------------------------------------------------
+
+_FUNCTION = re.compile(r"(vk\w+)(?:\(\))?:?")
+_VUID = re.compile(r"\[ (SYNC-[\w-]+) \]")
+_OBJECT = re.compile(r"Object \d+: handle = (0x[0-9a-fA-F]+)(?:, name = [^,;]*)?, type = (\w+);")
+_FIELD = re.compile(
+    r"(recorded_usage|prior_usage|usage|read_barriers|write_barriers|command|seq_no|reset_no|submit|batch):\s*([^,)]*)"
+)
+_ENTRY = re.compile(r"for entry (\d+),")
+_REGION = re.compile(r"region (\d+)|range index (\d+)|image barrier (\d+)")
+
+
+def _vuid_of(text: str) -> str:
+    found = _VUID.search(text)
+    return found.group(1) if found else ""
+
+
+def _objects_of(text: str) -> tuple[tuple[str, int], ...]:
+    return tuple((kind, int(handle, 16)) for handle, kind in _OBJECT.findall(text))
+
+
+def _fields(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in _FIELD.findall(text):
+        found.setdefault(name, value.strip())
+    return found
+
+
+def _with_access_info(message: LayerMessage, body: str) -> LayerMessage:
+    head, marker, rest = body.partition("Recorded access info ")
+    recorded: dict[str, str] = {}
+    if marker:
+        recorded_text, _, rest = rest.partition(" Access info ")
+        recorded = _fields(recorded_text)
+    else:
+        head, _, rest = body.partition("Access info ")
+    prior = _fields(rest)
+    entry = _ENTRY.search(head)
+    region = _REGION.search(head)
+    barriers = prior.get("write_barriers", prior.get("read_barriers", ""))
+    return replace(
+        message,
+        command=recorded.get("command", message.command),
+        access=recorded.get("recorded_usage", prior.get("usage", "")),
+        prior_access=prior.get("prior_usage", ""),
+        prior_command=prior.get("command", ""),
+        barriers=split_barriers(barriers),
+        seq_no=_number(prior.get("seq_no")),
+        reset_no=_number(prior.get("reset_no")),
+        recorded_seq_no=_number(recorded.get("seq_no")),
+        entry=int(entry.group(1)) if entry else None,
+        region=next((int(part) for part in region.groups() if part), None) if region else None,
+        kind=SUBMIT if recorded else message.kind,
+    )
+
+
+def split_barriers(text: str) -> tuple[str, ...]:
+    """`A|B` (1.3.239) as names; nothing, `0` and `…_NONE` as no names."""
+    names = (part.strip() for part in text.split("|"))
+    return tuple(name for name in names if name not in ("", "0", "VK_PIPELINE_STAGE_2_NONE"))
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+# --- today's style ---------------------------------------------------------------------------------------------------
+
+EXTRA_PROPERTIES = "[Extra properties]"
+
+_STAGE_ACCESS = re.compile(r"VK_PIPELINE_STAGE_2_(\w+)\((?:VK_ACCESS_2_)?(\w+)\)")
+
+
+def extra_properties(text: str) -> dict[str, str]:
+    """The `name = value` lines (spaces around the sign are optional) after `[Extra properties]`."""
+    lines = text.partition(EXTRA_PROPERTIES)[2].splitlines()
+    pairs = (line.partition("=") for line in lines)
+    return {name.strip(): value.strip() for name, sign, value in pairs if sign}
+
+
+def access_name(text: str) -> str:
+    """`VK_PIPELINE_STAGE_2_CLEAR_BIT(VK_ACCESS_2_TRANSFER_WRITE_BIT)` as `SYNC_CLEAR_TRANSFER_WRITE`. Names of accesses
+    without Vulkan constants (`SYNC_IMAGE_LAYOUT_TRANSITION`) and anything else come back as they are."""
+    found = _STAGE_ACCESS.fullmatch(text)
+    return "_".join(("SYNC", _short(found.group(1)), _short(found.group(2)))) if found else text
+
+
+def _short(flag: str) -> str:
+    """A flag's name without `_BIT` and without the KHR of names that have become core; EXT and vendor tags stay, as in
+    the names of SYNC_RULES 5.5."""
+    return re.sub(r"_BIT(?=_|$)", "", flag).removesuffix("_KHR")
+
+
+def _with_properties(message: LayerMessage, properties: dict[str, str]) -> LayerMessage:
+    barriers = properties.get("write_barriers", properties.get("read_barriers", "0"))
+    submitted = properties.get("message_type") == "SubmitTimeError" or message.function in SUBMITTING
+    return replace(
+        message,
+        hazard=properties.get("hazard_type", message.hazard),
+        command=properties.get("command", message.command),
+        access=access_name(properties.get("access", "")),
+        prior_access=access_name(properties.get("prior_access", "")),
+        prior_command=properties.get("prior_command", ""),
+        barriers=tuple(access_name(part) for part in re.split(r"[:|]", barriers) if part not in ("", "0")),
+        seq_no=_number(properties.get("seq_no")),
+        reset_no=_number(properties.get("reset_no")),
+        entry=_number(properties.get("command_buffer_index")),
+        region=_number(properties.get("region_index")),
+        kind=SUBMIT if submitted else RECORD,
+    )

@@ -1,0 +1,169 @@
+"""The layer as a witness: whoever creates the instance takes the parts from here, and reads what the layer said.
+
+    with LayerWitness.open() as witness:
+        parts = witness.instance_create_info_parts()
+        …vkCreateInstance with parts.layer_names, parts.instance_extensions, parts.chain(None).head…
+        witness.install(instance)
+        …vkCmdCopyBuffer(…)…
+        messages = witness.take(call.index)
+
+The messenger goes through a `dlopen` of its own and a callback of its own, not through the `vulkan` package's
+functions: the package has one callback per function-pointer type for the whole process, which a program's own
+messenger would take, and a mirror attached to the package must not record the witness.
+
+The callback answers VK_FALSE: a call that the layer objects to is still made, and the layer's state follows it. It
+must: with VK_TRUE the call is dropped and every later message would be about a stream that we did not record.
+"""
+
+from __future__ import annotations
+
+import os
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from harness.findings import UserError
+from harness.layer.enable import LayerSettings, find_layer, settings
+from harness.layer.manifest import KHRONOS_LAYER, LayerInfo
+from harness.layer.messages import LayerMessage, is_synchronization, parse
+
+SEVERITIES = 0x100 | 0x1000
+"""WARNING | ERROR: at VERBOSE and INFO the loader chats through the same messenger."""
+TYPES = 0x2 | 0x4
+"""VALIDATION | PERFORMANCE"""
+STYPE_MESSENGER = 1000128004
+
+OBJECT_TYPES = {
+    1: "VkInstance",
+    3: "VkDevice",
+    4: "VkQueue",
+    5: "VkSemaphore",
+    6: "VkCommandBuffer",
+    7: "VkFence",
+    9: "VkBuffer",
+    10: "VkImage",
+    11: "VkEvent",
+    13: "VkBufferView",
+    14: "VkImageView",
+    18: "VkRenderPass",
+    19: "VkPipeline",
+    23: "VkDescriptorSet",
+    1000001000: "VkSwapchainKHR",
+    1000150000: "VkAccelerationStructureKHR",
+}
+"""VkObjectType values that synchronization validation puts in its messages."""
+
+
+class LayerWitness:
+    """Collects synchronization messages of one instance. Use as a context manager."""
+
+    def __init__(self, layer: LayerInfo) -> None:
+        """`layer` comes from `find_layer`. Raises `UserError` when it has no synchronization validation."""
+        self.layer = layer
+        self.settings: LayerSettings = settings(layer)
+        self.other_messages: list[tuple[str, str]] = []
+        """(identifier, text) of warnings and errors that are not about synchronization: the stream is not valid."""
+        self.messages: list[LayerMessage] = []
+        """Every message taken so far, in order."""
+        self._raw: list[tuple[str, str, tuple[tuple[str, int], ...]]] = []
+        self._environ: dict[str, str | None] = {}
+        self._callback: Any = None
+        self._lib: Any = None
+        self._instance: Any = None
+        self._messenger: Any = None
+
+    @classmethod
+    @contextmanager
+    def open(cls, layer: LayerInfo | None = None) -> Iterator[LayerWitness]:
+        """A witness with the environment set up for `vkCreateInstance`; the environment is put back at the end.
+
+        Raises `UserError` when no layer is installed.
+        """
+        found = layer or find_layer()
+        if found is None:
+            raise UserError(f"no manifest of {KHRONOS_LAYER} found: the Khronos validation layer is not installed")
+        with cls(found) as witness:
+            yield witness
+
+    def __enter__(self) -> LayerWitness:
+        self._environ = {name: os.environ.get(name) for name in self.settings.environ}
+        os.environ.update(self.settings.environ)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> None:
+        self.uninstall()
+        for name, value in self._environ.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    def instance_create_info_parts(self) -> LayerSettings:
+        """Layer names, instance extensions and the pNext chain for `vkCreateInstance`."""
+        return self.settings
+
+    def install(self, instance: Any) -> None:
+        """Creates the messenger on `instance` (a `VkInstance` of the `vulkan` package)."""
+        from vulkan import ffi
+
+        if self._messenger is not None:
+            raise UserError("the layer witness is installed already; one witness serves one instance")
+        self._lib = ffi.dlopen("libvulkan.so.1")
+        self._instance = instance
+        self._callback = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", self._hear, error=0)
+        info = ffi.new("VkDebugUtilsMessengerCreateInfoEXT*")
+        info.sType = STYPE_MESSENGER
+        info.messageSeverity = SEVERITIES
+        info.messageType = TYPES
+        info.pfnUserCallback = self._callback
+        messenger = ffi.new("VkDebugUtilsMessengerEXT*")
+        result = self._function("vkCreateDebugUtilsMessengerEXT")(instance, info, ffi.NULL, messenger)
+        if result != 0:
+            raise UserError(f"vkCreateDebugUtilsMessengerEXT failed with VkResult {result}")
+        self._messenger = messenger[0]
+
+    def uninstall(self) -> None:
+        """Destroys the messenger, if any. Call it before the instance is destroyed."""
+        if self._messenger is not None:
+            from vulkan import ffi
+
+            self._function("vkDestroyDebugUtilsMessengerEXT")(self._instance, self._messenger, ffi.NULL)
+        self._messenger = self._instance = self._lib = None
+
+    def take(self, call: int | None = None) -> list[LayerMessage]:
+        """Messages since the last `take`, attributed to the call with block index `call` when given."""
+        raw, self._raw = self._raw, []
+        taken: list[LayerMessage] = []
+        for vuid, text, objects in raw:
+            message = parse(vuid, text, objects)
+            if is_synchronization(message.vuid):
+                taken.append(message if call is None else message.during(call))
+            else:
+                self.other_messages.append((message.vuid, text))
+        self.messages += taken
+        return taken
+
+    def _function(self, name: str) -> Any:
+        from vulkan import ffi
+
+        pointer = self._lib.vkGetInstanceProcAddr(self._instance, name.encode())
+        if pointer == ffi.NULL:
+            raise UserError(f"{name} is missing: create the instance with VK_EXT_debug_utils")
+        return ffi.cast(f"PFN_{name}", pointer)
+
+    def _hear(self, severity: int, kinds: int, data: Any, user: Any) -> int:
+        """The messenger's callback. Only copies: parsing may fail, and nothing may be raised into C."""
+        from vulkan import ffi
+
+        def text(pointer: Any) -> str:
+            return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
+
+        objects = tuple(
+            (OBJECT_TYPES.get(entry.objectType, str(entry.objectType)), int(entry.objectHandle))
+            for entry in (data.pObjects[i] for i in range(data.objectCount))
+        )
+        self._raw.append((text(data.pMessageIdName), text(data.pMessage), objects))
+        return 0
