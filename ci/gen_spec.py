@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+"""Makes `harness/spec/_generated.py` from Khronos' registry (PyPI `vulkan-object`) and the `vulkan` package's header.
+
+    ci/gen_spec.py            writes the module
+    ci/gen_spec.py --check    writes nothing; exits 1 when writing would change it
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from vulkan_object import get_vulkan_object
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from spec_tables.header import read_header  # noqa: E402
+from spec_tables.sync import PSEUDO_STAGES, Sync  # noqa: E402
+from spec_tables.types import Types, formats  # noqa: E402
+
+TARGET = Path(__file__).resolve().parent.parent / "harness" / "spec" / "_generated.py"
+
+HEAD = '''\
+"""Tables of Vulkan, made by ci/gen_spec.py from the registry {version} (PyPI vulkan-object). Never edited.
+
+Stages, accesses and formats are the registry's, whole. Types and commands are limited to what the header of the
+`vulkan` package declares and use the names of that header. Bits are plain integers.
+
+A member of a struct and a parameter of a command are the same tuple, `Member` (harness/spec/shapes.py names its parts):
+    0 name
+    1 type         base type without const and stars, spelled as a key of these tables (aliases resolved)
+    2 pointer      number of stars
+    3 const        the declaration has `const`
+    4 length       None: no array, or of fixed size
+                   'count'                     elements are counted by that member or parameter (if it is a pointer, by
+                                               what it points to); for `void*` the count is bytes; for `T* const*` with
+                                               two stars the count is of the outer array
+                   ('path', 'param', 'member') counted by a member of the struct that the parameter points to
+                   ('ceil_div', 'count', n)    ceil(count / n) elements
+                   ('bytes', 'size')           that many bytes in all
+                   an integer                  that many elements
+    5 dims         bounds of a fixed-size array, outermost first; () for none
+    6 terminated   text that ends with NUL; with a length: an array of such texts
+    7 bits         width of a bit-field, 0 for none
+    8 selector     for a union: the member that says which of its members is valid, else None
+    9 unchecked    the registry's noautovalidity: whether the value may be used at all depends on other members
+"""
+
+from __future__ import annotations
+
+Length = str | int | tuple[str, str] | tuple[str, str, str] | tuple[str, str, int] | None
+Member = tuple[str, str, int, bool, Length, tuple[int, ...], bool, int, str | None, bool]
+Command = tuple[str, tuple[Member, ...], str | None]
+"""(return type, parameters, the command that it is an alias of or None)."""
+Format = tuple[str, int, int, int, int, int, tuple[tuple[int, int, int, int], ...]]
+"""(name, bytes of a texel block, its width, height and depth, aspect mask, planes); a plane is
+(index, width divisor, height divisor, bytes of a texel block of the plane). Colour 1, depth 2, stencil 4, planes 0x10…"""
+
+'''
+
+
+def text(value: Any) -> str:
+    """A literal in the house's quoting."""
+    if isinstance(value, str):
+        return f'"{value}"'
+    if isinstance(value, tuple):
+        return "(" + ", ".join(text(part) for part in value) + ("," if len(value) == 1 else "") + ")"
+    return repr(value)
+
+
+def table(name: str, kind: str, doc: str, lines: Iterable[str], brackets: tuple[str, str] | str = "{}") -> str:
+    """One annotated assignment with its docstring, one row a line."""
+    body = "".join(f"    {line}\n" for line in lines)
+    return f'{name}: {kind} = {brackets[0]}\n{body}{brackets[1]}\n"""{doc}"""\n\n'
+
+
+def flat(rows: Mapping[Any, Any], key: str = "text") -> Iterable[str]:
+    """Rows `key: value,`; keys of masks in hexadecimal, values as literals."""
+    for left, right in rows.items():
+        yield f"{text(left) if key == 'text' else hex(left)}: {hex(right) if key == 'mask' else text(right)},"
+
+
+def nested(rows: Mapping[str, Mapping[str, int]]) -> Iterable[str]:
+    """Rows of a table of tables, one inner row a line."""
+    for name, inner in sorted(rows.items()):
+        yield f"{text(name)}: {{"
+        for left, right in inner.items():
+            yield f"    {text(left)}: {right},"
+        yield "},"
+
+
+def grouped(rows: Mapping[str, tuple[Any, ...]]) -> Iterable[str]:
+    """Rows of a table of tuples of members, one member a line."""
+    for name, members in sorted(rows.items()):
+        yield f"{text(name)}: ("
+        for member in members:
+            yield f"    {text(member)},"
+        yield "),"
+
+
+def command_lines(rows: Mapping[str, tuple[Any, ...]]) -> Iterable[str]:
+    """Rows of the command table, one parameter a line."""
+    for name, (returns, params, alias) in sorted(rows.items()):
+        yield f"{text(name)}: ("
+        yield f"    {text(returns)},"
+        yield "    ("
+        for param in params:
+            yield f"        {text(param)},"
+        yield "    ),"
+        yield f"    {text(alias)},"
+        yield "),"
+
+
+def names(lines: Iterable[str]) -> Iterable[str]:
+    """Rows of a set of names."""
+    return (f"{text(name)}," for name in lines)
+
+
+def sync_part(sync: Sync) -> Iterable[str]:
+    """The synchronization tables."""
+    earlier, later = sync.order()
+    known = "dict[str, int]"
+    mask = "dict[int, int]"
+    for name, doc, rows in (
+        ("STAGES", "Canonical name of a pipeline stage to its bit.", sync.stage_bits),
+        ("STAGE_ALIASES", "Other names of pipeline stages.", sync.stage_aliases),
+        ("ACCESSES", "Canonical name of an access to its bit.", sync.access_bits),
+        ("ACCESS_ALIASES", "Other names of accesses.", sync.access_aliases),
+        ("PSEUDO_STAGES", "Bits of our own, above VkFlags64, for operations without a stage.", PSEUDO_STAGES),
+    ):
+        yield table(name, known, doc, (f"{text(key)}: {value:#x}," for key, value in rows.items()))
+    for name, doc, masks in (
+        ("STAGE_ACCESSES", "Concrete stage to the concrete accesses that it can make.", sync.stage_accesses()),
+        ("STAGE_EXPANSION", "Meta stage to its concrete stages; ALL_COMMANDS without HOST.", sync.stage_expansion()),
+        ("ACCESS_EXPANSION", "Meta access to what it stands for in shader stages.", sync.access_expansion()),
+        ("EARLIER", "Concrete stage to all logically earlier ones.", earlier),
+        ("LATER", "Concrete stage to all logically later ones.", later),
+        ("STAGE_QUEUES", "Stage to the VkQueueFlags any of which supports it.", sync.stage_queues()),
+    ):
+        yield table(name, mask, doc, flat(masks, "mask"))
+    pairs = (f'("{name}", {stage:#x}, {access:#x}, {write}),' for name, stage, access, write in sync.sync_accesses())
+    doc = "(name, stage, access, is a write) of each kind of access; index 1 is the first. Pseudo accesses come last."
+    yield table("SYNC_ACCESSES", "tuple[tuple[str, int, int, bool], ...]", doc, pairs, "()")
+
+
+def type_part(types: Types) -> Iterable[str]:
+    """The type and command tables."""
+    known = "dict[str, str]"
+    counts = "dict[str, dict[str, int]]"
+    yield table("HANDLES", "dict[str, bool]", "Handle type to: is dispatchable.", flat(dict(sorted(types.handles().items()))))
+    yield table("ENUMS", counts, "Enum to its enumerants, in order of value, the preferred name first.", nested(types.enums()))
+    yield table("BITMASKS", counts, "Flags and FlagBits type to its enumerants.", nested(types.bitmasks()))
+    yield table("FLAG_WIDTH", "dict[str, int]", "Flags and FlagBits type to 32 or 64.", flat(dict(sorted(types.flag_width().items()))))
+    yield table("BASETYPES", known, "Typedef of a number to the C type under it.", flat(dict(sorted(types.base_types().items()))))
+    yield table("TYPE_ALIASES", known, "Other name of a type to its key in these tables.", flat(types.type_aliases()))
+    yield table("FUNCPOINTERS", "frozenset[str]", "Callback types.", names(types.func_pointers()), ("frozenset({", "})"))
+    yield table("UNIONS", "frozenset[str]", "Keys of STRUCTS that are unions.", names(types.unions()), ("frozenset({", "})"))
+    yield table("STYPES", "dict[int, str]", "Value of VkStructureType to its struct.", flat(types.stypes()))
+    yield table("STRUCTS", "dict[str, tuple[Member, ...]]", "Struct or union to its members.", grouped(types.structs()))
+    yield table("COMMANDS", "dict[str, Command]", "Command to its signature.", command_lines(types.commands()))
+    doc = "Other name of a command to the one that stands for the group; also names newer than the header."
+    yield table("COMMAND_ALIASES", known, doc, flat(types.command_aliases()))
+    doc = "Command to its tasks: action, state, synchronization, indirection."
+    yield table("TASKS", "dict[str, tuple[str, ...]]", doc, flat(dict(sorted(types.tasks().items()))))
+    yield table("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", flat(formats(types.registry)))
+
+
+def generate() -> str:
+    """The text of the module."""
+    registry = get_vulkan_object()
+    head = HEAD.replace("{version}", registry.headerVersionComplete)
+    parts = [*sync_part(Sync(registry)), *type_part(Types(registry, read_header()))]
+    return (head + "".join(parts)).rstrip("\n") + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the module, or with --check only compare. Returns the exit status."""
+    if arguments not in ([], ["--check"]):
+        print("usage: ci/gen_spec.py [--check]", file=sys.stderr)
+        return 2
+    made = generate()
+    old = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
+    if arguments:
+        if made != old:
+            print(f"{TARGET.name} is not what ci/gen_spec.py makes; run ci/gen_spec.py", file=sys.stderr)
+        return int(made != old)
+    if made != old:
+        TARGET.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

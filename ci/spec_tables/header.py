@@ -1,0 +1,41 @@
+"""What the `vulkan` package's header declares, read from its text without importing the package (that needs a loader)."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Header:
+    """Names that the binding knows: `words` is every identifier, `members` the member names of each struct and union."""
+
+    words: frozenset[str]
+    functions: frozenset[str]
+    members: dict[str, tuple[str, ...]]
+
+    def first(self, *names: str) -> str | None:
+        """The first of the names that the header has, None if it has none of them."""
+        return next((name for name in names if name in self.words), None)
+
+
+def read_header() -> Header:
+    """Parse the installed binding's `vulkan.cdef.h`. Raises SystemExit when the package is not installed."""
+    found = importlib.util.find_spec("vulkan")
+    if found is None or found.origin is None:
+        raise SystemExit("gen_spec: the package 'vulkan' is not installed; run ci/setup")
+    text = Path(found.origin).with_name("vulkan.cdef.h").read_text(encoding="utf-8")
+    members = {}
+    for body, name in re.findall(r"typedef (?:struct|union) \w+ \{([^}]*)\} (\w+);", text):
+        lines = [line.strip() for line in body.split(";") if line.strip()]
+        members[name] = tuple(member_name(line) for line in lines)
+    functions = frozenset(re.findall(r"\b(vk[A-Z]\w*)\(", text))
+    return Header(frozenset(re.findall(r"\w+", text)), functions, members)
+
+
+def member_name(declaration: str) -> str:
+    """The declared name in a C member declaration, without array bounds and bit width."""
+    bare = re.sub(r"\[[^]]*\]|:\s*\d+", "", declaration)
+    return re.findall(r"\w+", bare)[-1]

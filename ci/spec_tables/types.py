@@ -1,0 +1,213 @@
+"""Type and command tables: handles, enums, flags, structs, commands, as far as the binding's header has them."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from .header import Header
+
+PLATFORM_TYPES = {
+    "DWORD": "unsigned long",
+    "VisualID": "unsigned long",
+    "Window": "unsigned long",
+    "xcb_visualid_t": "uint32_t",
+    "xcb_window_t": "uint32_t",
+}
+BASE = {
+    "VkBool32": "uint32_t",
+    "VkDeviceAddress": "uint64_t",
+    "VkDeviceSize": "uint64_t",
+    "VkFlags": "uint32_t",
+    "VkFlags64": "uint64_t",
+    "VkSampleMask": "uint32_t",
+}
+# The stage and access flags are complete, also where they are newer than the header: traces may hold them.
+WHOLE = ("VkPipelineStageFlagBits2", "VkAccessFlagBits2")
+
+
+class Types:
+    """The type part of the registry, limited to one header and spelled with that header's names."""
+
+    def __init__(self, registry: Any, header: Header) -> None:
+        self.registry = registry
+        self.header = header
+        self.main: dict[str, str] = {}
+        for kind in (registry.structs, registry.handles, registry.enums, registry.bitmasks, registry.flags):
+            for entry in kind.values():
+                self._name(entry.name, entry.aliases, header.words)
+        self.main_command: dict[str, str] = {}
+        self._name_commands()
+        self.constants = {name: int(row.value) for name, row in registry.constants.items() if row.type != "float"}
+
+    def _name(self, name: str, aliases: list[str], known: frozenset[str]) -> None:
+        """Pick the name under which the header has a type, the registry's own if it can, for all its names."""
+        chosen = next((candidate for candidate in (name, *aliases) if candidate in known), None)
+        if chosen:
+            for candidate in (name, *aliases):
+                self.main[candidate] = chosen
+
+    def _name_commands(self) -> None:
+        groups: dict[str, list[str]] = {}
+        for command in self.registry.commands.values():
+            groups.setdefault(command.alias or command.name, [command.alias or command.name]).append(command.name)
+        for group in groups.values():
+            chosen = next((name for name in group if name in self.header.functions), None)
+            if chosen:
+                for name in group:
+                    self.main_command[name] = chosen
+
+    def type_aliases(self) -> dict[str, str]:
+        """Other names of a type to the name that the tables use."""
+        return {name: main for name, main in sorted(self.main.items()) if name != main}
+
+    def command_aliases(self) -> dict[str, str]:
+        """Other names of a command to the name that stands for the group."""
+        return {name: main for name, main in sorted(self.main_command.items()) if name != main}
+
+    def handles(self) -> dict[str, bool]:
+        """Handle type to whether it is dispatchable."""
+        rows = self.registry.handles.values()
+        return {self.main[row.name]: row.dispatchable for row in rows if row.name in self.main}
+
+    def _enumerants(self, fields: list[Any], whole: bool) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for field in sorted(fields, key=lambda field: int(field.value)):
+            for name in (field.name, *sorted(field.aliases)):
+                if whole or name in self.header.words:
+                    found[name] = field.value
+        return found
+
+    def enums(self) -> dict[str, dict[str, int]]:
+        """Enum type to its enumerants, ordered by value; of several names for a value the preferred one is first."""
+        rows = self.registry.enums.values()
+        return {self.main[row.name]: self._enumerants(row.fields, False) for row in rows if row.name in self.main}
+
+    def bitmasks(self) -> dict[str, dict[str, int]]:
+        """Flags type and FlagBits type (both) to their enumerants."""
+        bits = {
+            row.name: self._enumerants(row.flags, row.name in WHOLE)
+            for row in self.registry.bitmasks.values()
+            if row.name in self.main
+        }
+        found = {self.main[name]: row for name, row in bits.items()}
+        for flags in self.registry.flags.values():
+            if flags.name in self.main:
+                found[self.main[flags.name]] = bits.get(flags.bitmaskName or "", {})
+        return found
+
+    def flag_width(self) -> dict[str, int]:
+        """Flags type and FlagBits type to the bits of their storage."""
+        found = {self.main[row.name]: row.bitWidth for row in self.registry.flags.values() if row.name in self.main}
+        for row in self.registry.bitmasks.values():
+            if row.name in self.main:
+                found[self.main[row.name]] = row.bitWidth
+        return found
+
+    def base_types(self) -> dict[str, str]:
+        """Typedef of a number to the C type under it."""
+        flags = {name: f"uint{width}_t" for name, width in self.flag_width().items()}
+        platform = {name: base for name, base in PLATFORM_TYPES.items() if name in self.header.words}
+        return {**BASE, **flags, **platform}
+
+    def stypes(self) -> dict[int, str]:
+        """Value of VkStructureType to the struct that carries it."""
+        values = {}
+        for field in self.registry.enums["VkStructureType"].fields:
+            for name in (field.name, *field.aliases):
+                values[name] = field.value
+        structs = (row for row in self.registry.structs.values() if row.sType and row.name in self.main)
+        return dict(sorted((values[row.sType], self.main[row.name]) for row in structs))
+
+    def structs(self) -> dict[str, tuple[Any, ...]]:
+        """Struct or union to its members, checked against the header's own member list."""
+        found = {}
+        for row in self.registry.structs.values():
+            name = self.main.get(row.name)
+            if name is None or name not in self.header.members:
+                continue
+            by_name = {member.name: member for member in row.members}
+            declared = self.header.members[name]
+            missing = [member for member in declared if member not in by_name]
+            if missing:
+                raise SystemExit(f"gen_spec: {name} has members that the registry lacks: {', '.join(missing)}")
+            found[name] = tuple(self._member(by_name[member]) for member in declared)
+        return found
+
+    def unions(self) -> list[str]:
+        """Names in `structs` that are unions."""
+        known = self.structs()
+        rows = (row for row in self.registry.structs.values() if row.union)
+        return sorted({self.main[row.name] for row in rows if self.main.get(row.name) in known})
+
+    def commands(self) -> dict[str, tuple[Any, ...]]:
+        """Command to (return type, parameters, name it is an alias of or None)."""
+        found = {}
+        for row in self.registry.commands.values():
+            if row.name in self.header.functions:
+                main = self.main_command[row.name]
+                params = tuple(self._member(param) for param in row.params)
+                found[row.name] = (row.returnType, params, main if main != row.name else None)
+        return found
+
+    def tasks(self) -> dict[str, tuple[str, ...]]:
+        """Command to the registry's tasks, for those that have one."""
+        rows = self.registry.commands.values()
+        return {row.name: tuple(row.tasks) for row in rows if row.tasks and row.name in self.header.functions}
+
+    def func_pointers(self) -> list[str]:
+        """Names of the callback types."""
+        return sorted(name for name in self.registry.funcPointers if name in self.header.words)
+
+    def _member(self, row: Any) -> tuple[Any, ...]:
+        dims = tuple(self._constant(dim) for dim in row.fixedSizeArray)
+        return (
+            row.name,
+            self.main.get(row.type, row.type),
+            row.fullType.count("*"),
+            row.const,
+            None if dims else self._length(row.length),
+            dims,
+            row.nullTerminated,
+            getattr(row, "bitFieldWidth", None) or 0,
+            getattr(row, "selector", None),
+            row.noAutoValidity,
+        )
+
+    def _constant(self, text: str) -> int:
+        return int(text) if text.isdigit() else self.constants[text]
+
+    def _length(self, text: str | None) -> Any:
+        """A length in the form that the tables' docstring describes."""
+        if text is None or text == "1":
+            return None
+        text = text.split(",")[0]
+        if re.fullmatch(r"\w+", text):
+            return text
+        if found := re.fullmatch(r"(\w+)->(\w+)", text):
+            return ("path", found[1], found[2])
+        if found := re.fullmatch(r"\((\w+) \+ 31\) / 32", text):
+            return ("ceil_div", found[1], 32)
+        if found := re.fullmatch(r"(\w+) / 4", text):
+            return ("bytes", found[1])
+        if found := re.fullmatch(r"(\d+)\*(\w+)", text):
+            return int(found[1]) * self._constant(found[2])
+        raise SystemExit(f"gen_spec: a length that nothing here understands: {text}")
+
+
+def formats(registry: Any) -> dict[int, tuple[Any, ...]]:
+    """VkFormat value to (name, block bytes, block width, height, depth, aspects, planes), whole registry."""
+    values = {field.name: field.value for field in registry.enums["VkFormat"].fields}
+    found = {}
+    for row in registry.formats.values():
+        extent = tuple(int(part) for part in row.blockExtent) or (1, 1, 1)
+        planes = tuple(
+            (plane.index, plane.widthDivisor, plane.heightDivisor, registry.formats[plane.compatible].blockSize)
+            for plane in row.planes
+        )
+        kinds = {component.type for component in row.components}
+        aspects = (2 if "D" in kinds else 0) | (4 if "S" in kinds else 0) or 1
+        if planes:
+            aspects = sum(0x10 << plane[0] for plane in planes)
+        found[values[row.name]] = (row.name, row.blockSize, *extent, aspects, planes)
+    return dict(sorted(found.items()))
