@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes `harness/spec/_generated.py` from Khronos' registry (PyPI `vulkan-object`) and the `vulkan` package's header.
 
-    ci/gen_spec.py            writes the module
-    ci/gen_spec.py --check    writes nothing; exits 1 when writing would change it
+ci/gen_spec.py            writes the module
+ci/gen_spec.py --check    writes nothing; exits 1 when writing would change it
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 from vulkan_object import get_vulkan_object
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from spec_tables.header import read_header  # noqa: E402
-from spec_tables.sync import PSEUDO_STAGES, Sync  # noqa: E402
-from spec_tables.types import Types, formats  # noqa: E402
+from ci.spec_tables.header import read_header
+from ci.spec_tables.sync import PSEUDO_STAGES, Sync
+from ci.spec_tables.types import Types, formats
 
 TARGET = Path(__file__).resolve().parent.parent / "harness" / "spec" / "_generated.py"
 
@@ -30,7 +30,8 @@ Stages, accesses and formats are the registry's, whole. Types and commands are l
 
 A member of a struct and a parameter of a command are the same tuple, `Member` (harness/spec/shapes.py names its parts):
     0 name
-    1 type         base type without const and stars, spelled as a key of these tables (aliases resolved)
+    1 type         base type without const and stars, spelled as a key of these tables (aliases resolved);
+                   in none of them: numbers of C, char, void, types foreign to Vulkan (window systems, StdVideo)
     2 pointer      number of stars
     3 const        the declaration has `const`
     4 length       None: no array, or of fixed size
@@ -56,7 +57,8 @@ Command = tuple[str, tuple[Member, ...], str | None]
 """(return type, parameters, the command that it is an alias of or None)."""
 Format = tuple[str, int, int, int, int, int, tuple[tuple[int, int, int, int], ...]]
 """(name, bytes of a texel block, its width, height and depth, aspect mask, planes); a plane is
-(index, width divisor, height divisor, bytes of a texel block of the plane). Colour 1, depth 2, stencil 4, planes 0x10…"""
+(index, width divisor, height divisor, bytes of a texel block of the plane).
+Aspects: colour 1, depth 2, stencil 4, planes 0x10, 0x20, 0x40."""
 
 '''
 
@@ -145,25 +147,32 @@ def sync_part(sync: Sync) -> Iterable[str]:
     yield table("SYNC_ACCESSES", "tuple[tuple[str, int, int, bool], ...]", doc, pairs, "()")
 
 
+def ordered(rows: Mapping[str, Any]) -> Iterable[str]:
+    """Rows `key: value,` in order of the key."""
+    return flat(dict(sorted(rows.items())))
+
+
 def type_part(types: Types) -> Iterable[str]:
     """The type and command tables."""
-    known = "dict[str, str]"
-    counts = "dict[str, dict[str, int]]"
-    yield table("HANDLES", "dict[str, bool]", "Handle type to: is dispatchable.", flat(dict(sorted(types.handles().items()))))
-    yield table("ENUMS", counts, "Enum to its enumerants, in order of value, the preferred name first.", nested(types.enums()))
+    count, known, counts = "dict[str, int]", "dict[str, str]", "dict[str, dict[str, int]]"
+    names_set, call = ("frozenset({", "})"), "dict[str, Command]"
+    tasks = "dict[str, tuple[str, ...]]"
+    yield table("HANDLES", "dict[str, bool]", "Handle type to: is dispatchable.", ordered(types.handles()))
+    doc = "Enum to its enumerants, in order of value, the preferred name of a value first."
+    yield table("ENUMS", counts, doc, nested(types.enums()))
     yield table("BITMASKS", counts, "Flags and FlagBits type to its enumerants.", nested(types.bitmasks()))
-    yield table("FLAG_WIDTH", "dict[str, int]", "Flags and FlagBits type to 32 or 64.", flat(dict(sorted(types.flag_width().items()))))
-    yield table("BASETYPES", known, "Typedef of a number to the C type under it.", flat(dict(sorted(types.base_types().items()))))
+    yield table("FLAG_WIDTH", count, "Flags and FlagBits type to 32 or 64.", ordered(types.flag_width()))
+    yield table("BASETYPES", known, "Typedef of a number to the C type under it.", ordered(types.base_types()))
     yield table("TYPE_ALIASES", known, "Other name of a type to its key in these tables.", flat(types.type_aliases()))
-    yield table("FUNCPOINTERS", "frozenset[str]", "Callback types.", names(types.func_pointers()), ("frozenset({", "})"))
-    yield table("UNIONS", "frozenset[str]", "Keys of STRUCTS that are unions.", names(types.unions()), ("frozenset({", "})"))
+    yield table("FUNCPOINTERS", "frozenset[str]", "Callback types.", names(types.func_pointers()), names_set)
+    yield table("UNIONS", "frozenset[str]", "Keys of STRUCTS that are unions.", names(types.unions()), names_set)
     yield table("STYPES", "dict[int, str]", "Value of VkStructureType to its struct.", flat(types.stypes()))
     yield table("STRUCTS", "dict[str, tuple[Member, ...]]", "Struct or union to its members.", grouped(types.structs()))
-    yield table("COMMANDS", "dict[str, Command]", "Command to its signature.", command_lines(types.commands()))
+    yield table("COMMANDS", call, "Command to its signature.", command_lines(types.commands()))
     doc = "Other name of a command to the one that stands for the group; also names newer than the header."
     yield table("COMMAND_ALIASES", known, doc, flat(types.command_aliases()))
     doc = "Command to its tasks: action, state, synchronization, indirection."
-    yield table("TASKS", "dict[str, tuple[str, ...]]", doc, flat(dict(sorted(types.tasks().items()))))
+    yield table("TASKS", tasks, doc, ordered(types.tasks()))
     yield table("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", flat(formats(types.registry)))
 
 

@@ -1,4 +1,4 @@
-"""What the `vulkan` package's header declares, read from its text without importing the package (that needs a loader)."""
+"""What the `vulkan` package's header declares, read from its text: importing the package would need a loader."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Header:
-    """Names that the binding knows: `words` is every identifier, `members` the member names of each struct and union."""
+    """Names that the binding knows: `words` has every identifier, `members` those of each struct and union."""
 
     words: frozenset[str]
     functions: frozenset[str]
@@ -38,4 +38,4 @@ def read_header() -> Header:
 def member_name(declaration: str) -> str:
     """The declared name in a C member declaration, without array bounds and bit width."""
     bare = re.sub(r"\[[^]]*\]|:\s*\d+", "", declaration)
-    return re.findall(r"\w+", bare)[-1]
+    return bare.split()[-1].lstrip("*")

@@ -37,6 +37,16 @@ def names(rows: list[Any]) -> tuple[dict[str, int], dict[str, int]]:
     )
 
 
+def close(later: dict[int, int]) -> None:
+    """Make the relation transitive. Raises SystemExit when a stage comes before itself."""
+    for middle, after in later.items():
+        for bit, mask in later.items():
+            if mask & middle:
+                later[bit] = mask | after
+    if any(mask & bit for bit, mask in later.items()):
+        raise SystemExit("gen_spec: the registry's pipelines order a stage before itself")
+
+
 class Sync:
     """The synchronization part of the registry, resolved to masks."""
 
@@ -69,7 +79,7 @@ class Sync:
         return {self.bit_of[name]: self.expand(self.bit_of[name]) for name in META_STAGES}
 
     def access_expansion(self) -> dict[int, int]:
-        """SHADER_READ and SHADER_WRITE to the mask of what they stand for in shader stages (themselves not included)."""
+        """SHADER_READ and SHADER_WRITE to the mask of what they stand for in shader stages, without themselves."""
         found = {}
         for row in self.registry.syncAccess:
             if not row.equivalent.max and row.equivalent.accesses:
@@ -90,7 +100,7 @@ class Sync:
 
     def stage_accesses(self) -> dict[int, int]:
         """Concrete stage bit to the mask of concrete accesses legal there; the two meta accesses only where literal."""
-        found = {bit: 0 for bit in self.concrete}
+        found = dict.fromkeys(self.concrete, 0)
         literal = {self.bit_of[name] for name in LITERAL_SHADER_READ}
         for row in self.registry.syncAccess:
             meta = short(row.flag.name) in META_ACCESSES
@@ -122,7 +132,7 @@ class Sync:
         """
         bits = {**self.stage_bits, **self.stage_aliases}
         alone = {bits[line.stages[0].value] for line in self.registry.syncPipeline if len(line.stages) == 1}
-        later = {bit: 0 for bit in self.concrete}
+        later = dict.fromkeys(self.concrete, 0)
 
         def parts(name: str) -> int:
             return self.expand(bits[name]) & ~(sum(alone) if bits[name] not in later else 0)
@@ -146,11 +156,5 @@ class Sync:
         every = sum(self.concrete) & ~self.host
         edge(self.top, every)
         edge(every, self.bottom)
-        for _ in later:
-            for bit in later:
-                for other, mask in later.items():
-                    if later[bit] & other:
-                        later[bit] |= mask
-        if any(later[bit] & bit for bit in later):
-            raise SystemExit("gen_spec: the registry's pipelines order a stage before itself")
+        close(later)
         return {bit: sum(other for other, mask in later.items() if mask & bit) for bit in later}, later

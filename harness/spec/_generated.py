@@ -5,7 +5,8 @@ Stages, accesses and formats are the registry's, whole. Types and commands are l
 
 A member of a struct and a parameter of a command are the same tuple, `Member` (harness/spec/shapes.py names its parts):
     0 name
-    1 type         base type without const and stars, spelled as a key of these tables (aliases resolved)
+    1 type         base type without const and stars, spelled as a key of these tables (aliases resolved);
+                   in none of them: numbers of C, char, void, types foreign to Vulkan (window systems, StdVideo)
     2 pointer      number of stars
     3 const        the declaration has `const`
     4 length       None: no array, or of fixed size
@@ -31,7 +32,8 @@ Command = tuple[str, tuple[Member, ...], str | None]
 """(return type, parameters, the command that it is an alias of or None)."""
 Format = tuple[str, int, int, int, int, int, tuple[tuple[int, int, int, int], ...]]
 """(name, bytes of a texel block, its width, height and depth, aspect mask, planes); a plane is
-(index, width divisor, height divisor, bytes of a texel block of the plane). Colour 1, depth 2, stencil 4, planes 0x10…"""
+(index, width divisor, height divisor, bytes of a texel block of the plane).
+Aspects: colour 1, depth 2, stencil 4, planes 0x10, 0x20, 0x40."""
 
 STAGES: dict[str, int] = {
     "VK_PIPELINE_STAGE_2_NONE": 0x0,
@@ -3201,7 +3203,7 @@ ENUMS: dict[str, dict[str, int]] = {
         "VK_VIEWPORT_COORDINATE_SWIZZLE_NEGATIVE_W_NV": 7,
     },
 }
-"""Enum to its enumerants, in order of value, the preferred name first."""
+"""Enum to its enumerants, in order of value, the preferred name of a value first."""
 
 BITMASKS: dict[str, dict[str, int]] = {
     "VkAccelerationStructureCreateFlagBitsKHR": {

@@ -1,0 +1,166 @@
+"""Synchronization scopes: from the stage and access masks of a barrier to sets of stages and of kinds of access.
+
+A *stage mask* holds VkPipelineStageFlags2 bits (VkPipelineStageFlags have the same values, so synchronization1 masks
+need no conversion). An *access set* holds one bit a `SyncAccess`: `1 << access.index`. Source: Vulkan specification,
+"Execution and Memory Dependencies" and "Pipeline Stages"; SYNC_RULES 2.4. Execution scopes extend to logically
+earlier or later stages, access scopes do not. `queue_flags` are the VkQueueFlags of the queue family: a meta stage
+stands only for what that family supports; a stage named by itself is always kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from harness.findings import UserError
+from harness.spec import _generated as tables
+
+TOP_OF_PIPE = tables.STAGES["VK_PIPELINE_STAGE_2_TOP_OF_PIPE_BIT"]
+BOTTOM_OF_PIPE = tables.STAGES["VK_PIPELINE_STAGE_2_BOTTOM_OF_PIPE_BIT"]
+HOST = tables.STAGES["VK_PIPELINE_STAGE_2_HOST_BIT"]
+ALL_COMMANDS = tables.STAGES["VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT"]
+PRESENT_ENGINE = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
+MEMORY_READ = tables.ACCESSES["VK_ACCESS_2_MEMORY_READ_BIT"]
+MEMORY_WRITE = tables.ACCESSES["VK_ACCESS_2_MEMORY_WRITE_BIT"]
+_BUILD = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_BUILD_BIT_KHR"]
+_BUILD_COPY = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_COPY_BIT_KHR"]
+
+
+@dataclass(frozen=True, slots=True)
+class SyncAccess:
+    """One kind of access: a stage and an access that is legal there. `1 << index` is its bit in access sets."""
+
+    index: int
+    name: str
+    stage: int
+    access: int
+    write: bool
+
+
+SYNC: tuple[SyncAccess, ...] = (
+    SyncAccess(0, "SYNC_ACCESS_INDEX_NONE", 0, 0, False),
+    *(SyncAccess(index, *row) for index, row in enumerate(tables.SYNC_ACCESSES, 1)),
+)
+"""Every kind of access, at its index; the first is none."""
+
+BY_NAME: dict[str, SyncAccess] = {access.name: access for access in SYNC}
+_BY_PAIR = {(access.stage, access.access): access for access in SYNC}
+
+READS: int = sum(1 << access.index for access in SYNC[1:] if not access.write)
+WRITES: int = sum(1 << access.index for access in SYNC[1:] if access.write)
+
+IMAGE_LAYOUT_TRANSITION = BY_NAME["SYNC_IMAGE_LAYOUT_TRANSITION"]
+PRESENT_ACQUIRE_READ = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
+PRESENT_PRESENTED = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
+
+
+def find(stage: int, access: int) -> SyncAccess:
+    """The kind of access for one concrete stage bit and one concrete access bit.
+
+    Raises UserError when that access cannot happen at that stage.
+    """
+    found = _BY_PAIR.get((stage, access))
+    if found is None or found.index == 0:
+        raise UserError(
+            f"access {access:#x} (VkAccessFlagBits2) cannot happen at stage {stage:#x} (VkPipelineStageFlagBits2)"
+        )
+    return found
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The single bits of a mask, lowest first. Raises UserError for a negative number, which is no mask."""
+    if mask < 0:
+        raise UserError(f"{mask} is not a mask of flags: it is negative")
+    while mask:
+        low = mask & -mask
+        yield low
+        mask ^= low
+
+
+def members(access_set: int) -> Iterator[SyncAccess]:
+    """The kinds of access in an access set, by index."""
+    return (SYNC[bit.bit_length() - 1] for bit in bits(access_set))
+
+
+@cache
+def supported_stages(queue_flags: int) -> int:
+    """Concrete stages that a queue family with these VkQueueFlags supports (HOST, TOP and BOTTOM are in every one)."""
+    return sum(stage for stage in tables.EARLIER if tables.STAGE_QUEUES[stage] & queue_flags)
+
+
+@cache
+def expand_stages(mask: int, queue_flags: int) -> int:
+    """Concrete stages of a stage mask. Meta stages stand for what the queue supports; TOP and BOTTOM stay bits.
+
+    ALL_COMMANDS gives every supported stage with TOP and BOTTOM, without HOST. Bits that no table has are kept.
+    """
+    expanded = 0
+    for stage in bits(mask):
+        parts = tables.STAGE_EXPANSION.get(stage)
+        expanded |= stage if parts is None else parts & supported_stages(queue_flags)
+    return expanded
+
+
+@cache
+def execution_scope_src(mask: int, queue_flags: int) -> int:
+    """First execution scope: the expanded stages and all logically earlier ones. BOTTOM_OF_PIPE gives everything.
+
+    NONE (0) gives the empty scope.
+    """
+    expanded = expand_stages(mask, queue_flags)
+    return expanded | _union(tables.EARLIER, expanded) & supported_stages(queue_flags)
+
+
+@cache
+def execution_scope_dst(mask: int, queue_flags: int) -> int:
+    """Second execution scope: the expanded stages and all logically later ones. TOP_OF_PIPE gives everything.
+
+    NONE (0) gives the empty scope.
+    """
+    expanded = expand_stages(mask, queue_flags)
+    return expanded | _union(tables.LATER, expanded) & supported_stages(queue_flags)
+
+
+@cache
+def expand_accesses(access_mask: int) -> int:
+    """Access mask with SHADER_READ and SHADER_WRITE joined by what they stand for. SHADER_READ has no UNIFORM_READ.
+
+    The two stay in the mask: at acceleration structure and micromap builds SHADER_READ is an access of its own.
+    """
+    return access_mask | _union(tables.ACCESS_EXPANSION, access_mask)
+
+
+@cache
+def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
+    """Access scope: the access set legal at the expanded (never extended) stages and in the expanded access mask.
+
+    MEMORY_READ and MEMORY_WRITE are every read and every write of those stages. TOP_OF_PIPE and BOTTOM_OF_PIPE make
+    no access. ACCELERATION_STRUCTURE_BUILD covers the accesses of ACCELERATION_STRUCTURE_COPY as well. ALL_COMMANDS
+    holds the layout transition's pseudo access, whose write is available without being named.
+    """
+    stages = expand_stages(mask, queue_flags)
+    if stages & _BUILD:
+        stages |= _BUILD_COPY
+    accesses = expand_accesses(access_mask)
+    found = 0
+    for access in SYNC[1:]:
+        meta = MEMORY_WRITE if access.write else MEMORY_READ
+        if access.stage & stages and (access.access | meta) & accesses:
+            found |= 1 << access.index
+    if mask & ALL_COMMANDS:
+        found |= 1 << IMAGE_LAYOUT_TRANSITION.index
+    return found
+
+
+@cache
+def stage_accesses(stages: int) -> int:
+    """Access set of everything that concrete stages (such as an execution scope) can do, whatever the access mask."""
+    return sum(1 << access.index for access in SYNC[1:] if access.stage & stages)
+
+
+def _union(table: dict[int, int], mask: int) -> int:
+    found = 0
+    for bit in bits(mask):
+        found |= table.get(bit, 0)
+    return found
