@@ -84,8 +84,8 @@ class Finding:
     prior: Place
     resource: int
     resource_type: str
-    range: tuple[int, int] | None = None
-    """Bytes from the start of the buffer: (offset, size)."""
+    ranges: tuple[tuple[int, int], ...] = ()
+    """Bytes from the start of the buffer or memory object: (offset, size), for those."""
     boxes: tuple[Box, ...] = ()
     """Parts of the image, for images."""
     missing: str = ""
@@ -93,6 +93,11 @@ class Finding:
     layer_silent: str = ""
     """Why the Khronos layer says nothing here by design; empty when it should speak."""
     message: str = field(default="")
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """The first of `ranges`."""
+        return self.ranges[0] if self.ranges else None
 
     @property
     def vuid(self) -> str:
@@ -117,6 +122,7 @@ class Finding:
             "resource": self.resource,
             "resource_type": self.resource_type,
             "range": {"offset": self.range[0], "size": self.range[1]} if self.range else None,
+            "ranges": [{"offset": offset, "size": size} for offset, size in self.ranges],
             "subresource": self.boxes[0].to_dict() if self.boxes else None,
             "subresources": [box.to_dict() for box in self.boxes],
             "command_buffer": self.place.command_buffer,

@@ -1,0 +1,69 @@
+"""The wiring: one stream of calls through the interpreter and the validator, one verdict.
+
+The live `Session` and `vkharness check` both judge through this one class, so that a program and its trace cannot
+be judged differently. No loader or driver is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.commands.interpret import Interpreter
+from harness.findings import Box, Finding
+from harness.spans import Span
+from harness.syncval.evidence import Description
+from harness.syncval.validator import Validator
+from harness.trace.calls import Block
+
+CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
+
+
+class Mirror:
+    """Follows one program, block by block."""
+
+    def __init__(self) -> None:
+        self._interpreter = Interpreter()
+        self._validator = Validator(self._describe)
+        self.findings: list[Finding] = []
+
+    def step(self, block: Block) -> list[Finding]:
+        """Judges one block; the findings that it causes, also kept in `findings`."""
+        new: list[Finding] = []
+        for occurrence in self._interpreter.step(block):
+            new += self._validator.consume(occurrence)
+        self.findings += new
+        return new
+
+    def follow(self, blocks: Iterable[Block]) -> Mirror:
+        """Judges a whole stream."""
+        for block in blocks:
+            self.step(block)
+        return self
+
+    @property
+    def unmodelled(self) -> dict[str, int]:
+        """Names of what the mirror cannot judge, with how often each was met."""
+        return self._validator.unmodelled
+
+    @property
+    def verdict(self) -> str:
+        """`hazards` when any was found, `unknown` when something unmodelled may hide one, else `clean`."""
+        if self.findings:
+            return HAZARDS
+        return UNKNOWN if self.unmodelled else CLEAN
+
+    def written(self, memory: int, begin: int, end: int) -> list[Span]:
+        """Bytes of a memory object that submitted work writes and that the host does not know to be complete."""
+        return self._validator.written(memory, begin, end)
+
+    def _describe(self, resource: int, spans: list[Span]) -> Description:
+        """What addresses of a resource mean: bytes of a buffer or memory object, boxes of an image."""
+        objects = self._interpreter.objects
+        image = objects.image(resource)
+        if image is not None:
+            boxes: list[Box] = [box for span in spans for box in image.boxes(span)]
+            return Description("VkImage", (), tuple(boxes))
+        buffer = objects.buffer(resource)
+        start = buffer.offset if buffer is not None else 0
+        ranges = tuple((begin - start, end - begin) for begin, end in spans)
+        return Description("VkBuffer" if buffer is not None else "VkDeviceMemory", ranges, ())

@@ -1,0 +1,81 @@
+"""State that later commands read: pipelines, descriptor sets, push descriptors, push constants; debug labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.descriptors import DYNAMIC_TYPES, write_descriptor
+from harness.commands.objects import NOTHING, BoundSet, CommandBuffer, Objects
+from harness.commands.registry import command
+from harness.trace.effects import Effect
+from harness.trace.resources import DescriptorSet, Pipeline, PipelineLayout
+
+TOUCHES_NOTHING = (
+    "vkCmdPushConstants",
+    "vkCmdBeginDebugUtilsLabelEXT",
+    "vkCmdEndDebugUtilsLabelEXT",
+    "vkCmdInsertDebugUtilsLabelEXT",
+    "vkCmdDebugMarkerBeginEXT",
+    "vkCmdDebugMarkerEndEXT",
+    "vkCmdDebugMarkerInsertEXT",
+    "vkCmdSetDeviceMask",
+)
+"""Commands with no memory access and no state that decides one."""
+
+
+@command(*TOUCHES_NOTHING)
+def touch_nothing(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """No effect on memory."""
+    return NOTHING
+
+
+@command("vkCmdBindPipeline")
+def bind_pipeline(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Remembers the pipeline for its bind point."""
+    pipeline = objects.get(Pipeline, args["pipeline"])
+    if pipeline is not None:
+        buffer.pipelines[args["pipelineBindPoint"]] = pipeline
+    return NOTHING
+
+
+@command("vkCmdBindDescriptorSets")
+def bind_descriptor_sets(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Remembers sets; dynamic offsets are consumed in order of set, binding and array element."""
+    offsets = iter(args["pDynamicOffsets"] or ())
+    bound = buffer.sets.setdefault(args["pipelineBindPoint"], {})
+    for index, id in enumerate(args["pDescriptorSets"] or (), args["firstSet"]):
+        held = objects.get(DescriptorSet, id)
+        if held is None:
+            bound.pop(index, None)
+            continue
+        dynamic = [each for each in held.layout.bindings.values() if each.type in DYNAMIC_TYPES]
+        bound[index] = BoundSet(
+            held,
+            {
+                (each.binding, element): next(offsets, 0)
+                for each in sorted(dynamic, key=lambda b: b.binding)
+                for element in range(each.count)
+            },
+        )
+    return NOTHING
+
+
+@command("vkCmdPushDescriptorSet")
+def push_descriptor_set(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes descriptors into the command buffer itself; those pushed before to the same set stay."""
+    layout = objects.get(PipelineLayout, args["layout"])
+    index = args["set"]
+    if layout is None or index >= len(layout.sets):
+        return NOTHING
+    set_layout = layout.sets[index]
+    if set_layout is None:
+        return NOTHING
+    bound = buffer.sets.setdefault(args["pipelineBindPoint"], {})
+    before = bound.get(index)
+    kept = before.set.slots if before is not None and before.set.id == 0 and before.set.layout is set_layout else {}
+    pushed = DescriptorSet(0, set_layout, dict(kept))
+    for write in args["pDescriptorWrites"] or ():
+        write_descriptor(pushed, write)
+    bound[index] = BoundSet(pushed)
+    return NOTHING

@@ -1,0 +1,140 @@
+"""Memory, buffers, images and their views: creation, binding, destruction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.objects import Objects
+from harness.commands.registry import call
+from harness.trace.calls import Call
+from harness.trace.effects import Destroyed, Occurrence
+from harness.trace.resources import WHOLE_SIZE, Buffer, BufferView, Image, ImageView, Memory, ShaderModule
+
+
+def _extent(value: dict[str, Any]) -> tuple[int, int, int]:
+    return (value["width"], value["height"], value["depth"])
+
+
+@call("vkAllocateMemory")
+def allocate_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """A new memory object is a new address space."""
+    objects.add(Memory(call.args["pMemory"], call.args["pAllocateInfo"]["allocationSize"]))
+    return ()
+
+
+@call("vkFreeMemory")
+def free_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """All its addresses go."""
+    objects.remove(call.args["memory"])
+    return (Destroyed(call.args["memory"]),)
+
+
+@call("vkCreateBuffer")
+def create_buffer(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """A buffer has its own addresses until it is bound."""
+    objects.add(Buffer(call.args["pBuffer"], call.args["pCreateInfo"]["size"]))
+    return ()
+
+
+@call("vkCreateImage")
+def create_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """An image keeps its own idealized addresses, bound or not."""
+    info = call.args["pCreateInfo"]
+    objects.add(
+        Image(
+            id=call.args["pImage"],
+            type=info["imageType"],
+            format_value=info["format"],
+            extent=_extent(info["extent"]),
+            mips=info["mipLevels"],
+            layers=info["arrayLayers"],
+            samples=info["samples"],
+            info=info,
+        )
+    )
+    return ()
+
+
+@call("vkBindBufferMemory", "vkBindImageMemory")
+def bind_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Fixes the addresses of one resource."""
+    args = call.args
+    _bind(objects, args.get("buffer") or args.get("image") or 0, args["memory"], args["memoryOffset"])
+    return ()
+
+
+@call("vkBindBufferMemory2", "vkBindImageMemory2")
+def bind_memories(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Fixes the addresses of several resources."""
+    for info in call.args["pBindInfos"] or ():
+        _bind(objects, info.get("buffer") or info.get("image") or 0, info["memory"], info["memoryOffset"])
+    return ()
+
+
+def _bind(objects: Objects, resource: int, memory: int, offset: int) -> None:
+    bound = objects.buffer(resource) or objects.image(resource)
+    if bound is not None:
+        bound.memory, bound.offset = memory, offset
+
+
+@call("vkDestroyBuffer")
+def destroy_buffer(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Its accesses go: memory that is used again starts afresh (rule: RecreateBuffer)."""
+    buffer = objects.remove(call.args["buffer"])
+    return (Destroyed(buffer.space, buffer.span(0, WHOLE_SIZE)),) if isinstance(buffer, Buffer) else ()
+
+
+@call("vkDestroyImage")
+def destroy_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Its address space goes (rule: RecreateImage)."""
+    objects.remove(call.args["image"])
+    return (Destroyed(call.args["image"]),)
+
+
+@call("vkCreateBufferView")
+def create_buffer_view(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """A view of bytes."""
+    info = call.args["pCreateInfo"]
+    objects.add(BufferView(call.args["pView"], info["buffer"], info["offset"], info["range"]))
+    return ()
+
+
+@call("vkCreateImageView")
+def create_image_view(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """A view of subresources."""
+    info = call.args["pCreateInfo"]
+    image = objects.image(info["image"])
+    if image is not None:
+        part = info["subresourceRange"]
+        spans = image.subresources(
+            part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
+        )
+        objects.add(ImageView(call.args["pView"], image.id, spans))
+    return ()
+
+
+@call("vkCreateShaderModule")
+def create_shader_module(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Keeps the SPIR-V."""
+    objects.add(ShaderModule(call.args["pShaderModule"], call.args["pCreateInfo"]["pCode"]))
+    return ()
+
+
+_DESTROYERS = {
+    "vkDestroyBufferView": "bufferView",
+    "vkDestroyImageView": "imageView",
+    "vkDestroyShaderModule": "shaderModule",
+    "vkDestroyPipeline": "pipeline",
+    "vkDestroyPipelineLayout": "pipelineLayout",
+    "vkDestroyDescriptorSetLayout": "descriptorSetLayout",
+}
+
+
+@call(*_DESTROYERS)
+def destroy_plain(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Objects without addresses just go; what was recorded with them stays resolved."""
+    for name in _DESTROYERS.values():
+        if name in call.args:
+            objects.remove(call.args[name])
+    return ()

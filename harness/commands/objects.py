@@ -1,0 +1,101 @@
+"""The objects of one recorded program, by id, and what each command buffer holds and has bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from harness.trace.effects import Command, Effect
+from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
+
+R = TypeVar("R")
+
+
+@dataclass(slots=True)
+class BoundSet:
+    """A descriptor set bound at one set index, with its dynamic offsets by (binding, array element)."""
+
+    set: DescriptorSet
+    offsets: dict[tuple[int, int], int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class CommandBuffer:
+    """A VkCommandBuffer: its recorded commands and its bindings by VkPipelineBindPoint."""
+
+    id: int
+    pool: int
+    secondary: bool = False
+    commands: list[Command] = field(default_factory=list)
+    pipelines: dict[int, Pipeline] = field(default_factory=dict)
+    sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
+
+    def reset(self) -> None:
+        """Forgets what was recorded and bound."""
+        self.commands = []
+        self.pipelines = {}
+        self.sets = {}
+
+
+class Objects:
+    """Live Vulkan objects by id. Ids are never reused, so one dictionary serves all types."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, Any] = {}
+        self.children: dict[int, set[int]] = {}
+        """Ids of command buffers and descriptor sets by pool."""
+        self.devices: dict[int, int] = {}
+        """Physical device by device."""
+        self.families: dict[int, list[int]] = {}
+        """VkQueueFlags of each queue family, by physical device."""
+        self.queue_family: dict[int, tuple[int, int]] = {}
+        """(device, family index) by queue."""
+        self.pool_family: dict[int, tuple[int, int]] = {}
+        """(device, family index) by command pool."""
+
+    def add(self, thing: Any) -> None:
+        """Adds an object under its id (NULL handles are ignored)."""
+        if thing.id:
+            self._by_id[thing.id] = thing
+
+    def get(self, kind: type[R], id: int) -> R | None:
+        """The live object, None when unknown or of another type (created before attach, or a hostile trace)."""
+        thing = self._by_id.get(id)
+        return thing if isinstance(thing, kind) else None
+
+    def remove(self, id: int) -> Any:
+        """Takes an object out; None when it is unknown."""
+        return self._by_id.pop(id, None)
+
+    def buffer(self, id: int) -> Buffer | None:
+        """A live buffer."""
+        thing = self._by_id.get(id)
+        return thing if isinstance(thing, Buffer) else None
+
+    def image(self, id: int) -> Image | None:
+        """A live image."""
+        thing = self._by_id.get(id)
+        return thing if isinstance(thing, Image) else None
+
+    def queue_flags(self, queue: int) -> int:
+        """VkQueueFlags of a queue; all of them when the program never asked (masks then mean every stage)."""
+        return self._family_flags(self.queue_family.get(queue))
+
+    def pool_flags(self, pool: int) -> int:
+        """VkQueueFlags of the family that a command pool is for."""
+        return self._family_flags(self.pool_family.get(pool))
+
+    def _family_flags(self, place: tuple[int, int] | None) -> int:
+        if place is None:
+            return ALL_QUEUE_FLAGS
+        flags = self.families.get(self.devices.get(place[0], 0), [])
+        return flags[place[1]] if place[1] < len(flags) else ALL_QUEUE_FLAGS
+
+    def all(self, kind: type[R]) -> Iterable[R]:
+        """Every live object of a type."""
+        return [thing for thing in self._by_id.values() if isinstance(thing, kind)]
+
+
+NOTHING: tuple[Effect, ...] = ()
+ALL_QUEUE_FLAGS = 0x7FFFFFFF

@@ -1,0 +1,64 @@
+"""Command pools and command buffers: allocation, begin, reset, free."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.commands.objects import CommandBuffer, Objects
+from harness.commands.registry import call
+from harness.trace.calls import Call
+from harness.trace.effects import Begun, Occurrence
+
+LEVEL_SECONDARY = 1
+
+
+@call("vkAllocateCommandBuffers")
+def allocate_command_buffers(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """New, empty command buffers."""
+    info = call.args["pAllocateInfo"]
+    members = objects.children.setdefault(info["commandPool"], set())
+    for id in call.args["pCommandBuffers"] or ():
+        objects.add(CommandBuffer(id, info["commandPool"], info["level"] == LEVEL_SECONDARY))
+        members.add(id)
+    return ()
+
+
+@call("vkBeginCommandBuffer", "vkResetCommandBuffer")
+def begin(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Begin resets implicitly; one that was never seen allocated is taken as it comes."""
+    id = call.args["commandBuffer"]
+    buffer = objects.get(CommandBuffer, id)
+    if buffer is None:
+        buffer = CommandBuffer(id, 0)
+        objects.add(buffer)
+    buffer.reset()
+    return (Begun(id),)
+
+
+@call("vkResetCommandPool")
+def reset_pool(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Every command buffer of the pool is reset."""
+    for id in sorted(objects.children.get(call.args["commandPool"], ())):
+        buffer = objects.get(CommandBuffer, id)
+        if buffer is not None:
+            buffer.reset()
+            yield Begun(id)
+
+
+@call("vkFreeCommandBuffers")
+def free_command_buffers(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """They are gone."""
+    members = objects.children.get(call.args["commandPool"], set())
+    for id in call.args["pCommandBuffers"] or ():
+        if id:
+            objects.remove(id)
+            members.discard(id)
+            yield Begun(id)
+
+
+@call("vkDestroyCommandPool")
+def destroy_pool(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """All its command buffers are gone."""
+    for id in sorted(objects.children.pop(call.args["commandPool"], ())):
+        objects.remove(id)
+        yield Begun(id)

@@ -1,0 +1,60 @@
+"""Which function says what a call does. Adding a command means adding one decorated function to a family module.
+
+A *command* handler answers with the effects of one vkCmd*; a *call* handler answers with occurrences and keeps the
+objects up to date. `vkCmdX`, `vkCmdX2` and their suffixed aliases fold to one function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from harness.spec._generated import COMMAND_ALIASES
+
+if TYPE_CHECKING:
+    from harness.commands.objects import CommandBuffer, Objects
+    from harness.trace.calls import Call
+    from harness.trace.effects import Effect, Occurrence
+
+CommandHandler = Callable[["Objects", "CommandBuffer", dict[str, Any]], "Iterable[Effect]"]
+CallHandler = Callable[["Objects", "Call"], "Iterable[Occurrence]"]
+
+COMMANDS: dict[str, CommandHandler] = {}
+CALLS: dict[str, CallHandler] = {}
+
+_ALIASES_OF: dict[str, list[str]] = {}
+for _alias, _name in COMMAND_ALIASES.items():
+    _ALIASES_OF.setdefault(_name, []).append(_alias)
+
+
+def command(*names: str) -> Callable[[CommandHandler], CommandHandler]:
+    """Registers the function that gives the effects of these vkCmd* (aliases follow by the registry)."""
+
+    def register(handler: CommandHandler) -> CommandHandler:
+        _add(COMMANDS, names, handler)
+        return handler
+
+    return register
+
+
+def call(*names: str) -> Callable[[CallHandler], CallHandler]:
+    """Registers the function that follows these calls outside command buffers (aliases follow by the registry)."""
+
+    def register(handler: CallHandler) -> CallHandler:
+        _add(CALLS, names, handler)
+        return handler
+
+    return register
+
+
+def _add(table: dict[str, Any], names: tuple[str, ...], handler: Any) -> None:
+    for name in names:
+        for each in (name, *_ALIASES_OF.get(name, ())):
+            assert each not in table, f"{each} has two handlers"
+            table[each] = handler
+
+
+def folded(args: dict[str, Any], info: str) -> dict[str, Any]:
+    """The parameters of a command whichever form was called: those of its `2` form live in the struct `info`."""
+    inner = args.get(info)
+    return args if inner is None else inner

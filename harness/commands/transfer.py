@@ -1,0 +1,199 @@
+"""Copies, fills, updates, blits and resolves (SYNC_RULES 2.7, the specification's copy commands chapter)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.objects import CommandBuffer, Objects
+from harness.commands.registry import command, folded
+from harness.spans import Span, merge
+from harness.spec.scopes import BY_NAME
+from harness.trace.effects import Access, Effect
+from harness.trace.resources import IMAGE_TYPE_3D, Buffer, Extent, Image
+
+COPY_READ = BY_NAME["SYNC_COPY_TRANSFER_READ"].index
+COPY_WRITE = BY_NAME["SYNC_COPY_TRANSFER_WRITE"].index
+CLEAR_WRITE = BY_NAME["SYNC_CLEAR_TRANSFER_WRITE"].index
+BLIT_READ = BY_NAME["SYNC_BLIT_TRANSFER_READ"].index
+BLIT_WRITE = BY_NAME["SYNC_BLIT_TRANSFER_WRITE"].index
+RESOLVE_READ = BY_NAME["SYNC_RESOLVE_TRANSFER_READ"].index
+RESOLVE_WRITE = BY_NAME["SYNC_RESOLVE_TRANSFER_WRITE"].index
+
+
+def buffer_access(sync: int, buffer: Buffer | None, spans: list[Span]) -> Iterable[Effect]:
+    """An access of addresses of a buffer; none when the buffer is unknown or nothing is touched."""
+    merged = tuple(merge(spans)) if len(spans) > 1 else tuple(span for span in spans if span[0] < span[1])
+    if buffer is not None and merged:
+        yield Access(sync, buffer.space, merged, buffer.id)
+
+
+def image_access(sync: int, image: Image | None, spans: list[Span]) -> Iterable[Effect]:
+    """An access of addresses of an image; none when the image is unknown or nothing is touched."""
+    merged = tuple(merge(spans))
+    if image is not None and merged:
+        yield Access(sync, image.id, merged, image.id)
+
+
+@command("vkCmdFillBuffer")
+def fill_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes in the CLEAR stage; VK_WHOLE_SIZE is rounded down to a multiple of 4."""
+    buffer = objects.buffer(args["dstBuffer"])
+    if buffer is not None:
+        begin, end = buffer.span(args["dstOffset"], args["size"])
+        yield from buffer_access(CLEAR_WRITE, buffer, [(begin, end - (end - begin) % 4)])
+
+
+@command("vkCmdUpdateBuffer")
+def update_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes in the CLEAR stage."""
+    buffer = objects.buffer(args["dstBuffer"])
+    if buffer is not None:
+        yield from buffer_access(CLEAR_WRITE, buffer, [buffer.span(args["dstOffset"], args["dataSize"])])
+
+
+@command("vkCmdCopyBuffer", "vkCmdCopyBuffer2")
+def copy_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads and writes exactly the regions."""
+    info = folded(args, "pCopyBufferInfo")
+    regions = info["pRegions"] or ()
+    source, target = objects.buffer(info["srcBuffer"]), objects.buffer(info["dstBuffer"])
+    if source is not None:
+        yield from buffer_access(COPY_READ, source, [source.span(r["srcOffset"], r["size"]) for r in regions])
+    if target is not None:
+        yield from buffer_access(COPY_WRITE, target, [target.span(r["dstOffset"], r["size"]) for r in regions])
+
+
+def _offset(value: dict[str, int]) -> Extent:
+    return (value["x"], value["y"], value["z"])
+
+
+def _extent(value: dict[str, int]) -> Extent:
+    return (value["width"], value["height"], value["depth"])
+
+
+def _region(image: Image | None, layers: dict[str, int], offset: Extent, extent: Extent) -> list[Span]:
+    """Addresses of VkImageSubresourceLayers and a box; a 3D image has slices, every other kind has layers."""
+    if image is None:
+        return []
+    if image.type == IMAGE_TYPE_3D:
+        chosen = range(1)
+    else:
+        chosen = image.layer_range(layers["baseArrayLayer"], layers["layerCount"])
+        offset, extent = (offset[0], offset[1], 0), (extent[0], extent[1], 1)
+    return list(image.region(layers["aspectMask"], layers["mipLevel"], chosen, offset, extent))
+
+
+def _target_extent(extent: Extent, source: Image | None, target: Image | None, region: dict[str, Any]) -> Extent:
+    """The extent in the destination's texels: copies between block sizes count blocks."""
+    if source is None or target is None:
+        return extent
+    read = source.block_extent(region["srcSubresource"]["aspectMask"])
+    write = target.block_extent(region["dstSubresource"]["aspectMask"])
+    blocks = tuple(-(-extent[i] // read[i]) * write[i] for i in range(3))
+    depth = blocks[2]
+    if target.type == IMAGE_TYPE_3D and source.type != IMAGE_TYPE_3D:
+        depth = max(depth, region["srcSubresource"]["layerCount"])
+    return (blocks[0], blocks[1], depth)
+
+
+def _image_to_image(objects: Objects, info: dict[str, Any], syncs: tuple[int, int]) -> Iterable[Effect]:
+    """Copies and resolves share the shape of their regions."""
+    source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
+    reads: list[Span] = []
+    writes: list[Span] = []
+    for region in info["pRegions"] or ():
+        extent = _extent(region["extent"])
+        reads += _region(source, region["srcSubresource"], _offset(region["srcOffset"]), extent)
+        extent = _target_extent(extent, source, target, region)
+        writes += _region(target, region["dstSubresource"], _offset(region["dstOffset"]), extent)
+    yield from image_access(syncs[0], source, reads)
+    yield from image_access(syncs[1], target, writes)
+
+
+@command("vkCmdCopyImage", "vkCmdCopyImage2")
+def copy_image(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads and writes the boxes of the regions."""
+    return _image_to_image(objects, folded(args, "pCopyImageInfo"), (COPY_READ, COPY_WRITE))
+
+
+@command("vkCmdResolveImage", "vkCmdResolveImage2")
+def resolve_image(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads and writes the boxes of the regions, in the RESOLVE stage."""
+    return _image_to_image(objects, folded(args, "pResolveImageInfo"), (RESOLVE_READ, RESOLVE_WRITE))
+
+
+@command("vkCmdBlitImage", "vkCmdBlitImage2")
+def blit_image(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads and writes the boxes between the corner pairs, which may be given in any order."""
+    info = folded(args, "pBlitImageInfo")
+    source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
+    reads: list[Span] = []
+    writes: list[Span] = []
+    for region in info["pRegions"] or ():
+        reads += _region(source, region["srcSubresource"], *_corners(region["srcOffsets"]))
+        writes += _region(target, region["dstSubresource"], *_corners(region["dstOffsets"]))
+    yield from image_access(BLIT_READ, source, reads)
+    yield from image_access(BLIT_WRITE, target, writes)
+
+
+def _corners(offsets: list[dict[str, int]]) -> tuple[Extent, Extent]:
+    one, other = _offset(offsets[0]), _offset(offsets[1])
+    low = (min(one[0], other[0]), min(one[1], other[1]), min(one[2], other[2]))
+    return low, (abs(one[0] - other[0]), abs(one[1] - other[1]), abs(one[2] - other[2]))
+
+
+@command("vkCmdCopyBufferToImage", "vkCmdCopyBufferToImage2")
+def copy_buffer_to_image(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads the rows of texel blocks from the buffer, writes the boxes of the image."""
+    info = folded(args, "pCopyBufferToImageInfo")
+    buffer, image = objects.buffer(info["srcBuffer"]), objects.image(info["dstImage"])
+    regions = info["pRegions"] or ()
+    yield from buffer_access(COPY_READ, buffer, _rows_of(buffer, image, regions))
+    yield from image_access(COPY_WRITE, image, _boxes_of(image, regions))
+
+
+@command("vkCmdCopyImageToBuffer", "vkCmdCopyImageToBuffer2")
+def copy_image_to_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads the boxes of the image, writes the rows of texel blocks to the buffer."""
+    info = folded(args, "pCopyImageToBufferInfo")
+    image, buffer = objects.image(info["srcImage"]), objects.buffer(info["dstBuffer"])
+    regions = info["pRegions"] or ()
+    yield from image_access(COPY_READ, image, _boxes_of(image, regions))
+    yield from buffer_access(COPY_WRITE, buffer, _rows_of(buffer, image, regions))
+
+
+def _boxes_of(image: Image | None, regions: Iterable[dict[str, Any]]) -> list[Span]:
+    return [
+        span
+        for region in regions
+        for span in _region(
+            image, region["imageSubresource"], _offset(region["imageOffset"]), _extent(region["imageExtent"])
+        )
+    ]
+
+
+def _rows_of(buffer: Buffer | None, image: Image | None, regions: Iterable[dict[str, Any]]) -> list[Span]:
+    """Bytes of each row of each region; rows that touch join, so that a tightly packed copy is one span."""
+    if buffer is None or image is None:
+        return []
+    spans: list[Span] = []
+    for region in regions:
+        part = region["imageSubresource"]
+        aspect = part["aspectMask"]
+        block = image.block_extent(aspect)
+        size = image.format.aspect_bytes(aspect)
+        extent = _extent(region["imageExtent"])
+        across, down = -(-extent[0] // block[0]), -(-extent[1] // block[1])
+        pitch = -(-(region["bufferRowLength"] or extent[0]) // block[0]) * size
+        slice_rows = -(-(region["bufferImageHeight"] or extent[1]) // block[1])
+        layers = (
+            1 if image.type == IMAGE_TYPE_3D else len(image.layer_range(part["baseArrayLayer"], part["layerCount"]))
+        )
+        for index in range(layers * -(-extent[2] // block[2])):
+            first = region["bufferOffset"] + index * slice_rows * pitch
+            if pitch == across * size:
+                spans.append(buffer.span(first, down * pitch))
+            else:
+                spans += [buffer.span(first + row * pitch, across * size) for row in range(down)]
+    return merge(spans)

@@ -1,0 +1,340 @@
+"""Everything that one queue, or one command buffer while recorded, did to memory: states by range of addresses.
+
+A range points to a *slot* and a slot holds the state. A barrier over everything maps the few slots in use and visits
+no range, so that it costs the same with 100 ranges and with 100,000.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from harness.findings import Place
+from harness.spans import Span, SpanMap
+from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Scope, State
+from harness.trace.effects import Access
+
+
+class Slot:
+    """Holds the state of every range that points here. Two slots that came to hold one state are joined."""
+
+    __slots__ = ("joined", "state")
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.joined: Slot | None = None
+
+    def find(self) -> Slot:
+        """The slot that this one was joined to, itself when it was not."""
+        if self.joined is None:
+            return self
+        root = self.joined
+        while root.joined is not None:
+            root = root.joined
+        at = self
+        while at.joined is not None and at.joined is not root:
+            at.joined, at = root, at.joined
+        return root
+
+
+class Entry(NamedTuple):
+    """What a range points to: the slot, and who made the accesses that its state holds (reads in the state's order)."""
+
+    slot: Slot
+    write: Place | None
+    reads: tuple[Place, ...]
+
+
+class Hit(NamedTuple):
+    """A hazard on some addresses: its kind, the access that conflicts and the earlier one that it conflicts with."""
+
+    hazard: str
+    span: Span
+    sync: int
+    prior: Place
+    prior_sync: int
+    state: State
+    resource: int
+
+
+class RangeScope(NamedTuple):
+    """One dependency over one span of a space; `moved` when it transitions an image's layout there."""
+
+    space: int
+    span: Span
+    scope: Scope
+    moved: bool
+
+
+class Cover(NamedTuple):
+    """Every scope of one command that covers some addresses, and whether any of them transitions the layout."""
+
+    scopes: tuple[Scope, ...]
+    moved: bool
+
+
+class Piece(NamedTuple):
+    """Addresses with one state, before a synchronization command, and what of the command covers them."""
+
+    space: int
+    span: Span
+    entry: Entry | None
+    state: State
+    cover: Cover
+
+
+class Context:
+    """Access states of one queue or command buffer. `queue` is 0 while recording.
+
+    Costs: an access is O(k log n) for k ranges that it meets (O(1) when it meets exactly one), a barrier over
+    everything O(number of distinct states), one over a range O(k log n) more.
+    """
+
+    def __init__(self, queue: int = 0) -> None:
+        self.queue = queue
+        self.submitted = 0
+        """Block index of the latest submit."""
+        self.retired = 0
+        """Submits up to this block index are known by the host to be complete."""
+        self._maps: dict[int, SpanMap[Entry]] = {}
+        self._slots: dict[State, Slot] = {}
+        self._sweep_at = 64
+        self._forget_at = 1024
+
+    @property
+    def ranges(self) -> int:
+        """How many ranges are tracked."""
+        return sum(len(held) for held in self._maps.values())
+
+    @property
+    def slots(self) -> int:
+        """How many distinct states are held."""
+        return len(self._slots)
+
+    # -- accesses ---------------------------------------------------------------------------------------------------
+
+    def check(self, access: Access) -> Iterator[Hit]:
+        """The hazards that an access meets; nothing changes."""
+        held = self._maps.get(access.space)
+        if held is None:
+            return
+        for begin, end in access.spans:
+            for piece_begin, piece_end, entry in _pieces(held, begin, end):
+                entry = self._live(entry)
+                outcome = entry.slot.find().state.after_access(access.sync, self.queue, access.atomic)
+                if outcome.hazard:
+                    yield _hit(outcome.hazard, outcome.prior, (piece_begin, piece_end), access, entry)
+
+    def apply(self, access: Access, place: Place) -> None:
+        """Makes an access the most recent one of its addresses."""
+        held = self._maps.get(access.space)
+        if held is None:
+            held = self._maps[access.space] = SpanMap()
+
+        def change(_begin: int, _end: int, entry: Entry | None) -> Entry:
+            if entry is None:
+                entry = _NEVER
+            entry = self._live(entry)
+            outcome = entry.slot.find().state.after_access(access.sync, self.queue, access.atomic)
+            slot = self._slot(outcome.state)
+            if outcome.position < 0:
+                return Entry(slot, place, ())
+            reads = (*entry.reads[: outcome.position], place, *entry.reads[outcome.position + 1 :])
+            return Entry(slot, entry.write, reads)
+
+        for begin, end in access.spans:
+            entry = held.exact(begin, end)
+            if entry is not None:
+                held.set_exact(begin, end, change(begin, end, entry))
+            else:
+                held.update(begin, end, change)
+
+    # -- barriers ---------------------------------------------------------------------------------------------------
+
+    def check_transition(
+        self, space: int, spans: Iterable[Span], scopes: tuple[Scope, ...], resource: int
+    ) -> Iterator[Hit]:
+        """The hazards that a layout transition between these scopes meets; nothing changes."""
+        held = self._maps.get(space)
+        if held is None:
+            return
+        access = Access(LAYOUT_TRANSITION, space, (), resource)
+        for begin, end in spans:
+            for piece_begin, piece_end, entry in _pieces(held, begin, end):
+                entry = self._live(entry)
+                outcome = entry.slot.find().state.after_transition(scopes, self.queue)
+                if outcome.hazard:
+                    yield _hit(outcome.hazard, outcome.prior, (piece_begin, piece_end), access, entry)
+
+    def barrier(self, everything: tuple[Scope, ...], ranges: list[RangeScope], place: Place) -> None:
+        """Applies one synchronization command: dependencies over everything, and over ranges. All are held against
+        the states as they were before the command."""
+        pieces = self._gather(ranges) if ranges else []
+        if everything:
+            self._map_slots(everything)
+        for piece in pieces:
+            self._settle(piece, everything, place)
+        if len(self._slots) > self._sweep_at:
+            self._sweep()
+
+    def _gather(self, ranges: list[RangeScope]) -> list[Piece]:
+        """The pieces that barriers over ranges touch, each with every scope that covers it. A gap counts only when
+        its layout is transitioned: a barrier over memory that was never accessed changes nothing."""
+        by_space: dict[int, SpanMap[Cover]] = {}
+        for each in ranges:
+
+            def add(_begin: int, _end: int, known: Cover | None, each: RangeScope = each) -> Cover:
+                scopes, moved = known or Cover((), False)
+                return Cover((*scopes, each.scope), moved or each.moved)
+
+            by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
+        return [
+            piece
+            for space, covers in by_space.items()
+            for begin, end, cover in covers
+            for piece in self._split(space, begin, end, cover)
+        ]
+
+    def _split(self, space: int, begin: int, end: int, cover: Cover) -> Iterator[Piece]:
+        held = self._maps.get(space)
+        if held is None:
+            held = self._maps[space] = SpanMap()
+        at = begin
+        for piece_begin, piece_end, entry in _pieces(held, begin, end):
+            if cover.moved and piece_begin > at:
+                yield Piece(space, (at, piece_begin), None, EMPTY, cover)
+            live = self._live(entry)
+            yield Piece(space, (piece_begin, piece_end), live, live.slot.find().state, cover)
+            at = piece_end
+        if cover.moved and at < end:
+            yield Piece(space, (at, end), None, EMPTY, cover)
+
+    def _settle(self, piece: Piece, everything: tuple[Scope, ...], place: Place) -> None:
+        scopes, moved = piece.cover
+        if moved:
+            # The transition is a new write; nothing that was known of the range before it remains.
+            after = Entry(self._slot(piece.state.after_transition(scopes, self.queue).state), place, ())
+        else:
+            assert piece.entry is not None
+            state = piece.state.after_barrier(scopes + everything, self.queue)
+            after = piece.entry._replace(slot=self._slot(state))
+        held = self._maps[piece.space]
+        if held.exact(*piece.span) is not None:
+            held.set_exact(*piece.span, after)
+        else:
+            held.assign(*piece.span, after)
+
+    def _map_slots(self, scopes: tuple[Scope, ...]) -> None:
+        """Maps every slot, and joins those that come to hold one state."""
+        mapped: dict[State, Slot] = {}
+        for state, slot in self._slots.items():
+            after = state.after_barrier(scopes, self.queue)
+            other = mapped.get(after)
+            if other is None:
+                slot.state = after
+                mapped[after] = slot
+            else:
+                slot.joined = other
+        self._slots = mapped
+
+    def _slot(self, state: State) -> Slot:
+        slot = self._slots.get(state)
+        if slot is None:
+            slot = self._slots[state] = Slot(state)
+        return slot
+
+    def _sweep(self) -> None:
+        """Drops slots that no range points to. Visits every range, but only after the slots have doubled."""
+        used: dict[State, Slot] = {}
+        for held in self._maps.values():
+            for _, _, entry in held:
+                slot = entry.slot.find()
+                used[slot.state] = slot
+        self._slots = used
+        self._sweep_at = max(64, 2 * len(used))
+
+    # -- what the host knows to be complete ---------------------------------------------------------------------------
+
+    def retire(self, submit: int) -> None:
+        """The host knows that submits up to this block index are complete: their accesses no longer matter."""
+        self.retired = max(self.retired, submit)
+        if self.ranges > self._forget_at:
+            self.sweep_retired()
+            self._forget_at = max(1024, 2 * self.ranges)
+
+    def _live(self, entry: Entry) -> Entry:
+        """The entry without what is retired."""
+        retired = self.retired
+        if not retired:
+            return entry
+        write, reads = entry.write, entry.reads
+        done = tuple(at for at, read in enumerate(reads) if (read.submit or 0) <= retired)
+        gone = write is not None and (write.submit or 0) <= retired
+        if not done and not gone:
+            return entry
+        state = entry.slot.find().state
+        if gone or done:
+            state, write = state.without_write(), None
+        if done:
+            state = state.without_reads(done)
+            reads = tuple(read for at, read in enumerate(reads) if at not in done)
+        return Entry(Slot(state), write, reads)
+
+    def sweep_retired(self) -> None:
+        """Forgets ranges whose accesses are all retired; bounds memory in long programs."""
+        for space in list(self._maps):
+            held = self._maps[space]
+            for begin, end, entry in list(held):
+                live = self._live(entry)
+                if live is entry:
+                    continue
+                if live.write is None and not live.reads:
+                    held.erase(begin, end)
+                else:
+                    held.set_exact(begin, end, live._replace(slot=self._slot(live.slot.state)))
+            if not len(held):
+                del self._maps[space]
+        self._sweep()
+
+    def unfinished(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, Entry]]:
+        """Ranges of [begin, end) with accesses that the host does not know to be complete."""
+        held = self._maps.get(space)
+        if held is not None:
+            for piece_begin, piece_end, entry in held.pieces(begin, end):
+                live = self._live(entry)
+                if live.write is not None or live.reads:
+                    yield (piece_begin, piece_end), live
+
+    def forget(self, space: int, span: Span | None) -> None:
+        """Erases the accesses of addresses that no longer exist."""
+        if span is None:
+            self._maps.pop(space, None)
+        elif space in self._maps:
+            self._maps[space].erase(*span)
+
+    def _check(self) -> None:
+        """Raises AssertionError when an invariant is broken."""
+        for held in self._maps.values():
+            held._check()
+            for _, _, entry in held:
+                slot = entry.slot.find()
+                slot.state._check()
+                assert self._slots.get(slot.state) is slot, "a range points to a slot that barriers do not reach"
+                assert (entry.write is None) == (slot.state.write is None), "a write without its place"
+                assert len(entry.reads) == len(slot.state.reads), "reads without their places"
+
+
+_NEVER = Entry(Slot(EMPTY), None, ())
+
+
+def _pieces(held: SpanMap[Entry], begin: int, end: int) -> list[tuple[int, int, Entry]]:
+    entry = held.exact(begin, end)
+    return [(begin, end, entry)] if entry is not None else held.pieces(begin, end)
+
+
+def _hit(hazard: str, prior: int, span: Span, access: Access, entry: Entry) -> Hit:
+    state = entry.slot.find().state
+    if prior < 0:
+        assert entry.write is not None and state.write is not None
+        return Hit(hazard, span, access.sync, entry.write, state.write.sync, state, access.resource)
+    return Hit(hazard, span, access.sync, entry.reads[prior], state.reads[prior].sync, state, access.resource)

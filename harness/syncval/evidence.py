@@ -1,0 +1,77 @@
+"""From hits to findings: one finding for each pair of accesses, however many ranges it covers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from harness.findings import Box, Finding, Place
+from harness.spans import Span, merge
+from harness.spec.scopes import SYNC
+from harness.syncval import messages
+from harness.syncval.context import Hit
+
+Key = tuple[Any, ...]
+
+
+class Description(NamedTuple):
+    """A resource for people and for JSON: its type, byte ranges (buffers, memory) or boxes (images)."""
+
+    type: str
+    ranges: tuple[tuple[int, int], ...]
+    boxes: tuple[Box, ...]
+
+
+Describe = Callable[[int, list[Span]], Description]
+"""Tells what addresses of a resource mean, from the live objects."""
+
+
+class Reporter:
+    """Makes findings and remembers which pairs were reported."""
+
+    def __init__(self, describe: Describe) -> None:
+        self._describe = describe
+        self._across: set[Key] = set()
+
+    def findings(self, hits: list[Hit], place: Place) -> Iterator[tuple[Finding, Key]]:
+        """One finding a pair, with the key of the pair as recorded (without its execution)."""
+        grouped: dict[tuple[Any, ...], list[Hit]] = {}
+        for hit in hits:
+            group = (hit.hazard, id(hit.prior), hit.sync, hit.prior_sync, hit.resource)
+            grouped.setdefault(group, []).append(hit)
+        for same in grouped.values():
+            first = same[0]
+            key = (first.hazard, place.call, first.prior.call, first.sync, first.prior_sync, first.resource)
+            yield self._finding(same, place), key
+
+    def submitted(self, hits: list[Hit], place: Place, recorded: set[Key]) -> Iterator[Finding]:
+        """Findings of an executed command, without pairs that were reported while recording or by an earlier submit
+        of the same recorded commands."""
+        for finding, key in self.findings(hits, place):
+            prior = finding.prior
+            inside = (prior.submit, prior.batch, prior.position) == (place.submit, place.batch, place.position)
+            if inside and key in recorded:
+                continue
+            across = (*key, inside)
+            if across not in self._across:
+                self._across.add(across)
+                yield finding
+
+    def _finding(self, hits: list[Hit], place: Place) -> Finding:
+        first = hits[0]
+        seen = self._describe(first.resource, merge([hit.span for hit in hits]))
+        lack = messages.missing(first.hazard, first.sync, first.prior_sync, first.state)
+        what = messages.resource(seen.type, first.resource, seen.ranges, seen.boxes)
+        return Finding(
+            hazard=first.hazard,
+            access=SYNC[first.sync].name,
+            prior_access=SYNC[first.prior_sync].name,
+            place=place,
+            prior=first.prior,
+            resource=first.resource,
+            resource_type=seen.type,
+            ranges=seen.ranges,
+            boxes=seen.boxes,
+            missing=lack,
+            message=messages.sentence(first, place, what, lack),
+        )

@@ -1,0 +1,70 @@
+"""Findings in words, made from their data alone."""
+
+from __future__ import annotations
+
+from harness.findings import WRITE_AFTER_READ, Box, Place
+from harness.spec import names
+from harness.spec.scopes import SYNC
+from harness.syncval.context import Hit
+from harness.syncval.state import LAYOUT_TRANSITION, State
+
+
+def missing(hazard: str, sync: int, prior_sync: int, state: State) -> str:
+    """What would prevent the hazard, in the specification's terms, and what is there instead."""
+    if hazard == WRITE_AFTER_READ:
+        wanted = f"an execution dependency from {_stage(prior_sync)} to {_stage(sync)}"
+    else:
+        wanted = f"a memory dependency from {_scope(prior_sync)} to {_scope(sync)}"
+    return f"{wanted}; {_present(hazard, state)}"
+
+
+def _present(hazard: str, state: State) -> str:
+    """What the barriers so far have done for the prior access."""
+    if hazard == WRITE_AFTER_READ:
+        stages = 0
+        for read in state.reads:
+            stages |= read.barriers
+        return f"so far only {names.stages(stages)} waits for the read" if stages else "nothing orders them"
+    write = state.write
+    if write is None or not write.barriers:
+        if write is not None and write.chain:
+            return "the write was made available, but visible to nothing"
+        return "nothing makes the write available"
+    return f"so far the write is visible only to {names.sync_accesses(write.barriers)}"
+
+
+def _stage(sync: int) -> str:
+    return "the layout transition" if sync == LAYOUT_TRANSITION else names.stages(SYNC[sync].stage)
+
+
+def _scope(sync: int) -> str:
+    if sync == LAYOUT_TRANSITION:
+        return "the layout transition"
+    return f"{names.stages(SYNC[sync].stage)}/{names.accesses(SYNC[sync].access)}"
+
+
+def resource(kind: str, id: int, ranges: tuple[tuple[int, int], ...], boxes: tuple[Box, ...]) -> str:
+    """A resource and the touched part of it: `VkBuffer 7 [0, 256)`, `VkImage 9 (color, mip 1, layer 0)`."""
+    text = f"{kind} {id}"
+    if ranges:
+        offset, size = ranges[0]
+        text += f" [{offset}, {offset + size})"
+    if boxes:
+        box = boxes[0]
+        aspect = names.flags_names("VkImageAspectFlags", box.aspect)
+        text += f" ({aspect}, mip {box.mip}, layer {box.layer})"
+    more = len(ranges or boxes) - 1
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def sentence(hit: Hit, place: Place, what: str, lack: str) -> str:
+    """One sentence for people: who does what to which resource after whom, and what is missing."""
+    done = _verb(hit.sync, "transitions the layout of", "writes", "reads")
+    before = _verb(hit.prior_sync, "transitioned the layout of", "wrote", "read")
+    return f"{place.command} {done} {what}, which {hit.prior.command} {before}. Missing: {lack}."
+
+
+def _verb(sync: int, transition: str, write: str, read: str) -> str:
+    if sync == LAYOUT_TRANSITION:
+        return transition
+    return write if SYNC[sync].write else read

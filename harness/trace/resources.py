@@ -1,0 +1,280 @@
+"""Vulkan objects as the mirror knows them: plain data by id, and the address arithmetic of buffers and images."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from harness.findings import Box
+from harness.spans import Span, merge
+from harness.spec.formats import Format, format_of
+
+WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
+REMAINING = 0xFFFFFFFF
+IMAGE_TYPE_3D = 2
+
+COLOR, DEPTH, STENCIL = 1, 2, 4
+PLANES = 0x70
+Extent = tuple[int, int, int]
+
+
+@dataclass(slots=True)
+class Memory:
+    """A VkDeviceMemory; `size` in bytes."""
+
+    id: int
+    size: int
+
+
+@dataclass(slots=True)
+class Buffer:
+    """A VkBuffer. Its accesses live in the space of the memory that it is bound to (its own before that)."""
+
+    id: int
+    size: int
+    memory: int | None = None
+    offset: int = 0
+
+    @property
+    def space(self) -> int:
+        """The id that owns the addresses of `span`."""
+        return self.id if self.memory is None else self.memory
+
+    def span(self, offset: int, size: int) -> Span:
+        """Bytes [offset, offset + size) of the buffer as addresses, clipped to it; WHOLE_SIZE means the rest."""
+        begin = min(offset, self.size)
+        end = self.size if size == WHOLE_SIZE else min(self.size, offset + size)
+        return (self.offset + begin, self.offset + max(begin, end))
+
+
+@dataclass
+class Image:
+    """A VkImage with an idealized address space, in texel blocks, ordered aspect, mip level, layer, z, y, x."""
+
+    id: int
+    type: int
+    format_value: int
+    extent: Extent
+    mips: int
+    layers: int
+    samples: int = 1
+    info: dict[str, Any] = field(default_factory=dict, repr=False)
+    memory: int | None = None
+    offset: int = 0
+
+    @cached_property
+    def format(self) -> Format:
+        """Facts of the format (UserError when there is no such format)."""
+        return format_of(self.format_value)
+
+    @cached_property
+    def aspects(self) -> tuple[int, ...]:
+        """The single aspect bits that the image has, lowest first."""
+        return self.format.aspect_list()
+
+    @cached_property
+    def _levels(self) -> list[tuple[int, int, int, Extent]]:
+        """(aspect, mip, first address, blocks (w, h, d)) of every level, in address order."""
+        levels = []
+        at = 0
+        for aspect in self.aspects:
+            for mip in range(self.mips):
+                blocks = self.blocks(aspect, mip)
+                levels.append((aspect, mip, at, blocks))
+                at += blocks[0] * blocks[1] * blocks[2] * self.layers
+        return levels
+
+    @cached_property
+    def _level_index(self) -> dict[tuple[int, int], tuple[int, Extent]]:
+        return {(aspect, mip): (at, blocks) for aspect, mip, at, blocks in self._levels}
+
+    def texels(self, aspect: int, mip: int) -> Extent:
+        """Extent of one mip level of one aspect, in texels of that aspect's plane."""
+        depth = self.extent[2] if self.type == IMAGE_TYPE_3D else 1
+        width, height, depth = (max(1, size >> mip) for size in (self.extent[0], self.extent[1], depth))
+        return self.format.aspect_extent(aspect, (width, height, depth))
+
+    def block_extent(self, aspect: int) -> Extent:
+        """Texels in a block of this aspect."""
+        return (1, 1, 1) if aspect & PLANES else self.format.block_extent
+
+    def blocks(self, aspect: int, mip: int) -> Extent:
+        """Extent of one mip level in blocks."""
+        texels, block = self.texels(aspect, mip), self.block_extent(aspect)
+        return (-(-texels[0] // block[0]), -(-texels[1] // block[1]), -(-texels[2] // block[2]))
+
+    def split_aspects(self, mask: int) -> list[int]:
+        """The image's aspects that a VkImageAspectFlags names; COLOR names every plane of a multi-planar format."""
+        if mask & COLOR and self.format.aspects & PLANES:
+            mask |= PLANES
+        return [aspect for aspect in self.aspects if aspect & mask]
+
+    def level_range(self, base: int, count: int) -> range:
+        """Mip levels, clipped to the image."""
+        end = self.mips if count == REMAINING else min(self.mips, base + count)
+        return range(min(base, end), end)
+
+    def layer_range(self, base: int, count: int) -> range:
+        """Array layers, clipped to the image."""
+        end = self.layers if count == REMAINING else min(self.layers, base + count)
+        return range(min(base, end), end)
+
+    def subresources(self, aspects: int, base_mip: int, mips: int, base_layer: int, layers: int) -> tuple[Span, ...]:
+        """Addresses of whole subresources (VkImageSubresourceRange)."""
+        chosen = self.layer_range(base_layer, layers)
+        spans = []
+        for aspect in self.split_aspects(aspects):
+            for mip in self.level_range(base_mip, mips):
+                at, (width, height, depth) = self._level_index[aspect, mip]
+                layer = width * height * depth
+                spans.append((at + chosen.start * layer, at + chosen.stop * layer))
+        return tuple(merge(spans))
+
+    def region(self, aspects: int, mip: int, layers: range, offset: Extent, extent: Extent) -> tuple[Span, ...]:
+        """Addresses of a box of texels in one mip level; whole blocks, clipped to the level."""
+        spans: list[Span] = []
+        for aspect in self.split_aspects(aspects):
+            if (aspect, mip) not in self._level_index:
+                continue
+            at, (width, height, depth) = self._level_index[aspect, mip]
+            block = self.block_extent(aspect)
+            x, y, z = (offset[i] // block[i] for i in range(3))
+            right = min(width, -(-(offset[0] + extent[0]) // block[0]))
+            bottom = min(height, -(-(offset[1] + extent[1]) // block[1]))
+            back = min(depth, -(-(offset[2] + extent[2]) // block[2]))
+            for layer in layers:
+                base = at + layer * width * height * depth
+                spans.extend(_box_spans(base, (width, height), (x, y, z), (right, bottom, back)))
+        return tuple(merge(spans))
+
+    def boxes(self, span: Span) -> list[Box]:
+        """The texel boxes that cover a span of addresses, one or more a subresource; inverse of `region`."""
+        found = []
+        for aspect, mip, at, (width, height, depth) in self._levels:
+            size = width * height * depth
+            for layer in range(self.layers):
+                base = at + layer * size
+                begin, end = max(span[0], base) - base, min(span[1], base + size) - base
+                if begin < end:
+                    found.append(self._box(aspect, mip, layer, (width, height), begin, end))
+        return found
+
+    def _box(self, aspect: int, mip: int, layer: int, blocks: tuple[int, int], begin: int, end: int) -> Box:
+        """The smallest box around blocks [begin, end) of one subresource, in texels."""
+        width, plane = blocks[0], blocks[0] * blocks[1]
+        last = end - 1
+        z0, z1 = begin // plane, last // plane
+        y0, y1 = (begin % plane // width, last % plane // width) if z0 == z1 else (0, blocks[1] - 1)
+        x0, x1 = (begin % width, last % width) if z0 == z1 and y0 == y1 else (0, width - 1)
+        block, texels = self.block_extent(aspect), self.texels(aspect, mip)
+        low = (x0 * block[0], y0 * block[1], z0 * block[2])
+        high = tuple(min(texels[i], (last + 1) * block[i]) for i, last in enumerate((x1, y1, z1)))
+        return Box(aspect, mip, layer, low, (high[0] - low[0], high[1] - low[1], high[2] - low[2]))
+
+
+def _box_spans(base: int, size: tuple[int, int], low: Extent, high: Extent) -> list[Span]:
+    """Spans of blocks [low, high) in a (width, height, …) grid that begins at `base`."""
+    width, plane = size[0], size[0] * size[1]
+    if low[0] == 0 and high[0] == width:
+        if low[1] == 0 and high[1] == size[1]:
+            return [(base + low[2] * plane, base + high[2] * plane)]
+        return [(base + z * plane + low[1] * width, base + z * plane + high[1] * width) for z in range(low[2], high[2])]
+    return [
+        (base + z * plane + y * width + low[0], base + z * plane + y * width + high[0])
+        for z in range(low[2], high[2])
+        for y in range(low[1], high[1])
+    ]
+
+
+@dataclass(slots=True)
+class BufferView:
+    """A VkBufferView: bytes [offset, offset + size) of a buffer."""
+
+    id: int
+    buffer: int
+    offset: int
+    size: int
+
+
+@dataclass(slots=True)
+class ImageView:
+    """A VkImageView: the addresses of its subresource range, normalized."""
+
+    id: int
+    image: int
+    spans: tuple[Span, ...]
+
+
+@dataclass(slots=True)
+class Binding:
+    """One binding of a VkDescriptorSetLayout; `count` is 0 for a reserved binding."""
+
+    binding: int
+    type: int
+    count: int
+    flags: int = 0
+
+
+@dataclass(slots=True)
+class SetLayout:
+    """A VkDescriptorSetLayout, by binding number."""
+
+    id: int
+    bindings: dict[int, Binding]
+    push: bool = False
+
+
+@dataclass(slots=True)
+class Descriptor:
+    """What one array element of one binding refers to. `size` and `offset` in bytes, for buffers."""
+
+    type: int
+    resource: int
+    offset: int = 0
+    size: int = 0
+
+
+@dataclass(slots=True)
+class DescriptorSet:
+    """A VkDescriptorSet: descriptors by (binding, array element)."""
+
+    id: int
+    layout: SetLayout
+    slots: dict[tuple[int, int], Descriptor] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class PipelineLayout:
+    """A VkPipelineLayout: its set layouts in order (None where the handle is null)."""
+
+    id: int
+    sets: tuple[SetLayout | None, ...]
+
+
+@dataclass(slots=True)
+class ShaderModule:
+    """A VkShaderModule and its SPIR-V."""
+
+    id: int
+    code: bytes
+
+
+@dataclass(slots=True)
+class Stage:
+    """One shader stage of a pipeline: SPIR-V, entry point and specialization (constant id -> bytes)."""
+
+    stage: int
+    code: bytes
+    entry: str
+    specialization: dict[int, bytes]
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """A VkPipeline: its bind point (VkPipelineBindPoint), layout and stages."""
+
+    id: int
+    bind_point: int
+    layout: PipelineLayout | None
+    stages: tuple[Stage, ...]
