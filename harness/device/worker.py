@@ -1,0 +1,53 @@
+"""The child's side of `harness.device.process`: `python -m harness.device.worker REQUEST_FD REPLY_FD PACKAGE...`.
+
+Reads one JSON request a line, calls the function it names, writes one JSON reply a line; leaves when the request
+pipe closes. The reply is `{"value": dict}`, `{"user_error": line}` or `{"error": traceback}`.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import json
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+from harness.device.process import check_target
+from harness.findings import UserError
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Serves requests until the pipe closes."""
+    request_fd, reply_fd, *packages = arguments
+    faulthandler.enable()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the pipe
+    with open(int(request_fd), "rb") as requests, open(int(reply_fd), "wb", buffering=0) as replies:
+        for line in requests:
+            reply = json.dumps(answer(json.loads(line), packages)).encode() + b"\n"
+            sys.stdout.flush()
+            unsent = memoryview(reply)
+            while unsent:
+                unsent = unsent[replies.write(unsent) :]
+
+
+def answer(request: dict[str, Any], packages: Sequence[str]) -> dict[str, Any]:
+    """The reply to one request. Never raises for what the job does, JSON-able results included."""
+    try:
+        check_target(request["target"], packages)
+        module, _, function = request["target"].partition(":")
+        value = getattr(importlib.import_module(module), function)(**request["arguments"])
+        if not isinstance(value, dict):
+            raise TypeError(f"{request['target']} returned {type(value).__name__}, not a dict")
+        json.dumps(value)
+    except UserError as error:
+        return {"user_error": str(error)}
+    except Exception:
+        return {"error": traceback.format_exc()}
+    return {"value": value}
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

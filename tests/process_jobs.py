@@ -1,0 +1,54 @@
+"""Jobs that tests/test_process.py runs in a child process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+from harness.findings import UserError
+
+
+def echo(**arguments: Any) -> dict[str, Any]:
+    return {"pid": os.getpid(), **arguments}
+
+
+def variable(name: str) -> dict[str, Any]:
+    return {"value": os.environ.get(name)}
+
+
+def die(number: int) -> dict[str, Any]:
+    print("last words", file=sys.stderr, flush=True)
+    os.kill(os.getpid(), number)
+    signal.pause()
+    return {}
+
+
+def leave(code: int) -> dict[str, Any]:
+    os._exit(code)
+
+
+def hang() -> dict[str, Any]:
+    threading.Event().wait()
+    return {}
+
+
+def refuse() -> dict[str, Any]:
+    raise UserError("no such format")
+
+
+def fail() -> dict[str, Any]:
+    raise ZeroDivisionError("halved by nothing")
+
+
+def shout(size: int) -> dict[str, Any]:
+    """Prints more than a pipe holds, on both streams, then answers."""
+    sys.stdout.write("o" * size)
+    sys.stderr.write("e" * size)
+    return {"size": size}
+
+
+def not_a_dict() -> int:
+    return 3
