@@ -10,11 +10,15 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Header:
-    """Names that the binding knows: `words` has every identifier, `members` those of each struct and union."""
+    """Names that the binding knows: every identifier, the functions, the members of each struct and union.
+
+    `enumerants` are those of each enum with a plain number, without the header's own _MAX_ENUM.
+    """
 
     words: frozenset[str]
     functions: frozenset[str]
     members: dict[str, tuple[str, ...]]
+    enumerants: dict[str, dict[str, int]]
 
     def first(self, *names: str) -> str | None:
         """The first of the names that the header has, None if it has none of them."""
@@ -32,7 +36,14 @@ def read_header() -> Header:
         lines = [line.strip() for line in body.split(";") if line.strip()]
         members[name] = tuple(member_name(line) for line in lines)
     functions = frozenset(re.findall(r"\b(vk[A-Z]\w*)\(", text))
-    return Header(frozenset(re.findall(r"\w+", text)), functions, members)
+    enumerants = {
+        name: {key: int(value, 0) for key, value in re.findall(r"(\w+) = (-?(?:0x)?[0-9A-Fa-f]+),?\n", body)}
+        for body, name in re.findall(r"typedef enum \w+ \{([^}]*)\} (\w+);", text)
+    }
+    for values in enumerants.values():
+        for name in [name for name in values if "_MAX_ENUM" in name]:
+            del values[name]
+    return Header(frozenset(re.findall(r"\w+", text)), functions, members, enumerants)
 
 
 def member_name(declaration: str) -> str:

@@ -70,23 +70,28 @@ class Types:
         rows = self.registry.handles.values()
         return {self.main[row.name]: row.dispatchable for row in rows if row.name in self.main}
 
-    def _enumerants(self, fields: list[Any], whole: bool) -> dict[str, int]:
+    def _enumerants(self, fields: list[Any], whole: bool, header_name: str = "") -> dict[str, int]:
+        """Enumerants by value, the registry's names for one before names that it dropped since the header."""
         found: dict[str, int] = {}
         for field in sorted(fields, key=lambda field: int(field.value)):
             for name in (field.name, *sorted(field.aliases)):
                 if whole or name in self.header.words:
                     found[name] = field.value
-        return found
+        dropped = {
+            name: value for name, value in self.header.enumerants.get(header_name, {}).items() if name not in found
+        }
+        return dict(sorted({**found, **dropped}.items(), key=lambda pair: pair[1])) if dropped else found
 
     def enums(self) -> dict[str, dict[str, int]]:
         """Enum type to its enumerants, ordered by value; of several names for a value the preferred one is first."""
         rows = self.registry.enums.values()
-        return {self.main[row.name]: self._enumerants(row.fields, False) for row in rows if row.name in self.main}
+        known = [(self.main[row.name], row) for row in rows if row.name in self.main]
+        return {name: self._enumerants(row.fields, False, name) for name, row in known}
 
     def bitmasks(self) -> dict[str, dict[str, int]]:
         """Flags type and FlagBits type (both) to their enumerants."""
         bits = {
-            row.name: self._enumerants(row.flags, row.name in WHOLE)
+            row.name: self._enumerants(row.flags, row.name in WHOLE, self.main[row.name])
             for row in self.registry.bitmasks.values()
             if row.name in self.main
         }

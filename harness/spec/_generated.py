@@ -1050,6 +1050,7 @@ ENUMS: dict[str, dict[str, int]] = {
         "VK_DRIVER_ID_MESA_DOZEN": 23,
         "VK_DRIVER_ID_MESA_NVK": 24,
         "VK_DRIVER_ID_IMAGINATION_OPEN_SOURCE_MESA": 25,
+        "VK_DRIVER_ID_MESA_AGXV": 26,
     },
     "VkDynamicState": {
         "VK_DYNAMIC_STATE_VIEWPORT": 0,
