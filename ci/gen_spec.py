@@ -12,7 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from vulkan_object import get_vulkan_object
+try:
+    from vulkan_object import get_vulkan_object
+except ModuleNotFoundError:
+    raise SystemExit("gen_spec: the package 'vulkan-object' is not installed; run ci/setup") from None
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
