@@ -1,1 +1,1 @@
-"""Room: shader."""
+"""Room: shader. What a pipeline stage touches, read from its SPIR-V; and the project's own shaders by name."""

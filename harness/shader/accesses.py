@@ -1,0 +1,113 @@
+"""What a shader does to each descriptor: the record that following its instructions fills."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.shader.opcodes import Decoration
+from harness.shader.pointers import ARRAYS, Ref, extent
+from harness.shader.types import Types
+from harness.shader.variables import BUFFERS, OUTPUT, RESOURCES, SAMPLER, WRITABLE, Declarations, Variable
+
+READ = 1
+WRITE = 2
+READ_MODIFY_WRITE = 4
+"""An atomic that reads and writes."""
+
+Range = tuple[int, int]
+"""(offset, size) in bytes from the start of the block."""
+
+
+@dataclass(slots=True)
+class Access:
+    """Accesses of one descriptor. Ranges are None where they may be anywhere in the block."""
+
+    reads: bool = False
+    writes: bool = False
+    plain_writes: bool = False
+    atomics: bool = False
+    read_ranges: set[Range] | None = field(default_factory=set)
+    write_ranges: set[Range] | None = field(default_factory=set)
+
+    def add(self, flags: int, range: Range | None) -> None:
+        """Note one instruction's access."""
+        if flags & (READ | READ_MODIFY_WRITE):
+            self.reads = True
+            self.read_ranges = _with(self.read_ranges, range)
+        if flags & (WRITE | READ_MODIFY_WRITE):
+            self.writes = True
+            self.write_ranges = _with(self.write_ranges, range)
+        self.plain_writes = self.plain_writes or bool(flags & WRITE)
+        self.atomics = self.atomics or bool(flags & READ_MODIFY_WRITE)
+
+    def merge(self, other: Access) -> None:
+        """Note all that the other holds."""
+        self.reads = self.reads or other.reads
+        self.writes = self.writes or other.writes
+        self.plain_writes = self.plain_writes or other.plain_writes
+        self.atomics = self.atomics or other.atomics
+        self.read_ranges = _union(self.read_ranges, other.read_ranges)
+        self.write_ranges = _union(self.write_ranges, other.write_ranges)
+
+    def forbid_reads(self) -> None:
+        """NonReadable: there are none."""
+        self.reads, self.atomics, self.read_ranges = False, False, set()
+
+    def forbid_writes(self) -> None:
+        """NonWritable: there are none."""
+        self.writes, self.plain_writes, self.atomics, self.write_ranges = False, False, False, set()
+
+
+class Accesses:
+    """All that one entry point statically uses."""
+
+    def __init__(self, declarations: Declarations) -> None:
+        self._declarations = declarations
+        self._types: Types = declarations.types
+        self.of: dict[int, dict[int | None, Access]] = {}
+        """Variable -> element of its array (None for any) -> accesses. A variable only asked for its size has none."""
+        self.outputs: set[int] = set()
+        """Locations that are written."""
+        self.referenced: set[int] = set()
+        """Module-scope variables that an instruction names."""
+        self.unmodelled: dict[str, None] = {}
+        """What may reach memory in a way that is not followed, in order of appearance."""
+
+    def touch(self, variable: Variable, ref: Ref) -> Access | None:
+        """The record of the descriptor that `ref` means, made if need be; None when it is no descriptor."""
+        if variable.kind not in RESOURCES:
+            return None
+        undecided = not ref.inside and self._types[ref.type].op in ARRAYS
+        elements = self.of.setdefault(variable.id, {})
+        return elements.setdefault(None if undecided else ref.element, Access())
+
+    def add(self, variable: Variable, ref: Ref, flags: int) -> None:
+        """Note that an instruction reads or writes what `ref` means."""
+        if variable.kind == OUTPUT and flags & WRITE:
+            self._output(variable, ref)
+        access = self.touch(variable, ref)
+        if access is None or variable.kind == SAMPLER:
+            return
+        if variable.kind not in WRITABLE:
+            flags = READ if flags & (READ | READ_MODIFY_WRITE) else 0
+        access.add(flags, extent(ref, self._types) if variable.kind in BUFFERS else None)
+
+    def _output(self, variable: Variable, ref: Ref) -> None:
+        location = self._declarations.decorations(variable.id).get(Decoration.Location)
+        if location is None:
+            return
+        whole = self._types[ref.type].op in ARRAYS or ref.element is None
+        # Vulkan allows far fewer locations; the bound keeps a hostile array length from taking memory.
+        size = min(variable.array_size, 256)
+        self.outputs.update(range(location, location + size) if whole else (location + (ref.element or 0),))
+
+
+def _with(ranges: set[Range] | None, range: Range | None) -> set[Range] | None:
+    if ranges is None or range is None:
+        return None
+    ranges.add(range)
+    return ranges
+
+
+def _union(left: set[Range] | None, right: set[Range] | None) -> set[Range] | None:
+    return None if left is None or right is None else left | right
