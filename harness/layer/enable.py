@@ -12,12 +12,13 @@ The layer reads the environment in `vkCreateInstance` and never again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.findings import UserError
-from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer, parse_version
+from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer, loader_places, parse_version
 
 __all__ = ["KHRONOS_LAYER", "Chain", "LayerInfo", "LayerSettings", "Version", "find_layer", "parse_version", "settings"]
 
@@ -80,15 +81,19 @@ def has_layer_settings(layer: LayerInfo) -> bool:
     return "VK_EXT_layer_settings" in layer.instance_extensions
 
 
-def settings(layer: LayerInfo) -> LayerSettings:
-    """Settings for that layer. Raises `UserError` when its manifest offers neither style."""
+def settings(layer: LayerInfo, environ: Mapping[str, str] | None = None) -> LayerSettings:
+    """Settings for that layer, to be added to `environ` (by default the process's own).
+
+    Raises `UserError` when the layer's manifest offers neither style.
+    """
+    path = _path_to(layer, os.environ if environ is None else environ)
     if has_layer_settings(layer):
-        environ = {f"VK_VALIDATION_{name.upper()}": str(int(on)) for name, on in TODAYS_SETTINGS.items()}
-        # The spelling that was measured to work (SYNC_RULES 3 gives both prefixes for the same setting).
-        environ["VK_LAYER_ENABLE_MESSAGE_LIMIT"] = "0"
+        variables = {f"VK_VALIDATION_{name.upper()}": str(int(on)) for name, on in TODAYS_SETTINGS.items()}
+        # Of this one, this spelling is the one that was measured; the layer takes both prefixes.
+        variables["VK_LAYER_ENABLE_MESSAGE_LIMIT"] = "0"
         return LayerSettings(
             layer,
-            environ,
+            variables | path,
             (layer.name,),
             ("VK_EXT_debug_utils", "VK_EXT_layer_settings"),
             lambda following: _layer_settings_chain(layer.name, following),
@@ -96,7 +101,7 @@ def settings(layer: LayerInfo) -> LayerSettings:
     if "VK_EXT_validation_features" in layer.instance_extensions:
         return LayerSettings(
             layer,
-            {"VK_LAYER_ENABLES": SUBMIT_TIME_ENABLE},
+            {"VK_LAYER_ENABLES": SUBMIT_TIME_ENABLE} | path,
             (layer.name,),
             ("VK_EXT_debug_utils", "VK_EXT_validation_features"),
             _validation_features_chain,
@@ -105,6 +110,14 @@ def settings(layer: LayerInfo) -> LayerSettings:
         f"{layer.name} {layer.version_text} ({layer.manifest}) offers neither VK_EXT_layer_settings nor "
         "VK_EXT_validation_features, so synchronization validation cannot be switched on"
     )
+
+
+def _path_to(layer: LayerInfo, environ: Mapping[str, str]) -> dict[str, str]:
+    """What makes the loader see a layer that lies outside its own folders."""
+    if {layer.manifest, layer.manifest.parent} & set(loader_places(environ)):
+        return {}
+    places = (str(layer.manifest.parent), environ.get("VK_ADD_LAYER_PATH", ""))
+    return {"VK_ADD_LAYER_PATH": os.pathsep.join(place for place in places if place)}
 
 
 def _validation_features_chain(following: Any) -> Chain:

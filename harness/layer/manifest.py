@@ -1,22 +1,23 @@
-"""Where the Khronos layer is and which version it has, read from layer manifests without a Vulkan loader.
-
-The folders and their order are those of the loader's interface document ("Linux explicit layer discovery"):
-`VK_LAYER_PATH` replaces the standard folders, `VK_ADD_LAYER_PATH` goes before them.
-"""
+"""Where the Khronos layer is and which version it has, read from layer manifests without a Vulkan loader."""
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-KHRONOS_LAYER = "VK_LAYER_KHRONOS_validation"
+from harness.device.manifests import (
+    cache_folder,
+    library_of,
+    manifest_files,
+    named_places,
+    read_manifest,
+    search_folders,
+)
 
-LARGEST_MANIFEST = 4 << 20
-"""Bytes. Today's manifest of the Khronos layer has about 200 kB; anything past this is not a manifest."""
+KHRONOS_LAYER = "VK_LAYER_KHRONOS_validation"
 
 Version = tuple[int, int, int]
 
@@ -50,58 +51,33 @@ def parse_version(text: str) -> Version:
     parts = [int(part) for part in text.split(".")]
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"not a version: {text!r}")
-    return tuple((*parts, 0, 0)[:3])  # type: ignore[return-value]
+    return (*parts, 0, 0)[0], (*parts, 0, 0)[1], (*parts, 0, 0)[2]
 
 
-def explicit_layer_folders(environ: Mapping[str, str]) -> list[Path]:
-    """Folders (or single manifests) that the loader reads for explicit layers, in its order, without repeats."""
-
-    def split(text: str) -> list[Path]:
-        return [Path(part) for part in text.split(os.pathsep) if part]
-
-    if override := environ.get("VK_LAYER_PATH"):
-        return list(dict.fromkeys(split(override)))
-    home = environ.get("HOME", "")
-    bases = split(environ.get("XDG_CONFIG_HOME") or (home and f"{home}/.config"))
-    bases += split(environ.get("XDG_CONFIG_DIRS") or "/etc/xdg")
-    bases += split("/usr/local/etc" + os.pathsep + "/etc")
-    bases += split(environ.get("XDG_DATA_HOME") or (home and f"{home}/.local/share"))
-    bases += split(environ.get("XDG_DATA_DIRS") or "/usr/local/share" + os.pathsep + "/usr/share")
-    folders = split(environ.get("VK_ADD_LAYER_PATH", ""))
-    folders += [base / "vulkan" / "explicit_layer.d" for base in bases]
-    return list(dict.fromkeys(folders))
+def loader_places(environ: Mapping[str, str]) -> list[Path]:
+    """Folders and single manifests that the loader reads for explicit layers: `VK_LAYER_PATH` replaces the standard
+    folders, `VK_ADD_LAYER_PATH` goes before them."""
+    places = named_places("VK_ADD_LAYER_PATH", environ)
+    places += named_places("VK_LAYER_PATH", environ) or search_folders("explicit_layer.d", environ)
+    return list(dict.fromkeys(places))
 
 
 def find_layer(name: str = KHRONOS_LAYER, environ: Mapping[str, str] | None = None) -> LayerInfo | None:
-    """The first layer of that name which the loader would see, None when there is none. Broken manifests are passed
-    over, as the loader does."""
+    """The first layer of that name in the loader's places, then in the cache folder of `ci/setup`; None when there is
+    none. Broken manifests are passed over, as the loader does."""
     environ = os.environ if environ is None else environ
-    for folder in explicit_layer_folders(environ):
-        for manifest in _manifests(folder):
-            for layer in _layers(manifest):
-                info = _layer_info(layer, manifest, environ) if layer.get("name") == name else None
-                if info is not None:
-                    return info
+    for manifest in manifest_files([*loader_places(environ), cache_folder(environ) / "khronos"]):
+        for layer in _layers(manifest):
+            info = _layer_info(layer, manifest, environ) if layer.get("name") == name else None
+            if info is not None:
+                return info
     return None
-
-
-def _manifests(folder: Path) -> list[Path]:
-    if folder.is_file():
-        return [folder]
-    try:
-        return sorted(path for path in folder.iterdir() if path.suffix == ".json")
-    except OSError:
-        return []
 
 
 def _layers(manifest: Path) -> Iterator[dict[str, Any]]:
     try:
-        if manifest.stat().st_size > LARGEST_MANIFEST:
-            return
-        document = json.loads(manifest.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return
-    if not isinstance(document, dict):
+        document = read_manifest(manifest)
+    except (OSError, ValueError):
         return
     several = document.get("layers")
     for layer in several if isinstance(several, list) else [document.get("layer")]:
@@ -110,32 +86,29 @@ def _layers(manifest: Path) -> Iterator[dict[str, Any]]:
 
 
 def _layer_info(layer: dict[str, Any], manifest: Path, environ: Mapping[str, str]) -> LayerInfo | None:
-    library = layer.get("library_path")
-    extensions = layer.get("instance_extensions", [])
     try:
         version = parse_version(str(layer["api_version"]))
-        names = tuple(str(extension["name"]) for extension in extensions)
+        library = library_of(manifest, layer.get("library_path"))
+        names = tuple(str(extension["name"]) for extension in layer.get("instance_extensions", []))
     except (KeyError, TypeError, ValueError):
-        return None
-    if not isinstance(library, str):
         return None
     return LayerInfo(
         name=str(layer["name"]),
         api_version=version,
         implementation_version=str(layer.get("implementation_version", "")),
-        library=_library(library, manifest, environ),
+        library=_found_library(library, manifest, environ),
         manifest=manifest,
         instance_extensions=names,
     )
 
 
-def _library(path: str, manifest: Path, environ: Mapping[str, str]) -> str:
-    """A path with a slash is relative to the manifest; a bare name is looked up as the dynamic linker would."""
-    if "/" in path:
-        return str((manifest.parent / path).resolve())
-    folders = [Path(part) for part in environ.get("LD_LIBRARY_PATH", "").split(os.pathsep) if part]
+def _found_library(library: str, manifest: Path, environ: Mapping[str, str]) -> str:
+    """A bare name is looked up roughly as the dynamic linker would, so that people see which file it is."""
+    if "/" in library:
+        return library
+    folders = named_places("LD_LIBRARY_PATH", environ)
     # Beside share/vulkan/explicit_layer.d of the same prefix, then the system's own folders.
     prefix = manifest.parent.parent.parent.parent
     for root in dict.fromkeys((prefix, Path("/usr"), Path("/usr/local"))):
         folders += [root / "lib", root / "lib64", *sorted((root / "lib").glob("*-linux-gnu*"))]
-    return next((str(folder / path) for folder in folders if (folder / path).is_file()), path)
+    return next((str(folder / library) for folder in folders if (folder / library).is_file()), library)

@@ -1,0 +1,171 @@
+"""Our findings beside the layer's messages: what both say, what differs as expected, and what is left.
+
+Compared by (hazard, command, prior command, access, prior access), each distinct key once: the layer speaks once a
+region or descriptor, we once a pair of commands, and neither count means anything. When every message is attributed to
+the API call in which it came (`LayerWitness.take(call)`), keys are compared call by call.
+
+Command names lose their KHR suffix: a command and its alias are one command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from harness.findings import Finding
+from harness.layer.differences import Difference, expected_differences
+from harness.layer.manifest import Version
+from harness.layer.messages import RECORD, SUBMIT, LayerMessage
+from harness.layer.stream import LAYER, OURS, Stream, Subject
+from harness.trace.calls import Block
+
+Key = tuple[str, str, str, str, str]
+Said = tuple[int | None, str, Key]
+"""(API call or None, `record` or `submit`, key)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A disagreement that is expected, with what explains it."""
+
+    subject: Subject
+    difference: Difference | None
+    reason: str
+
+
+@dataclass(slots=True)
+class Comparison:
+    """What came out. `agreed` counts distinct keys that both have."""
+
+    version: Version
+    agreed: int = 0
+    expected: list[Explained] = field(default_factory=list)
+    disagreements: list[Subject] = field(default_factory=list)
+
+    @property
+    def agrees(self) -> bool:
+        """True when nothing is left unexplained."""
+        return not self.disagreements
+
+    @property
+    def used(self) -> dict[str, int]:
+        """How often each expected difference was needed, by id."""
+        counts: dict[str, int] = {}
+        for each in self.expected:
+            name = each.difference.id if each.difference else "silent-by-design"
+            counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    def lines(self) -> list[str]:
+        """One line a disagreement, in words."""
+        return [
+            f"{each.side} at {each.kind}{'' if each.call is None else f' (block {each.call})'}: "
+            f"{each.key[0]} {each.key[1]} {each.key[3] or '?'} after {each.key[2] or '?'} {each.key[4] or '?'}"
+            for each in self.disagreements
+        ]
+
+
+def compare(
+    findings: Sequence[Finding],
+    messages: Sequence[LayerMessage],
+    layer_version: Version,
+    blocks: Iterable[Block] = (),
+) -> Comparison:
+    """Compares one run. `blocks` is the trace that both judged; without it, differences that depend on the stream stay
+    disagreements."""
+    differences = expected_differences(layer_version)
+    by_call = all(message.call is not None for message in messages)
+    ours: dict[Said, list[Finding]] = {}
+    for finding in findings:
+        ours.setdefault(_said_by_us(finding, differences, by_call), []).append(finding)
+    theirs: dict[Said, list[LayerMessage]] = {}
+    for message in messages:
+        theirs.setdefault(_said_by_layer(message, by_call), []).append(message)
+
+    result = Comparison(layer_version)
+    left_of_ours, left_of_theirs = _match(ours, theirs, result)
+    stream = Stream(blocks)
+    for side, left in ((OURS, left_of_ours), (LAYER, left_of_theirs)):
+        for said in left:
+            subject = _subject(side, said, ours, theirs)
+            explained = _explain(subject, stream, layer_version, differences)
+            if explained is None:
+                result.disagreements.append(subject)
+            else:
+                result.expected.append(explained)
+    return result
+
+
+def plain_command(name: str) -> str:
+    """A command's name without the KHR of its alias."""
+    return name.removesuffix("KHR")
+
+
+def _said_by_us(finding: Finding, differences: Sequence[Difference], by_call: bool) -> Said:
+    hazard, command, prior_command, access, prior_access = finding.key
+    for each in differences:
+        access = each.rename(command, access)
+        prior_access = each.rename(prior_command, prior_access)
+    submit = finding.place.submit
+    call = (finding.place.call if submit is None else submit) if by_call else None
+    key = (hazard, plain_command(command), plain_command(prior_command), access, prior_access)
+    return call, RECORD if submit is None else SUBMIT, key
+
+
+def _said_by_layer(message: LayerMessage, by_call: bool) -> Said:
+    hazard, command, prior_command, access, prior_access = message.key
+    key = (hazard, plain_command(command), plain_command(prior_command), access, prior_access)
+    return message.call if by_call else None, message.kind, key
+
+
+def _match(
+    ours: dict[Said, list[Finding]], theirs: dict[Said, list[LayerMessage]], result: Comparison
+) -> tuple[list[Said], list[Said]]:
+    """Takes out what both have. Today's layer does not name the access at submit: an empty one matches any."""
+    both = ours.keys() & theirs.keys()
+    result.agreed = len(both)
+    left_of_ours = [said for said in ours if said not in both]
+    left_of_theirs: list[Said] = []
+    for said in theirs:
+        if said in both:
+            continue
+        alike = [each for each in ours if said[2][3] == "" and _without_access(each) == _without_access(said)]
+        if alike:
+            result.agreed += 1
+            left_of_ours = [each for each in left_of_ours if each not in alike]
+        else:
+            left_of_theirs.append(said)
+    return left_of_ours, left_of_theirs
+
+
+def _without_access(said: Said) -> tuple[int | None, str, str, str, str, str]:
+    call, kind, (hazard, command, prior_command, _, prior_access) = said
+    return call, kind, hazard, command, prior_command, prior_access
+
+
+def _subject(side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dict[Said, list[LayerMessage]]) -> Subject:
+    # One that the layer should have spoken about stands for its group, if there is one.
+    finding = min(ours[said], key=lambda each: bool(each.layer_silent)) if side == OURS else None
+    message = theirs[said][0] if side == LAYER else None
+    call, kind, key = said
+    if finding is not None:
+        call = finding.place.call if finding.place.submit is None else finding.place.submit
+    return Subject(
+        side,
+        key,
+        kind,
+        call,
+        finding,
+        message,
+        tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
+        tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
+    )
+
+
+def _explain(subject: Subject, stream: Stream, version: Version, differences: Sequence[Difference]) -> Explained | None:
+    if subject.finding is not None and subject.finding.layer_silent:
+        return Explained(subject, None, subject.finding.layer_silent)
+    for difference in differences:
+        if difference.explains(subject, stream, version):
+            return Explained(subject, difference, difference.reason)
+    return None

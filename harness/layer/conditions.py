@@ -1,0 +1,267 @@
+"""Named predicates of `differences.toml`: is the stream such that this difference explains this disagreement?
+
+Each takes the disagreement (`Subject`), the stream before it and the layer's version. A condition that needs the stream
+is false when the stream is not known, so that an unexplained disagreement stays one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from harness.layer.manifest import Version
+from harness.layer.messages import LayerMessage
+from harness.layer.stream import (
+    LAYER,
+    OURS,
+    UNHOOKED_BEFORE,
+    Scope,
+    Stream,
+    Subject,
+    is_sync_operation,
+    resources,
+    runs_shaders,
+    scopes,
+)
+
+Condition = Callable[[Subject, Stream, Version], bool]
+
+TOP_OF_PIPE = 0x1
+ALL_TRANSFER = 0x1000
+ALL_COMMANDS = 0x10000
+COPY = 1 << 32
+CLEAR = 1 << 35
+SHADER_READ = 0x20
+
+IMAGE_DESCRIPTORS = (0, 1, 2, 3, 10)
+"""VkDescriptorType: SAMPLER, COMBINED_IMAGE_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE, INPUT_ATTACHMENT"""
+
+CONDITIONS: dict[str, Condition] = {}
+
+
+def condition(function: Condition) -> Condition:
+    """Registers a predicate under its own name, by which `differences.toml` refers to it."""
+    CONDITIONS[function.__name__] = function
+    return function
+
+
+def _barriers(subject: Subject, stream: Stream) -> list[Scope]:
+    return [scope for call in stream.window(subject) for scope in scopes(call)]
+
+
+# --- barriers --------------------------------------------------------------------------------------------------------
+
+
+@condition
+def copy_or_clear_named_alone(subject: Subject, stream: Stream, _: Version) -> bool:
+    """Some barrier between the two names one of the stages COPY and CLEAR in a mask, and not the other: a fill is at
+    COPY for the old layer and at CLEAR for us, and this barrier treats them differently."""
+
+    def parts_them(stages: int) -> bool:
+        both = COPY | CLEAR
+        return stages & both not in (0, both) and not stages & (ALL_TRANSFER | ALL_COMMANDS)
+
+    own = stream.command(subject)
+    mine = list(scopes(own)) if own is not None else []
+    return any(
+        parts_them(scope.src_stages) or parts_them(scope.dst_stages) for scope in _barriers(subject, stream) + mine
+    )
+
+
+@condition
+def sync2_buffer_barrier_exec_dep(subject: Subject, stream: Stream, _: Version) -> bool:
+    """A synchronization2 buffer or image barrier lies between the two. The old layer takes its execution dependency
+    for that resource alone. One such barrier clears a WAR; a RAW or WAW only by chaining with another barrier."""
+    between = _barriers(subject, stream)
+    ranged = [scope for scope in between if scope.sync2 and scope.what != "memory"]
+    own = stream.command(subject)
+    chained = len({scope.call.index for scope in between}) + (own is not None and is_sync_operation(own))
+    return bool(ranged) and (subject.key[0] == "WRITE_AFTER_READ" or chained >= 2)
+
+
+@condition
+def shader_read_before_uniform(subject: Subject, stream: Stream, _: Version) -> bool:
+    """A barrier between the two makes SHADER_READ visible, which used to include UNIFORM_READ."""
+    return any(scope.dst_accesses & SHADER_READ for scope in _barriers(subject, stream))
+
+
+# --- layout transitions ----------------------------------------------------------------------------------------------
+
+
+@condition
+def all_commands_after_transition(subject: Subject, stream: Stream, _: Version) -> bool:
+    """After the transition came a barrier from ALL_COMMANDS: today it covers the transition's write."""
+    return any(scope.src_stages & ALL_COMMANDS for scope in _barriers(subject, stream))
+
+
+@condition
+def transition_of_available_write(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The write was made available by a barrier before the one that transitions the layout."""
+    own = stream.command(subject)
+    here = own is not None and any(scope.transition for scope in scopes(own))
+    return here and any(scope.src_accesses for scope in _barriers(subject, stream))
+
+
+@condition
+def transition_after_top_of_pipe(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The transition's source is NONE, and a barrier before it has TOP_OF_PIPE (also as ALL_COMMANDS) as destination:
+    today NONE chains with it."""
+    own = stream.command(subject)
+    none = own is not None and any(scope.transition and scope.src_stages == 0 for scope in scopes(own))
+    return none and any(scope.dst_stages & (TOP_OF_PIPE | ALL_COMMANDS) for scope in _barriers(subject, stream))
+
+
+@condition
+def several_barriers_with_transition(subject: Subject, stream: Stream, _: Version) -> bool:
+    """One command carries a transition and at least one other barrier; the old layer lets the others of that command
+    act on the transition itself."""
+    own = stream.command(subject)
+    calls = stream.window(subject) + ([own] if own is not None else [])
+    groups = [list(scopes(call)) for call in calls]
+    return any(len(group) > 1 and any(scope.transition for scope in group) for group in groups)
+
+
+# --- commands and shaders --------------------------------------------------------------------------------------------
+
+
+@condition
+def unhooked_command(subject: Subject, stream: Stream, version: Version) -> bool:
+    """One of the two commands, or one between them, is passed over by this layer, so that for it the accesses of that
+    command never happened."""
+    names = [subject.key[1], subject.key[2], *(call.name for call in stream.window(subject))]
+    unseen = tuple(name for name, since in UNHOOKED_BEFORE if version < since)
+    return bool(unseen) and any(name.startswith(unseen) for name in names)
+
+
+@condition
+def descriptor_array(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The stream has a descriptor binding with more than one element."""
+    layouts = (call.args.get("pCreateInfo") for call in stream.calls if call.name == "vkCreateDescriptorSetLayout")
+    bindings = (binding for layout in layouts if layout for binding in layout.get("pBindings") or ())
+    return any(binding["descriptorCount"] > 1 for binding in bindings)
+
+
+@condition
+def resource_destroyed(subject: Subject, stream: Stream, _: Version) -> bool:
+    """A buffer or image was destroyed before; the old layer keeps its accesses for whatever comes to lie there."""
+    limit = subject.call if subject.call is not None else float("inf")
+    return any(call.name in ("vkDestroyBuffer", "vkDestroyImage") and call.index < limit for call in stream.calls)
+
+
+@condition
+def semaphore_between(subject: Subject, stream: Stream, _: Version) -> bool:
+    """Some submit so far waits for a semaphore."""
+    limit = subject.call if subject.call is not None else float("inf")
+    submits = (c for c in stream.calls if c.name.startswith("vkQueueSubmit") and c.index <= limit)
+    batches = (batch for call in submits for batch in call.args.get("pSubmits") or ())
+    return any(batch.get("pWaitSemaphores") or batch.get("pWaitSemaphoreInfos") for batch in batches)
+
+
+@condition
+def timeline_semaphore(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The stream has a semaphore of type VK_SEMAPHORE_TYPE_TIMELINE."""
+    infos = (call.args.get("pCreateInfo") for call in stream.calls if call.name == "vkCreateSemaphore")
+    for info in infos:
+        following = (info or {}).get("pNext")
+        while isinstance(following, dict):
+            if following.get("semaphoreType") == 1:
+                return True
+            following = following.get("pNext")
+    return False
+
+
+# --- how much the layer says -----------------------------------------------------------------------------------------
+
+
+@condition
+def reported_for_same_access(subject: Subject, _: Stream, __: Version) -> bool:
+    """In the same call the layer reported this command's same access against another prior one: it says one hazard a
+    region (or descriptor), that of the lowest address."""
+    command, access = subject.key[1], subject.key[3]
+    return any(message.command == command and message.access in (access, "") for message in subject.messages)
+
+
+@condition
+def segment_reported_already(subject: Subject, stream: Stream, _: Version) -> bool:
+    """At this submit the layer reported another hazard of the same command buffer between the same two synchronization
+    commands: it says one a segment."""
+    piece = {call.index for call in stream.segment(subject)}
+    if not piece:
+        return False
+    for message in subject.messages:
+        said = stream.command(_as_subject(message, subject))
+        if said is not None and said.index in piece:
+            return True
+    return False
+
+
+def _as_subject(message: LayerMessage, subject: Subject) -> Subject:
+    return Subject(LAYER, message.key, message.kind, subject.call, None, message)
+
+
+@condition
+def optimal_image_in_segment(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The hazard is in a buffer or linear image, and the same segment touches an image with optimal tiling: the result
+    for optimal images replaces the one for linear memory."""
+    tilings = {
+        call.args["pImage"]: call.args["pCreateInfo"].get("tiling", 0)
+        for call in stream.calls
+        if call.name == "vkCreateImage" and call.succeeded
+    }
+    optimal = {image for image, tiling in tilings.items() if tiling == 0}
+    if subject.finding is None or subject.finding.resource in optimal:
+        return False
+    shader_images = any(
+        write["descriptorType"] in IMAGE_DESCRIPTORS
+        for call in stream.calls
+        if call.name.startswith("vkUpdateDescriptorSet")
+        for write in call.args.get("pDescriptorWrites") or ()
+    )
+    for call in stream.segment(subject):
+        read, written = resources(call)
+        if (read | written) & optimal or any(scope.transition for scope in scopes(call)):
+            return True
+        if shader_images and runs_shaders(call):
+            return True
+    return False
+
+
+@condition
+def written_later_in_segment(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The read's resource is written later in the same segment: the layer's verdict on that first write replaces the
+    one on the read."""
+    own = stream.command(subject)
+    finding = subject.finding
+    if own is None or finding is None:
+        return False
+    later = [call for call in stream.segment(subject) if call.index >= own.index]
+    return any(
+        finding.resource in resources(call)[1] or runs_shaders(call) or any(scope.transition for scope in scopes(call))
+        for call in later
+    )
+
+
+@condition
+def read_before_in_command_buffer(subject: Subject, stream: Stream, _: Version) -> bool:
+    """An earlier command of the command buffer reads the resource: of the reads before the first write, the layer
+    tests only the first."""
+    own = stream.command(subject)
+    if own is None or subject.finding is None or subject.call is None:
+        return False
+    earlier = [c for c in stream.recorded(own.args["commandBuffer"], subject.call) if c.index < own.index]
+    return any(subject.finding.resource in resources(call)[0] or runs_shaders(call) for call in earlier)
+
+
+@condition
+def reads_forgotten(subject: Subject, stream: Stream, _: Version) -> bool:
+    """An earlier command buffer read a range that an even earlier one wrote, with no wait between: merging drops such
+    reads. Then a WAR is not seen, or shows as WAW against the older write, which may also be no hazard at all."""
+    own = stream.command(subject)
+    if own is None:
+        return False
+    touched = {subject.finding.resource} if subject.side == OURS and subject.finding else set().union(*resources(own))
+    written, forgotten = False, False
+    for call in stream.window(subject):
+        read, wrote = resources(call)
+        forgotten |= written and bool(read & touched or runs_shaders(call))
+        written |= bool(wrote & touched or runs_shaders(call) or any(scope.transition for scope in scopes(call)))
+    return forgotten

@@ -1,0 +1,224 @@
+"""A recorded stream as the conditions of expected differences look at it: which commands lie between two accesses.
+
+By the calls' arguments only, and roughly (a resource, not its range): a condition explains a difference that two
+judges already have, it does not judge.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.findings import Finding
+from harness.layer.messages import SUBMIT, LayerMessage
+from harness.trace.calls import Block, Call
+
+OURS = "ours-only"
+LAYER = "layer-only"
+
+SYNC_OPERATIONS = (
+    "vkCmdPipelineBarrier", "vkCmdSetEvent", "vkCmdResetEvent", "vkCmdWaitEvents", "vkCmdBeginRenderPass",
+    "vkCmdNextSubpass", "vkCmdEndRenderPass",
+)  # fmt: skip
+"""Beginnings of the commands at which 1.3.239 cuts a command buffer into segments when it is submitted."""
+
+NUMBERED = (
+    *SYNC_OPERATIONS, "vkCmdBlitImage", "vkCmdClearColorImage", "vkCmdClearDepthStencilImage", "vkCmdCopy",
+    "vkCmdDispatch", "vkCmdDraw", "vkCmdFillBuffer", "vkCmdResolveImage", "vkCmdUpdateBuffer", "vkCmdWriteBufferMarker",
+)  # fmt: skip
+"""Beginnings of the commands that `seq_no` counts."""
+
+UNHOOKED_BEFORE: tuple[tuple[str, tuple[int, int, int]], ...] = (
+    ("vkCmdDispatchBase", (1, 4, 321)),
+    ("vkCmdClearAttachments", (1, 3, 246)),
+    ("vkCmdBeginRendering", (1, 3, 271)),
+    ("vkCmdEndRendering", (1, 3, 271)),
+    ("vkCmdDrawMeshTasks", (1, 4, 360)),
+    ("vkCmdDrawMulti", (1, 4, 360)),
+)
+"""Commands that older layers pass over, with the version from which they see them: SYNC_RULES 8; where that gives a
+span of years, the first of upstream's SDK tags whose sources have the hook."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A key that one judge has and the other lacks, with everything that both said in the same API call."""
+
+    side: str
+    """`ours-only` or `layer-only`."""
+    key: tuple[str, str, str, str, str]
+    kind: str
+    """`record` or `submit`."""
+    call: int | None
+    """Block index of the API call in which it was said, None when nobody attributed it."""
+    finding: Finding | None
+    message: LayerMessage | None
+    findings: tuple[Finding, ...] = ()
+    messages: tuple[LayerMessage, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One barrier of a barrier command. `what` is `memory`, `buffer` or `image`."""
+
+    call: Call
+    what: str
+    src_stages: int
+    src_accesses: int
+    dst_stages: int
+    dst_accesses: int
+    transition: bool
+    sync2: bool
+
+
+class Stream:
+    """The calls of a trace, indexed. Building is linear in the trace, each question in one command buffer."""
+
+    def __init__(self, blocks: Iterable[Block]) -> None:
+        """`blocks` in order of their indices."""
+        self.calls = [block for block in blocks if isinstance(block, Call)]
+        self._by_index = {call.index: call for call in self.calls}
+
+    def at(self, index: int | None) -> Call | None:
+        """The call with that block index."""
+        return None if index is None else self._by_index.get(index)
+
+    def recorded(self, command_buffer: int, before: int) -> list[Call]:
+        """Commands in that command buffer since it was last begun before block index `before`."""
+        commands: list[Call] = []
+        for call in self.calls:
+            if call.index >= before:
+                break
+            if call.args.get("commandBuffer") != command_buffer:
+                continue
+            if call.name == "vkBeginCommandBuffer":
+                commands = []
+            elif call.name.startswith("vkCmd"):
+                commands.append(call)
+        return commands
+
+    def executed(self, submit: Call | None) -> list[list[int]]:
+        """Command buffers of each batch of one vkQueueSubmit*."""
+        batches: list[list[int]] = []
+        for batch in (submit.args.get("pSubmits") if submit else None) or ():
+            infos = batch.get("pCommandBufferInfos")
+            plain = batch.get("pCommandBuffers")
+            batches.append([info["commandBuffer"] for info in infos] if infos is not None else list(plain or ()))
+        return batches
+
+    def command(self, subject: Subject) -> Call | None:
+        """The vkCmd* call of the second access, None when it cannot be told."""
+        if subject.finding is not None:
+            return self.at(subject.finding.place.call)
+        message, submit = subject.message, self.at(subject.call)
+        if message is None or submit is None or message.kind != SUBMIT:
+            return submit
+        for batch in self.executed(submit):
+            if message.entry is not None and message.entry < len(batch) and message.recorded_seq_no:
+                numbered = [call for call in self.recorded(batch[message.entry], submit.index) if is_numbered(call)]
+                position = message.recorded_seq_no - 1
+                if position < len(numbered) and numbered[position].name == message.command:
+                    return numbered[position]
+        return None
+
+    def segment(self, subject: Subject) -> list[Call]:
+        """The commands of the piece between two synchronization commands that holds the second access, the closing
+        one included."""
+        command = self.command(subject)
+        if command is None:
+            return []
+        before = subject.call if subject.kind == SUBMIT and subject.call is not None else command.index + 1
+        piece: list[Call] = []
+        for call in self.recorded(command.args["commandBuffer"], before):
+            piece.append(call)
+            if is_sync_operation(call):
+                if command in piece:
+                    return piece
+                piece = []
+        return piece
+
+    def window(self, subject: Subject) -> list[Call]:
+        """Commands that may lie between the two accesses, both commands excluded.
+
+        While recording: those of the command buffer between them. At submit: all commands recorded before, of the
+        command buffers that were submitted.
+        """
+        command = self.command(subject)
+        limit = subject.call if subject.call is not None else (self.calls[-1].index + 1 if self.calls else 0)
+        if subject.kind == SUBMIT:
+            commands = list(self._submitted_before(limit))
+            return [call for call in commands if call is not command]
+        if command is None or "commandBuffer" not in command.args:
+            return []
+        commands = self.recorded(command.args["commandBuffer"], command.index)
+        return commands[self._after_prior(subject, commands) :]
+
+    def _after_prior(self, subject: Subject, commands: Sequence[Call]) -> int:
+        """Position after the command of the first access; 0 when it cannot be told."""
+        if subject.finding is not None:
+            prior = subject.finding.prior.call
+            return next((i + 1 for i, call in enumerate(commands) if call.index == prior), 0)
+        number = subject.message.seq_no if subject.message else None
+        positions = [i + 1 for i, call in enumerate(commands) if is_numbered(call)]
+        return positions[number - 1] if number and number <= len(positions) else 0
+
+    def _submitted_before(self, limit: int) -> Iterator[Call]:
+        for call in self.calls:
+            if call.index > limit:
+                return
+            if call.name.startswith("vkQueueSubmit"):
+                for command_buffer in (each for batch in self.executed(call) for each in batch):
+                    yield from self.recorded(command_buffer, call.index)
+
+
+def is_sync_operation(call: Call) -> bool:
+    """True for the commands at which a submitted command buffer is cut."""
+    return call.name.startswith(SYNC_OPERATIONS)
+
+
+def is_numbered(call: Call) -> bool:
+    """True for commands that `seq_no` counts (1.3.239: `vkCmdDispatchBase` is passed over)."""
+    return call.name.startswith(NUMBERED) and not call.name.startswith("vkCmdDispatchBase")
+
+
+def scopes(call: Call) -> Iterator[Scope]:
+    """The barriers of a vkCmdPipelineBarrier or vkCmdPipelineBarrier2 in any spelling; nothing for other commands."""
+    if not call.name.startswith("vkCmdPipelineBarrier"):
+        return
+    info: dict[str, Any] = call.args.get("pDependencyInfo") or call.args
+    lists = (("memory", "pMemoryBarriers"), ("buffer", "pBufferMemoryBarriers"), ("image", "pImageMemoryBarriers"))
+    count = 0
+    for what, member in lists:
+        for barrier in info.get(member) or ():
+            count += 1
+            yield Scope(
+                call,
+                what,
+                barrier.get("srcStageMask", info.get("srcStageMask", 0)),
+                barrier["srcAccessMask"],
+                barrier.get("dstStageMask", info.get("dstStageMask", 0)),
+                barrier["dstAccessMask"],
+                what == "image" and barrier["oldLayout"] != barrier["newLayout"],
+                info is not call.args,
+            )
+    if count == 0 and info is call.args:
+        yield Scope(call, "memory", info["srcStageMask"], 0, info["dstStageMask"], 0, False, False)
+
+
+def resources(call: Call) -> tuple[set[int], set[int]]:
+    """Buffers and images that a transfer or clear command reads, and those that it writes."""
+    members = dict(call.args)
+    for value in call.args.values():
+        if isinstance(value, dict):
+            members.update(value)
+    read = {members[name] for name in ("srcBuffer", "srcImage") if isinstance(members.get(name), int)}
+    if call.name.startswith(("vkCmdDispatchIndirect", "vkCmdDrawIndirect", "vkCmdDrawIndexedIndirect")):
+        read.add(members.get("buffer", 0))
+    written = {members[name] for name in ("dstBuffer", "dstImage", "image") if isinstance(members.get(name), int)}
+    return read, written
+
+
+def runs_shaders(call: Call) -> bool:
+    """True for commands whose resources are not in their arguments."""
+    return call.name.startswith(("vkCmdDispatch", "vkCmdDraw", "vkCmdTraceRays"))
