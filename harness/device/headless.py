@@ -1,0 +1,293 @@
+"""A Vulkan device with no window: instance, physical device, device, queues and a command pool, as one context.
+
+Everything goes through the functions of the `vulkan` package, so an attached mirror sees it all. What it makes it
+destroys in reverse order, also when making it fails half way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+from harness.findings import UserError
+
+API_1_2 = (1 << 22) | (2 << 12)
+API_1_3 = (1 << 22) | (3 << 12)
+
+QUEUE_GRAPHICS, QUEUE_COMPUTE, QUEUE_TRANSFER = 1, 2, 4
+"""VkQueueFlagBits."""
+
+USUAL_FEATURES = (
+    "bufferDeviceAddress",
+    "descriptorBindingPartiallyBound",
+    "dynamicRendering",
+    "fragmentStoresAndAtomics",
+    "geometryShader",
+    "hostQueryReset",
+    "imageCubeArray",
+    "independentBlend",
+    "maintenance4",
+    "multiDrawIndirect",
+    "runtimeDescriptorArray",
+    "sampleRateShading",
+    "separateDepthStencilLayouts",
+    "shaderImageGatherExtended",
+    "shaderStorageImageExtendedFormats",
+    "shaderStorageImageMultisample",
+    "shaderStorageImageReadWithoutFormat",
+    "shaderStorageImageWriteWithoutFormat",
+    "synchronization2",
+    "tessellationShader",
+    "timelineSemaphore",
+    "vertexPipelineStoresAndAtomics",
+)
+"""Features switched on where the device has them: what synchronization streams use, and no more, so that a stream
+recorded on one driver can be made again on another."""
+
+FEATURE_STRUCTS = (
+    ("VkPhysicalDeviceVulkan11Features", "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES", API_1_2),
+    ("VkPhysicalDeviceVulkan12Features", "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES", API_1_2),
+    ("VkPhysicalDeviceVulkan13Features", "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES", API_1_3),
+)
+"""(struct, its sType, the API version from which a device takes it)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """One VkQueue with where it comes from; `flags` are its family's VkQueueFlags."""
+
+    handle: Any
+    family: int
+    index: int
+    flags: int
+
+
+class Headless:
+    """See the module's docstring. Use it as a context manager, or call `close`.
+
+    `layers` and `instance_extensions` are names; `instance_next` is a cffi pointer for the instance's pNext chain,
+    kept alive by the caller until the constructor returns. `queues` asks for one queue each: a mask of
+    VkQueueFlagBits that its family must have. `device_extensions` and `features` are required, the optional ones
+    taken where offered. Raises `UserError` when the machine or the device lacks something required.
+    """
+
+    def __init__(
+        self,
+        *,
+        layers: Sequence[str] = (),
+        instance_extensions: Sequence[str] = (),
+        instance_next: Any = None,
+        physical_device: int = 0,
+        queues: Sequence[int] = (QUEUE_GRAPHICS | QUEUE_COMPUTE,),
+        device_extensions: Sequence[str] = (),
+        optional_device_extensions: Sequence[str] = (),
+        features: Sequence[str] = (),
+        optional_features: Sequence[str] = USUAL_FEATURES,
+    ) -> None:
+        self.vk = import_vulkan()
+        self.cleanup = ExitStack()
+        """Callbacks pushed here run on closing, the last first, when the device is idle and before it is destroyed."""
+        self.device: Any = None
+        try:
+            self.instance = self._create_instance(layers, instance_extensions, instance_next)
+            self.physical_device = self._pick(physical_device)
+            self.properties = self.vk.vkGetPhysicalDeviceProperties(self.physical_device)
+            self.device_name: str = self.properties.deviceName
+            self.memory_types = self._memory_types()
+            self.device_extensions = self._choose_extensions(device_extensions, optional_device_extensions)
+            self.features: frozenset[str] = frozenset()
+            """Names of the features that are on."""
+            places = self._place_queues(queues)
+            self.device = self._create_device(places, features, optional_features)
+            self.queues = [
+                Queue(self.vk.vkGetDeviceQueue(self.device, family, index), family, index, flags)
+                for family, index, flags in places
+            ]
+            self.command_pool = self._create_command_pool(self.queues[0].family)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def queue(self) -> Queue:
+        """The first of the queues asked for."""
+        return self.queues[0]
+
+    def memory_type(self, type_bits: int, required: int, preferred: int = 0) -> int:
+        """Index of the memory type within `type_bits` that has all `required` property flags and most `preferred`."""
+        fitting = [
+            (-(flags & preferred).bit_count(), index)
+            for index, flags in enumerate(self.memory_types)
+            if type_bits >> index & 1 and flags & required == required
+        ]
+        if not fitting:
+            raise UserError(f"{self.device_name} has no memory type with properties {required:#x} in {type_bits:#x}")
+        return min(fitting)[1]
+
+    def close(self) -> None:
+        """Waits for the device to be idle and destroys everything. May be called again."""
+        device, self.device = self.device, None
+        try:
+            if device is not None and not is_null_hardware():
+                self.vk.vkDeviceWaitIdle(device)
+        finally:
+            self.cleanup.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _create_instance(self, layers: Sequence[str], extensions: Sequence[str], following: Any) -> Any:
+        vk = self.vk
+        have = {layer.layerName for layer in vk.vkEnumerateInstanceLayerProperties()} if layers else set()
+        _require("layer", layers, have, "this machine")
+        application = vk.VkApplicationInfo(pApplicationName="vkharness", apiVersion=API_1_3)
+        info = vk.VkInstanceCreateInfo(
+            pNext=following,
+            pApplicationInfo=application,
+            ppEnabledLayerNames=list(layers),
+            ppEnabledExtensionNames=list(extensions),
+        )
+        try:
+            instance = vk.vkCreateInstance(info, None)
+        except vk.VkError as error:
+            raise UserError(f"vkCreateInstance failed: {_name(error)}; no usable Vulkan driver?") from None
+        self.cleanup.callback(vk.vkDestroyInstance, instance, None)
+        return instance
+
+    def _pick(self, index: int) -> Any:
+        devices = self.vk.vkEnumeratePhysicalDevices(self.instance)
+        if index >= len(devices):
+            raise UserError(f"no physical device {index}: the driver offers {len(devices)}")
+        return devices[index]
+
+    def _memory_types(self) -> tuple[int, ...]:
+        """VkMemoryPropertyFlags of each memory type."""
+        found = self.vk.vkGetPhysicalDeviceMemoryProperties(self.physical_device)
+        return tuple(int(found.memoryTypes[index].propertyFlags) for index in range(found.memoryTypeCount))
+
+    def _choose_extensions(self, required: Sequence[str], optional: Sequence[str]) -> tuple[str, ...]:
+        found = self.vk.vkEnumerateDeviceExtensionProperties(self.physical_device, None)
+        have = {extension.extensionName for extension in found}
+        _require("device extension", required, have, self.device_name)
+        return tuple(dict.fromkeys([*required, *(name for name in optional if name in have)]))
+
+    def _place_queues(self, wanted: Sequence[int]) -> list[tuple[int, int, int]]:
+        """(family, index in it, the family's flags) for each wanted mask, in families with the fewest other uses."""
+        found = self.vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical_device)
+        flags = [int(family.queueFlags) for family in found]
+        free = [list(range(family.queueCount)) for family in found]
+        places = []
+        for mask in wanted:
+            # Graphics and compute queues can transfer whether or not they say so.
+            fitting = [
+                (have.bit_count(), family)
+                for family, have in enumerate(flags)
+                if free[family] and (have | (QUEUE_TRANSFER if have & 3 else 0)) & mask == mask
+            ]
+            if not fitting:
+                raise UserError(f"{self.device_name} has no further queue with flags {mask:#x}")
+            family = min(fitting)[1]
+            places.append((family, free[family].pop(0), flags[family]))
+        return places
+
+    def _create_device(
+        self, places: list[tuple[int, int, int]], required: Sequence[str], optional: Sequence[str]
+    ) -> Any:
+        vk = self.vk
+        counts: dict[int, int] = {}
+        for family, _, _ in places:
+            counts[family] = counts.get(family, 0) + 1
+        queue_infos = [
+            vk.VkDeviceQueueCreateInfo(queueFamilyIndex=family, queueCount=count, pQueuePriorities=[1.0] * count)
+            for family, count in counts.items()
+        ]
+        chain, structs = self._feature_chain()
+        vk.vkGetPhysicalDeviceFeatures2(self.physical_device, chain)
+        self.features = self._switch(structs, required, optional)
+        info = vk.VkDeviceCreateInfo(
+            pNext=chain, pQueueCreateInfos=queue_infos, ppEnabledExtensionNames=list(self.device_extensions)
+        )
+        try:
+            device = vk.vkCreateDevice(self.physical_device, info, None)
+        except vk.VkError as error:
+            raise UserError(f"vkCreateDevice failed on {self.device_name}: {_name(error)}") from None
+        self.cleanup.callback(vk.vkDestroyDevice, device, None)
+        return device
+
+    def _feature_chain(self) -> tuple[Any, list[Any]]:
+        """VkPhysicalDeviceFeatures2 with the core versions' structs behind it, and the structs that hold features."""
+        ffi = self.vk.ffi
+        chain = ffi.new("VkPhysicalDeviceFeatures2 *")
+        chain.sType = self.vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2
+        structs = [chain.features]
+        last = chain
+        for name, structure_type, since in FEATURE_STRUCTS:
+            if self.properties.apiVersion >= since:
+                struct = ffi.new(name + " *")
+                struct.sType = getattr(self.vk, structure_type)
+                last.pNext = struct
+                last = struct
+                structs.append(struct)
+        # C memory does not keep what it points at: the list does.
+        return chain, [chain, *structs]
+
+    def _switch(self, structs: list[Any], required: Sequence[str], optional: Sequence[str]) -> frozenset[str]:
+        """Leaves on, in the structs that the driver filled, only what is asked for; returns the names that are on."""
+        asked = {*required, *optional}
+        offered = set()
+        for struct in structs:
+            for name in _feature_names(self.vk.ffi, struct):
+                if getattr(struct, name):
+                    offered.add(name)
+                    setattr(struct, name, int(name in asked))
+        _require("feature", required, offered, self.device_name)
+        return frozenset(offered & asked)
+
+    def _create_command_pool(self, family: int) -> Any:
+        vk = self.vk
+        info = vk.VkCommandPoolCreateInfo(
+            flags=vk.VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT, queueFamilyIndex=family
+        )
+        pool = vk.vkCreateCommandPool(self.device, info, None)
+        self.cleanup.callback(vk.vkDestroyCommandPool, self.device, pool, None)
+        return pool
+
+
+def is_null_hardware() -> bool:
+    """Whether this process drives RADV without hardware, which executes nothing and crashes in vkDeviceWaitIdle."""
+    return "RADV_FORCE_FAMILY" in os.environ
+
+
+def import_vulkan() -> Any:
+    """The `vulkan` package. Raises `UserError` when the machine has no Vulkan loader, which it opens on import."""
+    try:
+        import vulkan
+    except OSError:
+        raise UserError("no Vulkan loader (libvulkan.so.1) on this machine; ci/setup installs it") from None
+    return vulkan
+
+
+def _feature_names(ffi: Any, struct: Any) -> list[str]:
+    kind = ffi.typeof(struct)
+    fields = (kind.item if kind.kind == "pointer" else kind).fields
+    return [name for name, field in fields if field.type.kind == "primitive"]
+
+
+def _require(what: str, wanted: Iterable[str], have: Iterable[str], where: str) -> None:
+    missing = sorted(set(wanted) - set(have))
+    if missing:
+        raise UserError(f"{where} has no {what} {', '.join(missing)}")
+
+
+def _name(error: Exception) -> str:
+    """'VkErrorDeviceLost' for the binding's exceptions."""
+    return type(error).__name__
