@@ -49,7 +49,8 @@ def call(*names: str) -> Callable[[CallHandler], CallHandler]:
 
 def _add(table: dict[str, Any], names: tuple[str, ...], handler: Any) -> None:
     for name in names:
-        for each in (name, *_ALIASES_OF.get(name, ())):
+        main = COMMAND_ALIASES.get(name, name)
+        for each in {name, main, *_ALIASES_OF.get(main, ())}:
             assert each not in table, f"{each} has two handlers"
             table[each] = handler
 

@@ -1,0 +1,316 @@
+"""A thin, explicit device layer for scenarios: instance, device, resources and submits, one call each.
+
+Everything goes through the `vulkan` package, so that an attached mirror sees it. Synchronization is never implied:
+a resource has no tracked state, a submit waits for nothing, a barrier is exactly the barrier that was written.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from harness.device.headless import Headless
+from harness.device.rig_commands import Amend, Commands, unamended
+from harness.spec.formats import format_of
+from harness.spec.names import enum_value
+
+WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
+BUFFER_USAGE = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x20 | 0x100
+"""TRANSFER_SRC, TRANSFER_DST, UNIFORM_TEXEL, STORAGE_TEXEL, UNIFORM, STORAGE, INDIRECT."""
+TRANSFER_USAGE, SAMPLED_USAGE, STORAGE_USAGE = 0x1 | 0x2, 0x4, 0x8
+HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
+
+
+@dataclass(slots=True)
+class Buffer:
+    """A buffer bound to memory; `size` and `offset` in bytes."""
+
+    handle: Any
+    size: int
+    memory: Any
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class Image:
+    """An image with memory of its own."""
+
+    handle: Any
+    format: int
+    extent: tuple[int, int, int]
+    mips: int
+    layers: int
+    type: int
+    aspects: int
+    memory: Any
+
+
+@dataclass(slots=True)
+class Pipeline:
+    """A compute pipeline with its layout and set layout, and the descriptor types by binding."""
+
+    handle: Any
+    layout: Any
+    set_layout: Any
+    types: dict[int, tuple[int, int]]
+    push: bool = False
+
+
+@dataclass(slots=True)
+class DescriptorSet:
+    """A descriptor set of one pipeline's layout."""
+
+    handle: Any
+    pipeline: Pipeline
+
+
+class Rig:
+    """One device for one scenario. Use as a context manager: leaving it waits, then destroys everything made.
+
+    `layer` takes what the Khronos layer needs at instance creation (`LayerWitness`), `amend` decides what becomes of
+    each named dependency. Raises `UserError` when the device lacks a required extension.
+    """
+
+    def __init__(self, extensions: Sequence[str] = (), layer: Any = None, amend: Amend = unamended) -> None:
+        parts = layer.instance_create_info_parts() if layer is not None else None
+        chain = parts.chain(None) if parts is not None else None
+        self.gpu = Headless(
+            layers=parts.layer_names if parts is not None else (),
+            instance_extensions=parts.instance_extensions if parts is not None else (),
+            instance_next=chain.head if chain is not None else None,
+            device_extensions=extensions,
+        )
+        self.vk = self.gpu.vk
+        self.device = self.gpu.device
+        self.queue = self.gpu.queue.handle
+        self.amend = amend
+        if layer is not None:
+            layer.install(self.gpu.instance)
+            self.gpu.cleanup.callback(layer.uninstall)
+
+    def __enter__(self) -> Rig:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> None:
+        self.gpu.close()
+
+    def function(self, name: str) -> Any:
+        """An extension's device function."""
+        return self.vk.vkGetDeviceProcAddr(self.device, name)
+
+    def _made(self, kind: str, handle: Any) -> Any:
+        self.gpu.cleanup.callback(getattr(self.vk, f"vkDestroy{kind}"), self.device, handle, None)
+        return handle
+
+    # -- memory and resources ------------------------------------------------------------------------------------------
+
+    def memory(self, size: int, allowed: int = 0xFFFFFFFF, wanted: int = HOST_VISIBLE | HOST_COHERENT) -> Any:
+        """A memory object of `size` bytes in an allowed type with the wanted properties."""
+        vk = self.vk
+        index = self.gpu.memory_type(allowed, wanted)
+        handle = vk.vkAllocateMemory(
+            self.device, vk.VkMemoryAllocateInfo(allocationSize=size, memoryTypeIndex=index), None
+        )
+        self.gpu.cleanup.callback(vk.vkFreeMemory, self.device, handle, None)
+        return handle
+
+    def buffer(self, size: int = 256, memory: Any = None, offset: int = 0) -> Buffer:
+        """A buffer for every use that a scenario has, in memory of its own or at `offset` of the memory given."""
+        vk = self.vk
+        info = vk.VkBufferCreateInfo(size=size, usage=BUFFER_USAGE, sharingMode=vk.VK_SHARING_MODE_EXCLUSIVE)
+        handle = vk.vkCreateBuffer(self.device, info, None)
+        if memory is None:
+            needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
+            memory = self.memory(needs.size, needs.memoryTypeBits)
+        self._made("Buffer", handle)  # after its memory, so that it is destroyed before
+        vk.vkBindBufferMemory(self.device, handle, memory, offset)
+        return Buffer(handle, size, memory, offset)
+
+    def image(
+        self,
+        format: str = "VK_FORMAT_R8G8B8A8_UNORM",
+        extent: tuple[int, int, int] = (16, 16, 1),
+        *,
+        mips: int = 1,
+        layers: int = 1,
+        samples: int = 1,
+        usage: int | None = None,
+    ) -> Image:
+        """An optimally tiled image; its type follows from the extent."""
+        vk = self.vk
+        value = enum_value("VkFormat", format)
+        aspects = format_of(value).aspects
+        kind = 2 if extent[2] > 1 else 1 if extent[1] > 1 else 0
+        if usage is None:
+            usage = TRANSFER_USAGE | (SAMPLED_USAGE | STORAGE_USAGE if samples == 1 and aspects == 1 else 0)
+        if samples > 1:
+            usage |= 0x10 if aspects == 1 else 0x20  # a multisample image must be an attachment of some kind
+        info = vk.VkImageCreateInfo(
+            imageType=kind,
+            format=value,
+            extent=vk.VkExtent3D(*extent),
+            mipLevels=mips,
+            arrayLayers=layers,
+            samples=samples,
+            usage=usage,
+            initialLayout=vk.VK_IMAGE_LAYOUT_UNDEFINED,
+        )
+        handle = vk.vkCreateImage(self.device, info, None)
+        needs = vk.vkGetImageMemoryRequirements(self.device, handle)
+        memory = self.memory(needs.size, needs.memoryTypeBits, 0)
+        self._made("Image", handle)
+        vk.vkBindImageMemory(self.device, handle, memory, 0)
+        return Image(handle, value, extent, mips, layers, kind, aspects, memory)
+
+    def view(
+        self, image: Image, *, aspect: int = 1, mips: tuple[int, int] = (0, 1), layers: tuple[int, int] = (0, 1)
+    ) -> Any:
+        """A view of (first, count) mips and layers."""
+        vk = self.vk
+        part = vk.VkImageSubresourceRange(
+            aspectMask=aspect, baseMipLevel=mips[0], levelCount=mips[1], baseArrayLayer=layers[0], layerCount=layers[1]
+        )
+        kind = image.type + 4 if layers[1] > 1 else image.type
+        info = vk.VkImageViewCreateInfo(image=image.handle, viewType=kind, format=image.format, subresourceRange=part)
+        return self._made("ImageView", vk.vkCreateImageView(self.device, info, None))
+
+    def buffer_view(self, buffer: Buffer, format: str, offset: int = 0, size: int = WHOLE_SIZE) -> Any:
+        """A texel view of bytes of a buffer."""
+        vk = self.vk
+        info = vk.VkBufferViewCreateInfo(
+            buffer=buffer.handle, format=enum_value("VkFormat", format), offset=offset, range=size
+        )
+        return self._made("BufferView", vk.vkCreateBufferView(self.device, info, None))
+
+    def sampler(self) -> Any:
+        """A nearest-neighbour sampler."""
+        return self._made("Sampler", self.vk.vkCreateSampler(self.device, self.vk.VkSamplerCreateInfo(), None))
+
+    # -- compute -------------------------------------------------------------------------------------------------------
+
+    def compute(
+        self,
+        shader: str,
+        bindings: dict[int, str],
+        *,
+        push_bytes: int = 0,
+        push: bool = False,
+        counts: dict[int, int] | None = None,
+    ) -> Pipeline:
+        """A compute pipeline for a shader of `shaders/`; `bindings` maps numbers to descriptor types, named without
+        VK_DESCRIPTOR_TYPE_; `push` makes set 0 a push descriptor set; `counts` gives array sizes."""
+        from harness.shader.library import load
+
+        vk = self.vk
+        types = {
+            at: (enum_value("VkDescriptorType", f"VK_DESCRIPTOR_TYPE_{kind}"), (counts or {}).get(at, 1))
+            for at, kind in bindings.items()
+        }
+        slots = [
+            vk.VkDescriptorSetLayoutBinding(binding=at, descriptorType=kind, descriptorCount=count, stageFlags=0x20)
+            for at, (kind, count) in types.items()
+        ]
+        info = vk.VkDescriptorSetLayoutCreateInfo(flags=int(push), bindingCount=len(slots), pBindings=slots)
+        set_layout = self._made("DescriptorSetLayout", vk.vkCreateDescriptorSetLayout(self.device, info, None))
+        constants = [vk.VkPushConstantRange(stageFlags=0x20, offset=0, size=push_bytes)] if push_bytes else []
+        info = vk.VkPipelineLayoutCreateInfo(
+            setLayoutCount=1,
+            pSetLayouts=[set_layout],
+            pushConstantRangeCount=len(constants),
+            pPushConstantRanges=constants,
+        )
+        layout = self._made("PipelineLayout", vk.vkCreatePipelineLayout(self.device, info, None))
+        code = load(shader)
+        module_info = vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code)
+        module = self._made("ShaderModule", vk.vkCreateShaderModule(self.device, module_info, None))
+        stage = vk.VkPipelineShaderStageCreateInfo(stage=0x20, module=module, pName="main")
+        pipeline_info = vk.VkComputePipelineCreateInfo(stage=stage, layout=layout)
+        made = vk.vkCreateComputePipelines(self.device, None, 1, [pipeline_info], None)
+        return Pipeline(self._made("Pipeline", made[0]), layout, set_layout, types, push)
+
+    def descriptors(self, pipeline: Pipeline, **held: Any) -> DescriptorSet:
+        """A set with `b<binding>=` what it refers to (see `write`)."""
+        vk = self.vk
+        sizes = [vk.VkDescriptorPoolSize(type=kind, descriptorCount=count) for kind, count in pipeline.types.values()]
+        info = vk.VkDescriptorPoolCreateInfo(maxSets=1, poolSizeCount=len(sizes), pPoolSizes=sizes)
+        pool = self._made("DescriptorPool", vk.vkCreateDescriptorPool(self.device, info, None))
+        info = vk.VkDescriptorSetAllocateInfo(
+            descriptorPool=pool, descriptorSetCount=1, pSetLayouts=[pipeline.set_layout]
+        )
+        made = DescriptorSet(vk.vkAllocateDescriptorSets(self.device, info)[0], pipeline)
+        self.update(made, **held)
+        return made
+
+    def update(self, target: DescriptorSet, **held: Any) -> None:
+        """Writes descriptors of a set."""
+        writes = [self.write(target.pipeline, int(at[1:]), each, target.handle) for at, each in held.items()]
+        self.vk.vkUpdateDescriptorSets(self.device, len(writes), writes, 0, [])
+
+    def write(self, pipeline: Pipeline, binding: int, held: Any, target: Any = None) -> Any:
+        """A VkWriteDescriptorSet. `held` is a Buffer, (Buffer, offset, size), a list of those (an array), a buffer
+        view, or (view, sampler, layout) for images."""
+        vk = self.vk
+        kind, _ = pipeline.types[binding]
+        many = held if isinstance(held, list) else [held]
+        common = {"dstSet": target, "dstBinding": binding, "descriptorType": kind, "descriptorCount": len(many)}
+        if kind in (4, 5):
+            return vk.VkWriteDescriptorSet(pTexelBufferView=many, **common)
+        if kind in (1, 2, 3):
+            images = [vk.VkDescriptorImageInfo(imageView=v, sampler=s, imageLayout=at) for v, s, at in many]
+            return vk.VkWriteDescriptorSet(pImageInfo=images, **common)
+        if kind == 0:
+            images = [vk.VkDescriptorImageInfo(sampler=each) for each in many]
+            return vk.VkWriteDescriptorSet(pImageInfo=images, **common)
+        triples = [(each, 0, WHOLE_SIZE) if isinstance(each, Buffer) else each for each in many]
+        infos = [vk.VkDescriptorBufferInfo(buffer=b.handle, offset=at, range=size) for b, at, size in triples]
+        return vk.VkWriteDescriptorSet(pBufferInfo=infos, **common)
+
+    # -- recording and submission --------------------------------------------------------------------------------------
+
+    @contextmanager
+    def commands(self, again: Commands | None = None) -> Iterator[Commands]:
+        """Records a new command buffer, or `again` the same one."""
+        vk = self.vk
+        if again is None:
+            info = vk.VkCommandBufferAllocateInfo(
+                commandPool=self.gpu.command_pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
+            )
+            again = Commands(self, vk.vkAllocateCommandBuffers(self.device, info)[0])
+        flags = vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
+        vk.vkBeginCommandBuffer(again.handle, vk.VkCommandBufferBeginInfo(flags=flags))
+        yield again
+        vk.vkEndCommandBuffer(again.handle)
+
+    def submit(self, *recorded: Commands, fence: Any = None, form: int = 1) -> None:
+        """One vkQueueSubmit (or vkQueueSubmit2) with one batch."""
+        vk = self.vk
+        handles = [each.handle for each in recorded]
+        if form == 1:
+            info = vk.VkSubmitInfo(commandBufferCount=len(handles), pCommandBuffers=handles)
+            vk.vkQueueSubmit(self.queue, 1, [info], fence)
+        else:
+            infos = [vk.VkCommandBufferSubmitInfo(commandBuffer=each) for each in handles]
+            info = vk.VkSubmitInfo2(commandBufferInfoCount=len(infos), pCommandBufferInfos=infos)
+            vk.vkQueueSubmit2(self.queue, 1, [info], fence)
+
+    def fence(self) -> Any:
+        """An unsignaled fence."""
+        return self._made("Fence", self.vk.vkCreateFence(self.device, self.vk.VkFenceCreateInfo(), None))
+
+    def wait(self, fence: Any = None) -> None:
+        """Waits for a fence, or for the queue."""
+        if fence is None:
+            self.vk.vkQueueWaitIdle(self.queue)
+        else:
+            self.vk.vkWaitForFences(self.device, 1, [fence], True, 0xFFFFFFFFFFFFFFFF)
+
+    def host_write(self, buffer: Buffer, data: bytes, offset: int = 0) -> None:
+        """Writes through a mapping of the buffer's memory."""
+        mapped = self.vk.vkMapMemory(self.device, buffer.memory, buffer.offset, buffer.size, 0)
+        mapped[offset : offset + len(data)] = data
+        self.vk.vkUnmapMemory(self.device, buffer.memory)

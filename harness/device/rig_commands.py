@@ -1,0 +1,367 @@
+"""What a scenario records: one method a command, dependencies by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.spec.masks import scope
+from harness.spec.names import enum_value
+
+if TYPE_CHECKING:
+    from harness.device.rig import Buffer, DescriptorSet, Image, Pipeline, Rig
+
+WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
+IGNORED = 0xFFFFFFFF
+GENERAL = "GENERAL"
+
+Amend = Callable[[str, Mapping[str, Any], Mapping[str, Mapping[str, Any]]], Mapping[str, Any] | None]
+"""(name, the dependency as written, its weaker forms) -> what to record instead, None for nothing."""
+
+
+def unamended(
+    name: str, written: Mapping[str, Any], weaker: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """Every dependency as it is written."""
+    return written
+
+
+@dataclass(slots=True)
+class Barrier:
+    """One barrier of a command that has several. Keywords are those of `Commands.barrier`."""
+
+    src: str
+    dst: str
+    options: dict[str, Any]
+
+
+def layout(name: str) -> int:
+    """A VkImageLayout, named without VK_IMAGE_LAYOUT_."""
+    return enum_value("VkImageLayout", f"VK_IMAGE_LAYOUT_{name}")
+
+
+class Commands:
+    """A command buffer in recording. Offsets and sizes in bytes, image offsets and extents in texels."""
+
+    def __init__(self, rig: Rig, handle: Any) -> None:
+        self.rig, self.vk, self.handle = rig, rig.vk, handle
+
+    # -- transfer ------------------------------------------------------------------------------------------------------
+
+    def fill(self, buffer: Buffer, value: int, offset: int = 0, size: int = WHOLE_SIZE) -> None:
+        """vkCmdFillBuffer."""
+        self.vk.vkCmdFillBuffer(self.handle, buffer.handle, offset, size, value)
+
+    def update(self, buffer: Buffer, data: bytes, offset: int = 0) -> None:
+        """vkCmdUpdateBuffer."""
+        pointer = self.vk.ffi.new("char[]", data)
+        self.vk.vkCmdUpdateBuffer(self.handle, buffer.handle, offset, len(data), pointer)
+
+    def copy(self, source: Buffer, target: Buffer, *regions: tuple[int, int, int], form: int = 1) -> None:
+        """vkCmdCopyBuffer(2) of (source offset, target offset, size); all of the source without regions."""
+        vk = self.vk
+        parts = regions or ((0, 0, min(source.size, target.size)),)
+        if form == 1:
+            made = [vk.VkBufferCopy(srcOffset=s, dstOffset=d, size=n) for s, d, n in parts]
+            vk.vkCmdCopyBuffer(self.handle, source.handle, target.handle, len(made), made)
+            return
+        made = [vk.VkBufferCopy2(srcOffset=s, dstOffset=d, size=n) for s, d, n in parts]
+        info = vk.VkCopyBufferInfo2(
+            srcBuffer=source.handle, dstBuffer=target.handle, regionCount=len(made), pRegions=made
+        )
+        vk.vkCmdCopyBuffer2(self.handle, info)
+
+    def _layers(self, image: Image, at: Mapping[str, Any]) -> Any:
+        return self.vk.VkImageSubresourceLayers(
+            aspectMask=at.get("aspect", image.aspects),
+            mipLevel=at.get("mip", 0),
+            baseArrayLayer=at.get("layer", 0),
+            layerCount=at.get("layers", 1),
+        )
+
+    def _region(self, image: Image, at: Mapping[str, Any]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
+        mip = at.get("mip", 0)
+        whole = (
+            max(1, image.extent[0] >> mip),
+            max(1, image.extent[1] >> mip),
+            max(1, image.extent[2] >> mip),
+        )
+        return at.get("offset", (0, 0, 0)), at.get("extent", whole)
+
+    def copy_image(
+        self,
+        source: Image,
+        target: Image,
+        read: Mapping[str, Any] | None = None,
+        write: Mapping[str, Any] | None = None,
+        *,
+        layouts: tuple[str, str] = (GENERAL, GENERAL),
+        form: int = 1,
+    ) -> None:
+        """vkCmdCopyImage(2) of one region; `read` and `write` take aspect, mip, layer, layers, offset, extent."""
+        self._image_command("CopyImage", "ImageCopy", source, target, (read or {}, write or {}), layouts, form)
+
+    def resolve(
+        self,
+        source: Image,
+        target: Image,
+        read: Mapping[str, Any] | None = None,
+        write: Mapping[str, Any] | None = None,
+        *,
+        layouts: tuple[str, str] = (GENERAL, GENERAL),
+        form: int = 1,
+    ) -> None:
+        """vkCmdResolveImage(2) of one region."""
+        self._image_command("ResolveImage", "ImageResolve", source, target, (read or {}, write or {}), layouts, form)
+
+    def _image_command(
+        self,
+        command: str,
+        region: str,
+        source: Image,
+        target: Image,
+        parts: tuple[Mapping[str, Any], Mapping[str, Any]],
+        layouts: tuple[str, str],
+        form: int,
+    ) -> None:
+        vk = self.vk
+        offset, extent = self._region(source, parts[0])
+        target_offset, _ = self._region(target, parts[1])
+        suffix = "2" if form == 2 else ""
+        made = getattr(vk, f"Vk{region}{suffix}")(
+            srcSubresource=self._layers(source, parts[0]),
+            srcOffset=vk.VkOffset3D(*offset),
+            dstSubresource=self._layers(target, parts[1]),
+            dstOffset=vk.VkOffset3D(*target_offset),
+            extent=vk.VkExtent3D(*extent),
+        )
+        self._two_images(command, source, target, made, layouts, form)
+
+    def _two_images(
+        self, command: str, source: Image, target: Image, made: Any, layouts: tuple[str, str], form: int, **more: Any
+    ) -> None:
+        old, new = layout(layouts[0]), layout(layouts[1])
+        if form == 1:
+            function = getattr(self.vk, f"vkCmd{command}")
+            function(self.handle, source.handle, old, target.handle, new, 1, [made], *more.values())
+            return
+        info = getattr(self.vk, f"Vk{command}Info2")(
+            srcImage=source.handle,
+            srcImageLayout=old,
+            dstImage=target.handle,
+            dstImageLayout=new,
+            regionCount=1,
+            pRegions=[made],
+            **more,
+        )
+        getattr(self.vk, f"vkCmd{command}2")(self.handle, info)
+
+    def blit(
+        self,
+        source: Image,
+        target: Image,
+        read: Mapping[str, Any] | None = None,
+        write: Mapping[str, Any] | None = None,
+        *,
+        layouts: tuple[str, str] = (GENERAL, GENERAL),
+        form: int = 1,
+    ) -> None:
+        """vkCmdBlitImage(2) of one region, nearest filter."""
+        vk = self.vk
+        corners = []
+        for image, part in ((source, read or {}), (target, write or {})):
+            offset, extent = self._region(image, part)
+            far = tuple(low + size for low, size in zip(offset, extent, strict=True))
+            corners.append([vk.VkOffset3D(*offset), vk.VkOffset3D(*far)])
+        made = getattr(vk, "VkImageBlit2" if form == 2 else "VkImageBlit")(
+            srcSubresource=self._layers(source, read or {}),
+            srcOffsets=corners[0],
+            dstSubresource=self._layers(target, write or {}),
+            dstOffsets=corners[1],
+        )
+        self._two_images("BlitImage", source, target, made, layouts, form, filter=0)
+
+    def _buffer_region(self, image: Image, part: Mapping[str, Any], form: int) -> Any:
+        vk = self.vk
+        offset, extent = self._region(image, part)
+        return getattr(vk, "VkBufferImageCopy2" if form == 2 else "VkBufferImageCopy")(
+            bufferOffset=part.get("buffer_offset", 0),
+            bufferRowLength=part.get("row_length", 0),
+            bufferImageHeight=part.get("image_height", 0),
+            imageSubresource=self._layers(image, part),
+            imageOffset=vk.VkOffset3D(*offset),
+            imageExtent=vk.VkExtent3D(*extent),
+        )
+
+    def buffer_to_image(
+        self, source: Buffer, target: Image, part: Mapping[str, Any] | None = None, *, at: str = GENERAL, form: int = 1
+    ) -> None:
+        """vkCmdCopyBufferToImage(2) of one region; `part` also takes buffer_offset, row_length, image_height."""
+        vk, made = self.vk, self._buffer_region(target, part or {}, form)
+        if form == 1:
+            vk.vkCmdCopyBufferToImage(self.handle, source.handle, target.handle, layout(at), 1, [made])
+            return
+        info = vk.VkCopyBufferToImageInfo2(
+            srcBuffer=source.handle, dstImage=target.handle, dstImageLayout=layout(at), regionCount=1, pRegions=[made]
+        )
+        vk.vkCmdCopyBufferToImage2(self.handle, info)
+
+    def image_to_buffer(
+        self, source: Image, target: Buffer, part: Mapping[str, Any] | None = None, *, at: str = GENERAL, form: int = 1
+    ) -> None:
+        """vkCmdCopyImageToBuffer(2) of one region."""
+        vk, made = self.vk, self._buffer_region(source, part or {}, form)
+        if form == 1:
+            vk.vkCmdCopyImageToBuffer(self.handle, source.handle, layout(at), target.handle, 1, [made])
+            return
+        info = vk.VkCopyImageToBufferInfo2(
+            srcImage=source.handle, srcImageLayout=layout(at), dstBuffer=target.handle, regionCount=1, pRegions=[made]
+        )
+        vk.vkCmdCopyImageToBuffer2(self.handle, info)
+
+    def _range(self, image: Image, part: Mapping[str, Any]) -> Any:
+        mips, layers = part.get("mips", (0, image.mips)), part.get("layers", (0, image.layers))
+        return self.vk.VkImageSubresourceRange(
+            aspectMask=part.get("aspects", image.aspects),
+            baseMipLevel=mips[0],
+            levelCount=mips[1],
+            baseArrayLayer=layers[0],
+            layerCount=layers[1],
+        )
+
+    def clear_color(self, image: Image, value: int = 0x40302010, *, at: str = GENERAL, **part: Any) -> None:
+        """vkCmdClearColorImage of (first, count) `mips` and `layers`; each byte of `value` is a channel, 0 to 255."""
+        vk = self.vk
+        channels = [(value >> shift & 0xFF) / 255 for shift in (0, 8, 16, 24)]
+        color = vk.VkClearColorValue(float32=channels)
+        vk.vkCmdClearColorImage(self.handle, image.handle, layout(at), color, 1, [self._range(image, part)])
+
+    def clear_depth_stencil(
+        self, image: Image, depth: float = 0.5, stencil: int = 7, *, at: str = GENERAL, **part: Any
+    ) -> None:
+        """vkCmdClearDepthStencilImage; `aspects` chooses depth (2) or stencil (4)."""
+        value = self.vk.VkClearDepthStencilValue(depth=depth, stencil=stencil)
+        ranges = [self._range(image, part)]
+        self.vk.vkCmdClearDepthStencilImage(self.handle, image.handle, layout(at), value, 1, ranges)
+
+    # -- compute -------------------------------------------------------------------------------------------------------
+
+    def bind(self, pipeline: Pipeline, descriptors: DescriptorSet | None = None, offsets: tuple[int, ...] = ()) -> None:
+        """Binds a compute pipeline and its set, with dynamic offsets."""
+        vk = self.vk
+        point = vk.VK_PIPELINE_BIND_POINT_COMPUTE
+        vk.vkCmdBindPipeline(self.handle, point, pipeline.handle)
+        if descriptors is not None:
+            sets = [descriptors.handle]
+            vk.vkCmdBindDescriptorSets(self.handle, point, pipeline.layout, 0, 1, sets, len(offsets), list(offsets))
+
+    def push_descriptors(self, pipeline: Pipeline, **held: Any) -> None:
+        """vkCmdPushDescriptorSetKHR of `b<binding>=` resources, as in `Rig.descriptors`."""
+        writes = [self.rig.write(pipeline, int(at[1:]), each) for at, each in held.items()]
+        point = self.vk.VK_PIPELINE_BIND_POINT_COMPUTE
+        push = self.rig.function("vkCmdPushDescriptorSetKHR")
+        push(self.handle, point, pipeline.layout, 0, len(writes), writes)
+
+    def push_constants(self, pipeline: Pipeline, *words: int) -> None:
+        """32-bit words from offset 0, for the compute stage."""
+        values = self.vk.ffi.new("uint32_t[]", list(words))
+        self.vk.vkCmdPushConstants(self.handle, pipeline.layout, 0x20, 0, 4 * len(words), values)
+
+    def dispatch(self, x: int = 1, y: int = 1, z: int = 1) -> None:
+        """vkCmdDispatch."""
+        self.vk.vkCmdDispatch(self.handle, x, y, z)
+
+    def dispatch_base(self, base: tuple[int, int, int], count: tuple[int, int, int]) -> None:
+        """vkCmdDispatchBase."""
+        self.vk.vkCmdDispatchBase(self.handle, *base, *count)
+
+    def dispatch_indirect(self, buffer: Buffer, offset: int = 0) -> None:
+        """vkCmdDispatchIndirect."""
+        self.vk.vkCmdDispatchIndirect(self.handle, buffer.handle, offset)
+
+    # -- synchronization -----------------------------------------------------------------------------------------------
+
+    def barrier(
+        self, name: str, src: str, dst: str, *, weaker: Mapping[str, Mapping[str, Any]] | None = None, **options: Any
+    ) -> None:
+        """One named dependency, recorded as a command of its own unless a twin leaves it out.
+
+        `src` and `dst` are scopes as text (`harness.spec.masks`). Options: `buffer` with `offset`, `size`; or `image`
+        with `aspects`, `mips`, `layers`, `old`, `new` (layouts); `form` 1 or 2 of the command. Without a resource it
+        is a global barrier; with no access masks and no resource, a pure execution dependency. `weaker` names sets of
+        replaced options, for twins.
+        """
+        written = {"src": src, "dst": dst, **options}
+        amended = self.rig.amend(name, written, weaker or {}) if name else written
+        if amended is not None:
+            self._record([amended])
+
+    def barriers(self, name: str, *several: Mapping[str, Any]) -> None:
+        """Several independent barriers in one command; a twin leaves out the whole command."""
+        amended = self.rig.amend(name, {"several": several}, {}) if name else {"several": several}
+        if amended is not None:
+            self._record(list(several))
+
+    def transition(
+        self,
+        image: Image,
+        src: str = "NONE",
+        dst: str = "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE",
+        *,
+        old: str = "UNDEFINED",
+        new: str = GENERAL,
+        **options: Any,
+    ) -> None:
+        """A layout transition that belongs to the scene, in every twin."""
+        self._record([{"src": src, "dst": dst, "image": image, "old": old, "new": new, **options}])
+
+    def _record(self, several: list[Mapping[str, Any]]) -> None:
+        (self._record1 if several[0].get("form", 2) == 1 else self._record2)(several)
+
+    def _record2(self, several: list[Mapping[str, Any]]) -> None:
+        vk = self.vk
+        lists: dict[str, list[Any]] = {"Memory": [], "BufferMemory": [], "ImageMemory": []}
+        for each in several:
+            (src_stages, src_accesses), (dst_stages, dst_accesses) = scope(each["src"]), scope(each["dst"])
+            masks = {
+                "srcStageMask": src_stages,
+                "srcAccessMask": src_accesses,
+                "dstStageMask": dst_stages,
+                "dstAccessMask": dst_accesses,
+            }
+            kind, more = self._target(each)
+            lists[kind].append(getattr(vk, f"Vk{kind}Barrier2")(**masks, **more))
+        info = vk.VkDependencyInfo(
+            memoryBarrierCount=len(lists["Memory"]),
+            pMemoryBarriers=lists["Memory"],
+            bufferMemoryBarrierCount=len(lists["BufferMemory"]),
+            pBufferMemoryBarriers=lists["BufferMemory"],
+            imageMemoryBarrierCount=len(lists["ImageMemory"]),
+            pImageMemoryBarriers=lists["ImageMemory"],
+        )
+        vk.vkCmdPipelineBarrier2(self.handle, info)
+
+    def _record1(self, several: list[Mapping[str, Any]]) -> None:
+        vk = self.vk
+        lists: dict[str, list[Any]] = {"Memory": [], "BufferMemory": [], "ImageMemory": []}
+        src_stages, dst_stages = scope(several[0]["src"])[0], scope(several[0]["dst"])[0]
+        for each in several:
+            masks = {"srcAccessMask": scope(each["src"])[1], "dstAccessMask": scope(each["dst"])[1]}
+            kind, more = self._target(each)
+            if kind != "Memory" or any(masks.values()):
+                lists[kind].append(getattr(vk, f"Vk{kind}Barrier")(**masks, **more))
+        counted = [part for each in lists.values() for part in (len(each), each)]
+        vk.vkCmdPipelineBarrier(self.handle, src_stages or 0x1, dst_stages or 0x2000, 0, *counted)
+
+    def _target(self, each: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        buffer, image = each.get("buffer"), each.get("image")
+        families = {"srcQueueFamilyIndex": IGNORED, "dstQueueFamilyIndex": IGNORED}
+        if buffer is not None:
+            place = {"offset": each.get("offset", 0), "size": each.get("size", WHOLE_SIZE)}
+            return "BufferMemory", {"buffer": buffer.handle, **place, **families}
+        if image is not None:
+            layouts = {"oldLayout": layout(each.get("old", GENERAL)), "newLayout": layout(each.get("new", GENERAL))}
+            part = self._range(image, each)
+            return "ImageMemory", {"image": image.handle, "subresourceRange": part, **layouts, **families}
+        return "Memory", {}
