@@ -1,0 +1,104 @@
+"""Byte blobs of a trace (SPIR-V, buffer contents) in files beside it.
+
+Ours lie in the folder `<trace stem>.bin/`, named by their content, so that equal blobs are stored once. A trace names
+them relative to its own folder, as `gfxrecon-convert --include-binaries` does; a name that leaves it is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import stat
+from pathlib import Path
+
+from harness.trace.lines import Corrupt
+
+MAX_BINARY = 1 << 30
+"""Bytes that one file beside a trace may have."""
+
+_OURS = re.compile(r"([0-9a-f]{32})\.bin\Z")
+
+
+def _name_of(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()[:32] + ".bin"
+
+
+class BinaryWriter:
+    """Stores the blobs of one trace that is being written; `discard` takes back what this writer added."""
+
+    def __init__(self, trace: Path) -> None:
+        self.folder = trace.with_name(trace.stem + ".bin")
+        self._stored: set[str] = set()
+        self._added: list[Path] = []
+
+    def store(self, data: bytes) -> str:
+        """Writes `data` if it is not there yet; returns its name relative to the trace's folder."""
+        name = _name_of(data)
+        if name not in self._stored:
+            self._stored.add(name)
+            target = self.folder / name
+            if not self._holds(target, data):
+                self.folder.mkdir(parents=True, exist_ok=True)
+                part = target.with_name(f"{name}.partial-{os.getpid()}")
+                part.write_bytes(data)
+                part.replace(target)
+                self._added.append(target)
+        return f"{self.folder.name}/{name}"
+
+    @staticmethod
+    def _holds(target: Path, data: bytes) -> bool:
+        return target.is_file() and not target.is_symlink() and target.stat().st_size == len(data)
+
+    def discard(self) -> None:
+        """Removes the files that this writer added, and the folder when nothing else is in it."""
+        for path in self._added:
+            path.unlink(missing_ok=True)
+        self._added.clear()
+        if self.folder.is_dir() and not any(self.folder.iterdir()):
+            self.folder.rmdir()
+
+
+class BinaryReader:
+    """Finds the blobs of one trace. All complaints are Corrupt: one line, without the file and line of the trace."""
+
+    def __init__(self, trace: Path) -> None:
+        self.root = trace.parent.resolve()
+        self._shaders = [trace.with_name(trace.stem + end) for end in (".gfxr.shaders", ".shaders")]
+
+    def load(self, name: str, size: int | None) -> bytes:
+        """The bytes of the file `name`, relative to the trace's folder, of exactly `size` bytes unless that is None."""
+        path = self._inside(name)
+        found = path.stat().st_size
+        if size is not None and found != size:
+            raise Corrupt(f"the file {name!r} has {found} bytes where the trace says {size}")
+        if found > MAX_BINARY:
+            raise Corrupt(f"the file {name!r} has {found} bytes, more than the {MAX_BINARY >> 20} MiB that are read")
+        data = path.read_bytes()
+        if _OURS.match(path.name) and path.parent.name.endswith(".bin") and _name_of(data) != path.name:
+            raise Corrupt(f"the file {name!r} does not hold the bytes that it was named after")
+        return data
+
+    def shader(self, module: int, size: int) -> bytes | None:
+        """SPIR-V of a shader module as `gfxrecon-extract` leaves it beside the trace, None if it is not there."""
+        for folder in self._shaders:
+            path = folder / f"sh{module}"
+            if path.is_file():
+                return self.load(f"{folder.name}/{path.name}", size)
+        return None
+
+    def _inside(self, name: str) -> Path:
+        pure = Path(name)
+        if not name or "\0" in name or pure.is_absolute() or ".." in pure.parts:
+            raise Corrupt(f"the file name {name[:120]!r} leaves the trace's folder")
+        path = self.root / pure
+        try:
+            real = path.resolve(strict=True)
+            mode = real.stat().st_mode
+        except (OSError, RuntimeError):
+            raise Corrupt(f"the file {name[:120]!r} that holds these bytes is missing") from None
+        if not real.is_relative_to(self.root):
+            raise Corrupt(f"the file {name[:120]!r} is a link out of the trace's folder")
+        if not stat.S_ISREG(mode):
+            raise Corrupt(f"{name[:120]!r} is not a regular file")
+        return real

@@ -1,0 +1,193 @@
+"""One block of a trace: from its JSON object to a `Call` or `HostWrite`, and back.
+
+What differs between the converters is mostly in single values (`harness.trace.scalars`); here is what differs in the
+envelope: `vkFunc` (0.9.18) or `function` (1.x), and the blocks that say nothing about the calls.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+import re
+from collections import Counter
+from typing import Any
+
+from harness.spec import _generated as tables
+from harness.trace.binaries import BinaryWriter
+from harness.trace.calls import Block, Call, HostWrite
+from harness.trace.forms import check_lengths, command_forms, outputs
+from harness.trace.lines import Corrupt
+from harness.trace.scalars import NOT_A_VALUE, Enumeration, Reading, named_values, unexpected
+
+SILENT = ("annotation", "state", "frame")
+"""Blocks that carry no call: notes of the capture tool, and marks of where trimming and frames begin and end."""
+
+LOSSY_META = ("InitBufferCommand", "InitImageCommand", "InitTensorCommand", "ExecuteBlocksFromFile")
+"""Meta commands that put contents into resources in a way that this reader does not follow."""
+
+_RESULTS = Enumeration(tables.ENUMS["VkResult"])
+_NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z", re.ASCII)
+_JUDGED = ("vkCmd", "vkQueue", "vkBegin")
+
+
+def read_block(value: dict[str, Any], reading: Reading, skipped: Counter[str]) -> Block | None:
+    """The block that `value` holds; None for one that holds no call, counted in `skipped`. Raises Corrupt."""
+    for key in ("function", "vkFunc"):
+        if key in value:
+            return _read_call(value, _object(value, key), reading)
+    if "meta" in value:
+        return _read_meta(value, _object(value, "meta"), reading, skipped)
+    for key in SILENT:
+        if key in value:
+            skipped[key] += 1
+            return None
+    if "header" in value:
+        raise Corrupt("a second header: two traces in one file")
+    skipped[f"with the keys {sorted(value)}"[:120]] += 1
+    return None
+
+
+def write_block(block: Block, binaries: BinaryWriter) -> dict[str, Any]:
+    """The JSON object of a block, in upstream's 1.x shape with `site` beside it."""
+    if isinstance(block, Call):
+        value = _write_call(block, binaries)
+    else:
+        value = {
+            "index": block.index,
+            "meta": {
+                "name": "FillMemoryCommand",
+                "args": {
+                    "memory_id": block.memory,
+                    "offset": block.offset,
+                    "size": len(block.data),
+                    "data": binaries.store(block.data),
+                },
+            },
+        }
+    if block.site is not None:
+        value["site"] = block.site
+    return value
+
+
+def _write_call(call: Call, binaries: BinaryWriter) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": call.name, "thread": call.thread}
+    if call.result is not None:
+        function["return"] = _RESULTS.write(call.result, binaries)
+    forms = command_forms(call.name)
+    if forms is None:
+        function["args"] = call.args
+    else:
+        returned = outputs(call.name) if not call.succeeded else frozenset()
+        function["args"] = {
+            name: None if name in returned else form.write(call.args[name], binaries) for name, form in forms
+        }
+    return {"index": call.index, "function": function}
+
+
+def _read_call(value: dict[str, Any], function: dict[str, Any], reading: Reading) -> Call:
+    name = function.get("name")
+    if type(name) is not str or not _NAME.match(name):
+        raise unexpected("the name of a C function", name)
+    try:
+        result = _RESULTS.read(function["return"], reading) if _returns_result(name, function) else None
+        args = _read_args(name, _object(function, "args"), result, reading)
+    except Corrupt as error:
+        raise Corrupt(f"{name}: {error}") from None
+    return Call(_count(value, "index"), name, args, result, _site(value), _count(function, "thread", 0))
+
+
+def _returns_result(name: str, function: dict[str, Any]) -> bool:
+    command = tables.COMMANDS.get(name)
+    if command is None:
+        text = function.get("return")
+        return type(text) is int or (type(text) is str and text.startswith("VK_"))
+    if command[0] == "VkResult" and "return" not in function:
+        raise Corrupt("no 'return', though it returns a VkResult")
+    return command[0] == "VkResult"
+
+
+def _read_args(name: str, given: dict[str, Any], result: int | None, reading: Reading) -> dict[str, Any]:
+    forms = command_forms(name)
+    if forms is None:
+        return {key: _untyped(value) for key, value in given.items()}
+    reading.judged = name.startswith(_JUDGED)
+    returned = outputs(name)
+    failed = result is not None and (result < 0 or result == NOT_A_VALUE)
+    args: dict[str, Any] = {}
+    for key, form in forms:
+        if key in returned and (failed or key not in given):
+            args[key] = None
+            continue
+        if key not in given:
+            raise Corrupt(f"the argument {key!r} is missing")
+        try:
+            args[key] = form.read(given[key], reading)
+        except Corrupt as error:
+            raise error.inside("." + key) from None
+    check_lengths(tables.COMMANDS[name][1], args)
+    _find_shader(name, args, reading)
+    return args
+
+
+def _find_shader(name: str, args: dict[str, Any], reading: Reading) -> None:
+    """SPIR-V that the converter left out may lie beside the trace, where gfxrecon-extract puts it."""
+    info = args.get("pCreateInfo")
+    if name == "vkCreateShaderModule" and info and info["pCode"] is None and args["pShaderModule"]:
+        info["pCode"] = reading.binaries.shader(args["pShaderModule"], info["codeSize"])
+        reading.without_bytes -= info["pCode"] is not None
+
+
+def _untyped(value: Any) -> Any:
+    """Values of a function newer than our tables, as far as they explain themselves: names, hex texts to integers."""
+    if type(value) is dict:
+        return {key: _untyped(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_untyped(item) for item in value]
+    if type(value) is bool:
+        return int(value)
+    if type(value) is str and re.fullmatch(r"0x[0-9a-fA-F]{1,16}", value):
+        return int(value, 16)
+    if type(value) is str and value.startswith("VK_"):
+        numbers = [named_values().get(name.strip()) for name in value.split("|")]
+        known = [number for number in numbers if number is not None]
+        if len(known) == len(numbers):  # one name may be an enum's, negative too; several are bits
+            return functools.reduce(operator.or_, known)
+    return value
+
+
+def _read_meta(
+    value: dict[str, Any], meta: dict[str, Any], reading: Reading, skipped: Counter[str]
+) -> HostWrite | None:
+    if meta.get("name") != "FillMemoryCommand":
+        skipped[f"meta {meta.get('name')!s}"[:80].replace("\n", " ")] += 1
+        return None
+    args = _object(meta, "args")
+    memory, offset, size = (_count(args, key) for key in ("memory_id", "offset", "size"))
+    name = args.get("data")
+    if type(name) is not str:
+        raise unexpected("the name of the file with the bytes of a host write", name)
+    if name.startswith("["):  # upstream's placeholders for bytes that were not asked for, or could not be written
+        skipped["host write"] += 1
+        return None
+    return HostWrite(_count(value, "index"), memory, offset, reading.binaries.load(name, size), _site(value))
+
+
+def _object(value: dict[str, Any], key: str) -> dict[str, Any]:
+    found = value.get(key)
+    if type(found) is not dict:
+        raise unexpected("an object", found).inside(key)
+    return found
+
+
+def _count(value: dict[str, Any], key: str, missing: int | None = None) -> int:
+    found = value.get(key, missing)
+    if type(found) is not int or not 0 <= found < 1 << 64:
+        raise unexpected("an integer from 0", found).inside(key)
+    return found
+
+
+def _site(value: dict[str, Any]) -> str | None:
+    site = value.get("site")
+    if site is not None and (type(site) is not str or len(site) > 4096 or "\n" in site):
+        raise Corrupt("site: expected a text like 'file.py:12'")
+    return site
