@@ -164,7 +164,10 @@ class Headless:
         return instance
 
     def _pick(self, index: int) -> Any:
-        devices = self.vk.vkEnumeratePhysicalDevices(self.instance)
+        try:
+            devices = self.vk.vkEnumeratePhysicalDevices(self.instance)
+        except self.vk.VkError as error:
+            raise UserError(f"the driver finds no device that it can drive here ({_name(error)})") from None
         if index >= len(devices):
             raise UserError(f"no physical device {index}: the driver offers {len(devices)}")
         return devices[index]

@@ -1,0 +1,108 @@
+"""The `vkharness` command: one subcommand a module, loaded when it is called, so that starting costs little.
+
+Exit codes: 0 clean, 1 hazards, 2 usage or bad input, 3 unmodelled commands and no hazard; `run` passes on the
+program's own failure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import signal
+import sys
+
+import click
+
+from harness.findings import UserError
+
+COMMANDS = {
+    "run": "Run an unmodified program under the mirror.",
+    "check": "Judge a trace, ours or a converted capture, with no driver installed.",
+    "replay": "Run a trace on a device.",
+    "drivers": "List the drivers and layers of this machine and what each can do.",
+}
+"""Subcommand, which is also its module here and the function in it, to its line of help."""
+
+CLEAN, HAZARDS, BAD_INPUT, UNMODELLED = 0, 1, 2, 3
+"""Exit codes."""
+
+
+class LazyGroup(click.Group):
+    """Imports a subcommand's module only when that subcommand is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names in the order of `COMMANDS`."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The subcommand of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = getattr(importlib.import_module(f"harness.cli.{cmd_name}"), cmd_name)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the subcommands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"vkharness {version('vkharness')}")
+        ctx.exit()
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
+def cli() -> None:
+    """Find synchronization hazards in Vulkan programs, and show them.
+
+    Exit codes: 0 clean, 1 hazards, 2 usage or bad input, 3 unmodelled commands and no hazard.
+    """
+
+
+def exit_code(verdict: str) -> int:
+    """The exit code for `clean`, `hazards` or `unknown`."""
+    return {"clean": CLEAN, "hazards": HAZARDS, "unknown": UNMODELLED}[verdict]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """The console script. Bad input is one line on stderr and exit 2, never a traceback."""
+    code = CLEAN
+    try:
+        with cli.make_context("vkharness", sys.argv[1:] if arguments is None else arguments) as ctx:
+            cli.invoke(ctx)
+    except click.exceptions.Exit as leaving:
+        code = leaving.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        code = BAD_INPUT
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "vkharness"
+        print(f"vkharness: {error.format_message().rstrip('.')}; see '{path} --help'", file=sys.stderr)
+        code = BAD_INPUT
+    except click.ClickException as error:
+        print(f"vkharness: {error.format_message()}", file=sys.stderr)
+        code = BAD_INPUT
+    except UserError as error:
+        print(f"vkharness: {error}", file=sys.stderr)
+        code = BAD_INPUT
+    except (click.Abort, KeyboardInterrupt):
+        die_of(signal.SIGINT)
+    except BrokenPipeError:
+        die_of(signal.SIGPIPE)
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        die_of(signal.SIGPIPE)
+    sys.exit(code)
+
+
+def die_of(number: signal.Signals) -> None:
+    """Ends this process as that signal would have, so that a shell sees why."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)

@@ -1,0 +1,123 @@
+"""`vkharness drivers`: the ICDs and layers of this machine, their versions, and what each can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.device.drivers import Driver, find_drivers
+from harness.device.manifests import Layer, find_layers
+from harness.device.process import Died, JobError, Worker
+from harness.findings import UserError
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+PIPE_WIDTH = 200
+"""Columns of a table that goes to a file or another program."""
+
+SURVEY_TIMEOUT = 60.0
+"""Seconds for a driver to say what it is."""
+
+
+@click.command()
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write all that was found to this file.")
+def drivers(json_path: Path | None) -> None:
+    """List the Vulkan drivers (ICDs) and layers of this machine.
+
+    Each driver is asked in a process of its own, so a driver that crashes is a row like the others.
+    """
+    from rich.console import Console
+
+    problems: list[str] = []
+    rows = [{**_of_driver(driver), **survey(driver)} for driver in find_drivers(problems)]
+    layers = [_of_layer(layer) for layer in find_layers(problems)]
+    if json_path is not None:
+        from harness.report.findings_json import write_json
+
+        write_json(json_path, {"version": 1, "drivers": rows, "layers": layers, "problems": problems})
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=PIPE_WIDTH)
+    for table in (_driver_table(rows), _layer_table(layers)):
+        console.print(table)
+    loaders = sorted({row["loader"] for row in rows if row["loader"]})
+    console.print(f"loader: {', '.join(loaders) or 'none'}", highlight=False)
+    for problem in problems:
+        click.echo(f"vkharness: unreadable manifest {problem}", err=True)
+
+
+def survey(driver: Driver) -> dict[str, Any]:
+    """`{"status", "loader", "devices"}` of a driver; `status` is `ok` or what went wrong, in one line."""
+    with Worker(driver, timeout=SURVEY_TIMEOUT) as worker:
+        try:
+            answer = worker.call("harness.device.survey:survey_job")
+        except UserError as error:
+            return {"status": str(error), "loader": None, "devices": []}
+        except JobError as error:
+            return {"status": str(error).strip().splitlines()[-1], "loader": None, "devices": []}
+    if isinstance(answer, Died):
+        return {"status": answer.reason, "loader": None, "devices": []}
+    return {"status": "ok", "loader": answer["loader"], "devices": answer["devices"]}
+
+
+def _of_driver(driver: Driver) -> dict[str, Any]:
+    return {
+        "name": driver.name,
+        "kind": driver.kind,
+        "manifest": str(driver.manifest),
+        "library": driver.library,
+        "manifest_api_version": driver.api_version,
+    }
+
+
+def _of_layer(layer: Layer) -> dict[str, Any]:
+    return {
+        "name": layer.name,
+        "implicit": layer.implicit,
+        "api_version": layer.api_version,
+        "implementation_version": layer.implementation_version,
+        "description": layer.description,
+        "manifest": str(layer.manifest),
+        "library": layer.library,
+    }
+
+
+def _driver_table(rows: list[dict[str, Any]]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title="drivers", title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("driver", "device", "API", "version", "can run"):
+        table.add_column(heading, no_wrap=heading in ("driver", "API"))
+    for row in rows:
+        for cells in _device_cells(row):
+            table.add_row(*cells)
+    return table
+
+
+def _device_cells(row: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A table row for each device of a driver; one that says why where there is none."""
+    if row["status"] != "ok":
+        yield (row["name"], "-", row["manifest_api_version"], "-", row["status"])
+    for device in row["devices"]:
+        abilities = ", ".join(device["abilities"])
+        if not device["executes"]:
+            abilities = f"records, executes nothing: {abilities}"
+        yield (row["name"], device["name"], device["api_version"], device["driver_version"], abilities)
+
+
+def _layer_table(layers: list[dict[str, Any]]) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(title="layers", title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("layer", "API", "version", "loads", "manifest"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "API")
+    for layer in layers:
+        loads = "by itself" if layer["implicit"] else "when asked for"
+        table.add_row(layer["name"], layer["api_version"], layer["implementation_version"], loads, layer["manifest"])
+    return table

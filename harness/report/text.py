@@ -1,0 +1,75 @@
+"""Findings in words for a terminal or a pipe: both call sites, both accesses, and the dependency that is missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from harness.findings import Finding, Place
+from harness.syncval.messages import resource
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+VERDICT_STYLES = {"clean": "bold green", "hazards": "bold red", "unknown": "bold yellow"}
+
+
+def finding_text(finding: Finding) -> Text:
+    """A finding as a few lines, styled; `.plain` is the same without styles."""
+    from rich.text import Text
+
+    text = Text()
+    text.append(finding.hazard, style="bold red")
+    text.append(f" on {resource(finding.resource_type, finding.resource, finding.ranges, finding.boxes)}\n")
+    places = (("", finding.place, finding.access), ("after ", finding.prior, finding.prior_access))
+    for word, place, access in places:
+        text.append(f"  {word:6}")
+        text.append(place.command or "(host)", style="bold")
+        text.append(f" {access}", style="cyan")
+        if place.site:
+            text.append(f" at {place.site}", style="underline")
+        text.append(f" ({_where(place)})\n", style="dim")
+    if finding.missing:
+        text.append("  missing: ", style="dim")
+        text.append(f"{finding.missing}\n")
+    return text
+
+
+def summary_text(verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int]) -> Text:
+    """The verdict as one line, and what is unmodelled, by name."""
+    from rich.text import Text
+
+    text = Text()
+    if findings:
+        kinds: dict[str, int] = {}
+        for finding in findings:
+            kinds[finding.hazard] = kinds.get(finding.hazard, 0) + 1
+        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
+        what = f"{len(findings)} {'hazard' if len(findings) == 1 else 'hazards'}: {counted}"
+    elif unmodelled:
+        what = "no hazard found, but not every command is modelled"
+    else:
+        what = "no hazard"
+    text.append(verdict, style=VERDICT_STYLES.get(verdict, "bold"))
+    text.append(f" - {what}")
+    if unmodelled:
+        names = ", ".join(f"{name} x{count}" for name, count in sorted(unmodelled.items()))
+        text.append(f"\nnot modelled: {names}", style="yellow")
+    return text
+
+
+def print_verdict(console: Console, verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int]) -> None:
+    """Prints every finding and the summary. Lines are never wrapped, so that they can be searched and piped."""
+    for finding in findings:
+        console.print(finding_text(finding), soft_wrap=True, highlight=False)
+    console.print(summary_text(verdict, findings, unmodelled), soft_wrap=True, highlight=False)
+
+
+def _where(place: Place) -> str:
+    """'call 12, command buffer 5, submit 20, queue 3': block indices and handles as far as they are known."""
+    parts = [f"call {place.call}"]
+    for word, value in (("command buffer", place.command_buffer), ("submit", place.submit), ("queue", place.queue)):
+        if value is not None:
+            parts.append(f"{word} {value}")
+    return ", ".join(parts)
