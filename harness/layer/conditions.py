@@ -169,6 +169,29 @@ def timeline_semaphore(subject: Subject, stream: Stream, _: Version) -> bool:
     return False
 
 
+@condition
+def beyond_tracked_memory(subject: Subject, stream: Stream, _: Version) -> bool:
+    """One of the two commands touches a resource that its command buffer touched already, while nothing of the command
+    buffer lies in memory allocated later: the part of the access past the last tracked address may be lost."""
+    finding = subject.finding
+    if finding is None:
+        return False
+    memory = stream.memory_of()
+    home = memory.get(finding.resource, 0)
+    for place in (finding.place, finding.prior):
+        command = stream.at(place.call)
+        if command is None or "commandBuffer" not in command.args:
+            continue
+        submit = place.submit if place.submit is not None else command.index + 1
+        upto = [c for c in stream.recorded(command.args["commandBuffer"], submit) if c.index <= command.index]
+        touched = [set().union(*resources(call), stream.transitioned(call)) for call in upto]
+        before = sum(finding.resource in each or runs_shaders(call) for each, call in zip(touched, upto, strict=True))
+        higher = any(memory.get(resource, 0) > home for each in touched for resource in each)
+        if before >= 2 and not higher:
+            return True
+    return False
+
+
 # --- how much the layer says -----------------------------------------------------------------------------------------
 
 

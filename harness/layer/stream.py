@@ -98,6 +98,23 @@ class Stream:
                 commands.append(call)
         return commands
 
+    def memory_of(self) -> dict[int, int]:
+        """Buffers and images with the block index at which their memory was allocated: the layer's address order."""
+        allocated = {c.args["pMemory"]: c.index for c in self.calls if c.name == "vkAllocateMemory" and c.succeeded}
+        found: dict[int, int] = {}
+        for call in self.calls:
+            if call.name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
+                for bind in call.args.get("pBindInfos") or [call.args]:
+                    resource = bind.get("buffer", bind.get("image", 0))
+                    found[resource] = allocated.get(bind.get("memory"), 0)
+        return found
+
+    def transitioned(self, call: Call) -> set[int]:
+        """Images whose layout a barrier command changes."""
+        info = call.args.get("pDependencyInfo") or call.args
+        barriers = info.get("pImageMemoryBarriers") or () if call.name.startswith("vkCmdPipelineBarrier") else ()
+        return {each["image"] for each in barriers if each["oldLayout"] != each["newLayout"]}
+
     def executed(self, submit: Call | None) -> list[list[int]]:
         """Command buffers of each batch of one vkQueueSubmit*."""
         batches: list[list[int]] = []
