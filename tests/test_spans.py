@@ -1,0 +1,56 @@
+"""`SpanMap` against a list with one cell an address."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from harness.spans import SpanMap, merge
+
+SIZE = 24
+spans = st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda pair: (min(pair), max(pair)))
+operations = st.lists(
+    st.tuples(st.sampled_from(["assign", "erase", "update"]), spans, st.integers(0, 2)), max_size=40
+)
+
+
+def cells(held: SpanMap[int]) -> list[int | None]:
+    found: list[int | None] = [None] * SIZE
+    for begin, end, value in held:
+        found[begin:end] = [value] * (end - begin)
+    return found
+
+
+@given(operations)
+def test_it_holds_what_a_list_of_cells_would(steps: list[tuple[str, tuple[int, int], int]]) -> None:
+    held: SpanMap[int] = SpanMap()
+    model: list[int | None] = [None] * SIZE
+    for name, (begin, end), value in steps:
+        if name == "assign":
+            held.assign(begin, end, value)
+            model[begin:end] = [value] * (end - begin)
+        elif name == "erase":
+            held.erase(begin, end)
+            model[begin:end] = [None] * (end - begin)
+        else:
+            held.update(begin, end, lambda _b, _e, old, value=value: None if old == value else (old or 0) + value)
+            model[begin:end] = [None if old == value else (old or 0) + value for old in model[begin:end]]
+        held._check()
+        assert cells(held) == model
+        pieces = held.pieces(begin, end)
+        assert [v for b, e, v in pieces for _ in range(b, e)] == [v for v in model[begin:end] if v is not None]
+
+
+@given(st.lists(spans))
+def test_merged_spans_cover_the_same_addresses_and_do_not_touch(several: list[tuple[int, int]]) -> None:
+    merged = merge(list(several))
+    assert {at for b, e in merged for at in range(b, e)} == {at for b, e in several for at in range(b, e)}
+    assert all(left[1] < right[0] for left, right in zip(merged, merged[1:], strict=False))
+
+
+def test_an_exact_span_is_found_without_a_search() -> None:
+    held: SpanMap[str] = SpanMap()
+    held.assign(4, 8, "a")
+    assert held.exact(4, 8) == "a"
+    assert held.exact(4, 7) is None
+    assert held.exact(5, 8) is None
