@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -76,8 +77,8 @@ def test_not_a_number_comes_back_as_such(tmp_path: Path) -> None:
 
 def test_lines_have_the_shape_of_the_upstream_converter(tmp_path: Path) -> None:
     path = tmp_path / "shape.jsonl"
-    barrier = {"sType": 46, "pNext": None, "srcAccessMask": 0x1000, "dstAccessMask": 0x800}
-    args = {"commandBuffer": 5, "srcStageMask": 0x1000, "dstStageMask": 0x1800, "dependencyFlags": 0}
+    barrier: dict[str, Any] = {"sType": 46, "pNext": None, "srcAccessMask": 0x1000, "dstAccessMask": 0x800}
+    args: dict[str, Any] = {"commandBuffer": 5, "srcStageMask": 0x1000, "dstStageMask": 0x1800, "dependencyFlags": 0}
     args |= {"memoryBarrierCount": 1, "pMemoryBarriers": [barrier], "bufferMemoryBarrierCount": 0}
     args |= {"pBufferMemoryBarriers": None, "imageMemoryBarrierCount": 0, "pImageMemoryBarriers": None}
     wait = {"device": 1, "fenceCount": 1, "pFences": [9], "waitAll": 1, "timeout": 5}

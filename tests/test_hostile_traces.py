@@ -219,18 +219,36 @@ def outside(tmp_path: Path) -> Path:
     return folder
 
 
+def link(path: Path, target: Path | str) -> str:
+    """Makes a symbolic link; returns its name."""
+    path.symlink_to(target)
+    return path.name
+
+
+def folder_named(path: Path) -> str:
+    """Makes a folder; returns its name."""
+    path.mkdir()
+    return path.name
+
+
+def pipe(path: Path) -> str:
+    """Makes a named pipe, which would block who opens it; returns its name."""
+    os.mkfifo(path)
+    return path.name
+
+
 ESCAPES: dict[str, Callable[[Path], str]] = {
     "a parent": lambda folder: "../secret",
     "a parent further in": lambda folder: "x/../../secret",
     "an absolute path": lambda folder: str(folder.parent / "secret"),
-    "a link to a file": lambda folder: (folder / "link").symlink_to(folder.parent / "secret") or "link",
-    "a link to a folder": lambda folder: (folder / "up").symlink_to(folder.parent) or "up/secret",
+    "a link to a file": lambda folder: link(folder / "link", folder.parent / "secret"),
+    "a link to a folder": lambda folder: link(folder / "up", folder.parent) + "/secret",
     "a device": lambda folder: "/dev/zero",
     "a name with a NUL": lambda folder: "a\0b",
     "an empty name": lambda folder: "",
-    "a folder": lambda folder: (folder / "d").mkdir() or "d",
-    "a pipe": lambda folder: os.mkfifo(folder / "pipe") or "pipe",
-    "a link to itself": lambda folder: (folder / "loop").symlink_to("loop") or "loop",
+    "a folder": lambda folder: folder_named(folder / "d"),
+    "a pipe": lambda folder: pipe(folder / "pipe"),
+    "a link to itself": lambda folder: link(folder / "loop", "loop"),
     "a name that is too long": lambda folder: "n" * 5000,
     "nothing there": lambda folder: "none.bin",
 }
