@@ -1,1 +1,53 @@
-"""vkharness: mirrors Vulkan calls into a synchronization validator and shows the hazards it finds."""
+"""vkharness: mirrors Vulkan calls into a synchronization validator and shows the hazards it finds.
+
+`harness.attach()` is the way in. Nothing here needs a Vulkan loader, driver or layer to be imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from harness.findings import Finding
+    from harness.record.session import Mirror, Session
+    from harness.trace.calls import Block
+
+__all__ = ["Finding", "Session", "attach"]
+
+
+def attach(
+    *,
+    mirror: Mirror | None = None,
+    keep_trace: bool = False,
+    sink: Callable[[Block], None] | None = None,
+    on_finding: Callable[[Finding], None] | None = None,
+    keep_alive: bool = True,
+) -> Session:
+    """Mirrors every Vulkan call that this process makes through the `vulkan` package, until `Session.detach()`.
+
+    Works before and after the program imports `vulkan`, and as a context manager. `mirror` judges the calls (by default
+    a new `harness.check.Mirror`); `keep_trace` keeps all blocks in `Session.blocks`; `sink` gets each block and
+    `on_finding` each finding as it comes up; `keep_alive` mends the package's lifetime bug (realitix/vulkan 94).
+    `UserError` when a session is attached already.
+    """
+    from harness.record.session import Session
+
+    if mirror is None:
+        from harness.check import Mirror
+
+        mirror = Mirror()
+    session = Session(mirror, keep_trace=keep_trace, sink=sink, on_finding=on_finding, keep_alive=keep_alive)
+    return session.start()
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Finding":
+        from harness.findings import Finding
+
+        return Finding
+    if name == "Session":
+        from harness.record.session import Session
+
+        return Session
+    raise AttributeError(f"module 'harness' has no attribute {name!r}")

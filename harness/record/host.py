@@ -1,0 +1,188 @@
+"""Host writes to mapped memory, put into the stream before the call that makes them count.
+
+Mapped memory is compared with its shadow before submits, unmaps, flushes and host waits are forwarded. What pending
+work may write is left out, and taken over into the shadow when the host learns that the work is done: such a change
+cannot be told from a host write, and a false host write would be a false hazard.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from harness.record import layout
+from harness.record.mapped import Mapping
+from harness.record.work import WHOLE_SIZE, DeviceWork, Ranges, Submission
+from harness.spec.shapes import main_name
+
+Before = Callable[[dict[str, Any]], None]
+After = Callable[[dict[str, Any], int | None], None]
+SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueBindSparse"})
+WAITS = frozenset({"vkWaitForFences", "vkQueueWaitIdle", "vkDeviceWaitIdle", "vkWaitSemaphores"})
+POLLS = frozenset({"vkGetFenceStatus", "vkGetSemaphoreCounterValue"})
+
+
+class HostMemory:
+    """Shadows of all mapped memory of one session. `emit(memory, offset, data)` puts a host write into the stream."""
+
+    def __init__(self, emit: Callable[[int, int, bytes], None], unknown: Callable[[str], None]) -> None:
+        """`unknown(command)` is told of a mapping whose size nobody knows."""
+        self.work = DeviceWork()
+        self._emit = emit
+        self._unknown = unknown
+        self._mappings: dict[int, Mapping] = {}
+        self._sizes: dict[int, tuple[int, int]] = {}
+        """Memory id to (device, bytes)."""
+        self._submitted = threading.local()
+        self._lock = threading.RLock()
+
+    def before(self, name: str) -> Before | None:
+        """What must happen with the arguments of `name` before it is forwarded."""
+        command = main_name(name)
+        if command in SUBMITS:
+            return self._locked(self._before_submit)
+        if command in WAITS or command == "vkFlushMappedMemoryRanges":
+            return self._locked(lambda _: self._compare())
+        single: dict[str, Before] = {
+            "vkUnmapMemory": lambda args: self._unmap(args["memory"]),
+            "vkUnmapMemory2KHR": lambda args: self._unmap(args["pMemoryUnmapInfo"]["memory"]),
+            "vkFreeMemory": self._free,
+            "vkDestroyDevice": self._destroy_device,
+            "vkInvalidateMappedMemoryRanges": lambda _: self._compare(),
+            "vkResetFences": lambda args: self._fences_done(args["pFences"] or ()),
+            "vkDestroyFence": lambda args: self._fences_done((args["fence"],)),
+        }
+        action = single.get(command)
+        return None if action is None else self._locked(action)
+
+    def after(self, name: str) -> After | None:
+        """What must happen when `name` has returned, before the call is recorded."""
+        command = main_name(name)
+        note = self.work.recorder(name)
+        if note is not None:
+            return note
+        watch = self.work.watcher(name)
+        if watch is not None:
+            return self._locked_after(lambda args, result: None if result else watch(args))
+        if command in SUBMITS:
+            return self._locked_after(self._after_submit)
+        if command in WAITS or command in POLLS:
+            return self._locked_after(lambda args, result: self._after_wait(command, args, result))
+        actions: dict[str, Before] = {
+            "vkAllocateMemory": self._allocate,
+            "vkMapMemory": self._map,
+            "vkMapMemory2KHR": lambda args: self._map(args["pMemoryMapInfo"] | {"ppData": args["ppData"]}),
+            "vkInvalidateMappedMemoryRanges": self._invalidate,
+        }
+        action = actions.get(command)
+        return None if action is None else self._locked_after(lambda args, result: None if result else action(args))
+
+    def cancelled(self, name: str) -> Callable[[], None] | None:
+        """What undoes `before` when the call raised and never happened."""
+        return self._cancel if main_name(name) in SUBMITS else None
+
+    def _locked(self, action: Before) -> Before:
+        def run(args: dict[str, Any]) -> None:
+            with self._lock:
+                action(args)
+
+        return run
+
+    def _locked_after(self, action: Callable[[dict[str, Any], int | None], object]) -> After:
+        def run(args: dict[str, Any], result: int | None) -> None:
+            with self._lock:
+                action(args, result)
+
+        return run
+
+    def _compare(self, only: int | None = None) -> None:
+        pending = self.work.pending_writes()
+        for memory, mapping in list(self._mappings.items()):
+            if only is None or memory == only:
+                for offset, data in mapping.changes(pending.get(memory, ())):
+                    self._emit(memory, offset, data)
+
+    def _refresh(self, ranges: Ranges) -> None:
+        for memory, spans in ranges.items():
+            mapping = self._mappings.get(memory)
+            if mapping is not None:
+                mapping.refresh(spans)
+
+    def _before_submit(self, args: dict[str, Any]) -> None:
+        self._compare()
+        self._submitted.last = self.work.submit(args)
+
+    def _after_submit(self, args: dict[str, Any], result: int | None) -> None:
+        if result:
+            self._cancel()
+
+    def _cancel(self) -> None:
+        with self._lock:
+            submission: Submission | None = getattr(self._submitted, "last", None)
+            if submission is not None:
+                self.work.cancel(submission)
+
+    def _after_wait(self, command: str, args: dict[str, Any], result: int | None) -> None:
+        if result:
+            return
+        if command == "vkDeviceWaitIdle":
+            done = self.work.finish(lambda one: True)
+        elif command == "vkQueueWaitIdle":
+            done = self.work.finish(lambda one: one.queue == args["queue"])
+        elif command == "vkWaitForFences":
+            fences = args["pFences"] or ()
+            known = args["waitAll"] or len(fences) == 1
+            done = self.work.finish(lambda one: bool(known and one.fence and one.fence in fences))
+        elif command == "vkGetFenceStatus":
+            done = self.work.finish(lambda one: one.fence == args["fence"])
+        elif command == "vkGetSemaphoreCounterValue":
+            done = self._semaphores_done({args["semaphore"]: args["pValue"]})
+        else:
+            done = self._semaphores_waited(args["pWaitInfo"])
+        self._refresh(done)
+
+    def _semaphores_waited(self, info: dict[str, Any]) -> Ranges:
+        reached = dict(zip(info["pSemaphores"] or (), info["pValues"] or (), strict=False))
+        any_of_several = info["flags"] & 1 and len(reached) > 1
+        return {} if any_of_several else self._semaphores_done(reached)
+
+    def _semaphores_done(self, reached: dict[int, int]) -> Ranges:
+        return self.work.finish(
+            lambda one: any(value and value <= reached.get(semaphore, 0) for semaphore, value in one.signals)
+        )
+
+    def _fences_done(self, fences: Any) -> None:
+        """A fence may be reset or destroyed only when its submission is done."""
+        self._refresh(self.work.finish(lambda one: bool(one.fence) and one.fence in fences))
+
+    def _allocate(self, args: dict[str, Any]) -> None:
+        self._sizes[args["pMemory"]] = (args["device"], args["pAllocateInfo"]["allocationSize"])
+
+    def _map(self, args: dict[str, Any]) -> None:
+        memory, offset, size = args["memory"], args["offset"], args["size"]
+        if size == WHOLE_SIZE:
+            if memory not in self._sizes:
+                self._unknown("vkMapMemory")
+                return
+            size = self._sizes[memory][1] - offset
+        address = args["ppData"]
+        self._mappings[memory] = Mapping(memory, offset, layout.memory()[address : address + size])
+
+    def _unmap(self, memory: int) -> None:
+        self._compare(memory)
+        self._mappings.pop(memory, None)
+
+    def _free(self, args: dict[str, Any]) -> None:
+        self._mappings.pop(args["memory"], None)
+        self._sizes.pop(args["memory"], None)
+
+    def _destroy_device(self, args: dict[str, Any]) -> None:
+        for memory, (device, _) in list(self._sizes.items()):
+            if device == args["device"]:
+                self._free({"memory": memory})
+
+    def _invalidate(self, args: dict[str, Any]) -> None:
+        for span in args["pMemoryRanges"] or ():
+            end = 1 << 62 if span["size"] == WHOLE_SIZE else span["offset"] + span["size"]
+            self._refresh({span["memory"]: [(span["offset"], end)]})

@@ -1,0 +1,252 @@
+"""A session: the stream of blocks of this process from attach to detach, and what the mirror found in it."""
+
+from __future__ import annotations
+
+import threading
+import traceback
+from collections.abc import Callable
+from itertools import count
+from types import TracebackType
+from typing import Any, Protocol
+
+from harness.findings import Finding
+from harness.record.host import SUBMITS, WAITS, HostMemory
+from harness.spec.shapes import main_name
+from harness.trace.calls import Block, Call, HostWrite
+
+MAX_ERRORS = 100
+"""Internal errors kept; more are only counted."""
+IN_FLIGHT_LIMIT = 1.0
+"""Seconds that a finished wait lets submits of other threads finish being recorded."""
+
+
+class Mirror(Protocol):
+    """What judges the stream; `harness.check.Mirror` is the real one."""
+
+    @property
+    def findings(self) -> list[Finding]:
+        """All findings so far."""
+
+    @property
+    def unmodelled(self) -> dict[str, int]:
+        """Commands that are not modelled, with how often they were called."""
+
+    @property
+    def verdict(self) -> str:
+        """'clean', 'hazards' or 'unknown'."""
+
+    def step(self, block: Block) -> list[Finding]:
+        """Takes the next block and returns the findings that are new."""
+
+
+class Session:
+    """Mirrors the Vulkan calls of this process. Made by `harness.attach`; one at a time.
+
+    `blocks` is the stream so far (None unless `keep_trace`), `internal_errors` what went wrong inside the mirror: the
+    program's calls went through all the same, but then the verdict is 'unknown' at best.
+    """
+
+    def __init__(
+        self,
+        mirror: Mirror | None = None,
+        *,
+        keep_trace: bool = False,
+        sink: Callable[[Block], None] | None = None,
+        on_finding: Callable[[Finding], None] | None = None,
+        keep_alive: bool = True,
+    ) -> None:
+        """`sink` gets each block, `on_finding` each finding, on the thread that made the call.
+
+        `keep_alive` mends the package's lifetime bug (`harness.record.lifetime`) while the session lasts.
+        """
+        self.mirror = mirror
+        self.blocks: list[Block] | None = [] if keep_trace else None
+        self.internal_errors: list[str] = []
+        self.keep_alive = keep_alive
+        self._sink = sink
+        self._on_finding = on_finding
+        self._unseen: dict[str, int] = {}
+        self._errors = 0
+        self._indices = count(1)
+        self._lock = threading.RLock()
+        self._threads: dict[int, int] = {}
+        self._submitting: set[int] = set()
+        self._untold: list[Finding] = []
+        self._recorded = threading.Condition()
+        self._caller: Callable[[], str | None] = lambda: None
+        self._detach: Callable[[], None] | None = None
+        self.host = HostMemory(self._host_write, self.unseen)
+
+    # What users see.
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What the mirror found so far, growing as calls are made."""
+        return [] if self.mirror is None else self.mirror.findings
+
+    @property
+    def unmodelled(self) -> dict[str, int]:
+        """Commands that the mirror does not model, with how often they were called."""
+        found = dict(self._unseen)
+        for name, times in () if self.mirror is None else self.mirror.unmodelled.items():
+            found[name] = found.get(name, 0) + times
+        return found
+
+    @property
+    def verdict(self) -> str:
+        """'hazards' when there are findings, else 'unknown' when anything was not judged, else 'clean'."""
+        if self.findings:
+            return "hazards"
+        if self.mirror is None or self.internal_errors or self.unmodelled:
+            return "unknown"
+        return self.mirror.verdict
+
+    @property
+    def attached(self) -> bool:
+        """True from `start` to `detach`."""
+        return self._detach is not None
+
+    def start(self) -> Session:
+        """Puts the session between the `vulkan` package and C. `UserError` when another session is there already."""
+        from harness.record.proxy import install
+
+        self._caller, self._detach = install(self, self.keep_alive)
+        return self
+
+    def detach(self) -> None:
+        """Gives the package back exactly as it was. What was found stays. Harmless when already detached."""
+        if self._detach is not None:
+            self._detach()
+            self._detach = None
+
+    def __enter__(self) -> Session:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.detach()
+
+    # What the generated functions call (`harness.record.forward.Recorder`).
+
+    def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
+        """Takes one finished call."""
+        ident = threading.get_ident()
+        thread = self._threads.get(ident)
+        if thread is None:
+            thread = self._threads.setdefault(ident, len(self._threads))
+        call = Call(0, name, args, result, self._caller(), thread)
+        with self._lock:
+            found = self._untold + self._take(call)
+            self._untold = []
+        if ident in self._submitting:
+            self._submit_over()
+        if found and self._on_finding is not None:
+            self._tell(found, self._on_finding)
+
+    def lost(self, name: str) -> None:
+        """Notes the exception being handled: something about this call was not recorded or judged."""
+        self._error(f"{name}: {traceback.format_exc().strip()}")
+        if threading.get_ident() in self._submitting:
+            self._submit_over()
+
+    def unseen(self, name: str) -> None:
+        """Counts a command that the mirror cannot see."""
+        with self._lock:
+            self._unseen[name] = self._unseen.get(name, 0) + 1
+
+    def before(self, name: str) -> Callable[[dict[str, Any]], None] | None:
+        """What to do before `name` is forwarded."""
+        host = self.host.before(name)
+        if main_name(name) not in SUBMITS or host is None:
+            return host
+        compare = host
+
+        def enter(args: dict[str, Any]) -> None:
+            compare(args)
+            with self._recorded:
+                self._submitting.add(threading.get_ident())
+
+        return enter
+
+    def after(self, name: str) -> Callable[[dict[str, Any], int | None], None] | None:
+        """What to do when `name` has returned, before it is recorded."""
+        host = self.host.after(name)
+        if main_name(name) not in WAITS or host is None:
+            return host
+        refresh = host
+
+        def leave(args: dict[str, Any], result: int | None) -> None:
+            refresh(args, result)
+            self._let_submits_finish()
+
+        return leave
+
+    def cancelled(self, name: str) -> Callable[[], None] | None:
+        """What to do when `name` raised and never happened."""
+        undo = self.host.cancelled(name)
+        if undo is None:
+            return None
+        forget = undo
+
+        def cancel() -> None:
+            forget()
+            self._submit_over()
+
+        return cancel
+
+    # Order.
+
+    def _submit_over(self) -> None:
+        with self._recorded:
+            self._submitting.discard(threading.get_ident())
+            self._recorded.notify_all()
+
+    def _let_submits_finish(self) -> None:
+        """A wait may return because of a submit that another thread has made and not yet recorded: that goes first."""
+        me = threading.get_ident()
+        with self._recorded:
+            others = [ident for ident in self._submitting if ident != me]
+            if others:
+                self._recorded.wait_for(lambda: not any(i in self._submitting for i in others), IN_FLIGHT_LIMIT)
+
+    def _host_write(self, memory: int, offset: int, data: bytes) -> None:
+        write = HostWrite(0, memory, offset, data, self._caller())
+        with self._lock:
+            self._untold += self._take(write)
+
+    def _take(self, block: Block) -> list[Finding]:
+        """Numbers a block and hands it on, under the lock."""
+        block.index = next(self._indices)
+        if self.blocks is not None:
+            self.blocks.append(block)
+        if self._sink is not None:
+            try:
+                self._sink(block)
+            except Exception:
+                self._sink = None
+                self._error(f"the trace ends at block {block.index}: {traceback.format_exc().strip()}")
+        if self.mirror is None:
+            return []
+        try:
+            return self.mirror.step(block)
+        except Exception:
+            name = block.name if isinstance(block, Call) else "host write"
+            self._error(f"block {block.index}, {name}: {traceback.format_exc().strip()}")
+            return []
+
+    def _tell(self, found: list[Finding], listener: Callable[[Finding], None]) -> None:
+        """Called with no lock held, so that the listener may do what it likes."""
+        for finding in found:
+            try:
+                listener(finding)
+            except Exception:
+                self._error(f"on_finding: {traceback.format_exc().strip()}")
+
+    def _error(self, text: str) -> None:
+        with self._lock:
+            self._errors += 1
+            if self._errors <= MAX_ERRORS:
+                self.internal_errors.append(text)
+            elif self._errors == MAX_ERRORS + 1:
+                self.internal_errors.append("more errors of this kind are not listed")

@@ -1,0 +1,45 @@
+"""The Python line that made a call: the first frame outside the `vulkan` package and this package."""
+
+from __future__ import annotations
+
+import os
+import sys
+from types import CodeType, FrameType
+
+GENERATED = "<vkharness "
+"""How file names of generated functions begin."""
+
+_here = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+
+
+class Sites:
+    """Finds call sites; results are kept by (code, instruction), since the same lines call again and again."""
+
+    def __init__(self, *packages: str) -> None:
+        """`packages` are folders whose frames do not count, besides this package's own."""
+        self._folders = (_here, *(folder.rstrip(os.sep) + os.sep for folder in packages))
+        self._inner: dict[CodeType, bool] = {}
+        self._known: dict[tuple[CodeType, int], str] = {}
+
+    def caller(self) -> str | None:
+        """'path:line' of the program's line that is running, the path as Python knows it; None if there is none."""
+        frame: FrameType | None = sys._getframe(1)
+        inner = self._inner
+        while frame is not None:
+            code = frame.f_code
+            skip = inner.get(code)
+            if skip is None:
+                skip = inner[code] = self._is_inner(code.co_filename)
+            if not skip:
+                key = (code, frame.f_lasti)
+                site = self._known.get(key)
+                if site is None:
+                    site = self._known[key] = f"{code.co_filename}:{frame.f_lineno}"
+                return site
+            frame = frame.f_back
+        return None
+
+    def _is_inner(self, path: str) -> bool:
+        if path.startswith((GENERATED, "<frozen ")):
+            return True
+        return os.path.abspath(path).startswith(self._folders)
