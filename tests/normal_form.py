@@ -23,7 +23,7 @@ INTEGERS = {
     "int": (-(1 << 31), (1 << 31) - 1),
     "int64_t": (-(1 << 63), (1 << 63) - 1),
 }
-TEXTS = ("", "main", "VK_KHR_push_descriptor", 'a "quoted"\nline', "∑ über", "0x12")
+TEXTS = ("", "main", "VK_KHR_push_descriptor", 'a "quoted"\nline', "∑ über", "0x12", "no UTF-8: \udcff")
 DEPTH = 3
 
 
@@ -106,6 +106,8 @@ class Generator:
         tables_of_types = (tables.HANDLES, tables.ENUMS, tables.FLAG_WIDTH, tables.BASETYPES, INTEGERS)
         if base in tables.STRUCTS:
             return base != "VkAllocationCallbacks"
+        if base.startswith("StdVideo"):  # of the video headers' types, only the enums of levels and profiles
+            return base.endswith("Idc")
         return base in ("float", "double") or any(base in table for table in tables_of_types)
 
     def value(self, base: str, depth: int) -> Any:
@@ -124,6 +126,8 @@ class Generator:
             return several & ((1 << tables.FLAG_WIDTH[base]) - 1)
         if base == "VkBool32":
             return pick.choice((0, 1, 1, 7))
+        if base.startswith("StdVideo"):
+            return pick.choice((0, 3, 15))
         base = tables.BASETYPES.get(base, base)
         if base == "double":
             return pick.choice((0.0, -1.5, 1e300, pick.random()))

@@ -287,6 +287,8 @@ def _base_form(base: str) -> Form:
         return Flags(tables.BITMASKS.get(base, {}), tables.FLAG_WIDTH[base], "FlagBits" in base)
     if base == "VkBool32":
         return Boolean()
+    if base.startswith("StdVideo") and base.endswith("Idc"):  # enums of the video headers, which the tables leave out
+        return Enumeration({})
     base = tables.BASETYPES.get(base, base)
     if base in ("float", "double"):
         return Real(base == "float")
