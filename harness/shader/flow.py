@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from harness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE, Accesses
-from harness.shader.opcodes import Op, StorageClass, is_plain
+from harness.shader.opcodes import Op, StorageClass, is_plain, op_name
 from harness.shader.pointers import EXACT, Ref, any_element, step, widen
 from harness.shader.spirv import Instruction, SpirvError
 from harness.shader.variables import BUFFERS, HOLDER, RESOURCES, UNKNOWN, Declarations, make_variable
@@ -73,7 +73,7 @@ class _Flow:
         if handler is not None:
             handler(self, op, operands)
         elif not is_plain(op):
-            self._caution(f"Op{op}", operands)
+            self._caution(op_name(op), operands)
 
     def _spend(self, steps: int) -> None:
         self.work -= steps
@@ -203,7 +203,7 @@ class _Flow:
 
     def address(self, op: int, operands: Operands) -> None:
         """A resource made from a number."""
-        self._note(f"Op{Op(op).name}")
+        self._note(op_name(op))
 
 
 Handler = Callable[[_Flow, int, Operands], None]

@@ -260,6 +260,14 @@ def is_plain(op: int) -> bool:
     return op in _PLAIN
 
 
+_NAMES = {int(op): f"Op{op.name}" for op in Op}
+
+
+def op_name(op: int) -> str:
+    """OpLoad for an instruction named here, Op and its number for another."""
+    return _NAMES.get(op, f"Op{op}")
+
+
 _MINIMUM = {
     Op.ExtInstImport: 1,
     Op.ExtInst: 4,

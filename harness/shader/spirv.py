@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from harness.findings import UserError
-from harness.shader.opcodes import MINIMUM_OPERANDS, Decoration, Op
+from harness.shader.opcodes import MINIMUM_OPERANDS, Decoration, Op, op_name
 
 MAGIC = 0x07230203
 HEADER_WORDS = 5
@@ -107,11 +107,9 @@ def _instructions(words: array[int]) -> Iterator[Instruction]:
         if count == 0:
             raise SpirvError(f"SPIR-V word {at}: an instruction of zero words")
         if at + count > end:
-            raise SpirvError(
-                f"SPIR-V is truncated: of the {count} words of the instruction at word {at} only {end - at} are there"
-            )
+            raise SpirvError(f"SPIR-V is truncated: word {at} begins {count} words, {end - at} are left")
         if count - 1 < MINIMUM_OPERANDS.get(op, 0):
-            raise SpirvError(f"SPIR-V word {at}: Op{Op(op).name} with only {count - 1} operands")
+            raise SpirvError(f"SPIR-V word {at}: {op_name(op)} with only {count - 1} operands")
         yield op, tuple(words[at + 1 : at + count])
         at += count
 
