@@ -52,3 +52,14 @@ def shout(size: int) -> dict[str, Any]:
 
 def not_a_dict() -> int:
     return 3
+
+
+def headless(request: dict[str, Any]) -> dict[str, Any]:
+    """Makes a device as asked for; its name, or why there is none."""
+    from harness.device.headless import Headless
+
+    try:
+        with Headless(**request) as device:
+            return {"device": device.device_name, "error": ""}
+    except UserError as error:
+        return {"device": "", "error": str(error)}
