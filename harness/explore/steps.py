@@ -1,0 +1,188 @@
+"""A trace as the list of steps that an exploration runs: host calls in place, command buffers laid out at each submit.
+
+Every strategy is a transformation of this list. A step is one block of the trace in one execution: a command buffer
+that is submitted twice gives two steps for each of its commands, told apart by their `Identity`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from harness.findings import Place, UserError
+from harness.spec._generated import COMMAND_ALIASES, TASKS
+from harness.trace.calls import Block, Call
+
+SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueSubmit2KHR"})
+MAX_STEPS = 1_000_000
+"""More than this from one trace is refused: re-submission and secondaries multiply."""
+
+ANY = -1
+"""A batch or position of a place that is not known."""
+
+SECONDARY_CONTENTS = 1
+"""VK_SUBPASS_CONTENTS_SECONDARY_COMMAND_BUFFERS, and VK_RENDERING_CONTENTS_SECONDARY_COMMAND_BUFFERS_BIT."""
+
+
+class Kind(Enum):
+    """What a step does when it runs."""
+
+    HOST = "host"
+    """A call that is no command, or a host write."""
+    BEGIN = "begin"
+    """One execution of a command buffer starts: no state is inherited."""
+    STATE = "state"
+    ACTION = "action"
+    SYNC = "sync"
+    """A barrier or event command; between full barriers only its layout transitions matter."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Identity:
+    """Which execution of which block: the submit call (0 for the host), batch, position in the batch, and call."""
+
+    submit: int
+    batch: int
+    position: int
+    call: int
+
+    def __str__(self) -> str:
+        return f"{self.submit}/{self.batch}.{self.position}/{self.call}"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One block in one execution. `inside` says that the stream cannot be cut just before it (render passes…)."""
+
+    kind: Kind
+    identity: Identity
+    block: Block
+    inside: bool = False
+
+    @property
+    def name(self) -> str:
+        """The C function, or 'host write'."""
+        return self.block.name if isinstance(self.block, Call) else "host write"
+
+
+def core_name(name: str) -> str:
+    """The name that a command has in core Vulkan, whatever suffix it was called with."""
+    return COMMAND_ALIASES.get(name, name)
+
+
+def kind_of(name: str) -> Kind:
+    """The kind of a vkCmd* command, from the registry's `tasks`."""
+    tasks = TASKS.get(name, ("action",))
+    if tasks == ("synchronization",):
+        return Kind.SYNC
+    return Kind.STATE if tasks == ("state",) else Kind.ACTION
+
+
+def batches(call: Call) -> list[list[int]]:
+    """Ids of the command buffers of a vkQueueSubmit*, a list a batch."""
+    found = []
+    for submit in call.args.get("pSubmits") or []:
+        if "pCommandBufferInfos" in submit:
+            found.append([info["commandBuffer"] for info in submit["pCommandBufferInfos"] or []])
+        else:
+            found.append(list(submit.get("pCommandBuffers") or []))
+    return found
+
+
+def flatten(blocks: list[Block]) -> list[Step]:
+    """All steps of a trace in submission order. Calls that failed are left out.
+
+    Secondary command buffers stand in place of the vkCmdExecuteCommands that runs them. UserError when a submit names
+    a command buffer that was never recorded.
+    """
+    recorded: dict[int, list[Call]] = {}
+    steps: list[Step] = []
+    for block in blocks:
+        if not isinstance(block, Call):
+            steps.append(Step(Kind.HOST, Identity(0, 0, 0, block.index), block))
+        elif not block.succeeded:
+            continue
+        elif block.name == "vkBeginCommandBuffer":
+            recorded[block.args["commandBuffer"]] = []
+        elif block.name.startswith("vkCmd"):
+            recorded.setdefault(block.args["commandBuffer"], []).append(block)
+        elif block.name in SUBMITS:
+            steps.extend(_submission(block, recorded))
+        else:
+            steps.append(Step(Kind.HOST, Identity(0, 0, 0, block.index), block))
+        if len(steps) > MAX_STEPS:
+            raise UserError(f"block {block.index}: the trace executes more than {MAX_STEPS} commands")
+    return steps
+
+
+def _submission(submit: Call, recorded: dict[int, list[Call]]) -> Iterator[Step]:
+    for batch, command_buffers in enumerate(batches(submit)):
+        for position, command_buffer in enumerate(command_buffers):
+            if command_buffer not in recorded:
+                raise UserError(f"block {submit.index}: {submit.name} of command buffer {command_buffer}, not recorded")
+            yield Step(Kind.BEGIN, Identity(submit.index, batch, position, submit.index), submit)
+            depth = 0
+            for call in _inlined(recorded[command_buffer], recorded, submit.index):
+                where = Identity(submit.index, batch, position, call.index)
+                yield Step(kind_of(call.name), where, call, inside=depth > 0)
+                depth = max(0, depth + _nesting(call.name))
+
+
+def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) -> Iterator[Call]:
+    for call in calls:
+        if call.name != "vkCmdExecuteCommands":
+            yield _with_inline_contents(call)
+            continue
+        for secondary in call.args.get("pCommandBuffers") or []:
+            if secondary not in recorded:
+                raise UserError(f"block {call.index}: vkCmdExecuteCommands of {secondary}, not recorded at {submit}")
+            # A secondary cannot execute others (without an extension that the tables lack): no recursion.
+            yield from (inner for inner in recorded[secondary] if inner.name != "vkCmdExecuteCommands")
+
+
+def _nesting(name: str) -> int:
+    """+1 for a command that opens what one command buffer must close (render pass, query…), -1 for the closing one."""
+    if "Debug" in name:
+        return 0
+    return 1 if name.startswith("vkCmdBegin") else -1 if name.startswith("vkCmdEnd") else 0
+
+
+def _with_inline_contents(call: Call) -> Call:
+    """The call, changed so that secondaries' commands may stand inline in the render pass instance that it begins."""
+    name, args = core_name(call.name), call.args
+    changed: dict[str, Any] | None = None
+    if name in ("vkCmdBeginRenderPass", "vkCmdNextSubpass") and args.get("contents") == SECONDARY_CONTENTS:
+        changed = {**args, "contents": 0}
+    elif name in ("vkCmdBeginRenderPass2", "vkCmdNextSubpass2"):
+        changed = {**args, "pSubpassBeginInfo": {**(args.get("pSubpassBeginInfo") or {}), "contents": 0}}
+    elif name == "vkCmdBeginRendering" and (args.get("pRenderingInfo") or {}).get("flags", 0) & SECONDARY_CONTENTS:
+        info = args["pRenderingInfo"]
+        changed = {**args, "pRenderingInfo": {**info, "flags": info["flags"] & ~SECONDARY_CONTENTS}}
+    return call if changed is None else replace(call, args=changed)
+
+
+def locate(steps: list[Step], place: Place, before: int | None = None) -> int:
+    """Index of the step that a finding's place names.
+
+    A place found while recording has no submit: the first execution is taken, or with `before` the last one that
+    comes before that index. UserError when the trace executes no such call.
+    """
+    found = [index for index, step in enumerate(steps) if _is_at(step, place)]
+    if before is not None:
+        found = [index for index in found if index < before][-1:] or found
+    if not found:
+        raise UserError(f"the trace never executes call {place.call} ({place.command}) that the finding names")
+    return found[0]
+
+
+def _is_at(step: Step, place: Place) -> bool:
+    if step.kind is Kind.BEGIN or step.block.index != place.call:
+        return False
+    if place.submit is None or step.kind is Kind.HOST:
+        return True
+    where = step.identity
+    return (
+        where.submit == place.submit and place.batch in (ANY, where.batch) and place.position in (ANY, where.position)
+    )

@@ -1,0 +1,71 @@
+"""Replays of trace files as JSON-able jobs for `harness.device.process.Worker`, with pictures of what differs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from harness.explore.jobs import finding_from_dict, run_native, run_serial, run_witness
+from harness.explore.observe import Outputs, compare
+from harness.findings import UserError
+from harness.report.pictures import write_pictures
+from harness.trace.codec import load
+
+MODES = ("serial", "native", "witness")
+
+
+def replay_job(
+    trace: str,
+    mode: str,
+    device: str,
+    finding: dict[str, Any] | None = None,
+    artifacts: str | None = None,
+    iterations: int = 1,
+) -> dict[str, Any]:
+    """Replays a trace file in one mode; JSON-able arguments and result, for a `Worker`.
+
+    `native` runs `iterations` times and compares each run with the serial one. `artifacts` is a folder for pictures
+    of what differs. Raises UserError for a mode or finding that makes no sense and for traces that cannot run.
+    """
+    if mode not in MODES:
+        raise UserError(f"unknown replay mode {mode!r}: use one of {', '.join(MODES)}")
+    blocks = load(Path(trace))
+    folder = Path(artifacts) if artifacts else None
+    if mode == "witness":
+        if finding is None:
+            raise UserError("replay mode witness needs a finding")
+        made = finding_from_dict(finding)
+        result = run_witness(blocks, made, device)
+        found = result.to_dict()
+        if folder is not None and result.shown and result.observed is not None:
+            record = {"finding": finding, "device": device, **found}
+            found["pictures"] = [
+                str(path)
+                for path in write_pictures(folder, result.expected, result.observed, result.differences, record)
+            ]
+        return {"mode": mode, "device": device, **found}
+    serial = run_serial(blocks, device)
+    if mode == "serial":
+        return {"mode": mode, "device": device, **_summary(serial)}
+    runs = [compare(serial, run_native(blocks, device)) for _ in range(max(1, iterations))]
+    return {
+        "mode": mode,
+        "device": device,
+        **_summary(serial),
+        "runs": [[difference.to_dict() for difference in run] for run in runs],
+        "differing_runs": sum(1 for run in runs if run),
+    }
+
+
+def _summary(outputs: Outputs) -> dict[str, Any]:
+    surfaces = [
+        {
+            "resource": surface.resource,
+            "kind": surface.kind,
+            "subresource": surface.subresource,
+            "bytes": int(surface.data.size),
+        }
+        for surface in outputs.surfaces.values()
+    ]
+    unobserved = {str(key): value for key, value in outputs.unobserved.items()}
+    return {"surfaces": surfaces, "unobserved": unobserved, "notes": outputs.notes}
