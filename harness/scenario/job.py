@@ -1,0 +1,132 @@
+"""Runs one variant of one scenario on the driver of this process, asks every judge, and answers with its row.
+
+It runs in a worker (`harness.device.process`), so that a driver that dies takes nothing with it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import harness
+from harness.device.rig import Rig
+from harness.explore.jobs import run_native, run_serial, run_witness
+from harness.explore.observe import compare as compare_outputs
+from harness.findings import Finding, UserError
+from harness.layer.compare import compare
+from harness.layer.manifest import find_layer
+from harness.layer.witness import LayerWitness
+from harness.report.pictures import write_pictures
+from harness.scenario.claims import Claim, Expect
+from harness.scenario.row import UNAVAILABLE, Row
+from harness.scenario.twins import Twin
+from harness.trace.calls import Block
+from harness.trace.codec import save
+
+
+def load_module(path: Path) -> ModuleType:
+    """A scenario module from its file, imported once a process."""
+    name = f"harness_scenarios.{path.parent.name}.{path.stem}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise UserError(f"{path}: not a Python module")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+def run(
+    module: str, scenario: str, variant: str, device: str, artifacts: str | None, layer: bool, native: int
+) -> dict[str, Any]:
+    """One row, as a dictionary (`harness.scenario.row.Row`). `native` is how often to run as recorded (0: never)."""
+    claim = getattr(load_module(Path(module)), scenario)
+    assert isinstance(claim, Claim)
+    chosen = claim.variant(variant)
+    row = Row(f"{Path(module).parent.name}/{scenario}", variant, device, [str(e) for e in claim.expected(chosen)])
+    try:
+        recorded = _record(claim, Twin(chosen), layer)
+    except UserError as error:
+        row.problem, row.status = str(error), UNAVAILABLE
+        return row.to_dict()
+    session, witness = recorded
+    row.syncval = sorted({str(_expect(each)) for each in session.findings})
+    row.unmodelled = sorted(session.unmodelled) + session.internal_errors
+    row.messages = [each.message for each in session.findings]
+    blocks = session.blocks or []
+    if witness is not None:
+        _ask_layer(row, session.findings, witness, blocks)
+    folder = Path(artifacts) / row.scenario / variant / device if artifacts else None
+    if session.findings or native:
+        _execute(row, blocks, session.findings, folder, native)
+    return row.to_dict()
+
+
+def _expect(finding: Finding) -> Expect:
+    return Expect(finding.hazard, finding.place.command, finding.prior.command)
+
+
+def _record(claim: Claim, twin: Twin, layer: bool) -> tuple[harness.Session, LayerWitness | None]:
+    """Records the variant on the device, mirrored; with the layer enabled in the same process when asked for."""
+    found = find_layer() if layer else None
+    with _witness(found is not None) as witness:
+        sink = (lambda block: witness.take(block.index)) if witness is not None else None
+        with harness.attach(keep_trace=True, sink=sink) as session:
+            with Rig(claim.needs, witness, twin.amend) as rig:
+                claim.function(rig)
+            twin.finish()
+    return session, witness
+
+
+@contextmanager
+def _witness(wanted: bool) -> Iterator[LayerWitness | None]:
+    with LayerWitness.open() if wanted else nullcontext() as witness:
+        yield witness
+
+
+def _ask_layer(row: Row, findings: Sequence[Finding], witness: LayerWitness, blocks: list[Block]) -> None:
+    said = compare(findings, witness.messages, witness.layer.version, blocks)
+    expected = sum(said.used.values())
+    row.layer_disagreements = said.lines() + [f"invalid: {text}" for _, text in witness.other_messages]
+    if row.layer_disagreements:
+        row.layer = "disagrees"
+    else:
+        row.layer = "agrees" + (f" ({expected} by version)" if expected else "")
+
+
+def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None, native: int) -> None:
+    """Executes every hazard's outcomes, and the stream as recorded, beside the serial run."""
+    shown = 0
+    notes = []
+    for number, finding in enumerate(findings):
+        result = run_witness(blocks, finding, row.device)
+        shown += result.shown
+        if not result.shown:
+            notes.append(f"{_expect(finding)}: {result.reason}")
+        elif folder is not None and result.observed is not None:
+            record = {"row": row.scenario, "finding": finding.to_dict(), "device": row.device, **result.to_dict()}
+            place = folder / f"{number}-{finding.hazard.lower()}"
+            write_pictures(place, result.expected, result.observed, result.differences, record)
+            row.artifacts.append(str(place))
+    if findings:
+        row.witness = _shown(shown, len(findings), notes)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+            save(folder / "trace.jsonl", blocks)
+    if native:
+        serial = run_serial(blocks, row.device)
+        corrupt = sum(bool(compare_outputs(serial, run_native(blocks, row.device))) for _ in range(native))
+        row.native = f"corrupt {corrupt}/{native}" if corrupt else f"same {native}/{native}"
+
+
+def _shown(shown: int, total: int, notes: list[str]) -> str:
+    if shown == total:
+        return f"shown {shown}/{total}"
+    kind = "part shown" if shown else "benign"
+    return f"{kind} {shown}/{total} ({'; '.join(notes)})"
