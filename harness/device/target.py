@@ -56,11 +56,12 @@ class Device:
         """Whether the device offers a command, under any of its names."""
         return self._find(name) is not None
 
-    def function(self, name: str) -> Callable[..., Any]:
-        """The C function for a device command; UserError when the device does not offer it."""
+    def function(self, name: str, where: str = "") -> Callable[..., Any]:
+        """The C function for a device command; UserError, begun by `where`, when the device does not offer it."""
         function = self._find(name)
         if function is None:
-            raise UserError(f"{self.target.name} has no {name} with the extensions that this device was made with")
+            start = f"{where}: " if where else ""
+            raise UserError(f"{start}{self.target.name} has no {name} with the extensions that the trace enables")
         return function
 
     def _find(self, name: str) -> Callable[..., Any] | None:

@@ -18,9 +18,9 @@ from harness.explore.fill import fill_all
 from harness.explore.layouts import Layouts, Transition, transitions
 from harness.explore.passes import Passes
 from harness.explore.recorder import LayoutChange, Recorder
-from harness.explore.recreate import Objects, one_family, open_device, reading
+from harness.explore.recreate import Objects, one_family, open_device
 from harness.explore.resources import create_resources
-from harness.explore.steps import Kind, Step, core_name, flatten
+from harness.explore.steps import Kind, Step, core_name, flatten, reading
 from harness.trace.calls import Block, Call
 
 

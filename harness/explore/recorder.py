@@ -66,7 +66,7 @@ class Recorder:
         """Records one command of a trace; its `commandBuffer` is replaced by ours."""
         commands = self.begin()
         encoded = self._encoder.call(name, args, where, {"commandBuffer": commands})
-        self.device.function(name)(*encoded.arguments)
+        self.device.function(name, where)(*encoded.arguments)
 
     def call(self, name: str, *arguments: Any) -> None:
         """Records one command with ready C arguments (after the command buffer)."""

@@ -6,15 +6,14 @@ anything runs (`resources`); destroys wait for the end, so that everything stays
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from harness.device.encode import Encoder, Handles, parameters
 from harness.device.target import Device, Target
 from harness.explore.recorder import IGNORED_FAMILY
 from harness.explore.resources import Resources
-from harness.explore.steps import Kind, core_name, kind_of
+from harness.explore.steps import Kind, core_name, kind_of, reading
 from harness.findings import UserError
 from harness.spec._generated import COMMANDS, HANDLES
 from harness.trace.calls import Block, Call, HostWrite
@@ -85,16 +84,6 @@ def one_family(value: Any) -> Any:
         if key in changed:
             changed[key] = IGNORED_FAMILY
     return changed
-
-
-@contextmanager
-def reading(block: Block) -> Iterator[None]:
-    """Turns the errors of reading a malformed block into one line that names it."""
-    try:
-        yield
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
-        name = block.name if isinstance(block, Call) else "host write"
-        raise UserError(f"block {block.index}: {name} is malformed ({type(error).__name__}: {error})") from None
 
 
 def open_device(target: Target, blocks: Iterable[Block]) -> Device:
@@ -210,7 +199,7 @@ class Objects:
             args = one_family(args)
         encoder = Encoder(self.device.target.ffi, self.handles)
         encoded = encoder.call(call.name, args, f"block {call.index}", given)
-        result = self.device.function(call.name)(*encoded.arguments)
+        result = self.device.function(call.name, f"block {call.index}")(*encoded.arguments)
         if isinstance(result, int) and result < 0:
             self.device.check(result, f"block {call.index}: {call.name}")
         self.skipped |= encoder.skipped

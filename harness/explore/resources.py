@@ -12,6 +12,7 @@ from typing import Any
 from harness.device.encode import Encoder, Handles
 from harness.device.target import Device
 from harness.explore.memory import Allocation, Memories, Wanted, plan
+from harness.explore.steps import reading
 from harness.findings import UserError
 from harness.spec._generated import STYPES
 from harness.trace.calls import Block, Call, HostWrite
@@ -116,26 +117,32 @@ def create_resources(device: Device, handles: Handles, blocks: list[Block]) -> R
 def _create_all(resources: Resources, blocks: list[Block]) -> None:
     binds: list[_Bind] = []
     mapped: set[int] = set()
+    original: dict[int, int] = {}
     for block in blocks:
-        if isinstance(block, HostWrite):
-            mapped.add(block.memory)
-        elif not block.succeeded:
-            continue
-        elif block.name == "vkCreateBuffer":
-            _create_buffer(resources, block)
-        elif block.name == "vkCreateImage":
-            _create_image(resources, block)
-        elif block.name.startswith("vkBind"):
-            binds.extend(_binds(block))
-        elif block.name in ("vkMapMemory", "vkMapMemory2KHR"):
-            mapped.add(block.args.get("memory") or (block.args.get("pMemoryMapInfo") or {}).get("memory", 0))
-    _bind_all(resources, binds, mapped, _original_sizes(blocks))
+        with reading(block):
+            if isinstance(block, HostWrite):
+                mapped.add(block.memory)
+            elif not block.succeeded:
+                continue
+            elif block.name == "vkCreateBuffer":
+                _create_buffer(resources, block)
+            elif block.name == "vkCreateImage":
+                _create_image(resources, block)
+            elif block.name.startswith("vkBind"):
+                binds.extend(_binds(block))
+            elif block.name in ("vkMapMemory", "vkMapMemory2KHR"):
+                mapped.add(block.args.get("memory") or (block.args.get("pMemoryMapInfo") or {}).get("memory", 0))
+            elif "MemoryRequirements" in block.name:
+                original.update(_original_size(block))
+    _bind_all(resources, binds, mapped, original)
 
 
 def _create_buffer(resources: Resources, call: Call) -> None:
     info = dict(call.args["pCreateInfo"])
     if info["flags"] & SPARSE:
         raise UserError(f"block {call.index}: vkCreateBuffer makes a sparse buffer, which cannot be replayed")
+    if info["size"] <= 0:
+        raise UserError(f"block {call.index}: vkCreateBuffer of {info['size']} bytes")
     info["usage"] |= TRANSFER_SRC | TRANSFER_DST
     _own_family(info)
     info["pNext"] = _chain(info.get("pNext"), TRANSFER_SRC | TRANSFER_DST)
@@ -159,6 +166,13 @@ def _create_image(resources: Resources, call: Call) -> None:
         layers=info["arrayLayers"],
         samples=info["samples"],
     )
+    if not _supported(resources.device, image, info, info["usage"] & ~TRANSIENT):
+        # Asked here because software drivers do not check: they crash, or make it anyway.
+        what = f"{image.format.name} {image.extent}, {image.mips} mips, {image.layers} layers, {image.samples} samples"
+        where = f"block {call.index}: vkCreateImage of object {identity}"
+        raise UserError(
+            f"{where}: {resources.device.target.name} does not support it ({what}, usage {info['usage']:#x})"
+        )
     extra = _extra_usage(resources.device, image, info)
     info["usage"] = (info["usage"] & ~TRANSIENT) | extra
     info["pNext"] = _chain(info.get("pNext"), extra)
@@ -227,7 +241,14 @@ def _supported(device: Device, image: Image, info: dict[str, Any], usage: int) -
     result = target.lib.vkGetPhysicalDeviceImageFormatProperties(
         target.physical, info["format"], info["imageType"], info["tiling"], usage, info["flags"], found
     )
-    return result == 0 and bool(int(found.sampleCounts) & image.samples)
+    most = (found.maxExtent.width, found.maxExtent.height, found.maxExtent.depth)
+    return (
+        result == 0
+        and bool(int(found.sampleCounts) & image.samples)
+        and all(0 < size <= limit for size, limit in zip(image.extent, most, strict=True))
+        and 0 < image.mips <= found.maxMipLevels
+        and 0 < image.layers <= found.maxArrayLayers
+    )
 
 
 def _binds(call: Call) -> list[_Bind]:
@@ -242,18 +263,13 @@ def _binds(call: Call) -> list[_Bind]:
     return found
 
 
-def _original_sizes(blocks: list[Block]) -> dict[int, int]:
-    """Bytes that each resource needed where the trace was made, as far as the program asked."""
-    found: dict[int, int] = {}
-    for block in blocks:
-        if isinstance(block, Call) and "MemoryRequirements" in block.name:
-            asked = block.args.get("pInfo") or block.args
-            resource = asked.get("buffer") or asked.get("image")
-            answer = block.args.get("pMemoryRequirements") or {}
-            answer = answer.get("memoryRequirements", answer)
-            if resource and "size" in answer:
-                found[resource] = answer["size"]
-    return found
+def _original_size(call: Call) -> dict[int, int]:
+    """Bytes that a resource needed where the trace was made, from a query that the program made."""
+    asked = call.args.get("pInfo") or call.args
+    resource = asked.get("buffer") or asked.get("image")
+    answer = call.args.get("pMemoryRequirements") or {}
+    answer = answer.get("memoryRequirements", answer)
+    return {resource: answer["size"]} if resource and "size" in answer else {}
 
 
 def _bind_all(resources: Resources, binds: list[_Bind], mapped: set[int], original: dict[int, int]) -> None:

@@ -7,6 +7,7 @@ that is submitted twice gives two steps for each of its commands, told apart by 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
@@ -67,6 +68,16 @@ class Step:
         return self.block.name if isinstance(self.block, Call) else "host write"
 
 
+@contextmanager
+def reading(block: Block) -> Iterator[None]:
+    """Turns the errors of reading a malformed block into one line that names it."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        name = block.name if isinstance(block, Call) else "host write"
+        raise UserError(f"block {block.index}: {name} is malformed ({type(error).__name__}: {error})") from None
+
+
 def core_name(name: str) -> str:
     """The name that a command has in core Vulkan, whatever suffix it was called with."""
     return COMMAND_ALIASES.get(name, name)
@@ -100,21 +111,25 @@ def flatten(blocks: list[Block]) -> list[Step]:
     recorded: dict[int, list[Call]] = {}
     steps: list[Step] = []
     for block in blocks:
-        if not isinstance(block, Call):
-            steps.append(Step(Kind.HOST, Identity(0, 0, 0, block.index), block))
-        elif not block.succeeded:
+        if isinstance(block, Call) and not block.succeeded:
             continue
-        elif block.name == "vkBeginCommandBuffer":
-            recorded[block.args["commandBuffer"]] = []
-        elif block.name.startswith("vkCmd"):
-            recorded.setdefault(block.args["commandBuffer"], []).append(block)
-        elif block.name in SUBMITS:
-            steps.extend(_submission(block, recorded))
-        else:
-            steps.append(Step(Kind.HOST, Identity(0, 0, 0, block.index), block))
+        with reading(block):
+            steps.extend(_steps_of(block, recorded))
         if len(steps) > MAX_STEPS:
             raise UserError(f"block {block.index}: the trace executes more than {MAX_STEPS} commands")
     return steps
+
+
+def _steps_of(block: Block, recorded: dict[int, list[Call]]) -> Iterator[Step]:
+    """The steps that one block adds; commands only join their command buffer."""
+    if isinstance(block, Call) and block.name == "vkBeginCommandBuffer":
+        recorded[block.args["commandBuffer"]] = []
+    elif isinstance(block, Call) and block.name.startswith("vkCmd"):
+        recorded.setdefault(block.args["commandBuffer"], []).append(block)
+    elif isinstance(block, Call) and block.name in SUBMITS:
+        yield from _submission(block, recorded)
+    else:
+        yield Step(Kind.HOST, Identity(0, 0, 0, block.index), block)
 
 
 def _submission(submit: Call, recorded: dict[int, list[Call]]) -> Iterator[Step]:
