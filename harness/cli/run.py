@@ -1,0 +1,73 @@
+"""`vkharness run PROGRAM.py [ARGS]`: runs an unmodified program under the mirror."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+import click
+
+from harness.cli import CLEAN, exit_code
+
+OWN_OPTIONS = ("--json", "--trace")
+"""Options with a value that are ours also behind the program's name, unless `--` stands before them."""
+
+
+class RunCommand(click.Command):
+    """Leaves everything behind the program's name to the program, but for our own options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Moves our options before the program and a `--` between."""
+        own, rest = split_arguments(args)
+        return super().parse_args(ctx, [*own, *(["--", *rest] if rest else [])])
+
+
+def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
+    """(our options, the program and its arguments). The first `--` is dropped; what follows is the program's."""
+    own: list[str] = []
+    rest: list[str] = []
+    words = iter(args)
+    for word in words:
+        if word == "--":
+            rest.extend(words)
+        elif word in OWN_OPTIONS:
+            own += [word, *([value] if (value := next(words, None)) is not None else [])]
+        elif word.startswith(tuple(f"{option}=" for option in OWN_OPTIONS)) or (not rest and word.startswith("-")):
+            own.append(word)
+        else:
+            rest.append(word)
+    return own, rest
+
+
+@click.command(cls=RunCommand, options_metavar="[--json FILE] [--trace FILE]")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
+@click.option("--trace", "trace_path", type=click.Path(path_type=Path), help="Write the recorded trace to this file.")
+@click.argument("program", type=click.Path(path_type=Path))
+@click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
+@click.pass_context
+def run(
+    ctx: click.Context, program: Path, arguments: tuple[str, ...], json_path: Path | None, trace_path: Path | None
+) -> None:
+    """Run an unmodified Python program under the mirror.
+
+    The verdict goes to stderr, beside what the program itself prints. Options may stand before PROGRAM or among its
+    arguments; behind a -- everything is the program's. When the program fails, its exit code is passed on.
+    """
+    import harness
+    from harness.cli.verdict import show
+    from harness.record.program import run_program
+
+    # The program may change its folder before these are written.
+    json_path, trace_path = json_path and json_path.absolute(), trace_path and trace_path.absolute()
+    with ExitStack() as stack:
+        sink = None
+        if trace_path is not None:
+            from harness.trace.codec import TraceWriter
+
+            sink = stack.enter_context(TraceWriter(trace_path)).write
+        session = stack.enter_context(harness.attach(sink=sink))
+        status = run_program(program, list(arguments))
+    for error in session.internal_errors:
+        click.echo(f"vkharness: inside the mirror: {error}", err=True)
+    show(session.verdict, session.findings, session.unmodelled, json_path, stderr=True)
+    ctx.exit(status if status != CLEAN else exit_code(session.verdict))
