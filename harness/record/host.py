@@ -1,19 +1,21 @@
 """Host writes to mapped memory, put into the stream before the call that makes them count.
 
 Mapped memory is compared with its shadow before submits, unmaps, flushes and host waits are forwarded. What pending
-work may write is left out, and taken over into the shadow when the host learns that the work is done: such a change
-cannot be told from a host write, and a false host write would be a false hazard.
+work writes is left out, and taken over into the shadow when the host learns that work is done: such a change
+cannot be told from a host write, and a false host write would be a false hazard. What pending work writes, the mirror
+knows best; where it does not know, everything counts that the commands' arguments allow.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness.record import layout
-from harness.record.mapped import Mapping
-from harness.record.work import WHOLE_SIZE, DeviceWork, Ranges, Submission
+from harness.record.mapped import Mapping, Range
+from harness.record.work import DeviceWork, Ranges, Submission
+from harness.record.writes import ENDLESS, WHOLE_SIZE
 from harness.spec.shapes import main_name
 
 Before = Callable[[dict[str, Any]], None]
@@ -26,10 +28,20 @@ POLLS = frozenset({"vkGetFenceStatus", "vkGetSemaphoreCounterValue"})
 class HostMemory:
     """Shadows of all mapped memory of one session. `emit(memory, offset, data)` puts a host write into the stream."""
 
-    def __init__(self, emit: Callable[[int, int, bytes], None], unknown: Callable[[str], None]) -> None:
-        """`unknown(command)` is told of a mapping whose size nobody knows."""
+    def __init__(
+        self,
+        emit: Callable[[int, int, bytes], None],
+        unknown: Callable[[str], None],
+        written: Callable[[int, int], Sequence[Range] | None],
+    ) -> None:
+        """`unknown(command)` is told of a mapping whose size nobody knows.
+
+        `written(memory, end)` gives the ranges of buffers on a memory object, up to `end`, that pending work writes;
+        None when that is not known exactly.
+        """
         self.work = DeviceWork()
         self._emit = emit
+        self._written = written
         self._unknown = unknown
         self._mappings: dict[int, Mapping] = {}
         self._sizes: dict[int, tuple[int, int]] = {}
@@ -50,8 +62,6 @@ class HostMemory:
             "vkFreeMemory": self._free,
             "vkDestroyDevice": self._destroy_device,
             "vkInvalidateMappedMemoryRanges": lambda _: self._compare(),
-            "vkResetFences": lambda args: self._fences_done(args["pFences"] or ()),
-            "vkDestroyFence": lambda args: self._fences_done((args["fence"],)),
         }
         action = single.get(command)
         return None if action is None else self._locked(action)
@@ -59,10 +69,10 @@ class HostMemory:
     def after(self, name: str) -> After | None:
         """What must happen when `name` has returned, before the call is recorded."""
         command = main_name(name)
-        note = self.work.recorder(name)
+        note = self.work.writes.recorder(name)
         if note is not None:
             return note
-        watch = self.work.watcher(name)
+        watch = self.work.writes.watcher(name)
         if watch is not None:
             return self._locked_after(lambda args, result: None if result else watch(args))
         if command in SUBMITS:
@@ -100,8 +110,16 @@ class HostMemory:
         pending = self.work.pending_writes()
         for memory, mapping in list(self._mappings.items()):
             if only is None or memory == only:
-                for offset, data in mapping.changes(pending.get(memory, ())):
+                ignored = self._device_writes(mapping, pending.get(memory, []))
+                for offset, data in mapping.changes(ignored):
                     self._emit(memory, offset, data)
+
+    def _device_writes(self, mapping: Mapping, possible: list[Range]) -> Sequence[Range]:
+        """What pending work writes in a mapping, given all that it may write there."""
+        if not possible or any(end >= ENDLESS for _, end in possible):
+            return possible
+        exact = self._written(mapping.memory, mapping.offset + mapping.size)
+        return possible if exact is None else exact
 
     def _refresh(self, ranges: Ranges) -> None:
         for memory, spans in ranges.items():
@@ -126,35 +144,35 @@ class HostMemory:
     def _after_wait(self, command: str, args: dict[str, Any], result: int | None) -> None:
         if result:
             return
+        if command in POLLS:
+            self._compare()
+        possible = self.work.pending_writes()
         if command == "vkDeviceWaitIdle":
-            done = self.work.finish(lambda one: True)
+            self.work.finish(lambda one: True)
         elif command == "vkQueueWaitIdle":
-            done = self.work.finish(lambda one: one.queue == args["queue"])
+            self.work.finish(lambda one: one.queue == args["queue"])
         elif command == "vkWaitForFences":
             fences = args["pFences"] or ()
             known = args["waitAll"] or len(fences) == 1
-            done = self.work.finish(lambda one: bool(known and one.fence and one.fence in fences))
+            self.work.finish(lambda one: bool(known and one.fence and one.fence in fences))
         elif command == "vkGetFenceStatus":
-            done = self.work.finish(lambda one: one.fence == args["fence"])
+            self.work.finish(lambda one: one.fence == args["fence"])
         elif command == "vkGetSemaphoreCounterValue":
-            done = self._semaphores_done({args["semaphore"]: args["pValue"]})
+            self._semaphores_done({args["semaphore"]: args["pValue"]})
         else:
-            done = self._semaphores_waited(args["pWaitInfo"])
-        self._refresh(done)
+            self._semaphores_waited(args["pWaitInfo"])
+        self._refresh(possible)
 
-    def _semaphores_waited(self, info: dict[str, Any]) -> Ranges:
+    def _semaphores_waited(self, info: dict[str, Any]) -> None:
         reached = dict(zip(info["pSemaphores"] or (), info["pValues"] or (), strict=False))
         any_of_several = info["flags"] & 1 and len(reached) > 1
-        return {} if any_of_several else self._semaphores_done(reached)
+        if not any_of_several:
+            self._semaphores_done(reached)
 
-    def _semaphores_done(self, reached: dict[int, int]) -> Ranges:
-        return self.work.finish(
+    def _semaphores_done(self, reached: dict[int, int]) -> None:
+        self.work.finish(
             lambda one: any(value and value <= reached.get(semaphore, 0) for semaphore, value in one.signals)
         )
-
-    def _fences_done(self, fences: Any) -> None:
-        """A fence may be reset or destroyed only when its submission is done."""
-        self._refresh(self.work.finish(lambda one: bool(one.fence) and one.fence in fences))
 
     def _allocate(self, args: dict[str, Any]) -> None:
         self._sizes[args["pMemory"]] = (args["device"], args["pAllocateInfo"]["allocationSize"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Protocol
@@ -37,6 +37,9 @@ class Mirror(Protocol):
 
     def step(self, block: Block) -> list[Finding]:
         """Takes the next block and returns the findings that are new."""
+
+    def written(self, memory: int, begin: int, end: int) -> Sequence[tuple[int, int]]:
+        """Bytes of a memory object that pending submissions write and the host does not know to be complete."""
 
 
 class Session:
@@ -75,7 +78,7 @@ class Session:
         self._recorded = threading.Condition()
         self._caller: Callable[[], str | None] = lambda: None
         self._detach: Callable[[], None] | None = None
-        self.host = HostMemory(self._host_write, self.unseen)
+        self.host = HostMemory(self._host_write, self.unseen, self._written)
 
     # What users see.
 
@@ -209,6 +212,14 @@ class Session:
             others = [ident for ident in self._submitting if ident != me]
             if others:
                 self._recorded.wait_for(lambda: not any(i in self._submitting for i in others), IN_FLIGHT_LIMIT)
+
+    def _written(self, memory: int, end: int) -> Sequence[tuple[int, int]] | None:
+        """Exactly what pending work writes in a memory object, when the mirror has seen and understood all of it."""
+        me = threading.get_ident()
+        if self.mirror is None or self.internal_errors or any(ident != me for ident in self._submitting):
+            return None
+        with self._lock:
+            return None if self.mirror.unmodelled else self.mirror.written(memory, 0, end)
 
     def _host_write(self, memory: int, offset: int, data: bytes) -> None:
         write = HostWrite(0, memory, offset, data, self._caller())

@@ -1,49 +1,19 @@
-"""What submitted work may write, and until when: so that bytes the device wrote are not taken for host writes.
+"""Submissions that the host does not know to be done, and what they may write.
 
-Ranges are bytes of memory objects. What a command may write is taken from its arguments: destination ranges of
-transfers, and for everything that runs shaders the storage buffers and images of the descriptor sets bound in its
-command buffer. That is more than what is really written, on purpose.
+So that bytes the device wrote are not taken for host writes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.record.mapped import Range
-from harness.spec._generated import TASKS
-from harness.spec.shapes import main_name
+from harness.record.writes import Writes
 
 Ranges = dict[int, list[Range]]
 """Memory id to ranges of it."""
-
-WHOLE_SIZE = (1 << 64) - 1
-ENDLESS = 1 << 62
-STORAGE_TEXEL, STORAGE_BUFFER, STORAGE_DYNAMIC, STORAGE_IMAGE = 5, 7, 9, 3
-SHADER_WRITABLE = 0x800 | 0x1000 | 0x20000 | 0x100000
-"""Buffer usages that shaders or fixed functions may write with no descriptor: transform feedback (both), device
-address, acceleration structure storage."""
-STORAGE = 0x8 | 0x20
-"""Storage texel buffer (and storage image), storage buffer. For images the second bit is an attachment usage."""
-ATTACHMENT = 0x10 | 0x20
-"""Image usages written with no descriptor: colour and depth/stencil attachment."""
-
-
-@dataclass(slots=True)
-class Resource:
-    """A buffer or image and where it is bound; size 0 means to the end of the memory."""
-
-    size: int
-    usage: int
-    memory: int = 0
-    offset: int = 0
-
-    def range(self, offset: int = 0, size: int = WHOLE_SIZE) -> tuple[int, Range]:
-        """(memory, bytes) of a part of the resource."""
-        start = self.offset + offset
-        limit = self.offset + self.size if self.size else ENDLESS
-        return self.memory, (start, limit if size == WHOLE_SIZE else min(start + size, limit))
 
 
 @dataclass(slots=True)
@@ -58,43 +28,13 @@ class Submission:
     """(semaphore, value); value 0 for binary semaphores."""
 
 
-Write = tuple[int, Range] | None
-"""None: nothing that we can tell."""
-
-
 @dataclass(slots=True)
 class DeviceWork:
-    """Resources, descriptor sets and command buffers as far as needed to say what pending submissions may write."""
+    """What is submitted and not known to be done, by queue and in order."""
 
-    resources: dict[int, Resource] = field(default_factory=dict)
-    views: dict[int, tuple[int, int, int]] = field(default_factory=dict)
-    """View id to (resource, offset, size)."""
-    sets: dict[int, dict[tuple[int, int], tuple[int, int, int]]] = field(default_factory=dict)
-    """Descriptor set to its storage descriptors: (binding, element) to (resource, offset, size)."""
-    commands: dict[int, list[tuple[str, dict[str, Any]]]] = field(default_factory=dict)
-    """Command buffer to its calls that may write or bind, in order."""
-    pools: dict[int, list[int]] = field(default_factory=dict)
-    """Command pool to its command buffers."""
-    opaque: set[int] = field(default_factory=set)
-    """Descriptor sets written through templates, whose data we do not read: they may hold any storage resource."""
+    writes: Writes = field(default_factory=Writes)
     pending: list[Submission] = field(default_factory=list)
     serial: int = 0
-
-    def watcher(self, name: str) -> Callable[[dict[str, Any]], None] | None:
-        """What to do with the arguments of a successful call of `name`; None when nothing."""
-        method = _WATCHED.get(main_name(name))
-        return None if method is None else lambda args: method(self, args)
-
-    def recorder(self, name: str) -> Callable[[dict[str, Any], int | None], None] | None:
-        """What to do with the arguments of a vkCmd*; None when it can neither write nor bind. Needs no lock."""
-        if not name.startswith("vkCmd") or not _may_write(name):
-            return None
-        commands = self.commands
-
-        def note(args: dict[str, Any], result: int | None) -> None:
-            commands.setdefault(args["commandBuffer"], []).append((name, args))
-
-        return note
 
     def submit(self, args: dict[str, Any]) -> Submission:
         """Takes a submission about to be forwarded: everything in it counts as pending from now on."""
@@ -109,7 +49,7 @@ class DeviceWork:
             signals += zip(batch.get("pSignalSemaphores") or (), _timeline_values(batch), strict=False)
         writes: Ranges = {}
         for command_buffer in dict.fromkeys(buffers):
-            for memory, span in self.writes_of(command_buffer):
+            for memory, span in self.writes.writes_of(command_buffer):
                 writes.setdefault(memory, []).append(span)
         made = Submission(args["queue"], self.serial, writes, args.get("fence") or 0, signals)
         self.pending.append(made)
@@ -119,207 +59,21 @@ class DeviceWork:
         """Forgets a submission that was refused."""
         self.pending = [one for one in self.pending if one is not submission]
 
-    def finish(self, done: Callable[[Submission], bool]) -> Ranges:
-        """Retires the submissions that `done` names, with earlier ones of their queues; what they may have written."""
+    def finish(self, done: Callable[[Submission], bool]) -> None:
+        """Retires the submissions that `done` names, and earlier ones of their queues."""
         upto: dict[int, int] = {}
         for one in self.pending:
             if done(one):
                 upto[one.queue] = max(one.serial, upto.get(one.queue, 0))
-        over = [one for one in self.pending if one.serial <= upto.get(one.queue, 0)]
-        if over:
-            self.pending = [one for one in self.pending if one.serial > upto.get(one.queue, 0)]
-        return _united(over)
+        self.pending = [one for one in self.pending if one.serial > upto.get(one.queue, 0)]
 
     def pending_writes(self) -> Ranges:
         """What work that the host has not waited for may write."""
-        return _united(self.pending)
-
-    def writes_of(self, command_buffer: int) -> Iterator[tuple[int, Range]]:
-        """(memory, bytes) that executing a command buffer may write, as its descriptor sets are now."""
-        bound: dict[int, None] = {}
-        shaders = opaque = False
-        for name, args in self.commands.get(command_buffer, ()):
-            command = main_name(name)
-            if command == "vkCmdBindDescriptorSets":
-                bound.update(dict.fromkeys(args["pDescriptorSets"] or ()))
-            elif command == "vkCmdPushDescriptorSetKHR":
-                for _, place in self._storage_of(args["pDescriptorWrites"] or ()):
-                    yield from self._bound_range(*place)
-            elif command in _TEMPLATES:
-                opaque = True
-            elif command == "vkCmdExecuteCommands":
-                for secondary in args["pCommandBuffers"] or ():
-                    yield from self.writes_of(secondary)
-            elif command in _TRANSFERS:
-                yield from self._transfer(command, args)
-            else:
-                shaders = True
-        if shaders:
-            yield from self._shader_writes(bound, opaque or not self.opaque.isdisjoint(bound))
-
-    def _shader_writes(self, bound: Iterable[int], opaque: bool) -> Iterator[tuple[int, Range]]:
-        for descriptor_set in bound:
-            for place in self.sets.get(descriptor_set, {}).values():
-                yield from self._bound_range(*place)
-        for resource in self.resources.values():
-            anywhere = (SHADER_WRITABLE if resource.size else ATTACHMENT) | (STORAGE if opaque else 0)
-            if resource.memory and resource.usage & anywhere:
-                yield resource.range()
-
-    def _bound_range(self, resource: int, offset: int, size: int) -> Iterator[tuple[int, Range]]:
-        found = self.resources.get(resource)
-        if found is not None and found.memory:
-            yield found.range(offset, size)
-
-    def _transfer(self, command: str, args: dict[str, Any]) -> Iterator[tuple[int, Range]]:
-        info = next((v for k, v in args.items() if k.startswith("p") and k.endswith("Info")), None) or args
-        target = info.get("dstBuffer") or info.get("dstImage") or args.get("image") or 0
-        size = info.get("size", info.get("dataSize", WHOLE_SIZE)) if command in _SIZED else WHOLE_SIZE
-        if info.get("dstBuffer") and "pRegions" in info:
-            for region in info["pRegions"] or ():
-                if "bufferOffset" in region:
-                    yield from self._bound_range(target, region["bufferOffset"], WHOLE_SIZE)
-                else:
-                    yield from self._bound_range(target, region["dstOffset"], region["size"])
-        else:
-            yield from self._bound_range(target, info.get("dstOffset", 0), size)
-
-    def _storage_of(self, writes: Iterable[dict[str, Any]]) -> Iterator[tuple[tuple[int, int], tuple[int, int, int]]]:
-        """((binding, element), (resource, offset, size)) of each storage descriptor in VkWriteDescriptorSet structs."""
-        for write in writes:
-            kind, binding, first = write["descriptorType"], write["dstBinding"], write["dstArrayElement"]
-            if kind in (STORAGE_BUFFER, STORAGE_DYNAMIC):
-                places = [(b["buffer"], b["offset"], b["range"]) for b in write["pBufferInfo"] or ()]
-                if kind == STORAGE_DYNAMIC:
-                    places = [(buffer, offset, WHOLE_SIZE) for buffer, offset, _ in places]
-            elif kind == STORAGE_TEXEL:
-                places = [self.views.get(view, (0, 0, 0)) for view in write["pTexelBufferView"] or ()]
-            elif kind == STORAGE_IMAGE:
-                places = [self.views.get(image["imageView"], (0, 0, 0)) for image in write["pImageInfo"] or ()]
-            else:
-                continue
-            for i, place in enumerate(places):
-                yield (binding, first + i), place
-
-    # What calls change. Each takes the arguments of one successful call.
-
-    def created(self, args: dict[str, Any]) -> None:
-        """vkCreateBuffer, vkCreateImage."""
-        info = args["pCreateInfo"]
-        self.resources[args.get("pBuffer") or args.get("pImage") or 0] = Resource(info.get("size", 0), info["usage"])
-
-    def bound(self, args: dict[str, Any]) -> None:
-        """vkBind*Memory and vkBind*Memory2."""
-        for bind in args["pBindInfos"] or () if "pBindInfos" in args else (args,):
-            resource = self.resources.get(bind.get("buffer") or bind.get("image") or 0)
-            if resource is not None:
-                resource.memory, resource.offset = bind["memory"], bind["memoryOffset"]
-
-    def viewed(self, args: dict[str, Any]) -> None:
-        """vkCreateBufferView, vkCreateImageView."""
-        info = args["pCreateInfo"]
-        place = (info.get("buffer") or info.get("image") or 0, info.get("offset", 0), info.get("range", WHOLE_SIZE))
-        self.views[args["pView"]] = place
-
-    def updated(self, args: dict[str, Any]) -> None:
-        """vkUpdateDescriptorSets."""
-        for write in args["pDescriptorWrites"] or ():
-            entries = self.sets.setdefault(write["dstSet"], {})
-            for i in range(write["descriptorCount"]):
-                entries.pop((write["dstBinding"], write["dstArrayElement"] + i), None)
-            entries.update(self._storage_of((write,)))
-        for copy in args["pDescriptorCopies"] or ():
-            source, target = self.sets.get(copy["srcSet"], {}), self.sets.setdefault(copy["dstSet"], {})
-            for i in range(copy["descriptorCount"]):
-                place = source.get((copy["srcBinding"], copy["srcArrayElement"] + i))
-                if place is not None:
-                    target[copy["dstBinding"], copy["dstArrayElement"] + i] = place
-
-    def templated(self, args: dict[str, Any]) -> None:
-        """vkUpdateDescriptorSetWithTemplate."""
-        self.opaque.add(args["descriptorSet"])
-
-    def forgotten(self, args: dict[str, Any]) -> None:
-        """vkDestroyBuffer, vkDestroyImage and their views."""
-        for name in ("buffer", "image"):
-            self.resources.pop(args.get(name, 0), None)
-        self.views.pop(args.get("bufferView", args.get("imageView", 0)), None)
-
-    def allocated(self, args: dict[str, Any]) -> None:
-        """vkAllocateCommandBuffers."""
-        self.pools.setdefault(args["pAllocateInfo"]["commandPool"], []).extend(args["pCommandBuffers"] or ())
-
-    def reset(self, args: dict[str, Any]) -> None:
-        """vkBeginCommandBuffer, vkResetCommandBuffer."""
-        self.commands.pop(args["commandBuffer"], None)
-
-    def pool_reset(self, args: dict[str, Any]) -> None:
-        """vkResetCommandPool, vkDestroyCommandPool."""
-        for command_buffer in self.pools.get(args["commandPool"], ()):
-            self.commands.pop(command_buffer, None)
-
-    def buffers_freed(self, args: dict[str, Any]) -> None:
-        """vkFreeCommandBuffers."""
-        for command_buffer in args["pCommandBuffers"] or ():
-            self.commands.pop(command_buffer, None)
-
-    def sets_freed(self, args: dict[str, Any]) -> None:
-        """vkFreeDescriptorSets."""
-        for descriptor_set in args["pDescriptorSets"] or ():
-            self.sets.pop(descriptor_set, None)
-            self.opaque.discard(descriptor_set)
-
-
-_WATCHED: dict[str, Callable[[DeviceWork, dict[str, Any]], None]] = {
-    "vkCreateBuffer": DeviceWork.created,
-    "vkCreateImage": DeviceWork.created,
-    "vkBindBufferMemory": DeviceWork.bound,
-    "vkBindImageMemory": DeviceWork.bound,
-    "vkBindBufferMemory2": DeviceWork.bound,
-    "vkBindImageMemory2": DeviceWork.bound,
-    "vkCreateBufferView": DeviceWork.viewed,
-    "vkCreateImageView": DeviceWork.viewed,
-    "vkUpdateDescriptorSets": DeviceWork.updated,
-    "vkUpdateDescriptorSetWithTemplate": DeviceWork.templated,
-    "vkDestroyBuffer": DeviceWork.forgotten,
-    "vkDestroyImage": DeviceWork.forgotten,
-    "vkDestroyBufferView": DeviceWork.forgotten,
-    "vkDestroyImageView": DeviceWork.forgotten,
-    "vkAllocateCommandBuffers": DeviceWork.allocated,
-    "vkBeginCommandBuffer": DeviceWork.reset,
-    "vkResetCommandBuffer": DeviceWork.reset,
-    "vkResetCommandPool": DeviceWork.pool_reset,
-    "vkDestroyCommandPool": DeviceWork.pool_reset,
-    "vkFreeCommandBuffers": DeviceWork.buffers_freed,
-    "vkFreeDescriptorSets": DeviceWork.sets_freed,
-}
-_SIZED = frozenset({"vkCmdFillBuffer", "vkCmdUpdateBuffer"})
-_TRANSFERS = _SIZED | {
-    "vkCmdCopyBuffer",
-    "vkCmdCopyBuffer2",
-    "vkCmdCopyImage",
-    "vkCmdCopyImage2",
-    "vkCmdCopyBufferToImage",
-    "vkCmdCopyBufferToImage2",
-    "vkCmdCopyImageToBuffer",
-    "vkCmdCopyImageToBuffer2",
-    "vkCmdBlitImage",
-    "vkCmdBlitImage2",
-    "vkCmdResolveImage",
-    "vkCmdResolveImage2",
-    "vkCmdClearColorImage",
-    "vkCmdClearDepthStencilImage",
-    "vkCmdCopyQueryPoolResults",
-}
-_TEMPLATES = frozenset({"vkCmdPushDescriptorSetWithTemplateKHR"})
-_BINDS = _TEMPLATES | {"vkCmdBindDescriptorSets", "vkCmdPushDescriptorSetKHR", "vkCmdExecuteCommands"}
-
-
-def _may_write(name: str) -> bool:
-    """Whether a vkCmd* may write a resource or binds what others write; unknown commands may."""
-    command = main_name(name)
-    tasks = TASKS.get(name) or TASKS.get(command) or ("action",)
-    return command in _BINDS or "action" in tasks or command.startswith(("vkCmdBeginRender", "vkCmdBuild"))
+        found: Ranges = {}
+        for one in self.pending:
+            for memory, spans in one.writes.items():
+                found.setdefault(memory, []).extend(spans)
+        return found
 
 
 def _timeline_values(batch: dict[str, Any]) -> list[int]:
@@ -330,11 +84,3 @@ def _timeline_values(batch: dict[str, Any]) -> list[int]:
             return list(link["pSignalSemaphoreValues"] or ())
         link = link.get("pNext")
     return [0] * len(batch.get("pSignalSemaphores") or ())
-
-
-def _united(submissions: Iterable[Submission]) -> Ranges:
-    found: Ranges = {}
-    for one in submissions:
-        for memory, spans in one.writes.items():
-            found.setdefault(memory, []).extend(spans)
-    return found

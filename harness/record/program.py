@@ -1,0 +1,114 @@
+"""Runs an unmodified Python program as `__main__` under a session, the way `python PROGRAM.py ARGS` would.
+
+`vkharness run` is `run_program`, then `exit_status`:
+
+    with harness.attach(...) as session:
+        own = run_program(path, arguments, session)
+    sys.exit(exit_status(session, own))
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import traceback
+import types
+from collections.abc import Sequence
+from importlib.machinery import SourceFileLoader
+
+from harness.findings import UserError
+from harness.record.session import Session
+
+CLEAN, HAZARDS, UNKNOWN = 0, 1, 3
+INTERRUPTED = 130
+
+
+def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
+    """Runs the program until its threads and exit handlers are done, and returns its own exit status (0: success).
+
+    It is `__main__`, with its own `sys.path[0]`, `sys.argv` and `__file__`, and stays so. Its failure is shown as Python
+    shows it. The session stays attached. `UserError` when there is no such file, or it is no source file.
+    """
+    source = _read(path)
+    main = types.ModuleType("__main__")
+    main.__dict__.update(
+        __file__=path,
+        __builtins__=sys.modules["builtins"],
+        __loader__=SourceFileLoader("__main__", path),
+        __cached__=None,
+        __annotations__={},
+    )
+    sys.argv = [path, *arguments]
+    sys.path[0:1] = [os.path.dirname(os.path.realpath(path))]
+    sys.modules["__main__"] = main
+    status = _run(source, path, main)
+    _join_threads()
+    # Exit handlers destroy devices in many programs; they run here, so that the session sees it.
+    atexit._run_exitfuncs()
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    return status
+
+
+def exit_status(session: Session, program: int = 0) -> int:
+    """Exit status of `vkharness run`: the program's own failure, else 1 for hazards, 3 for no verdict, 0 for clean."""
+    if program:
+        return program
+    return {"clean": CLEAN, "hazards": HAZARDS}.get(session.verdict, UNKNOWN)
+
+
+def _read(path: str) -> bytes:
+    try:
+        with open(path, "rb") as file:
+            source = file.read()
+    except OSError as error:
+        raise UserError(f"cannot read the program {path}: {error.strerror}") from None
+    if b"\0" in source:
+        raise UserError(f"{path} is not a Python source file")
+    return source
+
+
+def _run(source: bytes, path: str, main: types.ModuleType) -> int:
+    try:
+        exec(compile(source, path, "exec", dont_inherit=True), main.__dict__)
+    except SystemExit as stop:
+        return _status_of(stop.code)
+    except BaseException as error:
+        _show(error)
+        return INTERRUPTED if isinstance(error, KeyboardInterrupt) else 1
+    return 0
+
+
+def _status_of(code: object) -> int:
+    """What Python makes of `sys.exit(code)`; what is no number is printed."""
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return code & 0xFF
+    print(code, file=sys.stderr)
+    return 1
+
+
+def _show(error: BaseException) -> None:
+    """Shows an error the program's own way, without the frames of this file."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    shown = error.with_traceback(trace)
+    try:
+        sys.excepthook(type(shown), shown, trace)
+    except Exception:
+        traceback.print_exception(type(shown), shown, trace)
+
+
+def _join_threads() -> None:
+    """Waits for the threads that Python would wait for, and those that they start."""
+    while True:
+        others = [t for t in threading.enumerate() if not t.daemon and t is not threading.current_thread()]
+        if not others:
+            return
+        for thread in others:
+            thread.join()
