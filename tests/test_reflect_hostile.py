@@ -83,12 +83,13 @@ def test_shuffled_instructions_are_answered_or_refused() -> None:
         (b"\x7fELF" * 6, "not SPIR-V: the first word is 0x464c457f"),
         (HEADER, "has no entry point 'main' for this stage; it has none"),
         (HEADER + bytes(4), "word 5: an instruction of zero words"),
-        (HEADER + struct.pack("<I", 9 << 16 | 3), "truncated: the instruction at word 5 needs 9 words, 1 are left"),
+        (HEADER + struct.pack("<I", 9 << 16 | 3), "truncated: word 5 begins 9 words, 1 are left"),
         (words((30,)), "word 5: OpTypeStruct with only 0 operands"),
         (words((54, 1, 2, 0, 3)), "ends inside the function %2"),
         (words((54, 1, 2, 0, 3), (54, 1, 4, 0, 3)), "a function inside the function %2"),
         (words((54, 1, 2, 0, 3), (56,), (54, 1, 2, 0, 3), (56,)), "declares the function %2 twice"),
     ],
+    ids=["empty", "short", "elf", "bare", "zero words", "cut", "operands", "open", "nested", "twice"],
 )
 def test_what_is_no_module_is_named(code: bytes, line: str) -> None:
     answer = reflect_or_refuse(code)

@@ -334,8 +334,9 @@ _MINIMUM = {
     Op.CooperativeMatrixStoreKHR: 3,
     Op.RayQueryInitializeKHR: 8,
 }
-MINIMUM_OPERANDS = {int(op): count for op, count in _MINIMUM.items()}
+MINIMUM_OPERANDS = dict.fromkeys(range(Op.TypeVoid, Op.TypeForwardPointer + 1), 1)
 """Fewest operand words of instructions whose operands are looked at by place."""
+MINIMUM_OPERANDS |= {int(op): count for op, count in _MINIMUM.items()}
 MINIMUM_OPERANDS |= dict.fromkeys(range(Op.ImageSampleImplicitLod, Op.ImageWrite), 3)
 MINIMUM_OPERANDS |= dict.fromkeys(range(Op.ImageQueryFormat, Op.ImageQuerySamples + 1), 3)
 MINIMUM_OPERANDS |= dict.fromkeys(range(Op.ImageSparseSampleImplicitLod, Op.ImageSparseTexelsResident), 3)
