@@ -1,4 +1,7 @@
-"""The verdict table on the terminal: a line a row, devices that agree joined, then the sums."""
+"""The verdict table on the terminal: a line a row, devices that agree joined, then the sums.
+
+A star behind the layer's verdict: it agrees apart from differences that its version explains.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +18,32 @@ COLOURS = {"passed": "green", "failed": "red", "died": "bold red", "unavailable"
 
 def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
     """Prints the table, the summary line and where the artifacts are."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for heading in ("scenario", "device", "expected", "syncval", "layer", "witness"):
-        table.add_column(heading, overflow="fold")
     native = any(row.native != "-" for row in rows)
-    if native:
-        table.add_column("native")
-    table.add_column("")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("scenario", overflow="fold", min_width=36)
+    for heading in ("device", "expected", "syncval", "layer", "witness", *(["native"] if native else []), ""):
+        table.add_column(heading)
+    scenario = ""
     for devices, row in _joined(rows):
-        colour = COLOURS[row.status]
-        cells = [
-            f"{row.scenario.replace('scenario_', '')}\n  [dim]{row.variant.replace('_', ' ')}[/]",
-            devices,
-            _hazards(row.expected),
-            _hazards(row.syncval) if not row.problem else "-",
-            row.layer,
-            row.witness.split(" (")[0],
-        ]
-        if native:
-            cells.append(row.native)
-        table.add_row(*cells, f"[{colour}]{row.status}[/]")
+        if row.scenario != scenario:
+            scenario = row.scenario
+            table.add_row(f"[bold]{scenario.replace('scenario_', '')}[/]")
+        table.add_row(*_cells(devices, row, native))
     console.print(table)
     counts = Counter(row.status for row in rows)
     shown = sum(row.witness.startswith("shown") for row in rows)
     summary = ", ".join(f"[{COLOURS[status]}]{count} {status}[/]" for status, count in counts.items())
     console.print(f"{len(rows)} rows: {summary}; hazards shown in {shown} rows")
     console.print(f"artifacts: {artifacts}")
+
+
+def _cells(devices: str, row: Row, native: bool) -> list[str]:
+    judged = "-" if row.problem else "as expected" if set(row.syncval) == set(row.expected) else _hazards(row.syncval)
+    cells = [f"  {row.variant.replace('_', ' ')}", devices, _hazards(row.expected), judged]
+    cells += [row.layer.split(" (")[0] + ("*" if "(" in row.layer else ""), row.witness.split(" (")[0]]
+    if native:
+        cells.append(row.native)
+    return [*cells, f"[{COLOURS[row.status]}]{row.status}[/]"]
 
 
 def _hazards(several: Sequence[str]) -> str:
@@ -56,4 +59,4 @@ def _joined(rows: Sequence[Row]) -> list[tuple[str, Row]]:
         witness = row.witness.split(" (")[0]
         key = (row.scenario, row.variant, tuple(row.syncval), row.layer, witness, row.native, row.status)
         joined.setdefault(key, []).append(row)
-    return [("\n".join(row.device for row in same), same[0]) for same in joined.values()]
+    return [(" ".join(row.device for row in same), same[0]) for same in joined.values()]
