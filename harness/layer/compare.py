@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from harness.findings import Finding
 from harness.layer.differences import Difference, expected_differences
 from harness.layer.manifest import Version
-from harness.layer.messages import RECORD, SUBMIT, LayerMessage
+from harness.layer.messages import RECORD, SUBMIT, LayerMessage, plain_command
 from harness.layer.stream import LAYER, OURS, Stream, Subject
 from harness.trace.calls import Block
 
@@ -94,11 +94,6 @@ def compare(
             else:
                 result.expected.append(explained)
     return result
-
-
-def plain_command(name: str) -> str:
-    """A command's name without the KHR of its alias."""
-    return name.removesuffix("KHR")
 
 
 def _said_by_us(finding: Finding, differences: Sequence[Difference], by_call: bool) -> Said:

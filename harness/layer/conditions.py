@@ -8,20 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from harness.findings import Finding, Place
 from harness.layer.manifest import Version
-from harness.layer.messages import LayerMessage
-from harness.layer.stream import (
-    LAYER,
-    OURS,
-    UNHOOKED_BEFORE,
-    Scope,
-    Stream,
-    Subject,
-    is_sync_operation,
-    resources,
-    runs_shaders,
-    scopes,
-)
+from harness.layer.messages import RECORD, LayerMessage, plain_command
+from harness.layer.stream import LAYER, UNHOOKED_BEFORE, Scope, Stream, Subject, is_sync_operation, scopes
+from harness.layer.tracked import lost_parts
 
 Condition = Callable[[Subject, Stream, Version], bool]
 
@@ -31,9 +22,6 @@ ALL_COMMANDS = 0x10000
 COPY = 1 << 32
 CLEAR = 1 << 35
 SHADER_READ = 0x20
-
-IMAGE_DESCRIPTORS = (0, 1, 2, 3, 10)
-"""VkDescriptorType: SAMPLER, COMBINED_IMAGE_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE, INPUT_ATTACHMENT"""
 
 CONDITIONS: dict[str, Condition] = {}
 
@@ -171,25 +159,33 @@ def timeline_semaphore(subject: Subject, stream: Stream, _: Version) -> bool:
 
 @condition
 def beyond_tracked_memory(subject: Subject, stream: Stream, _: Version) -> bool:
-    """One of the two commands touches a resource that its command buffer touched already, while nothing of the command
-    buffer lies in memory allocated later: the part of the access past the last tracked address may be lost."""
+    """Of the access that the layer must know to see this hazard, it lost just the hazardous part: while recording that
+    of the first command, at submit that of either."""
     finding = subject.finding
     if finding is None:
         return False
-    memory = stream.memory_of()
-    home = memory.get(finding.resource, 0)
-    for place in (finding.place, finding.prior):
-        command = stream.at(place.call)
-        if command is None or "commandBuffer" not in command.args:
-            continue
-        submit = place.submit if place.submit is not None else command.index + 1
-        upto = [c for c in stream.recorded(command.args["commandBuffer"], submit) if c.index <= command.index]
-        touched = [set().union(*resources(call), stream.transitioned(call)) for call in upto]
-        before = sum(finding.resource in each or runs_shaders(call) for each, call in zip(touched, upto, strict=True))
-        higher = any(memory.get(resource, 0) > home for each in touched for resource in each)
-        if before >= 2 and not higher:
-            return True
-    return False
+    places = (finding.prior,) if subject.kind == RECORD else (finding.prior, finding.place)
+    return any(_is_lost(place, finding, stream) for place in places)
+
+
+def _is_lost(place: Place, finding: Finding, stream: Stream) -> bool:
+    command = stream.at(place.call)
+    if command is None or "commandBuffer" not in command.args:
+        return False
+    before = command.index + 1 if place.submit is None else place.submit
+    commands = [c for c in stream.recorded(command.args["commandBuffer"], before) if c.index <= command.index]
+    lost = [
+        part.span
+        for part in lost_parts(stream, commands)
+        if part.resource == finding.resource and part.call == command.index
+    ]
+    if not finding.ranges:
+        return bool(lost)
+    base = stream.address_of(finding.resource).offset
+    return all(
+        any(begin < base + offset + size and base + offset < end for begin, end in lost)
+        for offset, size in finding.ranges
+    )
 
 
 # --- how much the layer says -----------------------------------------------------------------------------------------
@@ -200,17 +196,22 @@ def reported_for_same_access(subject: Subject, _: Stream, __: Version) -> bool:
     """In the same call the layer reported this command's same access against another prior one: it says one hazard a
     region (or descriptor), that of the lowest address."""
     command, access = subject.key[1], subject.key[3]
-    return any(message.command == command and message.access in (access, "") for message in subject.messages)
+    return any(
+        message.call is not None and plain_command(message.command) == command and message.access == access
+        for message in subject.messages
+    )
 
 
 @condition
 def segment_reported_already(subject: Subject, stream: Stream, _: Version) -> bool:
     """At this submit the layer reported another hazard of the same command buffer between the same two synchronization
     commands: it says one a segment."""
-    piece = {call.index for call in stream.segment(subject)}
-    if not piece:
+    if subject.finding is None:
         return False
+    piece = {call.index for call in stream.segment(subject)}
     for message in subject.messages:
+        if message.entry != subject.finding.place.position:
+            continue
         said = stream.command(_as_subject(message, subject))
         if said is not None and said.index in piece:
             return True
@@ -225,27 +226,10 @@ def _as_subject(message: LayerMessage, subject: Subject) -> Subject:
 def optimal_image_in_segment(subject: Subject, stream: Stream, _: Version) -> bool:
     """The hazard is in a buffer or linear image, and the same segment touches an image with optimal tiling: the result
     for optimal images replaces the one for linear memory."""
-    tilings = {
-        call.args["pImage"]: call.args["pCreateInfo"].get("tiling", 0)
-        for call in stream.calls
-        if call.name == "vkCreateImage" and call.succeeded
-    }
-    optimal = {image for image, tiling in tilings.items() if tiling == 0}
-    if subject.finding is None or subject.finding.resource in optimal:
+    if subject.finding is None or not stream.address_of(subject.finding.resource).linear:
         return False
-    shader_images = any(
-        write["descriptorType"] in IMAGE_DESCRIPTORS
-        for call in stream.calls
-        if call.name.startswith("vkUpdateDescriptorSet")
-        for write in call.args.get("pDescriptorWrites") or ()
-    )
-    for call in stream.segment(subject):
-        read, written = resources(call)
-        if (read | written) & optimal or any(scope.transition for scope in scopes(call)):
-            return True
-        if shader_images and runs_shaders(call):
-            return True
-    return False
+    touched = (touch.resource for call in stream.segment(subject) for touch in stream.touches(call))
+    return any(not stream.address_of(resource).linear for resource in touched)
 
 
 @condition
@@ -257,10 +241,7 @@ def written_later_in_segment(subject: Subject, stream: Stream, _: Version) -> bo
     if own is None or finding is None:
         return False
     later = [call for call in stream.segment(subject) if call.index >= own.index]
-    return any(
-        finding.resource in resources(call)[1] or runs_shaders(call) or any(scope.transition for scope in scopes(call))
-        for call in later
-    )
+    return any(finding.resource in stream.writes(call) for call in later)
 
 
 @condition
@@ -271,7 +252,7 @@ def read_before_in_command_buffer(subject: Subject, stream: Stream, _: Version) 
     if own is None or subject.finding is None or subject.call is None:
         return False
     earlier = [c for c in stream.recorded(own.args["commandBuffer"], subject.call) if c.index < own.index]
-    return any(subject.finding.resource in resources(call)[0] or runs_shaders(call) for call in earlier)
+    return any(subject.finding.resource in stream.reads(call) for call in earlier)
 
 
 @condition
@@ -281,10 +262,10 @@ def reads_forgotten(subject: Subject, stream: Stream, _: Version) -> bool:
     own = stream.command(subject)
     if own is None:
         return False
-    touched = {subject.finding.resource} if subject.side == OURS and subject.finding else set().union(*resources(own))
-    written, forgotten = False, False
+    touched = {subject.finding.resource} if subject.finding is not None else stream.writes(own)
+    written: set[int] = set()
     for call in stream.window(subject):
-        read, wrote = resources(call)
-        forgotten |= written and bool(read & touched or runs_shaders(call))
-        written |= bool(wrote & touched or runs_shaders(call) or any(scope.transition for scope in scopes(call)))
-    return forgotten
+        if written & stream.reads(call):
+            return True
+        written |= stream.writes(call) & touched
+    return False

@@ -80,6 +80,11 @@ def is_synchronization(vuid: str) -> bool:
     return vuid.startswith("SYNC-")
 
 
+def plain_command(name: str) -> str:
+    """A command's name without the KHR of its alias: both are one command."""
+    return name.removesuffix("KHR")
+
+
 def parse(vuid: str, text: str, objects: Sequence[tuple[str, int]] = ()) -> LayerMessage:
     """The message as data. `vuid` is `pMessageIdName`, `text` is `pMessage`. Never fails: what the text does not say is
     left empty, so that an unforeseen text shows up as a disagreement and not as a crash."""

@@ -1,7 +1,6 @@
 """A recorded stream as the conditions of expected differences look at it: which commands lie between two accesses.
 
-By the calls' arguments only, and roughly (a resource, not its range): a condition explains a difference that two
-judges already have, it does not judge.
+A condition explains a difference that two judges already have; it does not judge.
 """
 
 from __future__ import annotations
@@ -10,9 +9,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.layer.messages import SUBMIT, LayerMessage
+from harness.spans import Span
+from harness.spec.scopes import SYNC
 from harness.trace.calls import Block, Call
+from harness.trace.effects import Access, Barrier, Effect, Recorded
 
 OURS = "ours-only"
 LAYER = "layer-only"
@@ -72,6 +75,26 @@ class Scope:
     sync2: bool
 
 
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """Part of one resource that a command reads or writes; `spans` are addresses of `space`, as in `effects.Access`."""
+
+    resource: int
+    space: int
+    spans: tuple[Span, ...]
+    write: bool
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Address:
+    """Where the old layer puts a resource: one map for linear memory and one for images with optimal tiling, in each
+    by the order in which memory was allocated, then by the offset in it."""
+
+    linear: bool
+    memory: int
+    offset: int
+
+
 class Stream:
     """The calls of a trace, indexed. Building is linear in the trace, each question in one command buffer."""
 
@@ -79,6 +102,8 @@ class Stream:
         """`blocks` in order of their indices."""
         self.calls = [block for block in blocks if isinstance(block, Call)]
         self._by_index = {call.index: call for call in self.calls}
+        self._touches: dict[int, tuple[Touch, ...]] | None = None
+        self._addresses: dict[int, Address] | None = None
 
     def at(self, index: int | None) -> Call | None:
         """The call with that block index."""
@@ -98,22 +123,50 @@ class Stream:
                 commands.append(call)
         return commands
 
-    def memory_of(self) -> dict[int, int]:
-        """Buffers and images with the block index at which their memory was allocated: the layer's address order."""
+    def touches(self, call: Call) -> tuple[Touch, ...]:
+        """What that vkCmd* reads and writes, layout transitions included. The first question interprets the trace."""
+        if self._touches is None:
+            self._touches = self._interpret()
+        return self._touches.get(call.index, ())
+
+    def reads(self, call: Call) -> set[int]:
+        """Resources that the command reads."""
+        return {touch.resource for touch in self.touches(call) if not touch.write}
+
+    def writes(self, call: Call) -> set[int]:
+        """Resources that the command writes, or whose layout it changes."""
+        return {touch.resource for touch in self.touches(call) if touch.write}
+
+    def address_of(self, resource: int) -> Address:
+        """Where the layer puts a buffer or image."""
+        if self._addresses is None:
+            self._addresses = self._place()
+        return self._addresses.get(resource, Address(True, 0, 0))
+
+    def _interpret(self) -> dict[int, tuple[Touch, ...]]:
+        interpreter = Interpreter()
+        found: dict[int, tuple[Touch, ...]] = {}
+        for call in self.calls:
+            for occurrence in interpreter.step(call):
+                if isinstance(occurrence, Recorded):
+                    found[occurrence.command.call] = tuple(_touches(occurrence.command.effects))
+        return found
+
+    def _place(self) -> dict[int, Address]:
         allocated = {c.args["pMemory"]: c.index for c in self.calls if c.name == "vkAllocateMemory" and c.succeeded}
-        found: dict[int, int] = {}
+        optimal = {
+            c.args["pImage"]
+            for c in self.calls
+            if c.name == "vkCreateImage" and c.succeeded and not c.args["pCreateInfo"]["tiling"]
+        }
+        found: dict[int, Address] = {}
         for call in self.calls:
             if call.name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
                 for bind in call.args.get("pBindInfos") or [call.args]:
                     resource = bind.get("buffer", bind.get("image", 0))
-                    found[resource] = allocated.get(bind.get("memory"), 0)
+                    memory = allocated.get(bind["memory"], 0)
+                    found[resource] = Address(resource not in optimal, memory, bind["memoryOffset"])
         return found
-
-    def transitioned(self, call: Call) -> set[int]:
-        """Images whose layout a barrier command changes."""
-        info = call.args.get("pDependencyInfo") or call.args
-        barriers = info.get("pImageMemoryBarriers") or () if call.name.startswith("vkCmdPipelineBarrier") else ()
-        return {each["image"] for each in barriers if each["oldLayout"] != each["newLayout"]}
 
     def executed(self, submit: Call | None) -> list[list[int]]:
         """Command buffers of each batch of one vkQueueSubmit*."""
@@ -223,19 +276,11 @@ def scopes(call: Call) -> Iterator[Scope]:
         yield Scope(call, "memory", info["srcStageMask"], 0, info["dstStageMask"], 0, False, False)
 
 
-def resources(call: Call) -> tuple[set[int], set[int]]:
-    """Buffers and images that a transfer or clear command reads, and those that it writes."""
-    members = dict(call.args)
-    for value in call.args.values():
-        if isinstance(value, dict):
-            members.update(value)
-    read = {members[name] for name in ("srcBuffer", "srcImage") if isinstance(members.get(name), int)}
-    if call.name.startswith(("vkCmdDispatchIndirect", "vkCmdDrawIndirect", "vkCmdDrawIndexedIndirect")):
-        read.add(members.get("buffer", 0))
-    written = {members[name] for name in ("dstBuffer", "dstImage", "image") if isinstance(members.get(name), int)}
-    return read, written
-
-
-def runs_shaders(call: Call) -> bool:
-    """True for commands whose resources are not in their arguments."""
-    return call.name.startswith(("vkCmdDispatch", "vkCmdDraw", "vkCmdTraceRays"))
+def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
+    for effect in effects:
+        if isinstance(effect, Access):
+            yield Touch(effect.resource, effect.space, effect.spans, SYNC[effect.sync].write)
+        elif isinstance(effect, Barrier):
+            for part in effect.ranges:
+                if part.transition:
+                    yield Touch(part.resource, part.space, part.spans, True)

@@ -1,0 +1,56 @@
+"""Which parts of accesses 1.3.239 loses: those past the last address that a command buffer tracks.
+
+When an access meets a tracked range and ends after the last tracked one of its map, the layer records it only up to
+there. An access that meets nothing tracked is recorded whole, and so is one that ends before the last tracked address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from harness.layer.stream import Address, Stream
+from harness.spans import Span, SpanMap
+from harness.trace.calls import Call
+
+Key = tuple[int, int, int]
+"""(memory, offset of the resource, address) as the layer orders what it tracks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Addresses of a resource that a command touches and the layer does not record."""
+
+    call: int
+    resource: int
+    span: Span
+
+
+def lost_parts(stream: Stream, commands: Iterable[Call]) -> Iterator[Lost]:
+    """What the layer loses of one command buffer's commands, given in order."""
+    tracked: dict[int, SpanMap[bool]] = {}
+    last: dict[bool, tuple[Key, int]] = {}
+    for call in commands:
+        for touch in stream.touches(call):
+            address = stream.address_of(touch.resource)
+            ranges = tracked.setdefault(touch.space, SpanMap())
+            for begin, end in touch.spans:
+                kept = _kept(ranges, begin, end, touch.space, last.get(address.linear))
+                if kept < end:
+                    yield Lost(call.index, touch.resource, (kept, end))
+                ranges.assign(begin, kept, True)
+                key = _key(address, kept)
+                if address.linear not in last or key > last[address.linear][0]:
+                    last[address.linear] = (key, touch.space)
+
+
+def _kept(ranges: SpanMap[bool], begin: int, end: int, space: int, last: tuple[Key, int] | None) -> int:
+    """The address up to which [begin, end) is recorded."""
+    if last is None or last[1] != space or not ranges.pieces(begin, end):
+        return end
+    return min(end, last[0][2])
+
+
+def _key(address: Address, end: int) -> Key:
+    # A buffer's addresses are those of its memory already.
+    return (address.memory, 0 if address.linear else address.offset, end)
