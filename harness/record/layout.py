@@ -114,12 +114,12 @@ def read_bytes(address: int, size: int) -> bytes:
 
 
 def read_text(address: int) -> str:
-    """Text that ends with NUL. Bytes that are no UTF-8 are kept readable: the package lets names die too early."""
+    """Text that ends with NUL. Bytes that are no UTF-8 become surrogates, so that nothing is lost."""
     ffi = package_ffi()
     text: bytes = ffi.string(ffi.cast("char *", address))
-    return text.decode("utf-8", "backslashreplace")
+    return text.decode("utf-8", "surrogateescape")
 
 
 def fixed_text(raw: bytes) -> str:
     """Text from an array of fixed size, up to the first NUL."""
-    return raw.split(b"\0", 1)[0].decode("utf-8", "backslashreplace")
+    return raw.split(b"\0", 1)[0].decode("utf-8", "surrogateescape")

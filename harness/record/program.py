@@ -28,8 +28,8 @@ INTERRUPTED = 130
 def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
     """Runs the program until its threads and exit handlers are done, and returns its own exit status (0: success).
 
-    It is `__main__`, with its own `sys.path[0]`, `sys.argv` and `__file__`, and stays so. Its failure is shown as Python
-    shows it. The session stays attached. `UserError` when there is no such file, or it is no source file.
+    It is `__main__`, with its own `sys.path[0]`, `sys.argv` and `__file__`, and stays so. Its failure is shown as
+    Python shows it. The session stays attached. `UserError` when there is no such file, or it is no source file.
     """
     source = _read(path)
     main = types.ModuleType("__main__")
