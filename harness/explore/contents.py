@@ -28,6 +28,8 @@ from harness.findings import Box, UserError
 from harness.trace.resources import COLOR, PLANES
 
 Bytes = npt.NDArray[np.uint8]
+Where = tuple[int, int, int, int, int]
+"""(aspects, base mip, mips, base layer, layers)."""
 
 
 @dataclass(slots=True)
@@ -347,20 +349,14 @@ def _without_padding(resource: ImageResource, box: Box, data: Bytes) -> Bytes:
     return data
 
 
-def clear_subresources(
-    recorder: Recorder, resource: ImageResource, where: tuple[int, int, int, int, int], value: int
-) -> None:
+def clear_subresources(recorder: Recorder, resource: ImageResource, where: Where, value: int) -> None:
     """Records a clear of (aspect, base mip, mips, base layer, layers), which must be in TRANSFER_DST.
 
     `value` 0 to 255 picks a colour, depth or stencil that is exactly repeatable and tells values apart.
     """
     ffi = recorder.device.target.ffi
-    span = ffi.new("VkImageSubresourceRange *")
-    span.aspectMask, span.baseMipLevel, span.levelCount, span.baseArrayLayer, span.layerCount = where
-    raw = ffi.cast("VkImage", resource.raw)
     if where[0] & 6:
-        depth = ffi.new("VkClearDepthStencilValue *", {"depth": (value + 1) / 512, "stencil": value})
-        recorder.call("vkCmdClearDepthStencilImage", raw, TRANSFER_DST, depth, 1, span)
+        clear_depth_stencil(recorder, resource, where, (value + 1) / 512, value)
         return
     color = ffi.new("VkClearColorValue *")
     name = resource.image.format.name
@@ -368,4 +364,19 @@ def clear_subresources(
         color.uint32 = [value & 0x7F] * 4
     else:
         color.float32 = [value / 256, 1 - value / 256, (value % 16) / 16, 1.0]
-    recorder.call("vkCmdClearColorImage", raw, TRANSFER_DST, color, 1, span)
+    raw = ffi.cast("VkImage", resource.raw)
+    recorder.call("vkCmdClearColorImage", raw, TRANSFER_DST, color, 1, _span(ffi, where))
+
+
+def clear_depth_stencil(recorder: Recorder, resource: ImageResource, where: Where, depth: float, stencil: int) -> None:
+    """Records a clear of (aspects, base mip, mips, base layer, layers), which must be in TRANSFER_DST."""
+    ffi = recorder.device.target.ffi
+    value = ffi.new("VkClearDepthStencilValue *", {"depth": depth, "stencil": stencil})
+    raw = ffi.cast("VkImage", resource.raw)
+    recorder.call("vkCmdClearDepthStencilImage", raw, TRANSFER_DST, value, 1, _span(ffi, where))
+
+
+def _span(ffi: Any, where: Where) -> Any:
+    span = ffi.new("VkImageSubresourceRange *")
+    span.aspectMask, span.baseMipLevel, span.levelCount, span.baseArrayLayer, span.layerCount = where
+    return span

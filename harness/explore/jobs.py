@@ -87,12 +87,18 @@ def run_witness(
     result = WitnessResult(False, [], "", "no outcome that the hazard allows changes what is observed", expected)
     try:
         for variant in variants(steps, finding):
-            with open_scene(blocks, device) as scene:
-                outcome = Outcome(finding, region, captured, variant)
-                execute(scene, outcome.plan(steps))
-                observed = observe(scene.contents, scene.notes)
+            outcome = Outcome(finding, region, captured, variant)
+            plan = outcome.plan(steps)
             result.tried.append(outcome.outcome)
             result.outcome_id = outcome.outcome
+            try:
+                with open_scene(blocks, device) as scene:
+                    execute(scene, plan)
+                    observed = observe(scene.contents, scene.notes)
+            except UserError as error:
+                # The trace itself ran above: what cannot be done is this outcome.
+                result.reason = str(error)
+                continue
             if _judge(result, END, expected, observed) or _judge(
                 result,
                 f"after block {steps[outcome.moment - 1].block.index}",

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from harness.explore.aspects import write_apart
 from harness.explore.contents import Content, Contents, Twin
 from harness.explore.resources import Resources
 from harness.findings import Box, Finding, UserError
@@ -42,7 +43,7 @@ class Region:
                 contents.write_buffer(buffer, offset, piece)
         for box, piece in zip(self.boxes, pieces[len(self.spans) :], strict=True):
             if piece is not None and contents.readable(self.image, box):
-                contents.write_box(self.image, box, piece)
+                write_apart(contents, self.image, box, piece)
 
     def poison(self, contents: Contents) -> None:
         """Makes the region hold bytes that nobody wrote."""
