@@ -12,7 +12,7 @@ from harness.cli import CLEAN, HAZARDS, exit_code
 from harness.findings import UserError
 
 MODES = ("native", "serial", "reorder", "witness")
-JOB = "harness.explore.jobs:replay_job"
+JOB = "harness.report.replays:replay_job"
 
 
 @click.command()

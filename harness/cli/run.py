@@ -7,8 +7,6 @@ from pathlib import Path
 
 import click
 
-from harness.cli import CLEAN, exit_code
-
 OWN_OPTIONS = ("--json", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
 
@@ -55,7 +53,7 @@ def run(
     """
     import harness
     from harness.cli.verdict import show
-    from harness.record.program import run_program
+    from harness.record.program import exit_status, run_program
 
     # The program may change its folder before these are written.
     json_path, trace_path = json_path and json_path.absolute(), trace_path and trace_path.absolute()
@@ -66,8 +64,8 @@ def run(
 
             sink = stack.enter_context(TraceWriter(trace_path)).write
         session = stack.enter_context(harness.attach(sink=sink))
-        status = run_program(program, list(arguments))
+        status = run_program(str(program), arguments, session)
     for error in session.internal_errors:
         click.echo(f"vkharness: inside the mirror: {error}", err=True)
     show(session.verdict, session.findings, session.unmodelled, json_path, stderr=True)
-    ctx.exit(status if status != CLEAN else exit_code(session.verdict))
+    ctx.exit(exit_status(session, status))
