@@ -1,0 +1,176 @@
+"""What the mirror adds to one call, beside what the Khronos layer adds: microseconds, in one run.
+
+    .venv/bin/python bench/mirror_cost.py [--device lavapipe] [--json FILE]
+
+Each of three child processes (bare, mirror, layer) records the same streams with the calls' arguments already built.
+"Added" is its time for a call less the bare time. Ranges are 4-byte fills of every other word of one buffer.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+import harness
+from harness.device.drivers import find_driver
+from harness.device.process import Died, Worker
+from harness.device.rig import Rig
+from harness.findings import UserError
+from harness.layer.witness import LayerWitness
+
+RANGES = (100, 1_000, 10_000)
+CONFIGURATIONS = ("bare", "mirror", "layer")
+ROUNDS = 7
+SHAPES = (
+    "fill", "copy", "dispatch", "global barrier", "two global barriers", "16 barriers in turn", "buffer barrier",
+    "image barrier", "layout transition", "execution barrier", "submit per command",
+)  # fmt: skip
+
+
+def measure(configuration: str, ranges: int) -> dict[str, Any]:
+    """Microseconds a call, by shape, in this process."""
+    with ExitStack() as stack:
+        witness = stack.enter_context(LayerWitness.open()) if configuration == "layer" else None
+        if configuration == "mirror":
+            stack.enter_context(harness.attach())
+        rig = stack.enter_context(Rig((), witness))
+        return {shape: _time(rig, shape, ranges) for shape in SHAPES}
+
+
+@contextmanager
+def _scene(rig: Rig, ranges: int) -> Iterator[tuple[Any, Any, Any]]:
+    """A command buffer in recording in which `ranges` ranges are tracked."""
+    tracked, other = rig.buffer(max(1024, 8 * ranges)), rig.buffer(1024)
+    with rig.commands() as commands:
+        for at in range(ranges):
+            rig.vk.lib.vkCmdFillBuffer(commands.handle, tracked.handle, 8 * at, 4, at)
+        yield commands, tracked, other
+
+
+def _time(rig: Rig, shape: str, ranges: int) -> float:
+    """The median over rounds of the time of one call, in microseconds."""
+    times = []
+    for _ in range(ROUNDS):
+        with _scene(rig, ranges) as (commands, tracked, other):
+            if shape == "submit per command":
+                calls = None
+            else:
+                calls, count = _calls(rig, shape, commands, tracked, other)
+                start = time.perf_counter()
+                for index in range(count):
+                    calls[index % len(calls)]()
+                times.append((time.perf_counter() - start) / count * 1e6)
+        if calls is None:
+            start = time.perf_counter()
+            rig.submit(commands)
+            times.append((time.perf_counter() - start) / ranges * 1e6)
+            rig.wait()
+    return statistics.median(times)
+
+
+def _calls(
+    rig: Rig, shape: str, commands: Any, tracked: Any, other: Any
+) -> tuple[list[Callable[[], Any]], int]:
+    """Ready calls of one shape, and how many to make."""
+    vk, lib, ffi, handle = rig.vk, rig.vk.lib, rig.vk.ffi, commands.handle
+    if shape == "fill":
+        return [lambda: lib.vkCmdFillBuffer(handle, other.handle, 0, 64, 1)], 200
+    if shape == "copy":
+        region = ffi.new("VkBufferCopy[]", [{"srcOffset": 0, "dstOffset": 512, "size": 64}])
+        return [lambda: lib.vkCmdCopyBuffer(handle, other.handle, other.handle, 1, region)], 200
+    if shape == "dispatch":
+        pipeline = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"}, push_bytes=8)
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=other, b1=tracked))
+        commands.push_constants(pipeline, 1, 1)
+        return [lambda: lib.vkCmdDispatch(handle, 1, 1, 1)], 100
+    return _barriers(rig, shape, handle, tracked), 160
+
+
+def _barriers(rig: Rig, shape: str, handle: Any, tracked: Any) -> list[Callable[[], Any]]:
+    lib, ffi = rig.vk.lib, rig.vk.ffi
+    null = ffi.NULL
+    keep: list[Any] = []
+
+    def call(src: int, dst: int, memory: Any = null, buffer: Any = null, image: Any = null) -> Callable[[], Any]:
+        keep.extend((memory, buffer, image))
+        counts = [0 if each == null else len(each) for each in (memory, buffer, image)]
+        return lambda: (lib.vkCmdPipelineBarrier(
+            handle, src, dst, 0, counts[0], memory, counts[1], buffer, counts[2], image), keep)  # fmt: skip
+
+    def memory(*pairs: tuple[int, int]) -> Any:
+        return ffi.new("VkMemoryBarrier[]", [{"sType": 46, "srcAccessMask": s, "dstAccessMask": d} for s, d in pairs])
+
+    transfer, compute = 0x1000, 0x800
+    if shape == "global barrier":
+        return [call(transfer, transfer, memory((0x1000, 0x800)))]
+    if shape == "two global barriers":
+        return [call(transfer, transfer, memory((0x1000, 0x800), (0x1000, 0x1000)))]
+    if shape == "16 barriers in turn":
+        return [call(transfer, transfer | compute << (at & 1), memory((0x1000, 1 << at))) for at in range(16)]
+    if shape == "execution barrier":
+        return [call(transfer, compute)]
+    families = {"srcQueueFamilyIndex": 0xFFFFFFFF, "dstQueueFamilyIndex": 0xFFFFFFFF}
+    masks = {"srcAccessMask": 0x1000, "dstAccessMask": 0x800}
+    if shape == "buffer barrier":
+        part = {"sType": 44, **masks, **families, "buffer": tracked.handle, "offset": 0, "size": 4}
+        return [call(transfer, transfer, null, ffi.new("VkBufferMemoryBarrier[]", [part]))]
+    image = rig.image()
+    whole = {"aspectMask": 1, "levelCount": 1, "layerCount": 1}
+    layouts = (1, 1) if shape == "image barrier" else (0, 1)
+    part = {
+        "sType": 45, **masks, **families, "image": image.handle, "subresourceRange": whole,
+        "oldLayout": layouts[0], "newLayout": layouts[1],
+    }  # fmt: skip
+    return [call(transfer, transfer, null, null, ffi.new("VkImageMemoryBarrier[]", [part]))]
+
+
+@click.command()
+@click.option("--device", default="lavapipe", help="driver to record on")
+@click.option("--json", "json_file", type=click.Path(path_type=Path), help="also write the figures here")
+def main(device: str, json_file: Path | None) -> None:
+    """Runs the three configurations and prints the table."""
+    figures: dict[str, dict[int, dict[str, float]]] = {}
+    console = Console()
+    with console.status("measuring") if console.is_terminal else ExitStack():
+        for configuration in CONFIGURATIONS:
+            figures[configuration] = {}
+            for ranges in RANGES:
+                with Worker(find_driver(device), packages=("bench",)) as worker:
+                    answer = worker.call(
+                        "bench.mirror_cost:measure", {"configuration": configuration, "ranges": ranges}
+                    )
+                if isinstance(answer, Died):
+                    raise UserError(f"{configuration} with {ranges} ranges: the process was {answer.reason}")
+                figures[configuration][ranges] = answer
+    console.print(_table(figures))
+    if json_file:
+        json_file.write_text(json.dumps(figures, indent=1))
+
+
+def _table(figures: dict[str, dict[int, dict[str, float]]]) -> Table:
+    table = Table(title="microseconds added to a call (mirror / layer)", box=None)
+    table.add_column("call")
+    table.add_column("bare", justify="right")
+    for ranges in RANGES:
+        table.add_column(f"R = {ranges:,}", justify="right")
+    for shape in SHAPES:
+        cells = [shape, f"{figures['bare'][RANGES[0]][shape]:.1f}"]
+        for ranges in RANGES:
+            bare = figures["bare"][ranges][shape]
+            mirror, layer = (figures[name][ranges][shape] - bare for name in ("mirror", "layer"))
+            cells.append(f"{mirror:.1f} / {layer:.1f}")
+        table.add_row(*cells)
+    return table
+
+
+if __name__ == "__main__":
+    main()
