@@ -170,6 +170,7 @@ def test_asking_again_reads_nothing_again(monkeypatch: pytest.MonkeyPatch) -> No
     first = reflect(code, "main")
     monkeypatch.setattr(room, "parse", None)
     assert reflect(bytes(bytearray(code)), "main") is first
+    assert room._by_digest(code, "main", 0, ()) is first
     assert reflect(code, "main", {}) is first
 
 
@@ -177,7 +178,7 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(room, "CACHED_ENTRIES", 2)
     monkeypatch.setattr(room, "_cache", OrderedDict())
     for name in names()[:5]:
-        reflect(load(name), "main")
+        room._by_digest(load(name), "main", 0, ())
     assert len(room._cache) == 2
 
 

@@ -10,6 +10,7 @@ import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from threading import Lock
 
 from harness.shader.accesses import Access, Accesses, Range
@@ -26,6 +27,9 @@ from harness.shader.spirv import EntryPoint, Module, SpirvError, parse
 from harness.shader.variables import BUFFERS, PUSH_CONSTANTS, RESOURCES, Declarations, Variable, declare
 
 CACHED_ENTRIES = 1024
+FRONT_ENTRIES = 256
+FRONT_BYTES = 256 << 10
+"""Modules up to this size are also kept by their bytes object, whose hash Python computes once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +94,11 @@ def reflect(code: bytes, entry: str, specialization: Mapping[int, bytes] | None 
     chooses among entry points of one name; 0 takes the only one. Raises UserError, one line, when the bytes are no
     SPIR-V, have no such entry point, or are not well formed where it matters.
     """
-    given = tuple(sorted((specialization or {}).items()))
+    given = tuple(sorted(specialization.items())) if specialization else ()
+    return (_by_bytes if len(code) <= FRONT_BYTES else _by_digest)(bytes(code), entry, stage, given)
+
+
+def _by_digest(code: bytes, entry: str, stage: int, given: tuple[tuple[int, bytes], ...]) -> Entry:
     key = (hashlib.sha256(code).digest(), entry, stage, given)
     with _lock:
         known = _cache.get(key)
@@ -103,6 +111,9 @@ def reflect(code: bytes, entry: str, specialization: Mapping[int, bytes] | None 
         while len(_cache) > CACHED_ENTRIES:
             _cache.popitem(last=False)
     return made
+
+
+_by_bytes = lru_cache(FRONT_ENTRIES)(_by_digest)
 
 
 def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: int) -> Entry:
