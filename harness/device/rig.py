@@ -7,7 +7,7 @@ a resource has no tracked state, a submit waits for nothing, a barrier is exactl
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +22,8 @@ BUFFER_USAGE = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x20 | 0x100
 """TRANSFER_SRC, TRANSFER_DST, UNIFORM_TEXEL, STORAGE_TEXEL, UNIFORM, STORAGE, INDIRECT."""
 TRANSFER_USAGE, SAMPLED_USAGE, STORAGE_USAGE = 0x1 | 0x2, 0x4, 0x8
 HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
+ONE_TIME_SUBMIT, SIMULTANEOUS_USE = 0x1, 0x4
+"""VkCommandBufferUsageFlags."""
 
 
 @dataclass(slots=True)
@@ -87,6 +89,8 @@ class Rig:
         self.device = self.gpu.device
         self.queue = self.gpu.queue.handle
         self.amend = amend
+        self._undo: dict[Any, list[tuple[str, Any]]] = {}
+        """What destroys each object made here, empty once it is destroyed."""
         if layer is not None:
             layer.install(self.gpu.instance)
             self.gpu.cleanup.callback(layer.uninstall)
@@ -103,9 +107,25 @@ class Rig:
         """An extension's device function."""
         return self.vk.vkGetDeviceProcAddr(self.device, name)
 
+    def choose(self, name: str, written: Any, weaker: Mapping[str, Any]) -> Any:
+        """A value that a twin may replace by a weaker one, for what is not a barrier: sizes, offsets, an order. None
+        in the twin that leaves it out."""
+        amended = self.amend(name, {"value": written}, {key: {"value": value} for key, value in weaker.items()})
+        return None if amended is None else amended["value"]
+
     def _made(self, kind: str, handle: Any) -> Any:
-        self.gpu.cleanup.callback(getattr(self.vk, f"vkDestroy{kind}"), self.device, handle, None)
+        self._undo[handle] = once = [(kind, handle)]
+        self.gpu.cleanup.callback(self._destroy_once, once)
         return handle
+
+    def _destroy_once(self, once: list[tuple[str, Any]]) -> None:
+        while once:
+            kind, handle = once.pop()
+            getattr(self.vk, f"vkDestroy{kind}")(self.device, handle, None)
+
+    def destroy(self, handle: Any) -> None:
+        """Destroys an object that was made here, before its time."""
+        self._destroy_once(self._undo[handle])
 
     # -- memory and resources ------------------------------------------------------------------------------------------
 
@@ -201,9 +221,11 @@ class Rig:
         push_bytes: int = 0,
         push: bool = False,
         counts: dict[int, int] | None = None,
+        constants: tuple[int, ...] = (),
     ) -> Pipeline:
         """A compute pipeline for a shader of `shaders/`; `bindings` maps numbers to descriptor types, named without
-        VK_DESCRIPTOR_TYPE_; `push` makes set 0 a push descriptor set; `counts` gives array sizes."""
+        VK_DESCRIPTOR_TYPE_; `push` makes set 0 a push descriptor set; `counts` gives array sizes, `constants` the
+        32-bit specialization constants from id 0."""
         from harness.shader.library import load
 
         vk = self.vk
@@ -217,18 +239,23 @@ class Rig:
         ]
         info = vk.VkDescriptorSetLayoutCreateInfo(flags=int(push), bindingCount=len(slots), pBindings=slots)
         set_layout = self._made("DescriptorSetLayout", vk.vkCreateDescriptorSetLayout(self.device, info, None))
-        constants = [vk.VkPushConstantRange(stageFlags=0x20, offset=0, size=push_bytes)] if push_bytes else []
+        pushed = [vk.VkPushConstantRange(stageFlags=0x20, offset=0, size=push_bytes)] if push_bytes else []
         info = vk.VkPipelineLayoutCreateInfo(
             setLayoutCount=1,
             pSetLayouts=[set_layout],
-            pushConstantRangeCount=len(constants),
-            pPushConstantRanges=constants,
+            pushConstantRangeCount=len(pushed),
+            pPushConstantRanges=pushed,
         )
         layout = self._made("PipelineLayout", vk.vkCreatePipelineLayout(self.device, info, None))
         code = load(shader)
         module_info = vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code)
         module = self._made("ShaderModule", vk.vkCreateShaderModule(self.device, module_info, None))
-        stage = vk.VkPipelineShaderStageCreateInfo(stage=0x20, module=module, pName="main")
+        words = vk.ffi.new("uint32_t[]", constants)
+        entries = [vk.VkSpecializationMapEntry(constantID=i, offset=4 * i, size=4) for i in range(len(constants))]
+        chosen = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=4 * len(constants), pData=words)
+        stage = vk.VkPipelineShaderStageCreateInfo(
+            stage=0x20, module=module, pName="main", pSpecializationInfo=chosen if constants else None
+        )
         pipeline_info = vk.VkComputePipelineCreateInfo(stage=stage, layout=layout)
         made = vk.vkCreateComputePipelines(self.device, None, 1, [pipeline_info], None)
         return Pipeline(self._made("Pipeline", made[0]), layout, set_layout, types, push)
@@ -250,6 +277,25 @@ class Rig:
         """Writes descriptors of a set."""
         writes = [self.write(target.pipeline, int(at[1:]), each, target.handle) for at, each in held.items()]
         self.vk.vkUpdateDescriptorSets(self.device, len(writes), writes, 0, [])
+
+    def copy_descriptors(
+        self, source: DescriptorSet, target: DescriptorSet, *places: tuple[tuple[int, int], tuple[int, int], int]
+    ) -> None:
+        """Copies descriptors: ((binding, element) to read, (binding, element) to write, how many) each."""
+        vk = self.vk
+        copies = [
+            vk.VkCopyDescriptorSet(
+                srcSet=source.handle,
+                srcBinding=read[0],
+                srcArrayElement=read[1],
+                dstSet=target.handle,
+                dstBinding=write[0],
+                dstArrayElement=write[1],
+                descriptorCount=count,
+            )
+            for read, write, count in places
+        ]
+        vk.vkUpdateDescriptorSets(self.device, 0, [], len(copies), copies)
 
     def write(self, pipeline: Pipeline, binding: int, held: Any, target: Any = None) -> Any:
         """A VkWriteDescriptorSet. `held` is a Buffer, (Buffer, offset, size), a list of those (an array), a buffer
@@ -273,30 +319,34 @@ class Rig:
     # -- recording and submission --------------------------------------------------------------------------------------
 
     @contextmanager
-    def commands(self, again: Commands | None = None) -> Iterator[Commands]:
-        """Records a new command buffer, or `again` the same one."""
+    def commands(self, again: Commands | None = None, flags: int = SIMULTANEOUS_USE) -> Iterator[Commands]:
+        """Records a new command buffer, or `again` the same one; `flags` are VkCommandBufferUsageFlags."""
         vk = self.vk
         if again is None:
             info = vk.VkCommandBufferAllocateInfo(
                 commandPool=self.gpu.command_pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
             )
             again = Commands(self, vk.vkAllocateCommandBuffers(self.device, info)[0])
-        flags = vk.VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT
         vk.vkBeginCommandBuffer(again.handle, vk.VkCommandBufferBeginInfo(flags=flags))
         yield again
         vk.vkEndCommandBuffer(again.handle)
 
     def submit(self, *recorded: Commands, fence: Any = None, form: int = 1) -> None:
         """One vkQueueSubmit (or vkQueueSubmit2) with one batch."""
+        self.submit_batches(recorded, fence=fence, form=form)
+
+    def submit_batches(self, *batches: Sequence[Commands], fence: Any = None, form: int = 1) -> None:
+        """One vkQueueSubmit (or vkQueueSubmit2) of several batches."""
         vk = self.vk
-        handles = [each.handle for each in recorded]
-        if form == 1:
-            info = vk.VkSubmitInfo(commandBufferCount=len(handles), pCommandBuffers=handles)
-            vk.vkQueueSubmit(self.queue, 1, [info], fence)
-        else:
-            infos = [vk.VkCommandBufferSubmitInfo(commandBuffer=each) for each in handles]
-            info = vk.VkSubmitInfo2(commandBufferInfoCount=len(infos), pCommandBufferInfos=infos)
-            vk.vkQueueSubmit2(self.queue, 1, [info], fence)
+        made = []
+        for batch in batches:
+            handles = [each.handle for each in batch]
+            if form == 1:
+                made.append(vk.VkSubmitInfo(commandBufferCount=len(handles), pCommandBuffers=handles))
+            else:
+                infos = [vk.VkCommandBufferSubmitInfo(commandBuffer=each) for each in handles]
+                made.append(vk.VkSubmitInfo2(commandBufferInfoCount=len(infos), pCommandBufferInfos=infos))
+        (vk.vkQueueSubmit if form == 1 else vk.vkQueueSubmit2)(self.queue, len(made), made, fence)
 
     def fence(self) -> Any:
         """An unsignaled fence."""
@@ -308,6 +358,42 @@ class Rig:
             self.vk.vkQueueWaitIdle(self.queue)
         else:
             self.vk.vkWaitForFences(self.device, 1, [fence], True, 0xFFFFFFFFFFFFFFFF)
+
+    def host_wait(
+        self, name: str, how: str, *fences: Any, weaker: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        """One named dependency of the host on the device, made by waiting unless a twin leaves it out.
+
+        `how` is "all" or "any" of the fences (vkWaitForFences), "status" (vkGetFenceStatus until it is signaled),
+        "queue" or "device" (to be idle). `weaker` replaces `how` and `fences`.
+        """
+        amended = self.amend(name, {"how": how, "fences": fences}, weaker or {})
+        if amended is None:
+            return
+        vk, waited = self.vk, list(amended["fences"])
+        match amended["how"]:
+            case "all" | "any" as which:
+                vk.vkWaitForFences(self.device, len(waited), waited, which == "all", 0xFFFFFFFFFFFFFFFF)
+            case "status":
+                for fence in waited:
+                    while not self.signaled(fence):
+                        pass
+            case "queue":
+                vk.vkQueueWaitIdle(self.queue)
+            case _:
+                vk.vkDeviceWaitIdle(self.device)
+
+    def signaled(self, fence: Any) -> bool:
+        """What vkGetFenceStatus answers."""
+        try:
+            self.vk.vkGetFenceStatus(self.device, fence)
+        except self.vk.VkNotReady:
+            return False
+        return True
+
+    def reset_fence(self, fence: Any) -> None:
+        """vkResetFences of one."""
+        self.vk.vkResetFences(self.device, 1, [fence])
 
     def host_write(self, buffer: Buffer, data: bytes, offset: int = 0) -> None:
         """Writes through a mapping of the buffer's memory."""
