@@ -280,6 +280,26 @@ def test_one_hazard_a_segment() -> None:
     assert [subject.side for subject in result.disagreements] == ["ours-only", "layer-only"], "another segment"
 
 
+def test_we_report_a_pair_once() -> None:
+    key = (("vkCmdCopyBuffer", COPY_WRITE), ("vkCmdCopyBuffer", COPY_WRITE))
+    ours = [finding(WAW, (*key[0], 2), (*key[1], 2), submit=4)]
+    said = [message(WAW, *key, call=call, submit=(0, 1)) for call in (4, 5)]
+    assert compare(ours, said, TODAY).used == {"pair-reported-once": 1}
+    late = [message(WAW, *key, call=3, submit=(0, 1)), said[0]]
+    assert [subject.call for subject in compare(ours, late, TODAY).disagreements] == [3]
+
+
+def test_overlapping_regions_are_tracked_in_order() -> None:
+    """Reads A at 32 to 64, then at 0 to 128: past 64 the second read is lost."""
+    tape = Tape()
+    regions = [{"srcOffset": 32, "dstOffset": 0, "size": 32}, {"srcOffset": 0, "dstOffset": 64, "size": 128}]
+    tape.add("vkCmdCopyBuffer", srcBuffer=A, dstBuffer=0, pRegions=regions).fill(A, 64, 64)
+    ours = [finding(WAR, ("vkCmdFillBuffer", CLEAR_WRITE, 3), ("vkCmdCopyBuffer", COPY_READ, 2))]
+    for place, agrees in (((64, 64), True), ((0, 64), False)):
+        ours[0].ranges = (place,)
+        assert compare(ours, [], OLD, tape.blocks).agrees is agrees
+
+
 def test_reads_forgotten_at_submit() -> None:
     tape = Tape().fill().submit().begin().copy().submit().begin().fill().submit()
     war = [finding(WAR, ("vkCmdFillBuffer", CLEAR_WRITE, 8), ("vkCmdCopyBuffer", COPY_READ, 5), submit=9)]

@@ -154,7 +154,12 @@ def _subject(side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dic
         message,
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
+        any(other[2] == key and _is_earlier(other[0], said[0]) for other in ours),
     )
+
+
+def _is_earlier(call: int | None, than: int | None) -> bool:
+    return call is not None and than is not None and call < than
 
 
 def _explain(subject: Subject, stream: Stream, version: Version, differences: Sequence[Difference]) -> Explained | None:

@@ -203,6 +203,12 @@ def reported_for_same_access(subject: Subject, _: Stream, __: Version) -> bool:
 
 
 @condition
+def reported_by_us_before(subject: Subject, _: Stream, __: Version) -> bool:
+    """We said it in an earlier call."""
+    return subject.said_before
+
+
+@condition
 def segment_reported_already(subject: Subject, stream: Stream, _: Version) -> bool:
     """At this submit the layer reported another hazard of the same command buffer between the same two synchronization
     commands: it says one a segment."""

@@ -59,6 +59,8 @@ class Subject:
     message: LayerMessage | None
     findings: tuple[Finding, ...] = ()
     messages: tuple[LayerMessage, ...] = ()
+    said_before: bool = False
+    """We said the same in an earlier API call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from harness.layer.stream import Address, Stream
+from harness.layer.stream import Address, Stream, Touch
 from harness.spans import Span, SpanMap
 from harness.trace.calls import Call
 
@@ -31,7 +31,7 @@ def lost_parts(stream: Stream, commands: Iterable[Call]) -> Iterator[Lost]:
     tracked: dict[int, SpanMap[bool]] = {}
     last: dict[bool, tuple[Key, int]] = {}
     for call in commands:
-        for touch in stream.touches(call):
+        for touch in _in_order(stream, call):
             address = stream.address_of(touch.resource)
             ranges = tracked.setdefault(touch.space, SpanMap())
             for begin, end in touch.spans:
@@ -42,6 +42,21 @@ def lost_parts(stream: Stream, commands: Iterable[Call]) -> Iterator[Lost]:
                 key = _key(address, kept)
                 if address.linear not in last or key > last[address.linear][0]:
                     last[address.linear] = (key, touch.space)
+
+
+def _in_order(stream: Stream, call: Call) -> Iterator[Touch]:
+    """Touches of one region after the other: effects merge the regions of a buffer copy, which the layer does not."""
+    info = call.args.get("pCopyBufferInfo") or call.args
+    if not call.name.startswith("vkCmdCopyBuffer") or "srcBuffer" not in info or "dstBuffer" not in info:
+        yield from stream.touches(call)
+        return
+    spaces = {touch.resource: touch.space for touch in stream.touches(call)}
+    for region in info["pRegions"] or ():
+        for buffer, offset, write in (("srcBuffer", "srcOffset", False), ("dstBuffer", "dstOffset", True)):
+            resource = info[buffer]
+            begin = stream.address_of(resource).offset + region[offset]
+            if resource in spaces:
+                yield Touch(resource, spaces[resource], ((begin, begin + region["size"]),), write)
 
 
 def _kept(ranges: SpanMap[bool], begin: int, end: int, space: int, last: tuple[Key, int] | None) -> int:
