@@ -112,6 +112,20 @@ def test_equal_bytes_are_stored_once_in_a_folder_beside_the_trace(tmp_path: Path
     assert [block.data for block in load(tmp_path / "run.jsonl") if isinstance(block, HostWrite)] == [same, other, same]
 
 
+def test_a_file_that_was_damaged_is_stored_anew(tmp_path: Path) -> None:
+    blocks: list[Block] = [HostWrite(1, 4, 0, bytes(range(200)))]
+    save(tmp_path / "run.jsonl", blocks)
+    (file,) = (tmp_path / "run.bin").iterdir()
+    file.write_bytes(bytes(200))
+    save(tmp_path / "run.jsonl", blocks)
+    assert load(tmp_path / "run.jsonl") == blocks
+
+
+def test_a_trace_may_be_called_as_its_folder_would_be(tmp_path: Path) -> None:
+    save(tmp_path / "run.bin", [HostWrite(1, 4, 0, bytes(100))])
+    assert load(tmp_path / "run.bin") == [HostWrite(1, 4, 0, bytes(100))]
+
+
 def test_a_trace_and_its_folder_can_be_moved(tmp_path: Path) -> None:
     save(tmp_path / "run.jsonl", [HostWrite(1, 4, 0, bytes(100))])
     (tmp_path / "elsewhere").mkdir()

@@ -28,7 +28,8 @@ class BinaryWriter:
     """Stores the blobs of one trace that is being written; `discard` takes back what this writer added."""
 
     def __init__(self, trace: Path) -> None:
-        self.folder = trace.with_name(trace.stem + ".bin")
+        # A trace that is called *.bin itself must not be in the way of its folder.
+        self.folder = trace.with_name((trace.name if trace.suffix == ".bin" else trace.stem) + ".bin")
         self._stored: set[str] = set()
         self._added: list[Path] = []
 
@@ -48,7 +49,9 @@ class BinaryWriter:
 
     @staticmethod
     def _holds(target: Path, data: bytes) -> bool:
-        return target.is_file() and not target.is_symlink() and target.stat().st_size == len(data)
+        if not target.is_file() or target.is_symlink() or target.stat().st_size != len(data):
+            return False
+        return target.read_bytes() == data
 
     def discard(self) -> None:
         """Removes the files that this writer added, and the folder when nothing else is in it."""
