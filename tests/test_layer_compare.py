@@ -219,6 +219,14 @@ def test_sync2_ranged_barriers() -> None:
     assert not compare([], raw, OLD, tape.blocks).agrees, "one execution dependency makes no write visible"
 
 
+def test_sync2_ranged_barrier_after_an_earlier_read() -> None:
+    raw = [message(RAW, ("vkCmdCopyBuffer", COPY_READ), ("vkCmdFillBuffer", COPY_WRITE), call=5, seq_no=1)]
+    tape = Tape().fill().copy(A, 0).ranged(TRANSFER, 0, TRANSFER, 0).copy(A, 0)
+    assert used(compare([], raw, OLD, tape.blocks)) == ["sync2-ranged-barrier-orders-only-its-resource"]
+    unread = Tape().fill().copy(B, 0).ranged(TRANSFER, 0, TRANSFER, 0).copy(A, 0)
+    assert not compare([], raw, OLD, unread.blocks).agrees
+
+
 def test_transitions() -> None:
     waw = [message(WAW, ("vkCmdPipelineBarrier2", ILT), ("vkCmdClearColorImage", CLEAR_WRITE), call=4, seq_no=1)]
     tape = Tape().clear().barrier(TRANSFER, 0x1000, TRANSFER, 0).transition(TRANSFER, 0, TRANSFER, 0x800)

@@ -58,12 +58,17 @@ def copy_or_clear_named_alone(subject: Subject, stream: Stream, _: Version) -> b
 @condition
 def sync2_buffer_barrier_exec_dep(subject: Subject, stream: Stream, _: Version) -> bool:
     """A synchronization2 buffer or image barrier lies between the two. The old layer takes its execution dependency
-    for that resource alone. One such barrier clears a WAR; a RAW or WAW only by chaining with another barrier."""
+    for that resource alone. One such barrier clears a WAR, and a RAW when an earlier read of the resource lies between
+    (what is ordered after a reported read is not reported again); else a RAW or WAW only by chaining with another."""
     between = _barriers(subject, stream)
-    ranged = [scope for scope in between if scope.sync2 and scope.what != "memory"]
+    if not any(scope.sync2 and scope.what != "memory" for scope in between):
+        return False
     own = stream.command(subject)
-    chained = len({scope.call.index for scope in between}) + (own is not None and is_sync_operation(own))
-    return bool(ranged) and (subject.key[0] == "WRITE_AFTER_READ" or chained >= 2)
+    if subject.key[0] == "WRITE_AFTER_READ" or own is None:
+        return own is not None
+    reread = any(stream.reads(call) & stream.reads(own) for call in stream.window(subject))
+    chained = len({scope.call.index for scope in between}) + is_sync_operation(own)
+    return chained >= 2 or (subject.key[0] == "READ_AFTER_WRITE" and reread)
 
 
 @condition
