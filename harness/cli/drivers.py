@@ -16,9 +16,6 @@ from harness.findings import UserError
 if TYPE_CHECKING:
     from rich.table import Table
 
-PIPE_WIDTH = 200
-"""Columns of a table that goes to a file or another program."""
-
 SURVEY_TIMEOUT = 60.0
 """Seconds for a driver to say what it is."""
 
@@ -30,7 +27,7 @@ def drivers(json_path: Path | None) -> None:
 
     Each driver is asked in a process of its own, so a driver that crashes is a row like the others.
     """
-    from rich.console import Console
+    from harness.report.console import terminal
 
     problems: list[str] = []
     rows = [{**_of_driver(driver), **survey(driver)} for driver in find_drivers(problems)]
@@ -39,9 +36,7 @@ def drivers(json_path: Path | None) -> None:
         from harness.report.findings_json import write_json
 
         write_json(json_path, {"version": 1, "drivers": rows, "layers": layers, "problems": problems})
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=PIPE_WIDTH)
+    console = terminal()
     for table in (_driver_table(rows), _layer_table(layers)):
         console.print(table)
     loaders = sorted({row["loader"] for row in rows if row["loader"]})

@@ -21,7 +21,10 @@ class RunCommand(click.Command):
 
 
 def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
-    """(our options, the program and its arguments). The first `--` is dropped; what follows is the program's."""
+    """(our options, the program and its arguments). The first `--` is dropped; what follows is the program's.
+
+    Raises click.BadOptionUsage for an option of ours that lacks its value.
+    """
     own: list[str] = []
     rest: list[str] = []
     words = iter(args)
@@ -29,7 +32,10 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
         if word == "--":
             rest.extend(words)
         elif word in OWN_OPTIONS:
-            own += [word, *([value] if (value := next(words, None)) is not None else [])]
+            value = next(words, None)
+            if value is None:
+                raise click.BadOptionUsage(word, f"Option '{word}' requires an argument.")
+            own += [word, value]
         elif word.startswith(tuple(f"{option}=" for option in OWN_OPTIONS)) or (not rest and word.startswith("-")):
             own.append(word)
         else:

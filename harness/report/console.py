@@ -1,0 +1,22 @@
+"""The terminal as this project uses it: one place that decides width, colour and what a closed pipe means."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+PIPE_WIDTH = 200
+"""Columns of tables that go to a file or another program."""
+
+
+class Terminal(Console):
+    """A rich console that leaves a broken pipe to its caller, where rich would exit with 1, our code for hazards."""
+
+    def on_broken_pipe(self) -> None:
+        """Called while the BrokenPipeError is handled."""
+        raise BrokenPipeError
+
+
+def terminal(*, stderr: bool = False) -> Terminal:
+    """Standard output, or standard error; as wide as it is, `PIPE_WIDTH` where it is no terminal."""
+    console = Terminal(stderr=stderr)
+    return console if console.is_terminal else Terminal(stderr=stderr, width=PIPE_WIDTH)
