@@ -36,8 +36,8 @@ class Recorder(Protocol):
     def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
         """Takes one finished call."""
 
-    def lost(self, name: str) -> None:
-        """Takes note of the exception being handled: the call could not be recorded."""
+    def lost(self, name: str, error: Exception) -> None:
+        """Takes note of an error for which the call could not be recorded."""
 
     def unseen(self, name: str) -> None:
         """Takes note of a command that the session cannot see."""
@@ -64,11 +64,12 @@ class CommandSource:
         arguments = ", ".join(f"a{i}" for i in range(len(shape.params)))
         self.lines = [f"def {name}({arguments}):", "    try:"]
         self._before()
-        self.lines += ["    except Exception:", "        args = None", f"        lost({name!r})"]
+        # The error counts only if the call itself takes place: C's argument checks come after ours.
+        self.lines += ["    except Exception as error:", "        args, trouble = None, error"]
         self._call(arguments)
-        self.lines += ["    if args is not None:", "        try:"]
+        self.lines += ["    if args is None:", f"        lost({name!r}, trouble)", "    else:", "        try:"]
         self._after()
-        self.lines += ["        except Exception:", f"            lost({name!r})", "    return result"]
+        self.lines += ["        except Exception as error:", f"            lost({name!r}, error)", "    return result"]
         self.source = "\n".join(self.lines) + "\n"
 
     def _before(self) -> None:

@@ -48,11 +48,15 @@ class EntryPoint:
 
     def _through(self, *args: Any) -> Any:
         forward = self.forward
+        if forward is None and _active:
+            forward = _active[0].entry(self.name, self.real).forward
         return self.real(*args) if forward is None else forward(*args)
 
 
 _entries: dict[tuple[str, Any], EntryPoint] = {}
 """All function pointers that we ever handed out, by name and real address."""
+_pointers: dict[Any, EntryPoint] = {}
+"""The same by our own address."""
 _active: list[Proxy] = []
 _attaching = threading.Lock()
 
@@ -123,6 +127,7 @@ class Proxy:
             entry = _entries.get((name, real))
             if entry is None:
                 entry = _entries[name, real] = EntryPoint(name, real)
+                _pointers[entry.pointer] = entry
             if entry.forward is None:
                 entry.forward = self._forwarder(name, real)
                 entry.converter = make_converter(name, entry.forward, self.package.__dict__["_cast_ptr"])
@@ -151,8 +156,8 @@ class Proxy:
                         self.recorder.unseen(wanted)
                     return found
                 ours = self.entry(wanted, ffi.cast("PFN_" + wanted, found))
-            except Exception:
-                self.recorder.lost(wanted)
+            except Exception as error:
+                self.recorder.lost(wanted, error)
                 return found
             return ffi.cast(void_function, ours.pointer)
 
@@ -170,10 +175,13 @@ class Proxy:
         return _callApi
 
     def _adopt(self, fn: Any, name: str) -> Function:
-        """The way for a pointer that is not ours: an extension function that the program got before the session.
+        """The way for a pointer that this session did not make: an extension function got before the session.
 
-        The package's function that holds it bears the command's name.
+        It is either ours from an earlier session, or the package's function that holds it bears the command's name.
         """
+        ours = _pointers.get(fn)
+        if ours is not None:
+            return self.entry(ours.name, ours.real).converter or ours.real
         found = self._adopted.get((name, fn))
         if found is None:
             call_api = self._call_api

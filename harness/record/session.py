@@ -147,9 +147,9 @@ class Session:
         if found and self._on_finding is not None:
             self._tell(found, self._on_finding)
 
-    def lost(self, name: str) -> None:
-        """Notes the exception being handled: something about this call was not recorded or judged."""
-        self._error(f"{name}: {traceback.format_exc().strip()}")
+    def lost(self, name: str, error: Exception) -> None:
+        """Notes an error: something about this call was not recorded or judged."""
+        self._error(f"{name}: {''.join(traceback.format_exception(error)).strip()}")
         if threading.get_ident() in self._submitting:
             self._submit_over()
 
