@@ -77,9 +77,7 @@ def _time(rig: Rig, shape: str, ranges: int) -> float:
     return statistics.median(times)
 
 
-def _calls(
-    rig: Rig, shape: str, commands: Any, tracked: Any, other: Any
-) -> tuple[list[Callable[[], Any]], int]:
+def _calls(rig: Rig, shape: str, commands: Any, tracked: Any, other: Any) -> tuple[list[Callable[[], Any]], int]:
     """Ready calls of one shape, and how many to make."""
     vk, lib, ffi, handle = rig.vk, rig.vk.lib, rig.vk.ffi, commands.handle
     if shape == "fill":

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from harness.findings import Place
 from harness.spans import Span, SpanMap
-from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Scope, State
+from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Scope, State, written_by_atomic
 from harness.trace.effects import Access
 
 
@@ -337,4 +337,6 @@ def _hit(hazard: str, prior: int, span: Span, access: Access, entry: Entry) -> H
     if prior < 0:
         assert entry.write is not None and state.write is not None
         return Hit(hazard, span, access.sync, entry.write, state.write.sync, state, access.resource)
-    return Hit(hazard, span, access.sync, entry.reads[prior], state.reads[prior].sync, state, access.resource)
+    # What conflicts with a read is the writing half of an atomic.
+    sync = written_by_atomic(access.sync) if access.atomic else access.sync
+    return Hit(hazard, span, sync, entry.reads[prior], state.reads[prior].sync, state, access.resource)
