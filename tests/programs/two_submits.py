@@ -21,9 +21,8 @@ pool = vk.vkCreateCommandPool(device, vk.VkCommandPoolCreateInfo(queueFamilyInde
 
 
 def make_buffer():
-    usage = (
-        vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
-    )
+    usage = vk.VK_BUFFER_USAGE_TRANSFER_SRC_BIT | vk.VK_BUFFER_USAGE_TRANSFER_DST_BIT
+    usage |= vk.VK_BUFFER_USAGE_STORAGE_BUFFER_BIT
     buffer = vk.vkCreateBuffer(device, vk.VkBufferCreateInfo(size=SIZE, usage=usage), None)
     needs = vk.vkGetBufferMemoryRequirements(device, buffer)
     kind = (needs.memoryTypeBits & -needs.memoryTypeBits).bit_length() - 1
