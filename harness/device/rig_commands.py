@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
 IGNORED = 0xFFFFFFFF
 GENERAL = "GENERAL"
+
+Part = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
+"""Where a region of an image lies: aspect, mip, layer, layers, offset, extent; several regions as a list of those."""
 
 Amend = Callable[[str, Mapping[str, Any], Mapping[str, Mapping[str, Any]]], Mapping[str, Any] | None]
 """(name, the dependency as written, its weaker forms) -> what to record instead, None for nothing."""
@@ -34,6 +37,12 @@ class Barrier:
     src: str
     dst: str
     options: dict[str, Any]
+
+
+def _several(part: Part) -> list[Mapping[str, Any]]:
+    if part is None:
+        return [{}]
+    return [part] if isinstance(part, Mapping) else list(part)
 
 
 def layout(name: str) -> int:
@@ -93,27 +102,27 @@ class Commands:
         self,
         source: Image,
         target: Image,
-        read: Mapping[str, Any] | None = None,
-        write: Mapping[str, Any] | None = None,
+        read: Part = None,
+        write: Part = None,
         *,
         layouts: tuple[str, str] = (GENERAL, GENERAL),
         form: int = 1,
     ) -> None:
-        """vkCmdCopyImage(2) of one region; `read` and `write` take aspect, mip, layer, layers, offset, extent."""
-        self._image_command("CopyImage", "ImageCopy", source, target, (read or {}, write or {}), layouts, form)
+        """vkCmdCopyImage(2); the extent is that of `read`."""
+        self._image_command("CopyImage", "ImageCopy", source, target, (read, write), layouts, form)
 
     def resolve(
         self,
         source: Image,
         target: Image,
-        read: Mapping[str, Any] | None = None,
-        write: Mapping[str, Any] | None = None,
+        read: Part = None,
+        write: Part = None,
         *,
         layouts: tuple[str, str] = (GENERAL, GENERAL),
         form: int = 1,
     ) -> None:
-        """vkCmdResolveImage(2) of one region."""
-        self._image_command("ResolveImage", "ImageResolve", source, target, (read or {}, write or {}), layouts, form)
+        """vkCmdResolveImage(2); the extent is that of `read`."""
+        self._image_command("ResolveImage", "ImageResolve", source, target, (read, write), layouts, form)
 
     def _image_command(
         self,
@@ -121,38 +130,46 @@ class Commands:
         region: str,
         source: Image,
         target: Image,
-        parts: tuple[Mapping[str, Any], Mapping[str, Any]],
+        parts: tuple[Part, Part],
         layouts: tuple[str, str],
         form: int,
     ) -> None:
-        vk = self.vk
-        offset, extent = self._region(source, parts[0])
-        target_offset, _ = self._region(target, parts[1])
-        suffix = "2" if form == 2 else ""
-        made = getattr(vk, f"Vk{region}{suffix}")(
-            srcSubresource=self._layers(source, parts[0]),
-            srcOffset=vk.VkOffset3D(*offset),
-            dstSubresource=self._layers(target, parts[1]),
-            dstOffset=vk.VkOffset3D(*target_offset),
-            extent=vk.VkExtent3D(*extent),
-        )
+        vk, made = self.vk, []
+        for read, write in zip(_several(parts[0]), _several(parts[1]), strict=True):
+            offset, extent = self._region(source, read)
+            target_offset, _ = self._region(target, write)
+            one = getattr(vk, f"Vk{region}2" if form == 2 else f"Vk{region}")(
+                srcSubresource=self._layers(source, read),
+                srcOffset=vk.VkOffset3D(*offset),
+                dstSubresource=self._layers(target, write),
+                dstOffset=vk.VkOffset3D(*target_offset),
+                extent=vk.VkExtent3D(*extent),
+            )
+            made.append(one)
         self._two_images(command, source, target, made, layouts, form)
 
     def _two_images(
-        self, command: str, source: Image, target: Image, made: Any, layouts: tuple[str, str], form: int, **more: Any
+        self,
+        command: str,
+        source: Image,
+        target: Image,
+        made: list[Any],
+        layouts: tuple[str, str],
+        form: int,
+        **more: Any,
     ) -> None:
         old, new = layout(layouts[0]), layout(layouts[1])
         if form == 1:
             function = getattr(self.vk, f"vkCmd{command}")
-            function(self.handle, source.handle, old, target.handle, new, 1, [made], *more.values())
+            function(self.handle, source.handle, old, target.handle, new, len(made), made, *more.values())
             return
         info = getattr(self.vk, f"Vk{command}Info2")(
             srcImage=source.handle,
             srcImageLayout=old,
             dstImage=target.handle,
             dstImageLayout=new,
-            regionCount=1,
-            pRegions=[made],
+            regionCount=len(made),
+            pRegions=made,
             **more,
         )
         getattr(self.vk, f"vkCmd{command}2")(self.handle, info)
@@ -161,62 +178,78 @@ class Commands:
         self,
         source: Image,
         target: Image,
-        read: Mapping[str, Any] | None = None,
-        write: Mapping[str, Any] | None = None,
+        read: Part = None,
+        write: Part = None,
         *,
         layouts: tuple[str, str] = (GENERAL, GENERAL),
         form: int = 1,
     ) -> None:
-        """vkCmdBlitImage(2) of one region, nearest filter."""
-        vk = self.vk
-        corners = []
-        for image, part in ((source, read or {}), (target, write or {})):
-            offset, extent = self._region(image, part)
-            far = tuple(low + size for low, size in zip(offset, extent, strict=True))
-            corners.append([vk.VkOffset3D(*offset), vk.VkOffset3D(*far)])
-        made = getattr(vk, "VkImageBlit2" if form == 2 else "VkImageBlit")(
-            srcSubresource=self._layers(source, read or {}),
-            srcOffsets=corners[0],
-            dstSubresource=self._layers(target, write or {}),
-            dstOffsets=corners[1],
-        )
+        """vkCmdBlitImage(2), nearest filter; `flipped` in a part gives its corners in the other order."""
+        vk, made = self.vk, []
+        for parts in zip(_several(read), _several(write), strict=True):
+            corners = []
+            for image, part in zip((source, target), parts, strict=True):
+                offset, extent = self._region(image, part)
+                far = tuple(low + size for low, size in zip(offset, extent, strict=True))
+                pair = [vk.VkOffset3D(*offset), vk.VkOffset3D(*far)]
+                if part.get("flipped"):
+                    pair = [vk.VkOffset3D(far[0], far[1], offset[2]), vk.VkOffset3D(offset[0], offset[1], far[2])]
+                corners.append(pair)
+            one = getattr(vk, "VkImageBlit2" if form == 2 else "VkImageBlit")(
+                srcSubresource=self._layers(source, parts[0]),
+                srcOffsets=corners[0],
+                dstSubresource=self._layers(target, parts[1]),
+                dstOffsets=corners[1],
+            )
+            made.append(one)
         self._two_images("BlitImage", source, target, made, layouts, form, filter=0)
 
-    def _buffer_region(self, image: Image, part: Mapping[str, Any], form: int) -> Any:
-        vk = self.vk
-        offset, extent = self._region(image, part)
-        return getattr(vk, "VkBufferImageCopy2" if form == 2 else "VkBufferImageCopy")(
-            bufferOffset=part.get("buffer_offset", 0),
-            bufferRowLength=part.get("row_length", 0),
-            bufferImageHeight=part.get("image_height", 0),
-            imageSubresource=self._layers(image, part),
-            imageOffset=vk.VkOffset3D(*offset),
-            imageExtent=vk.VkExtent3D(*extent),
-        )
+    def _buffer_regions(self, image: Image, parts: Part, form: int) -> list[Any]:
+        vk, made = self.vk, []
+        for part in _several(parts):
+            offset, extent = self._region(image, part)
+            one = getattr(vk, "VkBufferImageCopy2" if form == 2 else "VkBufferImageCopy")(
+                bufferOffset=part.get("buffer_offset", 0),
+                bufferRowLength=part.get("row_length", 0),
+                bufferImageHeight=part.get("image_height", 0),
+                imageSubresource=self._layers(image, part),
+                imageOffset=vk.VkOffset3D(*offset),
+                imageExtent=vk.VkExtent3D(*extent),
+            )
+            made.append(one)
+        return made
 
     def buffer_to_image(
-        self, source: Buffer, target: Image, part: Mapping[str, Any] | None = None, *, at: str = GENERAL, form: int = 1
+        self, source: Buffer, target: Image, part: Part = None, *, at: str = GENERAL, form: int = 1
     ) -> None:
-        """vkCmdCopyBufferToImage(2) of one region; `part` also takes buffer_offset, row_length, image_height."""
-        vk, made = self.vk, self._buffer_region(target, part or {}, form)
+        """vkCmdCopyBufferToImage(2); `part` also takes buffer_offset, row_length, image_height."""
+        vk, made = self.vk, self._buffer_regions(target, part, form)
         if form == 1:
-            vk.vkCmdCopyBufferToImage(self.handle, source.handle, target.handle, layout(at), 1, [made])
+            vk.vkCmdCopyBufferToImage(self.handle, source.handle, target.handle, layout(at), len(made), made)
             return
         info = vk.VkCopyBufferToImageInfo2(
-            srcBuffer=source.handle, dstImage=target.handle, dstImageLayout=layout(at), regionCount=1, pRegions=[made]
+            srcBuffer=source.handle,
+            dstImage=target.handle,
+            dstImageLayout=layout(at),
+            regionCount=len(made),
+            pRegions=made,
         )
         vk.vkCmdCopyBufferToImage2(self.handle, info)
 
     def image_to_buffer(
-        self, source: Image, target: Buffer, part: Mapping[str, Any] | None = None, *, at: str = GENERAL, form: int = 1
+        self, source: Image, target: Buffer, part: Part = None, *, at: str = GENERAL, form: int = 1
     ) -> None:
-        """vkCmdCopyImageToBuffer(2) of one region."""
-        vk, made = self.vk, self._buffer_region(source, part or {}, form)
+        """vkCmdCopyImageToBuffer(2)."""
+        vk, made = self.vk, self._buffer_regions(source, part, form)
         if form == 1:
             vk.vkCmdCopyImageToBuffer(self.handle, source.handle, layout(at), target.handle, 1, [made])
             return
         info = vk.VkCopyImageToBufferInfo2(
-            srcImage=source.handle, srcImageLayout=layout(at), dstBuffer=target.handle, regionCount=1, pRegions=[made]
+            srcImage=source.handle,
+            srcImageLayout=layout(at),
+            dstBuffer=target.handle,
+            regionCount=len(made),
+            pRegions=made,
         )
         vk.vkCmdCopyImageToBuffer2(self.handle, info)
 
@@ -290,18 +323,21 @@ class Commands:
         `src` and `dst` are scopes as text (`harness.spec.masks`). Options: `buffer` with `offset`, `size`; or `image`
         with `aspects`, `mips`, `layers`, `old`, `new` (layouts); `form` 1 or 2 of the command. Without a resource it
         is a global barrier; with no access masks and no resource, a pure execution dependency. `weaker` names sets of
-        replaced options, for twins.
+        replaced options, for twins; `{"several": [...]}` there records those barriers, in one command, instead.
         """
         written = {"src": src, "dst": dst, **options}
         amended = self.rig.amend(name, written, weaker or {}) if name else written
         if amended is not None:
-            self._record([amended])
+            self._record(amended.get("several", [amended]))
 
-    def barriers(self, name: str, *several: Mapping[str, Any]) -> None:
-        """Several independent barriers in one command; a twin leaves out the whole command."""
-        amended = self.rig.amend(name, {"several": several}, {}) if name else {"several": several}
+    def barriers(
+        self, name: str, *several: Mapping[str, Any], weaker: Mapping[str, Sequence[Mapping[str, Any]]] | None = None
+    ) -> None:
+        """Several independent barriers in one command; a twin leaves out the command, or records those of `weaker`."""
+        forms = {key: {"several": value} for key, value in (weaker or {}).items()}
+        amended = self.rig.amend(name, {"several": several}, forms) if name else {"several": several}
         if amended is not None:
-            self._record(list(several))
+            self._record(amended["several"])
 
     def transition(
         self,
@@ -316,10 +352,11 @@ class Commands:
         """A layout transition that belongs to the scene, in every twin."""
         self._record([{"src": src, "dst": dst, "image": image, "old": old, "new": new, **options}])
 
-    def _record(self, several: list[Mapping[str, Any]]) -> None:
-        (self._record1 if several[0].get("form", 2) == 1 else self._record2)(several)
+    def _record(self, several: Sequence[Mapping[str, Any]]) -> None:
+        if several:
+            (self._record1 if several[0].get("form", 2) == 1 else self._record2)(several)
 
-    def _record2(self, several: list[Mapping[str, Any]]) -> None:
+    def _record2(self, several: Sequence[Mapping[str, Any]]) -> None:
         vk = self.vk
         lists: dict[str, list[Any]] = {"Memory": [], "BufferMemory": [], "ImageMemory": []}
         for each in several:
@@ -342,7 +379,7 @@ class Commands:
         )
         vk.vkCmdPipelineBarrier2(self.handle, info)
 
-    def _record1(self, several: list[Mapping[str, Any]]) -> None:
+    def _record1(self, several: Sequence[Mapping[str, Any]]) -> None:
         vk = self.vk
         lists: dict[str, list[Any]] = {"Memory": [], "BufferMemory": [], "ImageMemory": []}
         src_stages, dst_stages = scope(several[0]["src"])[0], scope(several[0]["dst"])[0]
