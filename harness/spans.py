@@ -154,3 +154,22 @@ def merge(spans: list[Span]) -> list[Span]:
         elif begin < end:
             merged.append((begin, end))
     return merged
+
+
+def subtract(spans: list[Span], holes: list[Span]) -> list[Span]:
+    """What is left of sorted, disjoint spans outside sorted, disjoint holes.
+
+    >>> subtract([(0, 10), (20, 30)], [(2, 4), (8, 25)])
+    [(0, 2), (4, 8), (25, 30)]
+    """
+    left: list[Span] = []
+    for begin, end in spans:
+        for low, high in holes:
+            if high <= begin or low >= end:
+                continue
+            if begin < low:
+                left.append((begin, low))
+            begin = max(begin, high)
+        if begin < end:
+            left.append((begin, end))
+    return left

@@ -21,7 +21,7 @@ from harness.commands.pipelines import COMPUTE_BIND_POINT
 from harness.commands.registry import command
 from harness.commands.transfer import buffer_access
 from harness.shader.reflect import Use, reflect
-from harness.spans import Span, merge
+from harness.spans import Span, merge, subtract
 from harness.spec.scopes import BY_NAME
 from harness.trace.effects import Access, Effect, Unmodelled
 from harness.trace.resources import BufferView, Descriptor, ImageView, Stage
@@ -72,7 +72,9 @@ def shader_effects(objects: Objects, buffer: CommandBuffer, bind_point: int) -> 
 
 
 def _stage_effects(objects: Objects, stage: Stage, sets: dict[int, BoundSet]) -> Iterator[Effect]:
-    entry = reflect(stage.code, stage.entry, stage.specialization)
+    entry = reflect(stage.code, stage.entry, stage.specialization, stage.stage)
+    for what in entry.unmodelled:
+        yield Unmodelled(what)
     name = STAGE_NAMES[entry.stage]
     for use in entry.uses:
         bound = sets.get(use.set)
@@ -92,42 +94,56 @@ def _stage_effects(objects: Objects, stage: Stage, sets: dict[int, BoundSet]) ->
 def _descriptor_effects(
     objects: Objects, stage: str, use: Use, held: Descriptor, dynamic_offset: int
 ) -> Iterator[Effect]:
-    """A written variable counts as written only (write wins), as the shader orders its own accesses."""
-    atomic = use.atomics and held.type in STORAGE_TYPES and not use.plain_writes
-    if held.type in STORAGE_TYPES:
-        access = "SHADER_STORAGE_WRITE" if use.writes and not atomic else "SHADER_STORAGE_READ"
-    elif held.type in UNIFORM_TYPES:
-        access = "UNIFORM_READ"
-    else:
-        access = "SHADER_SAMPLED_READ"
-    sync = BY_NAME[f"SYNC_{stage}_{access}"].index
-    for resource, space, spans in _addresses(objects, use, held, dynamic_offset):
-        yield Access(sync, space, spans, resource, atomic)
+    """A written address counts as written only (write wins), as the shader orders its own accesses."""
+    target = _addresses(objects, held, dynamic_offset)
+    if target is None:
+        return
+    resource, space, spans = target
+    if held.type not in STORAGE_TYPES:
+        access = "UNIFORM_READ" if held.type in UNIFORM_TYPES else "SHADER_SAMPLED_READ"
+        yield from _access(stage, access, space, _narrowed(held, spans, use.read_ranges), resource)
+        return
+    atomic = use.atomics and not use.plain_writes
+    written = _narrowed(held, spans, use.write_ranges) if use.writes else []
+    read = _narrowed(held, spans, use.read_ranges) if use.reads else []
+    access = "SHADER_STORAGE_READ" if atomic else "SHADER_STORAGE_WRITE"
+    yield from _access(stage, access, space, written, resource, atomic)
+    yield from _access(stage, "SHADER_STORAGE_READ", space, subtract(read, written), resource)
 
 
-def _addresses(
-    objects: Objects, use: Use, held: Descriptor, dynamic_offset: int
-) -> Iterator[tuple[int, int, tuple[Span, ...]]]:
-    """(resource, space, spans) behind one descriptor."""
+def _access(
+    stage: str, access: str, space: int, spans: list[Span], resource: int, atomic: bool = False
+) -> Iterator[Access]:
+    if spans:
+        yield Access(BY_NAME[f"SYNC_{stage}_{access}"].index, space, tuple(spans), resource, atomic)
+
+
+def _narrowed(held: Descriptor, spans: list[Span], ranges: tuple[Span, ...] | None) -> list[Span]:
+    """The spans of a bound buffer range that a block's constant offsets reach; all of them when that is not known.
+
+    `ranges` are (offset, size) in bytes from the start of the range.
+    """
+    if ranges is None or held.type not in BUFFER_TYPES:
+        return spans
+    begin, end = spans[0]
+    return merge([(begin + at, min(end, begin + at + size)) for at, size in ranges if begin + at < end])
+
+
+def _addresses(objects: Objects, held: Descriptor, dynamic_offset: int) -> tuple[int, int, list[Span]] | None:
+    """(resource, space, spans) behind one descriptor; None when it refers to nothing known or to no bytes."""
     if held.type in IMAGE_TYPES:
         view = objects.get(ImageView, held.resource)
-        if view is not None and objects.image(view.image) is not None:
-            yield view.image, view.image, view.spans
-        return
-    offset, size = held.offset, held.size
-    id = held.resource
+        if view is None or objects.image(view.image) is None:
+            return None
+        return view.image, view.image, list(view.spans)
+    id, offset, size = held.resource, held.offset, held.size
     if held.type in TEXEL_TYPES:
         texels = objects.get(BufferView, held.resource)
         if texels is None:
-            return
+            return None
         id, offset, size = texels.buffer, texels.offset, texels.size
     buffer = objects.buffer(id)
     if buffer is None:
-        return
-    begin, end = buffer.span(offset + dynamic_offset, size)
-    spans = [(begin, end)]
-    exact = use.write_ranges if use.writes else use.read_ranges
-    if held.type in BUFFER_TYPES and exact is not None:
-        spans = [(begin + at, min(end, begin + at + length)) for at, length in exact if begin + at < end]
-    if spans and size != 0:
-        yield buffer.id, buffer.space, tuple(merge(spans))
+        return None
+    span = buffer.span(offset + dynamic_offset, size)
+    return (buffer.id, buffer.space, [span]) if span[0] < span[1] else None
