@@ -382,6 +382,6 @@ def test_without_the_package_there_is_nothing_to_mirror() -> None:
 def test_the_layer_and_its_messenger_work_in_the_same_process(lavapipe: dict[str, str]) -> None:
     if not any(layer.name == KHRONOS for layer in find_layers()):
         pytest.skip(f"{KHRONOS} is not installed (ci/setup installs it)")
-    ran = run_python("import runpy; runpy.run_path('tests/programs/under_the_layer.py', run_name='__main__')", lavapipe)
+    ran = run_python("import runpy; runpy.run_module('under_the_layer', run_name='__main__')", lavapipe)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.splitlines() == ["layer: SYNC-HAZARD-READ-AFTER-WRITE", "mirror: SYNC-HAZARD-READ-AFTER-WRITE"]

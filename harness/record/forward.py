@@ -116,7 +116,7 @@ class CommandSource:
             if param.name == "ppBuildRangeInfos" or param.name == "ppMaxPrimitiveCounts":
                 return self._geometry_lists(i, param)
             if param.dims:
-                return f"list(many('{layout.scalar_code(name)}', p{i}, {param.dims[0]}))"
+                return f"list(many('{layout.scalar_code(name)}', p{i}, {param.dims[0]})) if p{i} else None"
             return pointer_value(param, f"p{i}", self._length(param))
         if name in HANDLES:
             return f"T_{name}[a{i}]"
