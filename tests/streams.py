@@ -26,7 +26,17 @@ def default(member: Member) -> Any:
     if member.pointer:
         return None
     if member.dims:
-        return "" if member.kind == "text" else [0] * member.dims[0]
+        return "" if member.kind == "text" else zeros(member, member.dims)
+    return scalar(member)
+
+
+def zeros(member: Member, dims: tuple[int, ...]) -> list[Any]:
+    """A fixed-size array of zeros, nested as its bounds are."""
+    return [zeros(member, dims[1:]) if dims[1:] else scalar(member) for _ in range(dims[0])]
+
+
+def scalar(member: Member) -> Any:
+    """The zero of one element."""
     if member.kind in ("struct", "union"):
         return struct(member.type)
     return 0.0 if member.kind == "float" else None if member.kind == "void" else 0

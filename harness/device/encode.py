@@ -13,13 +13,26 @@ from functools import cache
 from typing import Any
 
 from harness.findings import UserError
-from harness.spec._generated import COMMANDS, FUNCPOINTERS, HANDLES, STRUCTS, STYPES, TYPE_ALIASES, UNIONS
+from harness.spec._generated import (
+    BASETYPES,
+    BITMASKS,
+    COMMANDS,
+    ENUMS,
+    FUNCPOINTERS,
+    HANDLES,
+    STRUCTS,
+    STYPES,
+    TYPE_ALIASES,
+    UNIONS,
+)
 from harness.spec._generated import Member as Row
 
 MAX_DEPTH = 64
 """Nesting of structs beyond which a value is refused."""
 
 STRUCT_TYPES: Mapping[str, int] = {name: value for value, name in STYPES.items()}
+INTEGERS = frozenset({"uint8_t", "int8_t", "uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t"})
+INTEGERS |= {"int", "size_t"}
 IGNORED = frozenset({"pAllocator", "pUserData"})
 
 
@@ -77,9 +90,12 @@ def _kind(row: Row) -> str:
         return "struct"
     if name == "char":
         return "text"
-    if name == "void" or (row[2] and name in ("xcb_connection_t", "wl_display", "wl_surface", "Display")):
-        return "void"
-    return "float" if name in ("float", "double") else "int"
+    if name in ("float", "double"):
+        return "float"
+    # What is left are integers, `void`, and types of window systems and video headers, which have no normal form.
+    if name.startswith("StdVideo"):
+        return "int" if name.endswith("Idc") else "void"
+    return "int" if name in INTEGERS or any(name in table for table in (BASETYPES, ENUMS, BITMASKS)) else "void"
 
 
 def _member(row: Row) -> Member:
@@ -264,9 +280,9 @@ class Encoder:
     def _fill_array(self, target: Any, member: Member, value: Any, path: str) -> None:
         """Writes a fixed-size array member, in place."""
         if member.kind == "text":
-            if not isinstance(value, str) or len(value.encode(errors="replace")) >= member.dims[0]:
+            if not isinstance(value, str) or len(value.encode(errors="surrogateescape")) >= member.dims[0]:
                 raise UserError(f"{path} is not a text of fewer than {member.dims[0]} bytes")
-            setattr(target, member.name, value.encode(errors="replace"))
+            setattr(target, member.name, value.encode(errors="surrogateescape"))
             return
         if isinstance(value, (bytes, bytearray)):
             value = list(value)
@@ -313,10 +329,10 @@ class Encoder:
             if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
                 raise UserError(f"{path} is not an array of texts")
             self._check_count(member, values, len(value), path)
-            return self._new("char *[]", [self._new("char[]", item.encode(errors="replace")) for item in value])
+            return self._new("char *[]", [self._new("char[]", item.encode(errors="surrogateescape")) for item in value])
         if not isinstance(value, str):
             raise UserError(f"{path} is not a text but {type(value).__name__}")
-        return self._new("char[]", value.encode(errors="replace"))
+        return self._new("char[]", value.encode(errors="surrogateescape"))
 
     def _bytes(self, member: Member, values: Mapping[str, Any], value: bytes, path: str) -> Any:
         """A blob; the memory is aligned for any type and padded to whole 8-byte words."""

@@ -7,8 +7,10 @@ or not at all.
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from PIL import Image as Picture
 from PIL import ImageDraw
 
 from harness.explore.observe import Difference, Outputs, Surface, units
-from harness.report.texels import Pixels, to_pixels
+from harness.report.texels import Pixels, as_grid, to_pixels
 
 SIDE = 384
 """Pixels that the longer side of a picture has at least, unless the surface is larger."""
@@ -26,6 +28,13 @@ LIMIT = 2048
 """Texels of a side that are drawn; larger surfaces are drawn around the first difference."""
 MAX_PICTURES = 16
 """Surfaces drawn for one record; the record lists all differences."""
+MAX_SLICES = 16
+"""Depth slices, or samples, that are drawn."""
+GAP = 4
+"""Pixels between slices."""
+FRAME = 17
+"""Pixels that the frame around the first wrong texel encloses at least."""
+BACKGROUND = (40, 40, 40)
 MARK = (255, 0, 255)
 WRONG = (255, 64, 32)
 
@@ -79,63 +88,82 @@ def surface_name(surface: Surface) -> str:
 
 
 def triple(before: Surface, after: Surface) -> tuple[Picture.Image, Picture.Image, Picture.Image]:
-    """(expected, observed, difference) with the first wrong texel marked in the last two."""
-    expected, observed = to_pixels(before, before, after), to_pixels(after, before, after)
+    """(expected, observed, difference) with the first wrong texel framed in the last two."""
     wrong = wrong_texels(before, after)
-    expected, observed, wrong = _window(expected, observed, wrong)
+    z, y, x = (int(at) for at in np.unravel_index(int(np.argmax(wrong.ravel())), wrong.shape))
+    window = (_around(z, wrong.shape[0], MAX_SLICES), _around(y, wrong.shape[1]), _around(x, wrong.shape[2]))
+    wrong = wrong[window]
+    expected, observed = to_pixels(before, before, after)[window], to_pixels(after, before, after)[window]
     faded = (expected // 3).astype(np.uint8)
     difference = np.where(wrong[..., np.newaxis], np.array(WRONG, np.uint8), faded)
-    factor = max(1, -(-SIDE // max(wrong.shape)))
-    pictures = [_enlarged(pixels, factor) for pixels in (expected, observed, difference)]
+    sheet = Sheet.fitting(wrong.shape)
+    pictures = [sheet.draw(pixels) for pixels in (expected, observed, difference)]
     if wrong.any():
-        y, x = np.unravel_index(int(np.argmax(wrong.ravel())), wrong.shape)
+        first = (z - window[0].start, y - window[1].start, x - window[2].start)
         for picture in pictures[1:]:
-            _mark(picture, int(x), int(y), factor)
+            sheet.frame(picture, first)
     return (pictures[0], pictures[1], pictures[2])
 
 
 def wrong_texels(before: Surface, after: Surface) -> npt.NDArray[np.bool_]:
-    """Which pixels of the drawn form differ: (height, width), slices of depth (or samples) one below the other."""
+    """Which pixels of the drawn form differ: (slices, height, width)."""
     wrong = np.any(units(before) != units(after), axis=-1)
-    if before.kind == "buffer":
-        width = buffer_width(len(wrong))
-        return np.pad(wrong, (0, -len(wrong) % width)).reshape(-1, width)
-    flat: npt.NDArray[np.bool_] = wrong.reshape(-1, wrong.shape[-1])
-    return flat
+    return wrong if before.kind == "image" else as_grid(wrong)
 
 
-def buffer_width(words: int) -> int:
-    """Words a row in the picture of a buffer: near square, a power of two."""
-    width = 1
-    while width * width < words:
-        width *= 2
-    return width
+def _around(at: int, size: int, limit: int = LIMIT) -> slice:
+    """At most `limit` of `size` texels, with `at` among them."""
+    start = min(max(0, at - limit // 2), max(0, size - limit))
+    return slice(start, min(size, start + limit))
 
 
-def _window(
-    expected: Pixels, observed: Pixels, wrong: npt.NDArray[np.bool_]
-) -> tuple[Pixels, Pixels, npt.NDArray[np.bool_]]:
-    """At most LIMIT texels each way, around the first difference."""
-    if max(wrong.shape) <= LIMIT:
-        return expected, observed, wrong
-    y, x = np.unravel_index(int(np.argmax(wrong.ravel())), wrong.shape)
-    rows = slice(max(0, int(y) - LIMIT // 2), max(0, int(y) - LIMIT // 2) + LIMIT)
-    columns = slice(max(0, int(x) - LIMIT // 2), max(0, int(x) - LIMIT // 2) + LIMIT)
-    return expected[rows, columns], observed[rows, columns], wrong[rows, columns]
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Slices of (height, width) texels in rows of `columns`, each texel `factor` pixels wide, GAP pixels apart."""
 
+    slices: int
+    height: int
+    width: int
+    columns: int
+    factor: int
 
-def _enlarged(pixels: Pixels, factor: int) -> Picture.Image:
-    picture = Picture.fromarray(np.ascontiguousarray(pixels))
-    return picture.resize((picture.width * factor, picture.height * factor), Picture.Resampling.NEAREST)
+    @classmethod
+    def fitting(cls, shape: tuple[int, ...]) -> Sheet:
+        """A near square sheet of at least SIDE pixels."""
+        slices, height, width = shape
+        columns = max(1, min(slices, round(math.sqrt(slices * height / width))))
+        rows = -(-slices // columns)
+        factor = max(1, -(-SIDE // max(columns * width, rows * height)))
+        return cls(slices, height, width, columns, factor)
 
+    def corner(self, at: tuple[int, int, int]) -> tuple[int, int]:
+        """(x, y) in pixels of the upper left corner of texel (slice, y, x)."""
+        row, column = divmod(at[0], self.columns)
+        x = column * (self.width * self.factor + GAP) + at[2] * self.factor
+        return (x, row * (self.height * self.factor + GAP) + at[1] * self.factor)
 
-def _mark(picture: Picture.Image, x: int, y: int, factor: int) -> None:
-    """A frame around one texel, wide enough to be seen around a single pixel."""
-    margin = max(2, factor // 6)
-    left, top = x * factor - margin, y * factor - margin
-    right, bottom = (x + 1) * factor - 1 + margin, (y + 1) * factor - 1 + margin
-    box = (max(0, left), max(0, top), min(picture.width - 1, right), min(picture.height - 1, bottom))
-    ImageDraw.Draw(picture).rectangle(box, outline=MARK, width=margin)
+    def draw(self, pixels: Pixels) -> Picture.Image:
+        """(slices, height, width, 3) as one picture."""
+        rows = -(-self.slices // self.columns)
+        size = (
+            self.columns * (self.width * self.factor + GAP) - GAP,
+            rows * (self.height * self.factor + GAP) - GAP,
+        )
+        picture = Picture.new("RGB", size, BACKGROUND)
+        for index, texels in enumerate(pixels):
+            small = Picture.fromarray(np.ascontiguousarray(texels))
+            large = small.resize((self.width * self.factor, self.height * self.factor), Picture.Resampling.NEAREST)
+            picture.paste(large, self.corner((index, 0, 0)))
+        return picture
+
+    def frame(self, picture: Picture.Image, at: tuple[int, int, int]) -> None:
+        """A frame around one texel that leaves the texel free and can be seen from afar."""
+        x, y = self.corner(at)
+        gap = max(1, (FRAME - self.factor) // 2)
+        box = [x - gap, y - gap, x + self.factor - 1 + gap, y + self.factor - 1 + gap]
+        if self.factor >= FRAME:
+            box = [max(0, box[0]), max(0, box[1]), min(picture.width - 1, box[2]), min(picture.height - 1, box[3])]
+        ImageDraw.Draw(picture).rectangle(box, outline=MARK, width=3)
 
 
 def _save(path: Path, picture: Picture.Image) -> None:

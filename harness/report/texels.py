@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from harness.explore.observe import Surface, units
 
 Pixels = npt.NDArray[np.uint8]
-"""(height, width, 3)."""
+"""(slices, height, width, 3): depth slices, or samples, of an image; one slice for a buffer."""
 
 _PLAIN = re.compile(r"VK_FORMAT_([RGBA0-9]+)_(UNORM|SRGB|SNORM|UINT|SINT|SFLOAT|USCALED|SSCALED)(_PACK\d+)?$")
 _CHANNEL = re.compile(r"([RGBA])(\d+)")
@@ -20,17 +21,13 @@ NUMBERS = ("UINT", "SINT", "USCALED", "SSCALED")
 
 
 def to_pixels(surface: Surface, *scale_by: Surface) -> Pixels:
-    """RGB of a surface; depth slices and samples stand one below the other.
+    """RGB of a surface.
 
     `scale_by` are the surfaces whose range of values sets the brightness, so that a pair is drawn alike.
     """
     if surface.kind == "buffer":
-        words = units(surface)
-        width = _near_square(len(words))
-        padded = np.zeros((-(-len(words) // width) * width, 4), np.uint8)
-        padded[: len(words)] = words
-        return false_colour(padded.reshape(-1, width, 4))
-    flat = surface.data.reshape(-1, *surface.data.shape[-2:])
+        return false_colour(as_grid(units(surface)))
+    flat = surface.data
     assert surface.subresource is not None
     aspect = surface.subresource[0]
     if aspect == 2:
@@ -49,11 +46,15 @@ def to_pixels(surface: Surface, *scale_by: Surface) -> Pixels:
     return false_colour(flat)
 
 
-def _near_square(count: int) -> int:
+def as_grid(words: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """One entry a word, (words, …), as one near square slice (1, height, width, …), filled up with zeros."""
     width = 1
-    while width * width < count:
+    while width * width < len(words):
         width *= 2
-    return width
+    height = -(-len(words) // width)
+    padded = np.zeros((height * width, *words.shape[1:]), words.dtype)
+    padded[: len(words)] = words
+    return padded.reshape(1, height, width, *words.shape[1:])
 
 
 def false_colour(data: npt.NDArray[np.uint8]) -> Pixels:
@@ -80,7 +81,7 @@ def _channels(
     """Formats whose channels have one whole width each."""
     values = _values(flat, channels, kind)
     if kind in NUMBERS or kind == "SFLOAT":
-        others = [_values(other.data.reshape(flat.shape), channels, kind) for other in scale_by] or [values]
+        others = [_values(other.data, channels, kind) for other in scale_by] or [values]
         finite = np.concatenate([item[np.isfinite(item)].ravel() for item in others])
         low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
         if kind == "SFLOAT":
@@ -109,7 +110,7 @@ def _values(flat: npt.NDArray[np.uint8], channels: list[tuple[str, str]], kind: 
 
 
 def _depth(surface: Surface) -> npt.NDArray[np.float64]:
-    flat = np.ascontiguousarray(surface.data.reshape(-1, *surface.data.shape[-2:]))
+    flat = np.ascontiguousarray(surface.data)
     if surface.samples > 1 or "D32" in surface.format:
         return flat.view(np.float32)[..., 0].astype(np.float64)
     if "D16" in surface.format:
@@ -118,8 +119,7 @@ def _depth(surface: Surface) -> npt.NDArray[np.float64]:
 
 
 def _stencil(surface: Surface) -> npt.NDArray[np.float64]:
-    flat = surface.data.reshape(-1, *surface.data.shape[-2:])
-    return flat[..., 0].astype(np.float64)
+    return surface.data[..., 0].astype(np.float64)
 
 
 def _grey(values: npt.NDArray[np.float64], others: list[npt.NDArray[np.float64]]) -> Pixels:
