@@ -242,7 +242,7 @@ class Commands:
         """vkCmdCopyImageToBuffer(2)."""
         vk, made = self.vk, self._buffer_regions(source, part, form)
         if form == 1:
-            vk.vkCmdCopyImageToBuffer(self.handle, source.handle, layout(at), target.handle, 1, [made])
+            vk.vkCmdCopyImageToBuffer(self.handle, source.handle, layout(at), target.handle, len(made), made)
             return
         info = vk.VkCopyImageToBufferInfo2(
             srcImage=source.handle,
