@@ -311,6 +311,7 @@ def test_overlapping_regions_are_tracked_in_order() -> None:
 def test_reads_forgotten_at_submit() -> None:
     tape = Tape().fill().submit().begin().copy().submit().begin().fill().submit()
     war = [finding(WAR, ("vkCmdFillBuffer", CLEAR_WRITE, 8), ("vkCmdCopyBuffer", COPY_READ, 5), submit=9)]
+    war[0].prior = Place(5, "vkCmdCopyBuffer", None, CB, 6)
     assert used(compare(war, [], OLD, tape.blocks)) == ["reads-forgotten-at-submit"]
     waw = [message(WAW, ("vkCmdFillBuffer", COPY_WRITE), ("vkCmdFillBuffer", COPY_WRITE), 9, 1, (0, 1))]
     assert used(compare([], waw, OLD, tape.blocks)) == ["older-write-after-forgotten-read"]

@@ -6,12 +6,23 @@ is false when the stream is not known, so that an unexplained disagreement stays
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from harness.findings import Finding, Place
 from harness.layer.manifest import Version
 from harness.layer.messages import RECORD, LayerMessage, plain_command
-from harness.layer.stream import LAYER, UNHOOKED_BEFORE, Scope, Stream, Subject, is_sync_operation, scopes
+from harness.layer.ordering import ordered_by_another_resource
+from harness.layer.stream import (
+    LAYER,
+    UNHOOKED_BEFORE,
+    Scope,
+    Step,
+    Stream,
+    Subject,
+    Touch,
+    overlap,
+    scopes,
+)
 from harness.layer.tracked import lost_parts
 
 Condition = Callable[[Subject, Stream, Version], bool]
@@ -57,18 +68,11 @@ def copy_or_clear_named_alone(subject: Subject, stream: Stream, _: Version) -> b
 
 @condition
 def sync2_buffer_barrier_exec_dep(subject: Subject, stream: Stream, _: Version) -> bool:
-    """A synchronization2 buffer or image barrier lies between the two. The old layer takes its execution dependency
-    for that resource alone. One such barrier clears a WAR, and a RAW when an earlier read of the resource lies between
-    (what is ordered after a reported read is not reported again); else a RAW or WAW only by chaining with another."""
-    between = _barriers(subject, stream)
-    if not any(scope.sync2 and scope.what != "memory" for scope in between):
-        return False
+    """Only a synchronization2 buffer or image barrier of another resource orders the two, or carries the write on to a
+    barrier that covers it, or orders the second after an earlier read: the old layer takes its execution dependency
+    for that resource alone."""
     own = stream.command(subject)
-    if subject.key[0] == "WRITE_AFTER_READ" or own is None:
-        return own is not None
-    reread = any(stream.reads(call) & stream.reads(own) for call in stream.window(subject))
-    chained = len({scope.call.index for scope in between}) + is_sync_operation(own)
-    return chained >= 2 or (subject.key[0] == "READ_AFTER_WRITE" and reread)
+    return own is not None and ordered_by_another_resource(subject, stream, own, stream.window(subject))
 
 
 @condition
@@ -268,15 +272,30 @@ def read_before_in_command_buffer(subject: Subject, stream: Stream, _: Version) 
 
 @condition
 def reads_forgotten(subject: Subject, stream: Stream, _: Version) -> bool:
-    """An earlier command buffer read a range that an even earlier one wrote, with no wait between: merging drops such
-    reads. Then a WAR is not seen, or shows as WAW against the older write, which may also be no hazard at all."""
+    """An earlier command buffer only read a range that an even earlier one wrote: merging drops such reads. Then a WAR
+    is not seen, or shows as WAW against the older write, which may also be no hazard at all."""
     own = stream.command(subject)
-    if own is None:
+    steps = stream.steps(subject)
+    prior = stream.prior_position(subject, steps)
+    if own is None or prior < 0:
         return False
-    touched = {subject.finding.resource} if subject.finding is not None else stream.writes(own)
-    written: set[int] = set()
-    for call in stream.window(subject):
-        if written & stream.reads(call):
+    target = [touch for touch in stream.touches(own) if touch.write]
+    if subject.finding is not None:
+        return _is_forgotten(prior, steps, target, stream)
+    for position in range(prior + 1, len(steps)):
+        place = steps[position].place
+        if place and not stream.is_own(subject, place) and _is_forgotten(position, steps, target, stream):
             return True
-        written |= stream.writes(call) & touched
     return False
+
+
+def _is_forgotten(read: int, steps: Sequence[Step], target: Sequence[Touch], stream: Stream) -> bool:
+    """True when step `read` reads of `target` what an earlier execution wrote and its own does not write."""
+    step = steps[read]
+    spans = [touch for touch in stream.touches(step.call) if not touch.write and overlap([touch], target)]
+    written = {
+        each.execution
+        for each in steps
+        if overlap(spans, [touch for touch in stream.touches(each.call) if touch.write])
+    }
+    return step.execution not in written and any(execution < step.execution for execution in written)

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.commands.interpret import Interpreter
 from harness.findings import Finding
-from harness.layer.messages import SUBMIT, LayerMessage
+from harness.layer.messages import SUBMIT, LayerMessage, plain_command
 from harness.spans import Span
 from harness.spec.scopes import SYNC
 from harness.trace.calls import Block, Call
@@ -75,6 +75,8 @@ class Scope:
     dst_accesses: int
     transition: bool
     sync2: bool
+    resource: int = 0
+    """The buffer or image, 0 for a global barrier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ class Touch:
     space: int
     spans: tuple[Span, ...]
     write: bool
+    stage: int = 0
+    """VkPipelineStageFlagBits2, 0 for a layout transition."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -95,6 +99,17 @@ class Address:
     linear: bool
     memory: int
     offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A command where it was recorded, or one execution of it."""
+
+    execution: int
+    """Number of the executed command buffer; 0 while recording."""
+    place: tuple[int, int, int] | None
+    """(submit, batch, position) of the executed command buffer; None while recording."""
+    call: Call
 
 
 class Stream:
@@ -211,37 +226,66 @@ class Stream:
         return piece
 
     def window(self, subject: Subject) -> list[Call]:
-        """Commands that may lie between the two accesses, both commands excluded.
+        """The commands between the two accesses, as recorded or, at submit, as executed; both excluded. When the first
+        access cannot be told: all commands before the second one."""
+        steps = self.steps(subject)
+        return [step.call for step in steps[self.prior_position(subject, steps) + 1 :]]
 
-        While recording: those of the command buffer between them. At submit: all commands recorded before, of the
-        command buffers that were submitted.
-        """
-        command = self.command(subject)
-        limit = subject.call if subject.call is not None else (self.calls[-1].index + 1 if self.calls else 0)
-        if subject.kind == SUBMIT:
-            commands = list(self._submitted_before(limit))
-            return [call for call in commands if call is not command]
-        if command is None or "commandBuffer" not in command.args:
+    def steps(self, subject: Subject) -> list[Step]:
+        """Commands before the second access: of its command buffer, or at submit of every execution so far."""
+        own = self.command(subject)
+        if own is None or "commandBuffer" not in own.args:
             return []
-        commands = self.recorded(command.args["commandBuffer"], command.index)
-        return commands[self._after_prior(subject, commands) :]
+        if subject.kind != SUBMIT:
+            return [Step(0, None, call) for call in self.recorded(own.args["commandBuffer"], own.index)]
+        steps: list[Step] = []
+        for number, place, commands in self._executions(subject.call or 0):
+            if self.is_own(subject, place):
+                return steps + [Step(number, place, call) for call in commands if call.index < own.index]
+            steps += [Step(number, place, call) for call in commands]
+        return steps
 
-    def _after_prior(self, subject: Subject, commands: Sequence[Call]) -> int:
-        """Position after the command of the first access; 0 when it cannot be told."""
+    def prior_position(self, subject: Subject, steps: Sequence[Step]) -> int:
+        """Position in `steps` of the latest step that can be the first access, -1 when there is none."""
+        prior = subject.finding.prior if subject.finding is not None else None
+        number = subject.message.seq_no if subject.message is not None else None
+        for position in range(len(steps) - 1, -1, -1):
+            step = steps[position]
+            if prior is not None:
+                place = (prior.submit, prior.batch, prior.position)
+                if step.call.index == prior.call and step.place in (None, place):
+                    return position
+            elif (
+                number
+                and plain_command(step.call.name) == subject.key[2]
+                and not (step.place and self.is_own(subject, step.place))
+                and self._number(step.call) == number
+            ):
+                return position
+        return -1
+
+    def _number(self, call: Call) -> int:
+        """The layer's `seq_no` of a recorded command."""
+        commands = self.recorded(call.args["commandBuffer"], call.index + 1)
+        return sum(is_numbered(each) for each in commands)
+
+    def is_own(self, subject: Subject, place: tuple[int, int, int]) -> bool:
+        """True when the second access belongs to that execution. (A message does not name its batch.)"""
         if subject.finding is not None:
-            prior = subject.finding.prior.call
-            return next((i + 1 for i, call in enumerate(commands) if call.index == prior), 0)
-        number = subject.message.seq_no if subject.message else None
-        positions = [i + 1 for i, call in enumerate(commands) if is_numbered(call)]
-        return positions[number - 1] if number and number <= len(positions) else 0
+            own = subject.finding.place
+            return place == (own.submit, own.batch, own.position)
+        return subject.message is not None and (place[0], place[2]) == (subject.call, subject.message.entry)
 
-    def _submitted_before(self, limit: int) -> Iterator[Call]:
+    def _executions(self, limit: int) -> Iterator[tuple[int, tuple[int, int, int], list[Call]]]:
+        number = 0
         for call in self.calls:
             if call.index > limit:
                 return
             if call.name.startswith("vkQueueSubmit"):
-                for command_buffer in (each for batch in self.executed(call) for each in batch):
-                    yield from self.recorded(command_buffer, call.index)
+                for batch, command_buffers in enumerate(self.executed(call)):
+                    for position, command_buffer in enumerate(command_buffers):
+                        number += 1
+                        yield number, (call.index, batch, position), self.recorded(command_buffer, call.index)
 
 
 def is_sync_operation(call: Call) -> bool:
@@ -252,6 +296,19 @@ def is_sync_operation(call: Call) -> bool:
 def is_numbered(call: Call) -> bool:
     """True for commands that `seq_no` counts (1.3.239: `vkCmdDispatchBase` is passed over)."""
     return call.name.startswith(NUMBERED) and not call.name.startswith("vkCmdDispatchBase")
+
+
+def overlap(one: Iterable[Touch], other: Iterable[Touch]) -> bool:
+    """True when some address is in both."""
+    others = list(other)
+    return any(
+        begin < until and start < end
+        for touch in one
+        for mate in others
+        if touch.space == mate.space
+        for begin, end in touch.spans
+        for start, until in mate.spans
+    )
 
 
 def scopes(call: Call) -> Iterator[Scope]:
@@ -273,6 +330,7 @@ def scopes(call: Call) -> Iterator[Scope]:
                 barrier["dstAccessMask"],
                 what == "image" and barrier["oldLayout"] != barrier["newLayout"],
                 info is not call.args,
+                barrier.get(what, 0),
             )
     if count == 0 and info is call.args:
         yield Scope(call, "memory", info["srcStageMask"], 0, info["dstStageMask"], 0, False, False)
@@ -281,7 +339,8 @@ def scopes(call: Call) -> Iterator[Scope]:
 def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
     for effect in effects:
         if isinstance(effect, Access):
-            yield Touch(effect.resource, effect.space, effect.spans, SYNC[effect.sync].write)
+            sync = SYNC[effect.sync]
+            yield Touch(effect.resource, effect.space, effect.spans, sync.write, sync.stage)
         elif isinstance(effect, Barrier):
             for part in effect.ranges:
                 if part.transition:
