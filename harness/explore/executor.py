@@ -110,7 +110,8 @@ class _Run:
             return
         if item.kind is Kind.HOST:
             self.recorder.finish()
-            self.passes.note(item.block)
+            with reading(item.block):
+                self.passes.note(item.block)
             self.scene.objects.perform(item.block)
             return
         if item.kind is Kind.BEGIN:
@@ -132,7 +133,7 @@ class _Run:
                 self._state.append(step)
                 self._issue(call)
             else:
-                if not step.inside:
+                if not step.in_pass:
                     self.recorder.full_barrier()
                 self._issue(call)
                 self.passes.after(call)
@@ -150,7 +151,7 @@ class _Run:
 
     def _synchronize(self, step: Step, call: Call) -> None:
         """Full barriers stand between actions anyway: of a barrier only the layout transitions remain."""
-        if step.inside:
+        if step.in_pass:
             if core_name(call.name).startswith("vkCmdPipelineBarrier"):
                 # Inside a render pass instance only the trace's own barrier fits (a subpass self-dependency).
                 self.recorder.issue(call.name, one_family(call.args), f"block {call.index}")
@@ -186,7 +187,8 @@ def execute_native(scene: Scene) -> None:
     passes = Passes(scene.layouts)
     for step in flatten(scene.blocks):
         if step.kind is Kind.HOST:
-            passes.note(step.block)
+            with reading(step.block):
+                passes.note(step.block)
         elif isinstance(step.block, Call) and step.kind is Kind.SYNC:
             for transition in transitions(step.block):
                 scene.layouts.apply(transition)

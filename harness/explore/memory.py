@@ -53,7 +53,7 @@ def plan(wanted: list[Wanted], granularity: int = 1) -> list[Group]:
     for component in _components(wanted):
         base = min(item.offset for item in component)
         group = _group(component, base)
-        if group is None:
+        if group is None or _new_clash(component, granularity):
             names = ", ".join(str(item.resource) for item in component)
             raise UserError(f"resources {names} alias one another in a way that the target cannot repeat")
         groups.append(group)

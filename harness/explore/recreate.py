@@ -148,6 +148,8 @@ class Objects:
             self.resources.memories.write(block.memory, block.offset, block.data, self._sizes)
             return
         name = core_name(block.name)
+        if "UpdateTemplate" in name or "WithTemplate" in name:
+            self._refuse_without_data(block)
         if name in REFUSED or block.name in REFUSED:
             reason = REFUSED.get(name) or REFUSED[block.name]
             raise UserError(f"block {block.index}: {block.name} cannot be replayed: {reason}")
@@ -157,6 +159,11 @@ class Objects:
             if name.startswith(WITHOUT_EFFECT) or "Debug" in name or (name in NATIVE_ONLY and not self.native):
                 return
             self._issue(block)
+
+    def _refuse_without_data(self, call: Call) -> None:
+        """What a template reads lies in memory whose shape only the template gives; traces do not hold it yet."""
+        if "pData" in call.args and call.args["pData"] is None:
+            raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
 
     def _is_ours(self, name: str, call: Call) -> bool:
         """Objects that the target stands for: instance, physical devices, device, queues."""

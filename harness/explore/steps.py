@@ -55,12 +55,15 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One block in one execution. `inside` says that the stream cannot be cut just before it (render passes…)."""
+    """One block in one execution."""
 
     kind: Kind
     identity: Identity
     block: Block
     inside: bool = False
+    """The stream cannot be cut just before it: something is open that must end in the same command buffer."""
+    in_pass: bool = False
+    """That something is a render pass instance, where full barriers may not stand."""
 
     @property
     def name(self) -> str:
@@ -138,11 +141,13 @@ def _submission(submit: Call, recorded: dict[int, list[Call]]) -> Iterator[Step]
             if command_buffer not in recorded:
                 raise UserError(f"block {submit.index}: {submit.name} of command buffer {command_buffer}, not recorded")
             yield Step(Kind.BEGIN, Identity(submit.index, batch, position, submit.index), submit)
-            depth = 0
+            depth, in_pass = 0, False
             for call in _inlined(recorded[command_buffer], recorded, submit.index):
                 where = Identity(submit.index, batch, position, call.index)
-                yield Step(kind_of(call.name), where, call, inside=depth > 0)
+                yield Step(kind_of(call.name), where, call, inside=depth > 0, in_pass=in_pass)
                 depth = max(0, depth + _nesting(call.name))
+                if call.name.startswith(("vkCmdBeginRender", "vkCmdEndRender")):
+                    in_pass = _nesting(call.name) > 0
 
 
 def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) -> Iterator[Call]:

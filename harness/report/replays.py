@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.explore.jobs import finding_from_dict, run_native, run_serial, run_witness
-from harness.explore.observe import Outputs, compare
+from harness.explore.observe import Difference, Outputs, compare
 from harness.findings import UserError
 from harness.report.pictures import write_pictures
 from harness.trace.codec import load
@@ -39,15 +39,18 @@ def replay_job(
         found = result.to_dict()
         if folder is not None and result.shown and result.observed is not None:
             record = {"finding": finding, "device": device, **found}
-            found["pictures"] = [
-                str(path)
-                for path in write_pictures(folder, result.expected, result.observed, result.differences, record)
-            ]
+            found["pictures"] = _draw(folder, result.expected, result.observed, result.differences, record)
         return {"mode": mode, "device": device, **found}
     serial = run_serial(blocks, device)
     if mode == "serial":
         return {"mode": mode, "device": device, **_summary(serial)}
-    runs = [compare(serial, run_native(blocks, device)) for _ in range(max(1, iterations))]
+    runs = []
+    for number in range(1, max(1, iterations) + 1):
+        outputs = run_native(blocks, device)
+        runs.append(compare(serial, outputs))
+        if folder is not None and runs[-1]:
+            record = {"device": device, "run": number}
+            _draw(folder / f"run-{number}", serial, outputs, runs[-1], record)
     return {
         "mode": mode,
         "device": device,
@@ -55,6 +58,15 @@ def replay_job(
         "runs": [[difference.to_dict() for difference in run] for run in runs],
         "differing_runs": sum(1 for run in runs if run),
     }
+
+
+def _draw(
+    folder: Path, expected: Outputs, observed: Outputs, differences: list[Difference], record: dict[str, Any]
+) -> list[str]:
+    try:
+        return [str(path) for path in write_pictures(folder, expected, observed, differences, record)]
+    except OSError as error:
+        raise UserError(f"{folder}: cannot be written: {error.strerror or error}") from None
 
 
 def _summary(outputs: Outputs) -> dict[str, Any]:
