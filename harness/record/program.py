@@ -32,18 +32,19 @@ def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
     Python shows it. The session stays attached. `UserError` when there is no such file, or it is no source file.
     """
     source = _read(path)
+    full_path = os.path.abspath(path)
     main = types.ModuleType("__main__")
     main.__dict__.update(
-        __file__=path,
+        __file__=full_path,
         __builtins__=sys.modules["builtins"],
-        __loader__=SourceFileLoader("__main__", path),
+        __loader__=SourceFileLoader("__main__", full_path),
         __cached__=None,
         __annotations__={},
     )
     sys.argv = [path, *arguments]
     sys.path[0:1] = [os.path.dirname(os.path.realpath(path))]
     sys.modules["__main__"] = main
-    status = _run(source, path, main)
+    status = _run(source, full_path, main)
     _join_threads()
     # Exit handlers destroy devices in many programs; they run here, so that the session sees it.
     atexit._run_exitfuncs()
