@@ -7,6 +7,7 @@ is false when the stream is not known, so that an unexplained disagreement stays
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from harness.findings import Finding, Place
 from harness.layer.manifest import Version
@@ -20,7 +21,7 @@ from harness.layer.stream import (
     Stream,
     Subject,
     Touch,
-    overlap,
+    common,
     scopes,
 )
 from harness.layer.tracked import lost_parts
@@ -290,12 +291,17 @@ def reads_forgotten(subject: Subject, stream: Stream, _: Version) -> bool:
 
 
 def _is_forgotten(read: int, steps: Sequence[Step], target: Sequence[Touch], stream: Stream) -> bool:
-    """True when step `read` reads of `target` what an earlier execution wrote and its own does not write."""
+    """True when step `read` reads some part of `target` that an earlier execution wrote and its own does not write."""
     step = steps[read]
-    spans = [touch for touch in stream.touches(step.call) if not touch.write and overlap([touch], target)]
-    written = {
+    reads = common((touch for touch in stream.touches(step.call) if not touch.write), target)
+    parts = [replace(touch, spans=(span,)) for touch in reads for span in touch.spans]
+    return any(_is_written_before_only([part], step.execution, steps, stream) for part in parts)
+
+
+def _is_written_before_only(part: list[Touch], execution: int, steps: Sequence[Step], stream: Stream) -> bool:
+    writers = {
         each.execution
         for each in steps
-        if overlap(spans, [touch for touch in stream.touches(each.call) if touch.write])
+        if each.execution <= execution and common(part, (t for t in stream.touches(each.call) if t.write))
     }
-    return step.execution not in written and any(execution < step.execution for execution in written)
+    return bool(writers) and execution not in writers

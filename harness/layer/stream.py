@@ -6,7 +6,7 @@ A condition explains a difference that two judges already have; it does not judg
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from harness.commands.interpret import Interpreter
@@ -298,17 +298,22 @@ def is_numbered(call: Call) -> bool:
     return call.name.startswith(NUMBERED) and not call.name.startswith("vkCmdDispatchBase")
 
 
-def overlap(one: Iterable[Touch], other: Iterable[Touch]) -> bool:
-    """True when some address is in both."""
+def common(one: Iterable[Touch], other: Iterable[Touch]) -> list[Touch]:
+    """The parts of `one` whose addresses are in `other` too."""
     others = list(other)
-    return any(
-        begin < until and start < end
-        for touch in one
-        for mate in others
-        if touch.space == mate.space
-        for begin, end in touch.spans
-        for start, until in mate.spans
-    )
+    found: list[Touch] = []
+    for touch in one:
+        spans = tuple(
+            (max(begin, start), min(end, until))
+            for mate in others
+            if mate.space == touch.space
+            for begin, end in touch.spans
+            for start, until in mate.spans
+            if begin < until and start < end
+        )
+        if spans:
+            found.append(replace(touch, spans=spans))
+    return found
 
 
 def scopes(call: Call) -> Iterator[Scope]:
