@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-pytest_plugins = ["pytester", "harness.scenario.plugin"]
+pytest_plugins = ["pytester"]

@@ -17,6 +17,8 @@ import pytest
 if TYPE_CHECKING:
     from harness.record.session import Session
 
+pytest_plugins = ("harness.scenario.plugin",)
+
 GROUP = "vkharness"
 """Name of the option group that holds all options of this plugin."""
 
