@@ -49,7 +49,7 @@ def measure(configuration: str, ranges: int) -> dict[str, Any]:
 @contextmanager
 def _scene(rig: Rig, ranges: int) -> Iterator[tuple[Any, Any, Any]]:
     """A command buffer in recording in which `ranges` ranges are tracked."""
-    tracked, other = rig.buffer(max(1024, 8 * ranges)), rig.buffer(1024)
+    tracked, other = rig.buffer(max(1024, 8 * ranges)), rig.buffer(16384)
     with rig.commands() as commands:
         for at in range(ranges):
             rig.vk.lib.vkCmdFillBuffer(commands.handle, tracked.handle, 8 * at, 4, at)
@@ -79,18 +79,27 @@ def _time(rig: Rig, shape: str, ranges: int) -> float:
 
 def _calls(rig: Rig, shape: str, commands: Any, tracked: Any, other: Any) -> tuple[list[Callable[[], Any]], int]:
     """Ready calls of one shape, and how many to make."""
-    vk, lib, ffi, handle = rig.vk, rig.vk.lib, rig.vk.ffi, commands.handle
+    lib, ffi, handle = rig.vk.lib, rig.vk.ffi, commands.handle
     if shape == "fill":
-        return [lambda: lib.vkCmdFillBuffer(handle, other.handle, 0, 64, 1)], 200
+        return [_fill(lib, handle, other.handle, 64 * at) for at in range(200)], 200
     if shape == "copy":
-        region = ffi.new("VkBufferCopy[]", [{"srcOffset": 0, "dstOffset": 512, "size": 64}])
-        return [lambda: lib.vkCmdCopyBuffer(handle, other.handle, other.handle, 1, region)], 200
+        places = [{"srcOffset": 0, "dstOffset": 64 + 64 * at, "size": 64} for at in range(200)]
+        regions = [ffi.new("VkBufferCopy[]", [place]) for place in places]
+        return [_copy(lib, handle, other.handle, region) for region in regions], 200
     if shape == "dispatch":
         pipeline = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"}, push_bytes=8)
-        commands.bind(pipeline, rig.descriptors(pipeline, b0=other, b1=tracked))
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=(other, 0, 1024), b1=(other, 1024, 1024)))
         commands.push_constants(pipeline, 1, 1)
         return [lambda: lib.vkCmdDispatch(handle, 1, 1, 1)], 100
     return _barriers(rig, shape, handle, tracked), 160
+
+
+def _fill(lib: Any, handle: Any, buffer: Any, offset: int) -> Callable[[], Any]:
+    return lambda: lib.vkCmdFillBuffer(handle, buffer, offset, 64, 1)
+
+
+def _copy(lib: Any, handle: Any, buffer: Any, region: Any) -> Callable[[], Any]:
+    return lambda: lib.vkCmdCopyBuffer(handle, buffer, buffer, 1, region)
 
 
 def _barriers(rig: Rig, shape: str, handle: Any, tracked: Any) -> list[Callable[[], Any]]:

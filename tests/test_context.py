@@ -1,4 +1,4 @@
-"""`Context` with its shared slots against one state an address, no sharing: the same rules must give the same hazards."""
+"""`Context` with its shared slots against one state an address: the same rules must give the same hazards."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ SCOPES = [
     for src in ("COPY/TRANSFER_WRITE", "COPY", "COMPUTE_SHADER/SHADER_WRITE", "ALL_COMMANDS/MEMORY_WRITE", "CLEAR")
     for dst in ("COPY/TRANSFER_READ", "COMPUTE_SHADER/SHADER_READ|SHADER_WRITE", "CLEAR/TRANSFER_WRITE", "COPY")
 ]
-spans = st.tuples(st.integers(0, SIZE - 1), st.integers(1, SIZE)).map(lambda p: (min(p[0], p[1] - 1), max(p[0] + 1, p[1])))
+ends = st.tuples(st.integers(0, SIZE - 1), st.integers(1, SIZE))
+spans = ends.map(lambda p: (min(p[0], p[1] - 1), max(p[0] + 1, p[1])))
 spaces = st.integers(1, 2)
 accesses = st.tuples(st.just("access"), spaces, spans, st.sampled_from(SYNCS))
 ranged = st.lists(st.tuples(spaces, spans, st.sampled_from(SCOPES), st.booleans()), max_size=3)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,9 +12,11 @@ from harness.spans import SpanMap, merge
 
 SIZE = 24
 spans = st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda pair: (min(pair), max(pair)))
-operations = st.lists(
-    st.tuples(st.sampled_from(["assign", "erase", "update"]), spans, st.integers(0, 2)), max_size=40
-)
+operations = st.lists(st.tuples(st.sampled_from(["assign", "erase", "update"]), spans, st.integers(0, 2)), max_size=40)
+
+
+def toggled(value: int, _begin: int, _end: int, old: int | None) -> int | None:
+    return None if old == value else (old or 0) + value
 
 
 def cells(held: SpanMap[int]) -> list[int | None]:
@@ -33,7 +38,7 @@ def test_it_holds_what_a_list_of_cells_would(steps: list[tuple[str, tuple[int, i
             held.erase(begin, end)
             model[begin:end] = [None] * (end - begin)
         else:
-            held.update(begin, end, lambda _b, _e, old, value=value: None if old == value else (old or 0) + value)
+            held.update(begin, end, partial(toggled, value))
             model[begin:end] = [None if old == value else (old or 0) + value for old in model[begin:end]]
         held._check()
         assert cells(held) == model
@@ -45,7 +50,7 @@ def test_it_holds_what_a_list_of_cells_would(steps: list[tuple[str, tuple[int, i
 def test_merged_spans_cover_the_same_addresses_and_do_not_touch(several: list[tuple[int, int]]) -> None:
     merged = merge(list(several))
     assert {at for b, e in merged for at in range(b, e)} == {at for b, e in several for at in range(b, e)}
-    assert all(left[1] < right[0] for left, right in zip(merged, merged[1:], strict=False))
+    assert all(left[1] < right[0] for left, right in pairwise(merged))
 
 
 def test_an_exact_span_is_found_without_a_search() -> None:

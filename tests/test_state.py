@@ -72,7 +72,10 @@ SEQUENCES = [
     (["copy_read", "COPY > COMPUTE_SHADER ; COMPUTE_SHADER > CLEAR", "clear_write"], [None, WAR]),
     (["copy_read", "COPY > COMPUTE_SHADER", "COMPUTE_SHADER > CLEAR", "clear_write"], [None, None]),
     # an execution dependency carries a write that an earlier one made available
-    (["copy_write", "COPY/TRANSFER_WRITE > COMPUTE_SHADER", "COMPUTE_SHADER > BLIT/TRANSFER_READ", "blit_read"], [None] * 2),
+    (
+        ["copy_write", "COPY/TRANSFER_WRITE > COMPUTE_SHADER", "COMPUTE_SHADER > BLIT/TRANSFER_READ", "blit_read"],
+        [None] * 2,
+    ),
     (["copy_write", "COPY > COMPUTE_SHADER", "COMPUTE_SHADER > BLIT/TRANSFER_READ", "blit_read"], [None, RAW]),
     # W M R0 R1 E R2 R3 of the design document
     (["copy_write", "COPY/TRANSFER_WRITE > BLIT/TRANSFER_READ", "blit_read", "copy_read"], [None, None, RAW]),

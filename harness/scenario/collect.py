@@ -59,9 +59,7 @@ def items(collector: pytest.Collector, name: str, claim: Claim) -> Iterator[pyte
     """One item for each variant and device."""
     for variant in claim.variants:
         for device in devices(collector.config):
-            made: pytest.Item = ScenarioItem.from_parent(  # type: ignore[no-untyped-call]
-                collector, name=f"{name}[{variant.name}-{device}]"
-            )
+            made: pytest.Item = ScenarioItem.from_parent(collector, name=f"{name}[{variant.name}-{device}]")
             assert isinstance(made, ScenarioItem)
             made.scenario, made.variant, made.device = name, variant.name, device
             yield made

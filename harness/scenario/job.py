@@ -76,7 +76,11 @@ def _record(claim: Claim, twin: Twin, layer: bool) -> tuple[harness.Session, Lay
     """Records the variant on the device, mirrored; with the layer enabled in the same process when asked for."""
     found = find_layer() if layer else None
     with _witness(found is not None) as witness:
-        sink = (lambda block: witness.take(block.index)) if witness is not None else None
+
+        def sink(block: Block) -> None:
+            if witness is not None:
+                witness.take(block.index)
+
         with harness.attach(keep_trace=True, sink=sink) as session:
             with Rig(claim.needs, witness, twin.amend) as rig:
                 claim.function(rig)
