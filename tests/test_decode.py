@@ -297,6 +297,15 @@ def test_creations_give_ids_and_destructions_end_them(call: Any, objects: Object
     assert second not in (0, first)
 
 
+def test_commands_newer_than_the_header_go_by_their_other_name(decoder: Decoder, taker: Taker) -> None:
+    assert "vkCmdPushDescriptorSet" not in COMMANDS
+    forward = make_forwarder("vkCmdPushDescriptorSet", lambda *args: None, decoder, taker)
+    convert = make_converter("vkCmdPushDescriptorSet", forward, lambda value, kind: (value, value))
+    convert(handle("VkCommandBuffer", 1), 1, handle("VkPipelineLayout", 2), 3, 0, None)
+    name, args, _ = taker.calls[0]
+    assert (name, args["set"], args["pDescriptorWrites"]) == ("vkCmdPushDescriptorSet", 3, None)
+
+
 def test_the_converter_does_what_the_package_does(taker: Taker, decoder: Decoder) -> None:
     import vulkan as vk
 

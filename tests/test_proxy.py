@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
@@ -268,6 +269,24 @@ def test_a_sink_gets_every_block_and_its_failure_is_told(keeper: Keeper) -> None
     assert len(keeper.blocks) > 3
     assert "trace ends at block 3" in session.internal_errors[0]
     assert session.verdict == "unknown"
+
+
+def test_an_interrupt_inside_a_raw_call_reaches_the_program() -> None:
+    import vulkan as vk
+
+    class Interrupted(Keeper):
+        def step(self, block: Any) -> Any:
+            if getattr(block, "name", "") == "vkDeviceWaitIdle" and not self.blocks:
+                self.blocks.append(block)
+                signal.raise_signal(signal.SIGINT)
+            return []
+
+    with harness.attach(mirror=Interrupted()):
+        rig = make_rig()
+        with pytest.raises(KeyboardInterrupt):
+            vk.lib.vkDeviceWaitIdle(rig.device)
+            threading.Event().wait(60)  # long over when the interrupt comes
+        rig.close()
 
 
 def test_sites_name_the_line_of_the_program(session: Session, keeper: Keeper, tmp_path: Path) -> None:

@@ -84,7 +84,14 @@ SNIPPETS = {
         print('end of main', flush=True)
         gate.set()
         """,
-    "exit handler raises": "import atexit\nprint('main')\natexit.register(lambda: print('handler'))",
+    "exit handler raises": """
+        import atexit
+        class Handler:
+            def __repr__(self): return 'handler'
+            def __call__(self): return 1 / 0
+        atexit.register(print, 'after')
+        atexit.register(Handler())
+        """,
     "threads start threads": """
         import threading
         def second(): print('second', flush=True)

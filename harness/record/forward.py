@@ -247,7 +247,7 @@ def make_converter(name: str, handler: Function, cast_pointer: Callable[[Any, An
     function for that, and returns what must stay alive); then `handler` is called.
     """
     ffi = layout.package_ffi()
-    arguments = ffi.typeof("PFN_" + name).args
+    arguments = layout.prototype(name).args
     names: dict[str, Any] = {
         "handler": handler, "NULL": ffi.NULL, "CData": ffi.CData, "typeof": ffi.typeof, "cast_pointer": cast_pointer,
     }  # fmt: skip

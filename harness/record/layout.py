@@ -12,6 +12,7 @@ from functools import cache
 from typing import Any
 
 from harness.spec._generated import BASETYPES, ENUMS, FUNCPOINTERS, HANDLES, STRUCTS, TYPE_ALIASES
+from harness.spec.shapes import main_name
 
 SCALARS = {
     "uint8_t": "B",
@@ -83,6 +84,16 @@ def scalar_code(type_name: str) -> str | None:
     except package_ffi().error:
         return None
     return "i" if kind == "enum" else None
+
+
+@cache
+def prototype(command: str) -> Any:
+    """The cffi type of a command's function pointer; the header knows some commands under another name only."""
+    ffi = package_ffi()
+    try:
+        return ffi.typeof("PFN_" + command)
+    except ffi.error:
+        return ffi.typeof("PFN_" + main_name(command))
 
 
 @cache

@@ -15,6 +15,7 @@ Function pointers outlive a session, since programs keep them: after `detach` th
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import types
@@ -155,7 +156,7 @@ class Proxy:
                     if wanted.startswith(("vkCmd", "vkQueue")):
                         self.recorder.unseen(wanted)
                     return found
-                ours = self.entry(wanted, ffi.cast("PFN_" + wanted, found))
+                ours = self.entry(wanted, ffi.cast(layout.prototype(wanted), found))
             except Exception as error:
                 self.recorder.lost(wanted, error)
                 return found
@@ -237,8 +238,7 @@ def _replace(old: object, new: object) -> None:
 def _reraise_interrupt(kind: type[BaseException], error: BaseException, trace: Any) -> None:
     """Ctrl-C inside a C callback would be lost: it is raised again when the callback is over."""
     if issubclass(kind, KeyboardInterrupt):
-        import _thread
-
-        threading.Timer(INTERRUPT_DELAY, _thread.interrupt_main).start()
+        main = threading.main_thread().ident or 0
+        threading.Timer(INTERRUPT_DELAY, signal.pthread_kill, (main, signal.SIGINT)).start()
     else:
         sys.excepthook(kind, error, trace)
