@@ -91,8 +91,9 @@ def fill_args(**changed: Any) -> dict[str, Any]:
         (fill_args(data=-1), r"vkCmdFillBuffer data: -1 does not fit"),
         (fill_args(data="7"), r"vkCmdFillBuffer data is not a number but str"),
         (fill_args(data=1.5), r"vkCmdFillBuffer data is not a number but float"),
-        (fill_args(dstBuffer=77), r"vkCmdFillBuffer dstBuffer: object 77 does not exist here"),
+        (fill_args(dstBuffer=77), r"vkCmdFillBuffer dstBuffer: object 77 does not exist here, or has no memory"),
         (fill_args(dstBuffer="a"), r"vkCmdFillBuffer dstBuffer is not a handle but str"),
+        (fill_args(data=None), r"vkCmdFillBuffer data is not a number but NoneType"),
         ([], r"the arguments of vkCmdFillBuffer are not an object"),
     ],
 )
@@ -173,6 +174,15 @@ def test_outputs_have_memory_for_all_that_comes_back(encoder: Encoder) -> None:
     assert len(encoded.outputs["pCommandBuffers"]) == 3
     with pytest.raises(UserError, match="pCommandBuffers has 1 elements where its count says 3"):
         encoder.call("vkAllocateCommandBuffers", {**args, "pCommandBuffers": [5]}, "block 1")
+
+
+def test_null_where_the_driver_would_look_is_refused(encoder: Encoder) -> None:
+    with pytest.raises(UserError, match="block 1: vkCreateBuffer pCreateInfo is missing"):
+        encoder.call("vkCreateBuffer", {"device": 0, "pCreateInfo": None, "pBuffer": 5}, "block 1")
+    args = {"commandBuffer": 0, "srcBuffer": 0, "dstBuffer": 0, "regionCount": 0, "pRegions": None}
+    encoder.call("vkCmdCopyBuffer", args, "block 2")
+    with pytest.raises(UserError, match="block 2: vkCmdCopyBuffer pRegions is missing"):
+        encoder.call("vkCmdCopyBuffer", {**args, "regionCount": 1}, "block 2")
 
 
 def test_unused_members_may_hold_anything(encoder: Encoder) -> None:

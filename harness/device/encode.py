@@ -143,6 +143,7 @@ class Encoder:
                 value = self._output(parameter, args, path)
                 encoded.outputs[parameter.name] = value
             else:
+                self._check_null(parameter, args, path)
                 value = self._value(parameter, args, path)
             encoded.arguments.append(value)
         return encoded
@@ -174,8 +175,7 @@ class Encoder:
     def _output(self, member: Member, values: Mapping[str, Any], path: str) -> Any:
         """C memory for what a call returns; counts and struct chains that the call reads are filled in."""
         value = values.get(member.name)
-        if isinstance(value, list):
-            self._check_count(member, values, len(value), path)
+        self._check_count(member, values, len(value) if isinstance(value, list) else 1, path)
         if member.pointer > 1:
             return self._new(f"{member.type}{' *' * member.pointer}")
         if member.kind in ("struct", "union"):
@@ -320,7 +320,7 @@ class Encoder:
             if member.unchecked:
                 # The specification lets such a member hold anything where it is not used.
                 return self.ffi.cast(member.type, 0)
-            what = "does not exist here" if entry is None else f"is a {entry[0]}, not a {member.type}"
+            what = "does not exist here, or has no memory" if entry is None else f"is a {entry[0]}, not a {member.type}"
             raise UserError(f"{path}: object {value} {what}")
         return self.ffi.cast(member.type, entry[1])
 
@@ -366,6 +366,15 @@ class Encoder:
             count = values.get(length[1])
             found = -(-count // length[2]) if isinstance(count, int) else None
         return found if isinstance(found, int) else None
+
+    def _check_null(self, parameter: Member, args: Mapping[str, Any], path: str) -> None:
+        """Refuses a null pointer that the driver would follow: to a struct, or to as many elements as a count says."""
+        if args.get(parameter.name) is not None or parameter.name in IGNORED or parameter.pointer != 1:
+            return
+        if parameter.kind not in ("struct", "union", "handle") or not parameter.const or parameter.unchecked:
+            return
+        if parameter.length is None or self._count(parameter, args):
+            raise UserError(f"{path} is missing")
 
     def _check_number(self, member: Member, value: Any, path: str) -> None:
         wanted = (int, float) if member.kind == "float" else (int,)

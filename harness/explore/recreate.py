@@ -204,6 +204,9 @@ class Objects:
             args = {**args, "timeout": 0xFFFFFFFFFFFFFFFF}
         if kind_of(call.name) is Kind.SYNC:
             args = one_family(args)
+        for write in args.get("pDescriptorWrites") or [] if call.name == "vkUpdateDescriptorSets" else []:
+            if write.get("dstSet") not in self.handles:
+                raise UserError(f"block {call.index}: vkUpdateDescriptorSets of a set that does not exist")
         encoder = Encoder(self.device.target.ffi, self.handles)
         encoded = encoder.call(call.name, args, f"block {call.index}", given)
         result = self.device.function(call.name, f"block {call.index}")(*encoded.arguments)

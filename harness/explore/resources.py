@@ -191,9 +191,7 @@ def _create(resources: Resources, call: Call, output: str, info: dict[str, Any])
     result = device.function(call.name)(*encoded.arguments)
     device.check(result, f"{where}: {call.name} of object {call.args[output]}")
     handle = encoded.outputs[output][0]
-    raw = int(ffi.cast("uintptr_t", handle))
-    resources.handles.add(call.args[output], "VkBuffer" if output == "pBuffer" else "VkImage", raw)
-    return raw
+    return int(ffi.cast("uintptr_t", handle))
 
 
 def _own_family(info: dict[str, Any]) -> None:
@@ -257,7 +255,8 @@ def _binds(call: Call) -> list[_Bind]:
     found = []
     for info in infos or []:
         resource = info.get("buffer") or info.get("image")
-        if not resource or "memoryOffset" not in info:
+        place = (resource, info.get("memory"), info.get("memoryOffset"))
+        if not all(type(value) is int and value >= 0 for value in place):
             raise UserError(f"block {call.index}: {call.name} cannot be replayed")
         found.append(_Bind(resource, info["memory"], info["memoryOffset"]))
     return found
@@ -310,6 +309,7 @@ def _wanted(resources: Resources, bind: _Bind, all_binds: list[_Bind], original:
 
 
 def _bind(resources: Resources, resource: int, allocation: Allocation, offset: int) -> None:
+    """Binds a resource, and lets commands name it: drivers crash on the use of one without memory."""
     device = resources.device
     ffi = device.target.ffi
     if resource in resources.buffers:
@@ -320,6 +320,7 @@ def _bind(resources: Resources, resource: int, allocation: Allocation, offset: i
         if allocation.mapping is not None:
             buffer.view = memoryview(allocation.mapping)[offset : offset + buffer.size]
         buffer.bound = True
+        resources.handles.add(resource, "VkBuffer", buffer.raw)
         return
     image = resources.images[resource]
     raw = ffi.cast("VkImage", image.raw)
@@ -330,3 +331,4 @@ def _bind(resources: Resources, resource: int, allocation: Allocation, offset: i
         device.function("vkGetImageMemoryRequirements")(device.handle, raw, found)
         image.view = memoryview(allocation.mapping)[offset : offset + found.size]
     image.bound = True
+    resources.handles.add(resource, "VkImage", image.raw)
