@@ -55,16 +55,15 @@ class SpanMap(Generic[V]):
             return []
         spans = self._spans
         found = []
-        index = spans.bisect_right(begin) - 1
-        keys = spans.keys()
-        if index >= 0:
-            key = keys[index]
-            stop, value = spans[key]
+        index = spans.bisect_right(begin)
+        if index:
+            stop, value = spans.peekitem(index - 1)[1]
             if stop > begin:
-                found.append((begin, min(stop, end), value))
-        for key in spans.irange(begin, end, inclusive=(False, False)):
-            stop, value = spans[key]
-            found.append((key, min(stop, end), value))
+                found.append((begin, stop if stop < end else end, value))
+        if index < len(spans):
+            for key in spans.irange(begin, end, inclusive=(False, False)):
+                stop, value = spans[key]
+                found.append((key, stop if stop < end else end, value))
         return found
 
     def erase(self, begin: int, end: int) -> None:
@@ -99,6 +98,10 @@ class SpanMap(Generic[V]):
     def update(self, begin: int, end: int, change: Callable[[int, int, V | None], V | None]) -> None:
         """Replaces each held piece and each gap of [begin, end) by `change(begin, end, value or None)`; None erases."""
         old = self.pieces(begin, end)
+        if not old:
+            if begin < end:
+                self._fill(begin, end, change(begin, end, None))
+            return
         new: list[tuple[int, int, V | None]] = []
         at = begin
         for piece_begin, piece_end, value in old:
@@ -115,6 +118,14 @@ class SpanMap(Generic[V]):
         for piece_begin, _, _ in new:
             self._join(piece_begin)
         self._join(end)
+
+    def _fill(self, begin: int, end: int, value: V | None) -> None:
+        """Puts a value into a gap."""
+        if value is not None:
+            self._spans[begin] = (end, value)
+            self._join(begin)
+            if end in self._spans:
+                self._join(end)
 
     def _join(self, at: int) -> None:
         """Joins the span that begins at `at` to the one that ends there, when their values are equal."""

@@ -125,18 +125,23 @@ class Context:
                 if outcome.hazard:
                     yield _hit(outcome.hazard, outcome.prior, (piece_begin, piece_end), access, entry)
 
-    def apply(self, access: Access, place: Place) -> None:
-        """Makes an access the most recent one of its addresses."""
+    def apply(self, access: Access, place: Place) -> list[Hit]:
+        """Makes an access the most recent one of its addresses; answers with the hazards that it meets there."""
         held = self._maps.get(access.space)
         if held is None:
             held = self._maps[access.space] = SpanMap()
+        sync, queue, atomic = access.sync, self.queue, access.atomic
+        hits: list[Hit] = []
 
-        def change(_begin: int, _end: int, entry: Entry | None) -> Entry:
+        def change(begin: int, end: int, entry: Entry | None) -> Entry:
             if entry is None:
                 entry = _NEVER
-            entry = self._live(entry)
-            outcome = entry.slot.find().state.after_access(access.sync, self.queue, access.atomic)
-            slot = self._slot(outcome.state)
+            elif self.retired:
+                entry = self._live(entry)
+            outcome = entry.slot.find().state.after_access(sync, queue, atomic)
+            if outcome.hazard:
+                hits.append(_hit(outcome.hazard, outcome.prior, (begin, end), access, entry))
+            slot = self._slots.get(outcome.state) or self._slot(outcome.state)
             if outcome.position < 0:
                 return Entry(slot, place, ())
             reads = (*entry.reads[: outcome.position], place, *entry.reads[outcome.position + 1 :])
@@ -148,6 +153,7 @@ class Context:
                 held.set_exact(begin, end, change(begin, end, entry))
             else:
                 held.update(begin, end, change)
+        return hits
 
     # -- barriers ---------------------------------------------------------------------------------------------------
 

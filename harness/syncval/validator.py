@@ -6,7 +6,7 @@ reported there is not reported again when the command buffer is submitted.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from harness.findings import WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
@@ -38,19 +38,23 @@ HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
 class Recording:
     """A command buffer being recorded: its own context and what was already reported in it."""
 
-    context: Context = field(default_factory=Context)
+    context: Context
     reported: set[tuple[object, ...]] = field(default_factory=set)
 
 
 class Validator:
-    """Consumes occurrences, answers with findings. `unmodelled` counts what it cannot judge, by name."""
+    """Consumes occurrences, answers with findings. `unmodelled` counts what it cannot judge, by name.
 
-    def __init__(self, describe: Describe) -> None:
+    `make_context` makes the context of a queue, or of a recording (queue 0); other judges put in theirs.
+    """
+
+    def __init__(self, describe: Describe, make_context: Callable[[int], Context] = Context) -> None:
         self.unmodelled: dict[str, int] = {}
         self._queues: dict[int, Context] = {}
         self._recordings: dict[int, Recording] = {}
         self._fences: dict[int, tuple[int, int]] = {}
         self._report = Reporter(describe)
+        self._make_context = make_context
 
     def consume(self, occurrence: Occurrence) -> list[Finding]:
         """Follows one occurrence; the findings are those it causes."""
@@ -101,7 +105,7 @@ class Validator:
                 self._count(effect.what)
         recording = self._recordings.get(occurrence.command_buffer)
         if recording is None:
-            recording = self._recordings[occurrence.command_buffer] = Recording()
+            recording = self._recordings[occurrence.command_buffer] = Recording(self._make_context(0))
         place = Place(command.call, command.name, command.site, occurrence.command_buffer)
         hits = self._execute(recording.context, command, place, occurrence.queue_flags)
         for finding, key in self._report.findings(hits, place):
@@ -112,7 +116,7 @@ class Validator:
     def _submitted(self, occurrence: Submitted) -> Iterator[Finding]:
         context = self._queues.get(occurrence.queue)
         if context is None:
-            context = self._queues[occurrence.queue] = Context(occurrence.queue)
+            context = self._queues[occurrence.queue] = self._make_context(occurrence.queue)
         context.submitted = occurrence.call
         for batch in occurrence.batches:
             for position, (buffer, commands) in enumerate(batch.buffers):
@@ -138,15 +142,22 @@ class Validator:
     def _execute(self, context: Context, command: Command, place: Place, queue_flags: int) -> list[Hit]:
         """Checks every effect of a command against what came before it, then applies them all."""
         hits: list[Hit] = []
-        effects = command.effects
-        for effect in effects:
+        accesses: list[Access] = []
+        for effect in command.effects:
             if isinstance(effect, Access):
-                hits += context.check(effect)
+                accesses.append(effect)
             elif isinstance(effect, Barrier):
                 hits += self._barrier(context, effect, place, queue_flags)
-        for effect in effects:
-            if isinstance(effect, Access):
-                context.apply(effect, place)
+        # Accesses of one command do not conflict with one another: where they may meet, all are checked before any
+        # is applied. Most commands touch each space once, and need one pass.
+        alone = len({access.space for access in accesses}) == len(accesses)
+        if not alone:
+            for access in accesses:
+                hits += context.check(access)
+        for access in accesses:
+            met = context.apply(access, place)
+            if alone:
+                hits += met
         return hits
 
     @staticmethod
