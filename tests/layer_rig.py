@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness.layer.manifest import LayerInfo
 from harness.layer.messages import LayerMessage
 from harness.layer.witness import LayerWitness
 
@@ -210,15 +211,15 @@ class Rig:
 
 
 @contextmanager
-def rig() -> Iterator[Rig]:
-    """A rig on lavapipe; the environment is put back afterwards."""
+def rig(layer: LayerInfo | None = None) -> Iterator[Rig]:
+    """A rig on lavapipe under that layer, by default the loader's; the environment is put back afterwards."""
     manifest = lavapipe_manifest()
     if manifest is None:
         raise FileNotFoundError("lavapipe's ICD manifest (lvp_icd.*.json) is not installed; ci/setup installs it")
     before = os.environ.get("VK_ICD_FILENAMES")
     os.environ["VK_ICD_FILENAMES"] = str(manifest)
     try:
-        with LayerWitness.open() as witness:
+        with LayerWitness.open(layer) as witness:
             made = Rig(witness)
             try:
                 yield made

@@ -24,6 +24,7 @@ from harness.device.process import Died, Worker
 from harness.device.rig import Rig
 from harness.device.rig_commands import Commands
 from harness.layer.compare import compare
+from harness.layer.manifest import find_layer
 from harness.layer.witness import LayerWitness
 
 Step = tuple[Any, ...]
@@ -278,9 +279,9 @@ class Tally:
         return "\n".join(lines)
 
 
-def judge(seed: int, length: int = 14) -> dict[str, Any]:
-    """Plays one seed on this process' driver under both judges; JSON-able sums."""
-    with LayerWitness.open() as witness:
+def judge(seed: int, length: int = 14, layer: str = "old") -> dict[str, Any]:
+    """Plays one seed on this process' driver under both judges; JSON-able sums. `layer` as in `find_layer`."""
+    with LayerWitness.open(find_layer(layer)) as witness:
         with harness.attach(keep_trace=True, sink=lambda block: witness.take(block.index)) as session:
             with Rig((), witness) as rig:
                 Player(rig).play(make(seed, length))
@@ -292,13 +293,13 @@ def judge(seed: int, length: int = 14) -> dict[str, Any]:
     return {"calls": commands, "agreed": said.agreed, "expected": said.used, "disagreements": problems}
 
 
-def run(first: int, count: int, device: str, progress: bool = False) -> Tally:
+def run(first: int, count: int, device: str, layer: str = "old", progress: bool = False) -> Tally:
     """Judges `count` seeds in a worker process."""
     tally = Tally()
     seeds = range(first, first + count)
     with Worker(find_driver(device), packages=("tests",)) as worker:
         for seed in track(seeds, "streams") if progress else seeds:
-            answer = worker.call("tests.random_streams:judge", {"seed": seed})
+            answer = worker.call("tests.random_streams:judge", {"seed": seed, "layer": layer})
             if isinstance(answer, Died):
                 answer = {"calls": 0, "agreed": 0, "expected": {}, "disagreements": [f"driver {answer.reason}"]}
             tally.add(seed, answer)
@@ -309,10 +310,11 @@ def run(first: int, count: int, device: str, progress: bool = False) -> Tally:
 @click.option("--first", default=0, help="first seed")
 @click.option("--count", default=200, help="how many seeds")
 @click.option("--device", default="lavapipe")
-def main(first: int, count: int, device: str) -> None:
+@click.option("--layer", default="old", help="version of the Khronos layer, `old` or `today`")
+def main(first: int, count: int, device: str, layer: str) -> None:
     """Prints how far syncval and the layer agree."""
     console = Console()
-    console.print(str(run(first, count, device, console.is_terminal)), markup=False)
+    console.print(str(run(first, count, device, layer, console.is_terminal)), markup=False)
 
 
 if __name__ == "__main__":

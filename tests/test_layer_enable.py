@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.findings import UserError
-from harness.layer.enable import TODAYS_SETTINGS, LayerInfo, find_layer, parse_version, settings
-from harness.layer.manifest import KHRONOS_LAYER
-from harness.layer.witness import LayerWitness
+from harness.layer.enable import LayerInfo, find_layer, has_layer_settings, parse_version, settings, todays_settings
+from harness.layer.manifest import KHRONOS_LAYER, find_layers
+from harness.layer.witness import LayerWitness, offered_version
 from tests.layer_rig import Rig, rig
 
 NOTHING = {"XDG_DATA_DIRS": "/nonexistent", "XDG_CONFIG_DIRS": "/nonexistent"}
@@ -71,8 +72,12 @@ def test_versions(text: str) -> None:
 def test_old_settings(tmp_path: Path) -> None:
     manifest(tmp_path, "1.3.239", "VK_EXT_debug_utils", "VK_EXT_validation_features")
     layer = made(tmp_path)
-    parts = settings(layer, {"VK_LAYER_PATH": str(tmp_path)})
-    assert parts.environ == {"VK_LAYER_ENABLES": "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"}
+    parts = settings(layer)
+    assert parts.environ == {
+        "VK_LAYER_ENABLES": "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT",
+        "VK_LAYER_PATH": str(layer.manifest),
+        "VK_ADD_LAYER_PATH": "",
+    }
     assert parts.layer_names == (KHRONOS_LAYER,)
     features = parts.chain(None).head
     assert features.sType == 1000247000
@@ -80,32 +85,63 @@ def test_old_settings(tmp_path: Path) -> None:
     assert features.disabledValidationFeatureCount == 5
 
 
-def test_todays_settings(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "submit"),
+    [("1.4.350", "syncval_submit_time_validation"), ("1.4.364", "syncval_full_validation")],
+)
+def test_todays_settings(tmp_path: Path, version: str, submit: str) -> None:
     from vulkan import ffi
 
-    manifest(tmp_path, "1.4.350", "VK_EXT_debug_utils", "VK_EXT_validation_features", "VK_EXT_layer_settings")
-    parts = settings(made(tmp_path), {"VK_LAYER_PATH": str(tmp_path)})
+    manifest(tmp_path, version, "VK_EXT_debug_utils", "VK_EXT_validation_features", "VK_EXT_layer_settings")
+    parts = settings(made(tmp_path))
     assert "VK_EXT_layer_settings" in parts.instance_extensions
     assert parts.environ["VK_VALIDATION_SYNCVAL_MESSAGE_EXTRA_PROPERTIES"] == "1"
+    assert parts.environ[f"VK_VALIDATION_{submit.upper()}"] == "1"
     assert parts.environ["VK_LAYER_ENABLE_MESSAGE_LIMIT"] == "0"
     chain = parts.chain(None)
     entries = [chain.head.pSettings[i] for i in range(chain.head.settingCount)]
     values = {
         ffi.string(entry.pSettingName).decode(): bool(ffi.cast("uint32_t*", entry.pValues)[0]) for entry in entries
     }
-    assert values == TODAYS_SETTINGS
+    assert values == todays_settings(parse_version(version))
+    assert [name for name in values if name.startswith("syncval_") and "validation" in name] == [submit]
     following = parts.chain(chain.head)
     assert following.head.pNext == chain.head
 
 
-def test_a_layer_outside_the_loader_folders_is_put_on_its_path(tmp_path: Path) -> None:
-    path = manifest(tmp_path / "cache" / "vkharness" / "khronos", "1.3.239", "VK_EXT_validation_features")
-    environ = NOTHING | {"XDG_CACHE_HOME": str(tmp_path / "cache"), "HOME": str(tmp_path)}
-    layer = find_layer(environ=environ)
-    assert layer is not None and layer.manifest == path
-    assert settings(layer, environ).environ["VK_ADD_LAYER_PATH"] == str(path.parent)
-    both = settings(layer, environ | {"VK_ADD_LAYER_PATH": "/elsewhere"}).environ["VK_ADD_LAYER_PATH"]
-    assert both == f"{path.parent}{os.pathsep}/elsewhere"
+def test_versions_of_the_cache_and_of_the_standard_folders(tmp_path: Path) -> None:
+    old = manifest(tmp_path / "share" / "vulkan" / "explicit_layer.d", "1.3.239", "VK_EXT_validation_features")
+    today = manifest(tmp_path / "cache" / "vkharness" / "khronos", "1.4.364", "VK_EXT_layer_settings")
+    environ = NOTHING | {"XDG_DATA_DIRS": str(tmp_path / "share"), "HOME": str(tmp_path)}
+    environ |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert [layer.version_text for layer in find_layers(environ)] == ["1.3.239", "1.4.364"]
+    named = {"old": old, "1.3.239": old, "today": today, "1.4.364": today, None: old}
+    for version, path in named.items():
+        layer = find_layer(version, environ)
+        assert layer is not None and layer.manifest == path
+        assert settings(layer).environ["VK_LAYER_PATH"] == str(path)
+    assert find_layer("1.3.240", environ) is None
+    with pytest.raises(UserError, match="neither 'old', 'today' nor a version"):
+        find_layer("newest", environ)
+    only = environ | {"VK_LAYER_PATH": str(old.parent)}
+    assert [layer.version_text for layer in find_layers(only)] == ["1.3.239"], "then the cache is left out"
+
+
+def test_one_layer_is_both_old_and_todays(tmp_path: Path) -> None:
+    manifest(tmp_path, "1.3.250", "VK_EXT_validation_features")
+    environ = NOTHING | {"VK_LAYER_PATH": str(tmp_path), "HOME": str(tmp_path)}
+    assert find_layer("old", environ) == find_layer("today", environ) == made(tmp_path)
+
+
+def test_a_layer_that_the_loader_does_not_offer(tmp_path: Path) -> None:
+    """The manifest is gone since it was found, so that nothing would be loaded, or something else."""
+    path = manifest(tmp_path, "1.3.250", "VK_EXT_validation_features")
+    layer = made(tmp_path)
+    path.unlink()
+    before = dict(os.environ)
+    with pytest.raises(UserError, match="the loader offers none, not 1.3.250"), LayerWitness.open(layer):
+        pass
+    assert dict(os.environ) == before
 
 
 def test_a_layer_without_synchronization_validation(tmp_path: Path) -> None:
@@ -122,12 +158,19 @@ def test_no_layer_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         pass
 
 
-@pytest.fixture(scope="module")
-def real() -> Any:
-    if find_layer() is None:
-        pytest.skip("the Khronos validation layer is not installed")
-    with rig() as device:
+INSTALLED = find_layers() or [pytest.param(None, marks=pytest.mark.skip("the Khronos layer is not installed"))]
+
+
+@pytest.fixture(scope="module", params=INSTALLED, ids=lambda layer: layer.version_text if layer else "none")
+def real(request: pytest.FixtureRequest) -> Iterator[Rig]:
+    with rig(request.param) as device:
         yield device
+
+
+def test_the_layer_asked_for_is_the_one_loaded(real: Rig) -> None:
+    assert offered_version(KHRONOS_LAYER) == real.witness.layer.version
+    path = Path(real.witness.layer.library).resolve()
+    assert f" {path}\n" in Path("/proc/self/maps").read_text()
 
 
 def test_real_layer_speaks_at_record(real: Rig) -> None:
@@ -150,7 +193,19 @@ def test_real_layer_speaks_at_submit(real: Rig) -> None:
     real.submit(buffer)
     assert real.said() == []
     real.submit(buffer, wait=True)
-    assert [(m.kind, m.hazard, m.command) for m in real.said()] == [("submit", "WRITE_AFTER_WRITE", "vkCmdFillBuffer")]
+    said = real.said()
+    assert [(m.kind, m.hazard, m.command) for m in said] == [("submit", "WRITE_AFTER_WRITE", "vkCmdFillBuffer")]
+    access = "SYNC_CLEAR_TRANSFER_WRITE" if has_layer_settings(real.witness.layer) else "SYNC_COPY_TRANSFER_WRITE"
+    assert [(m.access, m.prior_access, m.entry) for m in said] == [(access, access, 0)]
+
+
+def test_a_hundred_messages_of_one_kind(real: Rig) -> None:
+    """By default today's layer falls silent after ten."""
+    a = real.buffer()
+    with real.recording() as buffer:
+        for _ in range(101):
+            real.fill(buffer, a)
+    assert len(real.said()) == 100
 
 
 def test_other_checks_are_off(real: Rig) -> None:
@@ -163,12 +218,11 @@ def test_other_checks_are_off(real: Rig) -> None:
     assert real.witness.other_messages == before
 
 
-def test_environment_is_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
-    if find_layer() is None:
-        pytest.skip("the Khronos validation layer is not installed")
+@pytest.mark.parametrize("layer", INSTALLED, ids=lambda layer: layer.version_text if layer else "none")
+def test_environment_is_put_back(monkeypatch: pytest.MonkeyPatch, layer: LayerInfo) -> None:
     monkeypatch.setenv("VK_LAYER_ENABLES", "before")
     monkeypatch.setenv("VK_VALIDATION_VALIDATE_SYNC", "before")
-    with LayerWitness.open() as witness:
+    with LayerWitness.open(layer) as witness:
         assert all(os.environ[name] == value for name, value in witness.settings.environ.items())
     assert os.environ["VK_LAYER_ENABLES"] == os.environ["VK_VALIDATION_VALIDATE_SYNC"] == "before"
 

@@ -12,13 +12,12 @@ The layer reads the environment in `vkCreateInstance` and never again.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.findings import UserError
-from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer, loader_places, parse_version
+from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer, parse_version
 
 __all__ = ["KHRONOS_LAYER", "Chain", "LayerInfo", "LayerSettings", "Version", "find_layer", "parse_version", "settings"]
 
@@ -34,9 +33,12 @@ Without UNIQUE_HANDLES the handles in messages are those that the driver gave.
 
 SUBMIT_TIME_ENABLE = "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT"
 
+FULL_VALIDATION_SINCE: Version = (1, 4, 364)
+"""Execution of command buffers at submit has a setting of its own since (measured: the older one is deprecated there);
+before, `syncval_submit_time_validation` tests first accesses."""
+
 TODAYS_SETTINGS: dict[str, bool] = {
     "validate_sync": True,
-    "syncval_submit_time_validation": True,
     "syncval_shader_accesses_heuristic": True,
     "syncval_message_extra_properties": True,
     "validate_core": False,
@@ -47,6 +49,13 @@ TODAYS_SETTINGS: dict[str, bool] = {
     # Else the layer goes silent after ten messages of one kind, which looks like agreement.
     "enable_message_limit": False,
 }
+
+
+def todays_settings(version: Version) -> dict[str, bool]:
+    """The settings of a layer of today's style, by name."""
+    submit = "syncval_full_validation" if version >= FULL_VALIDATION_SINCE else "syncval_submit_time_validation"
+    return TODAYS_SETTINGS | {submit: True}
+
 
 STYPE_VALIDATION_FEATURES = 1000247000
 STYPE_LAYER_SETTINGS = 1000496000
@@ -81,22 +90,25 @@ def has_layer_settings(layer: LayerInfo) -> bool:
     return "VK_EXT_layer_settings" in layer.instance_extensions
 
 
-def settings(layer: LayerInfo, environ: Mapping[str, str] | None = None) -> LayerSettings:
-    """Settings for that layer, to be added to `environ` (by default the process's own).
+def settings(layer: LayerInfo) -> LayerSettings:
+    """Settings for that layer.
 
     Raises `UserError` when the layer's manifest offers neither style.
     """
-    path = _path_to(layer, os.environ if environ is None else environ)
+    path = _path_to(layer)
     if has_layer_settings(layer):
-        variables = {f"VK_VALIDATION_{name.upper()}": str(int(on)) for name, on in TODAYS_SETTINGS.items()}
+        values = todays_settings(layer.version)
+        variables = {f"VK_VALIDATION_{name.upper()}": str(int(on)) for name, on in values.items()}
         # Of this one, this spelling is the one that was measured; the layer takes both prefixes.
         variables["VK_LAYER_ENABLE_MESSAGE_LIMIT"] = "0"
+        # Loaders older than VK_EXT_layer_settings refuse instance extensions that they do not know.
+        variables["VK_LOADER_DISABLE_INST_EXT_FILTER"] = "1"
         return LayerSettings(
             layer,
             variables | path,
             (layer.name,),
             ("VK_EXT_debug_utils", "VK_EXT_layer_settings"),
-            lambda following: _layer_settings_chain(layer.name, following),
+            lambda following: _layer_settings_chain(layer.name, values, following),
         )
     if "VK_EXT_validation_features" in layer.instance_extensions:
         return LayerSettings(
@@ -112,12 +124,9 @@ def settings(layer: LayerInfo, environ: Mapping[str, str] | None = None) -> Laye
     )
 
 
-def _path_to(layer: LayerInfo, environ: Mapping[str, str]) -> dict[str, str]:
-    """What makes the loader see a layer that lies outside its own folders."""
-    if {layer.manifest, layer.manifest.parent} & set(loader_places(environ)):
-        return {}
-    places = (str(layer.manifest.parent), environ.get("VK_ADD_LAYER_PATH", ""))
-    return {"VK_ADD_LAYER_PATH": os.pathsep.join(place for place in places if place)}
+def _path_to(layer: LayerInfo) -> dict[str, str]:
+    """What makes the loader take this manifest and no other: of several layers of one name it takes the first."""
+    return {"VK_LAYER_PATH": str(layer.manifest), "VK_ADD_LAYER_PATH": ""}
 
 
 def _validation_features_chain(following: Any) -> Chain:
@@ -135,7 +144,7 @@ def _validation_features_chain(following: Any) -> Chain:
     return Chain(features, (enabled, disabled, following))
 
 
-def _layer_settings_chain(layer_name: str, following: Any) -> Chain:
+def _layer_settings_chain(layer_name: str, values: Mapping[str, bool], following: Any) -> Chain:
     from vulkan import ffi
 
     keep: list[Any] = [following]
@@ -144,8 +153,8 @@ def _layer_settings_chain(layer_name: str, following: Any) -> Chain:
         keep.append(ffi.new("char[]", value.encode()))
         return keep[-1]
 
-    array = ffi.new("VkLayerSettingEXT[]", len(TODAYS_SETTINGS))
-    for entry, (name, on) in zip(array, TODAYS_SETTINGS.items(), strict=True):
+    array = ffi.new("VkLayerSettingEXT[]", len(values))
+    for entry, (name, on) in zip(array, values.items(), strict=True):
         entry.pLayerName = text(layer_name)
         entry.pSettingName = text(name)
         entry.type = LAYER_SETTING_TYPE_BOOL32

@@ -1,4 +1,4 @@
-"""Where the Khronos layer is and which version it has, read from layer manifests without a Vulkan loader."""
+"""Where Khronos layers are and which versions they have, read from layer manifests without a Vulkan loader."""
 
 from __future__ import annotations
 
@@ -16,8 +16,12 @@ from harness.device.manifests import (
     read_manifest,
     search_folders,
 )
+from harness.findings import UserError
 
 KHRONOS_LAYER = "VK_LAYER_KHRONOS_validation"
+
+OLD, TODAY = "old", "today"
+"""Names for the oldest and the newest layer of a machine."""
 
 Version = tuple[int, int, int]
 
@@ -62,16 +66,45 @@ def loader_places(environ: Mapping[str, str]) -> list[Path]:
     return list(dict.fromkeys(places))
 
 
-def find_layer(name: str = KHRONOS_LAYER, environ: Mapping[str, str] | None = None) -> LayerInfo | None:
-    """The first layer of that name in the loader's places, then in the cache folder of `ci/setup`; None when there is
-    none. Broken manifests are passed over, as the loader does."""
+def find_layers(environ: Mapping[str, str] | None = None) -> list[LayerInfo]:
+    """The Khronos layers of this machine, one a version, oldest first.
+
+    Looked for in the loader's places and, unless `VK_LAYER_PATH` says where to look, in the cache folder that
+    `ci/setup` fills. Of two of one version the first wins; broken manifests are passed over, as the loader does.
+    """
+    return sorted(_found(environ), key=lambda layer: layer.version)
+
+
+def find_layer(version: str | None = None, environ: Mapping[str, str] | None = None) -> LayerInfo | None:
+    """One of `find_layers`: the one of that version (`1.3.239`), the oldest (`old`), the newest (`today`), or by
+    default the first one in the loader's places, which it takes by itself.
+
+    None when there is none. Raises `UserError` for a text that is no version.
+    """
+    if version is None:
+        return next(iter(_found(environ)), None)
+    layers = find_layers(environ)
+    if version in (OLD, TODAY):
+        return layers[0 if version == OLD else -1] if layers else None
+    try:
+        wanted = parse_version(version)
+    except ValueError:
+        raise UserError(f"layer {version!r}: neither {OLD!r}, {TODAY!r} nor a version such as 1.3.239") from None
+    return next((layer for layer in layers if layer.version == wanted), None)
+
+
+def _found(environ: Mapping[str, str] | None) -> list[LayerInfo]:
     environ = os.environ if environ is None else environ
-    for manifest in manifest_files([*loader_places(environ), cache_folder(environ) / "khronos"]):
+    places = loader_places(environ)
+    if not environ.get("VK_LAYER_PATH"):
+        places.append(cache_folder(environ) / "khronos")
+    found: dict[Version, LayerInfo] = {}
+    for manifest in manifest_files(places):
         for layer in _layers(manifest):
-            info = _layer_info(layer, manifest, environ) if layer.get("name") == name else None
+            info = _layer_info(layer, manifest, environ) if layer.get("name") == KHRONOS_LAYER else None
             if info is not None:
-                return info
-    return None
+                found.setdefault(info.version, info)
+    return list(found.values())
 
 
 def _layers(manifest: Path) -> Iterator[dict[str, Any]]:

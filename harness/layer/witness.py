@@ -25,7 +25,7 @@ from typing import Any
 
 from harness.findings import UserError
 from harness.layer.enable import LayerSettings, find_layer, settings
-from harness.layer.manifest import KHRONOS_LAYER, LayerInfo
+from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version
 from harness.layer.messages import LayerMessage, is_synchronization, parse
 
 SEVERITIES = 0x100 | 0x1000
@@ -55,6 +55,26 @@ OBJECT_TYPES = {
 """VkObjectType values that synchronization validation puts in its messages."""
 
 
+def offered_version(name: str) -> Version | None:
+    """The version of the layer that `vkCreateInstance` would take for `name` now; None when it knows none."""
+    from vulkan import ffi
+
+    enumerate_layers = ffi.dlopen("libvulkan.so.1").vkEnumerateInstanceLayerProperties
+    count = ffi.new("uint32_t*")
+    enumerate_layers(count, ffi.NULL)
+    properties = ffi.new("VkLayerProperties[]", count[0])
+    enumerate_layers(count, properties)
+    for entry in properties[0 : count[0]]:
+        if ffi.string(entry.layerName).decode() == name:
+            version = entry.specVersion
+            return version >> 22, version >> 12 & 0x3FF, version & 0xFFF
+    return None
+
+
+def _text(version: Version | None) -> str:
+    return "none" if version is None else ".".join(map(str, version))
+
+
 class LayerWitness:
     """Collects synchronization messages of one instance. Use as a context manager."""
 
@@ -78,7 +98,7 @@ class LayerWitness:
     def open(cls, layer: LayerInfo | None = None) -> Iterator[LayerWitness]:
         """A witness with the environment set up for `vkCreateInstance`; the environment is put back at the end.
 
-        Raises `UserError` when no layer is installed.
+        Raises `UserError` when no layer is installed, or the loader would take another one.
         """
         found = layer or find_layer()
         if found is None:
@@ -89,6 +109,10 @@ class LayerWitness:
     def __enter__(self) -> LayerWitness:
         self._environ = {name: os.environ.get(name) for name in self.settings.environ}
         os.environ.update(self.settings.environ)
+        offered = offered_version(self.layer.name)
+        if offered != self.layer.version:
+            self.__exit__(None, None, None)
+            raise UserError(f"{self.layer.manifest}: the loader offers {_text(offered)}, not {self.layer.version_text}")
         return self
 
     def __exit__(
