@@ -130,13 +130,19 @@ class Rig:
     # -- memory and resources ------------------------------------------------------------------------------------------
 
     def memory(self, size: int, allowed: int = 0xFFFFFFFF, wanted: int = HOST_VISIBLE | HOST_COHERENT) -> Any:
-        """A memory object of `size` bytes in an allowed type with the wanted properties."""
+        """A memory object of `size` bytes in an allowed type with the wanted properties.
+
+        Host-visible memory is cleared: a host write of bytes that happen to be there would not be seen by comparing.
+        """
         vk = self.vk
         index = self.gpu.memory_type(allowed, wanted)
         handle = vk.vkAllocateMemory(
             self.device, vk.VkMemoryAllocateInfo(allocationSize=size, memoryTypeIndex=index), None
         )
         self.gpu.cleanup.callback(vk.vkFreeMemory, self.device, handle, None)
+        if wanted & HOST_VISIBLE:
+            vk.vkMapMemory(self.device, handle, 0, size, 0)[:] = bytes(size)
+            vk.vkUnmapMemory(self.device, handle)
         return handle
 
     def buffer(self, size: int = 256, memory: Any = None, offset: int = 0) -> Buffer:
@@ -222,10 +228,11 @@ class Rig:
         push: bool = False,
         counts: dict[int, int] | None = None,
         constants: tuple[int, ...] = (),
+        flags: int = 0,
     ) -> Pipeline:
         """A compute pipeline for a shader of `shaders/`; `bindings` maps numbers to descriptor types, named without
         VK_DESCRIPTOR_TYPE_; `push` makes set 0 a push descriptor set; `counts` gives array sizes, `constants` the
-        32-bit specialization constants from id 0."""
+        32-bit specialization constants from id 0, `flags` are VkPipelineCreateFlags."""
         from harness.shader.library import load
 
         vk = self.vk
@@ -256,7 +263,7 @@ class Rig:
         stage = vk.VkPipelineShaderStageCreateInfo(
             stage=0x20, module=module, pName="main", pSpecializationInfo=chosen if constants else None
         )
-        pipeline_info = vk.VkComputePipelineCreateInfo(stage=stage, layout=layout)
+        pipeline_info = vk.VkComputePipelineCreateInfo(flags=flags, stage=stage, layout=layout)
         made = vk.vkCreateComputePipelines(self.device, None, 1, [pipeline_info], None)
         return Pipeline(self._made("Pipeline", made[0]), layout, set_layout, types, push)
 

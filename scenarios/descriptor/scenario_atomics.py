@@ -1,0 +1,183 @@
+"""Atomics: read-modify-write operations do not conflict with one another, but with everything else."""
+
+from harness.device.rig import Commands, Pipeline
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.spec.names import enum_value
+
+RAW = read_after_write("vkCmdDispatch", "vkCmdDispatch")
+WAR = write_after_read("vkCmdDispatch", "vkCmdDispatch")
+WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
+WRITE, READ = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ"
+BOTH = "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE"
+GENERAL = enum_value("VkImageLayout", "VK_IMAGE_LAYOUT_GENERAL")
+
+
+def _pipeline(rig: Rig, shader: str) -> Pipeline:
+    return rig.compute(shader, {0: "STORAGE_BUFFER"}, push_bytes=4)
+
+
+def _run(commands: Commands, pipeline: Pipeline, value: int | None, **held: object) -> None:
+    commands.bind(pipeline, commands.rig.descriptors(pipeline, **held))
+    if value is not None:
+        commands.push_constants(pipeline, value)
+    commands.dispatch()
+
+
+@scenario(
+    without={"fill before the adds": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
+    weakened={"fill before the adds / execution only": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
+    rule="SYNC_RULES 2.12: atomics versus atomics [AtomicAccessFromTwoDispatches]",
+)
+def scenario_atomic_adds_of_two_dispatches(rig: Rig) -> None:
+    """Two dispatches that add atomically to the same words need nothing between them, but all before them."""
+    a = rig.buffer()
+    add = _pipeline(rig, "atomic_add")
+    with rig.commands() as commands:
+        commands.fill(a, 1)
+        commands.barrier(
+            "fill before the adds",
+            "ALL_TRANSFER/TRANSFER_WRITE",
+            BOTH,
+            weaker={"execution only": {"src": "ALL_TRANSFER", "dst": "COMPUTE_SHADER"}},
+        )
+        _run(commands, add, 10, b0=a)
+        _run(commands, add, 100, b0=a)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"fill": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
+    rule="SYNC_RULES 2.12 [AtomicAccessFromTwoSubmits]",
+)
+def scenario_atomic_adds_of_two_submits(rig: Rig) -> None:
+    """Nor do two submits that add atomically."""
+    a = rig.buffer()
+    add = _pipeline(rig, "atomic_add")
+    with rig.commands() as first:
+        first.fill(a, 2)
+    with rig.commands() as second:
+        second.barrier("fill", "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_READ|SHADER_WRITE", form=1)
+        _run(second, add, 20, b0=a)
+    with rig.commands() as third:
+        _run(third, add, 200, b0=a)
+    for each in (first, second, third):
+        rig.submit(each)
+
+
+@scenario(
+    without={"adds before the copy": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")]},
+    rule="specification, Atomic Operations: an atomic writes",
+)
+def scenario_copy_of_atomically_added_words(rig: Rig) -> None:
+    """What atomics wrote is read by a copy: a memory dependency from storage writes is due."""
+    a, b = rig.buffer(), rig.buffer()
+    add = _pipeline(rig, "atomic_add")
+    with rig.commands() as commands:
+        _run(commands, add, 30, b0=a)
+        commands.barrier("adds before the copy", WRITE, "COPY/TRANSFER_READ")
+        commands.copy(a, b)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"adds before the stores": [WAW]},
+    rule="specification, Atomic Operations: atomics and plain stores race",
+)
+def scenario_plain_stores_after_atomics(rig: Rig) -> None:
+    """A plain store conflicts with atomics of the same words."""
+    a = rig.buffer()
+    add, fill = _pipeline(rig, "atomic_add"), _pipeline(rig, "fill_words")
+    with rig.commands() as commands:
+        _run(commands, add, 40, b0=a)
+        commands.barrier("adds before the stores", WRITE, WRITE)
+        _run(commands, fill, 50, b0=a)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"stores before the adds": [RAW]},
+    weakened={"stores before the adds / for sampled reads": [RAW]},
+    rule="SYNC_RULES 2.12: a read-modify-write is classified as a read",
+)
+def scenario_atomics_after_plain_stores(rig: Rig) -> None:
+    """An atomic reads what a plain store wrote."""
+    a = rig.buffer()
+    add, fill = _pipeline(rig, "atomic_add"), _pipeline(rig, "fill_words")
+    with rig.commands() as commands:
+        _run(commands, fill, 60, b0=a)
+        commands.barrier(
+            "stores before the adds",
+            WRITE,
+            BOTH,
+            weaker={"for sampled reads": {"dst": "COMPUTE_SHADER/SHADER_SAMPLED_READ"}},
+        )
+        _run(commands, add, 70, b0=a)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"loads before the adds": [WAR]},
+    rule="specification, Atomic Operations: an atomic writes",
+)
+def scenario_atomics_after_plain_loads(rig: Rig) -> None:
+    """A plain load that must not see what a later atomic writes needs an execution dependency."""
+    a, b = rig.buffer(), rig.buffer()
+    add = _pipeline(rig, "atomic_add")
+    copy = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    with rig.commands() as commands:
+        _run(commands, copy, None, b0=a, b1=b)
+        commands.barrier("loads before the adds", "COMPUTE_SHADER", "COMPUTE_SHADER")
+        _run(commands, add, 80, b0=a)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"once before twice": [WAW]},
+    rule="SYNC_RULES 2.12: OpAtomicStore counts as a write",
+)
+def scenario_atomic_stores_of_two_dispatches(rig: Rig) -> None:
+    """Atomic stores are ordered as little as plain ones: which value stays is open."""
+    a = rig.buffer()
+    store = _pipeline(rig, "atomic_store")
+    with rig.commands() as commands:
+        _run(commands, store, 0x90, b0=a)
+        commands.barrier("once before twice", WRITE, WRITE)
+        _run(commands, store, 0x900, b0=a)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"store before load": [RAW]},
+    weakened={"targets / one": [WAW]},
+    rule="SYNC_RULES 2.12: OpAtomicLoad is a read",
+)
+def scenario_atomic_loads(rig: Rig) -> None:
+    """Atomic loads are reads: they need what was stored to be visible, and do not conflict with one another."""
+    a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
+    store = _pipeline(rig, "atomic_store")
+    load = rig.compute("atomic_load", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    reverse = rig.compute("reverse_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    with rig.commands() as commands:
+        _run(commands, store, 0xA0, b0=a)
+        commands.barrier("store before load", WRITE, READ)
+        _run(commands, load, None, b0=a, b1=b)
+        _run(commands, reverse, None, b0=a, b1=rig.choose("targets", c, {"one": b}))
+    rig.submit(commands)
+
+
+@scenario(
+    without={"clear before the adds": [read_after_write("vkCmdDispatch", "vkCmdClearColorImage")]},
+    rule="SYNC_RULES 2.12: image atomics as those of buffers",
+)
+def scenario_image_atomics(rig: Rig) -> None:
+    """Atomic additions to the texels of one image by two dispatches do not conflict."""
+    image = rig.image("VK_FORMAT_R32_UINT", (8, 8, 1))
+    add = rig.compute("image_atomic_add", {0: "STORAGE_IMAGE"}, push_bytes=4)
+    held = (rig.view(image), None, GENERAL)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image)
+        commands.barrier("clear before the adds", "CLEAR/TRANSFER_WRITE", BOTH, image=image)
+        _run(commands, add, 3, b0=held)
+        _run(commands, add, 4, b0=held)
+    rig.submit(commands)

@@ -1,0 +1,232 @@
+"""Dispatches that access storage buffers: what a statically used variable does is what the dispatch does."""
+
+from harness.device.rig import Buffer, Commands, Pipeline
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+RAW = read_after_write("vkCmdDispatch", "vkCmdDispatch")
+WAR = write_after_read("vkCmdDispatch", "vkCmdDispatch")
+WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
+COMPUTE = "COMPUTE_SHADER"
+WRITE, READ = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ"
+
+
+def _fill(rig: Rig, shader: str = "fill_words") -> Pipeline:
+    return rig.compute(shader, {0: "STORAGE_BUFFER"}, push_bytes=4)
+
+
+def _copy(rig: Rig, shader: str = "copy_words") -> Pipeline:
+    return rig.compute(shader, {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+
+
+def _fill_with(commands: Commands, pipeline: Pipeline, target: Buffer, value: int) -> None:
+    commands.bind(pipeline, commands.rig.descriptors(pipeline, b0=target))
+    commands.push_constants(pipeline, value)
+    commands.dispatch()
+
+
+def _copy_with(commands: Commands, pipeline: Pipeline, source: Buffer, target: Buffer) -> None:
+    commands.bind(pipeline, commands.rig.descriptors(pipeline, b0=source, b1=target))
+    commands.dispatch()
+
+
+@scenario(
+    without={"writes before reads": [RAW]},
+    weakened={
+        "writes before reads / execution only": [RAW],
+        "writes before reads / for uniform reads": [RAW],
+        "writes before reads / for sampled reads": [RAW],
+        "writes before reads / for another stage": [RAW],
+    },
+    rule="SYNC_RULES 2.12: a storage buffer that is loaded is SHADER_STORAGE_READ",
+)
+def scenario_dispatch_reads_what_a_dispatch_wrote(rig: Rig) -> None:
+    """A storage buffer written by one dispatch and read by the next needs a memory dependency to storage reads."""
+    a, b = rig.buffer(), rig.buffer()
+    fill, copy = _fill(rig), _copy(rig)
+    with rig.commands() as commands:
+        _fill_with(commands, fill, a, 0x100)
+        commands.barrier(
+            "writes before reads",
+            WRITE,
+            READ,
+            weaker={
+                "execution only": {"src": COMPUTE, "dst": COMPUTE},
+                "for uniform reads": {"dst": "COMPUTE_SHADER/UNIFORM_READ"},
+                "for sampled reads": {"dst": "COMPUTE_SHADER/SHADER_SAMPLED_READ"},
+                "for another stage": {"dst": "FRAGMENT_SHADER/SHADER_READ"},
+            },
+        )
+        _copy_with(commands, copy, a, b)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={
+        "masks / nothing written": [RAW],
+        "masks / nothing read": [RAW],
+    },
+    rule="SYNC_RULES 2.4: SHADER_READ and SHADER_WRITE stand for the storage accesses",
+)
+def scenario_shader_read_and_write_stand_for_storage(rig: Rig) -> None:
+    """SHADER_WRITE and SHADER_READ, as the first form of the command has them, cover storage buffers."""
+    a, b = rig.buffer(), rig.buffer()
+    fill, copy = _fill(rig), _copy(rig)
+    with rig.commands() as commands:
+        _fill_with(commands, fill, a, 0x200)
+        commands.barrier(
+            "masks",
+            "COMPUTE_SHADER/SHADER_WRITE",
+            "COMPUTE_SHADER/SHADER_READ",
+            form=1,
+            weaker={"nothing written": {"src": "COMPUTE_SHADER/SHADER_READ"}, "nothing read": {"dst": COMPUTE}},
+        )
+        _copy_with(commands, copy, a, b)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"reads before writes": [WAR]},
+    weakened={"reads before writes / for another stage": [WAR]},
+    rule="SYNC_RULES 2.3: a write after a read needs an execution dependency only",
+)
+def scenario_dispatch_writes_what_a_dispatch_read(rig: Rig) -> None:
+    """A storage buffer read by one dispatch and written by the next needs an execution dependency, and no more."""
+    a, b = rig.buffer(), rig.buffer()
+    fill, copy = _fill(rig), _copy(rig)
+    with rig.commands() as commands:
+        _copy_with(commands, copy, a, b)
+        commands.barrier(
+            "reads before writes", COMPUTE, COMPUTE, form=1, weaker={"for another stage": {"dst": "ALL_TRANSFER"}}
+        )
+        _fill_with(commands, fill, a, 0x300)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"first before second": [WAW]},
+    weakened={"first before second / execution only": [WAW], "first before second / another buffer": [WAW]},
+    rule="SYNC_RULES 2.14: two dispatches write the same storage buffer",
+)
+def scenario_dispatch_writes_what_a_dispatch_wrote(rig: Rig) -> None:
+    """Two dispatches that write one storage buffer need a memory dependency, whatever their push constants are."""
+    a, other = rig.buffer(), rig.buffer()
+    fill = _fill(rig)
+    with rig.commands() as commands:
+        _fill_with(commands, fill, a, 0x400)
+        commands.barrier(
+            "first before second",
+            WRITE,
+            WRITE,
+            buffer=a,
+            weaker={
+                "execution only": {"src": COMPUTE, "dst": COMPUTE},
+                "another buffer": {"buffer": other},
+            },
+        )
+        _fill_with(commands, fill, a, 0x500)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"fill before the store": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
+    weakened={
+        "fill before the store / for reads": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")],
+    },
+    rule="SYNC_RULES 2.12: a writeonly block is a write and nothing else",
+)
+def scenario_writeonly_block_after_a_fill(rig: Rig) -> None:
+    """A block declared writeonly is written, not read: what it lacks after a fill is write after write."""
+    a = rig.buffer()
+    fill = _fill(rig, "fill_words_writeonly")
+    with rig.commands() as commands:
+        commands.fill(a, 0x600)
+        commands.barrier(
+            "fill before the store", "ALL_TRANSFER/TRANSFER_WRITE", WRITE, weaker={"for reads": {"dst": READ}}
+        )
+        _fill_with(commands, fill, a, 0x700)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"fill before the change": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
+    weakened={"fill before the change / for reads": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
+    rule="SYNC_RULES 2.12: of a variable that is read and written only the write is judged",
+)
+def scenario_block_changed_in_place_after_a_fill(rig: Rig) -> None:
+    """A block that is loaded and stored counts as written, and a dependency to storage writes is due."""
+    a = rig.buffer()
+    scale = _fill(rig, "scale_words")
+    with rig.commands() as commands:
+        commands.fill(a, 7)
+        commands.barrier(
+            "fill before the change",
+            "CLEAR|COPY/TRANSFER_WRITE",
+            "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE",
+            weaker={"for reads": {"dst": READ}},
+        )
+        _fill_with(commands, scale, a, 3)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"separate targets / one target": [WAW]},
+    rule="SYNC_RULES 2.12: writable by its declaration but only loaded is a read",
+)
+def scenario_two_dispatches_load_one_writable_block(rig: Rig) -> None:
+    """What a block's declaration allows does not matter, only what the shader does: two loads do not conflict."""
+    source, first, second = rig.buffer(), rig.buffer(), rig.buffer()
+    rig.host_write(source, bytes(range(256)))
+    copy, reverse = _copy(rig, "copy_words_plain"), _copy(rig, "reverse_words")
+    with rig.commands() as commands:
+        _copy_with(commands, copy, source, first)
+        _copy_with(commands, reverse, source, rig.choose("separate targets", second, {"one target": first}))
+    rig.submit(commands)
+
+
+@scenario(
+    without={"fills before sum": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
+    weakened={"fills before sum / left alone": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
+    rule="SYNC_RULES 2.12: each descriptor is an access of its own",
+)
+def scenario_each_binding_needs_its_dependency(rig: Rig) -> None:
+    """A dispatch that reads two buffers needs both to be made visible."""
+    left, right, target = rig.buffer(), rig.buffer(), rig.buffer()
+    add = rig.compute("add_words", dict.fromkeys((0, 1, 2), "STORAGE_BUFFER"))
+    with rig.commands() as commands:
+        commands.fill(left, 5)
+        commands.fill(right, 0x50)
+        commands.barrier(
+            "fills before sum", "ALL_TRANSFER/TRANSFER_WRITE", READ, weaker={"left alone": {"buffer": left}}
+        )
+        commands.bind(add, rig.descriptors(add, b0=left, b1=right, b2=target))
+        commands.dispatch()
+    rig.submit(commands)
+
+
+@scenario(
+    without={
+        "copy before dispatch": [read_after_write("vkCmdDispatch", "vkCmdCopyBuffer")],
+        "dispatch before copy": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")],
+    },
+    weakened={
+        "dispatch before copy / execution only": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")],
+    },
+    rule="SYNC_RULES 2.7, 2.12",
+)
+def scenario_copies_around_a_dispatch(rig: Rig) -> None:
+    """Shaders and transfers do not order one another, in either direction."""
+    source, a, b, target = (rig.buffer() for _ in range(4))
+    rig.host_write(source, bytes(range(1, 129)) * 2)
+    copy = _copy(rig)
+    with rig.commands() as commands:
+        commands.copy(source, a)
+        commands.barrier("copy before dispatch", "COPY/TRANSFER_WRITE", READ)
+        _copy_with(commands, copy, a, b)
+        commands.barrier(
+            "dispatch before copy",
+            WRITE,
+            "COPY/TRANSFER_READ",
+            weaker={"execution only": {"src": COMPUTE, "dst": "COPY"}},
+        )
+        commands.copy(b, target)
+    rig.submit(commands)
