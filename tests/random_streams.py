@@ -24,7 +24,6 @@ from harness.device.process import Died, Worker
 from harness.device.rig import Rig
 from harness.device.rig_commands import Commands
 from harness.layer.compare import compare
-from harness.layer.manifest import find_layer
 from harness.layer.witness import LayerWitness
 
 Step = tuple[Any, ...]
@@ -281,7 +280,7 @@ class Tally:
 
 def judge(seed: int, length: int = 14, layer: str = "old") -> dict[str, Any]:
     """Plays one seed on this process' driver under both judges; JSON-able sums. `layer` as in `find_layer`."""
-    with LayerWitness.open(find_layer(layer)) as witness:
+    with LayerWitness.open(layer) as witness:
         with harness.attach(keep_trace=True, sink=lambda block: witness.take(block.index)) as session:
             with Rig((), witness) as rig:
                 Player(rig).play(make(seed, length))

@@ -123,6 +123,8 @@ def test_versions_of_the_cache_and_of_the_standard_folders(tmp_path: Path) -> No
     assert find_layer("1.3.240", environ) is None
     with pytest.raises(UserError, match="neither 'old', 'today' nor a version"):
         find_layer("newest", environ)
+    with pytest.raises(UserError, match=r"of version 0\.1\.2 found"), LayerWitness.open("0.1.2"):
+        pass
     only = environ | {"VK_LAYER_PATH": str(old.parent)}
     assert [layer.version_text for layer in find_layers(only)] == ["1.3.239"], "then the cache is left out"
 
@@ -139,7 +141,7 @@ def test_a_layer_that_the_loader_does_not_offer(tmp_path: Path) -> None:
     layer = made(tmp_path)
     path.unlink()
     before = dict(os.environ)
-    with pytest.raises(UserError, match="the loader offers none, not 1.3.250"), LayerWitness.open(layer):
+    with pytest.raises(UserError, match=r"the loader offers none, not 1\.3\.250"), LayerWitness.open(layer):
         pass
     assert dict(os.environ) == before
 
@@ -158,7 +160,9 @@ def test_no_layer_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: P
         pass
 
 
-INSTALLED = find_layers() or [pytest.param(None, marks=pytest.mark.skip("the Khronos layer is not installed"))]
+INSTALLED: list[Any] = [*find_layers()] or [
+    pytest.param(None, marks=pytest.mark.skip("the Khronos layer is not installed"))
+]
 
 
 @pytest.fixture(scope="module", params=INSTALLED, ids=lambda layer: layer.version_text if layer else "none")

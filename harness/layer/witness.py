@@ -95,14 +95,17 @@ class LayerWitness:
 
     @classmethod
     @contextmanager
-    def open(cls, layer: LayerInfo | None = None) -> Iterator[LayerWitness]:
+    def open(cls, layer: LayerInfo | str | None = None) -> Iterator[LayerWitness]:
         """A witness with the environment set up for `vkCreateInstance`; the environment is put back at the end.
+
+        `layer` is a layer, or a version as `find_layer` takes it.
 
         Raises `UserError` when no layer is installed, or the loader would take another one.
         """
-        found = layer or find_layer()
+        found = layer if isinstance(layer, LayerInfo) else find_layer(layer)
         if found is None:
-            raise UserError(f"no manifest of {KHRONOS_LAYER} found: the Khronos validation layer is not installed")
+            which = "" if layer is None else f" of version {layer}"
+            raise UserError(f"no manifest of {KHRONOS_LAYER}{which} found: that validation layer is not installed")
         with cls(found) as witness:
             yield witness
 
