@@ -73,6 +73,10 @@ REFUSED = {
 """Calls that make a trace one that cannot be replayed, and why."""
 
 
+FOREVER = 0xFFFFFFFFFFFFFFFF
+"""Nanoseconds: a wait that ended in the trace is waited out."""
+
+
 def one_family(value: Any) -> Any:
     """The arguments of a barrier command without queue family ownership transfers: everything runs on one queue."""
     if isinstance(value, list):
@@ -201,7 +205,11 @@ class Objects:
             info = {**args["pCreateInfo"], "queueFamilyIndex": self.device.family}
             args = {**args, "pCreateInfo": info}
         if core_name(call.name) == "vkWaitForFences" and call.result == 0:
-            args = {**args, "timeout": 0xFFFFFFFFFFFFFFFF}
+            args = {**args, "timeout": FOREVER}
+        if core_name(call.name) == "vkGetFenceStatus" and call.result == 0:
+            # The program saw the fence signaled and went on from there: so must we.
+            waited = {"fenceCount": 1, "pFences": [args["fence"]], "waitAll": 1, "timeout": FOREVER}
+            self._issue(replace(call, name="vkWaitForFences", args={"device": args["device"], **waited}))
         if kind_of(call.name) is Kind.SYNC:
             args = one_family(args)
         for write in args.get("pDescriptorWrites") or [] if call.name == "vkUpdateDescriptorSets" else []:

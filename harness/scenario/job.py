@@ -124,9 +124,21 @@ def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder:
             folder.mkdir(parents=True, exist_ok=True)
             save(folder / "trace.jsonl", blocks)
     if native:
-        serial = run_serial(blocks, row.device)
-        corrupt = sum(bool(compare_outputs(serial, run_native(blocks, row.device))) for _ in range(native))
-        row.native = f"corrupt {corrupt}/{native}" if corrupt else f"same {native}/{native}"
+        _run_native(row, blocks, folder, native)
+
+
+def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: int) -> None:
+    """Runs the stream as recorded, beside the serial run; pictures of the first run that differs."""
+    serial = run_serial(blocks, row.device)
+    corrupt = 0
+    for _ in range(times):
+        observed = run_native(blocks, row.device)
+        differences = compare_outputs(serial, observed)
+        if differences and not corrupt and folder is not None:
+            write_pictures(folder / "native", serial, observed, differences, {"row": row.scenario, "device": row.device})
+            row.artifacts.append(str(folder / "native"))
+        corrupt += bool(differences)
+    row.native = f"corrupt {corrupt}/{times}" if corrupt else f"same {times}/{times}"
 
 
 def _shown(shown: int, total: int, notes: list[str]) -> str:

@@ -50,7 +50,7 @@ def settle(row: Row, entries: list[Entry]) -> None:
         return
     disagreements = dict(_disagreements(row))
     for entry in entries:
-        if not entry.covers(row.scenario, row.variant, row.device):
+        if not entry.covers(row.scenario, row.variant, row.device) or not _asked(row, entry.judge):
             continue
         if disagreements.pop(entry.judge, None) is None:
             row.reasons.append(f"expectation for {entry.judge} is no longer needed: delete it ({entry.reason})")
@@ -58,6 +58,12 @@ def settle(row: Row, entries: list[Entry]) -> None:
             row.excused.append(f"{entry.judge}: {entry.reason}")
     row.reasons += disagreements.values()
     row.status = FAILED if row.reasons else PASSED
+
+
+def _asked(row: Row, judge: str) -> bool:
+    """Whether a judge took part: what it did not say proves no entry needless."""
+    said = {"layer": row.layer, "witness": row.witness, "native": row.native}
+    return said.get(judge) != "-"
 
 
 def _disagreements(row: Row) -> list[tuple[str, str]]:
