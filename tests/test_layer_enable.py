@@ -162,8 +162,6 @@ def test_no_layer_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
 NOT_INSTALLED = pytest.param(None, marks=pytest.mark.skip("the Khronos layer is not installed"))
 INSTALLED: list[Any] = [*find_layers()] or [NOT_INSTALLED]
-    pytest.param(None, marks=pytest.mark.skip("the Khronos layer is not installed"))
-]
 
 
 @pytest.fixture(scope="module", params=INSTALLED, ids=lambda layer: layer.version_text if layer else "none")
