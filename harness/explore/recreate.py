@@ -7,6 +7,7 @@ anything runs (`resources`); destroys wait for the end, so that everything stays
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from harness.device.encode import Encoder, Handles, parameters
@@ -71,6 +72,12 @@ REFUSED = {
     "vkImportSemaphoreFdKHR": "the other side is not in the trace",
 }
 """Calls that make a trace one that cannot be replayed, and why."""
+
+
+def _as_wait(status: Call) -> Call:
+    """The wait that a vkGetFenceStatus that returned VK_SUCCESS amounts to."""
+    args = {"device": status.args["device"], "fenceCount": 1, "pFences": [status.args["fence"]], "waitAll": 1}
+    return replace(status, name="vkWaitForFences", args={**args, "timeout": FOREVER})
 
 
 FOREVER = 0xFFFFFFFFFFFFFFFF
@@ -152,6 +159,9 @@ class Objects:
             self.resources.memories.write(block.memory, block.offset, block.data, self._sizes)
             return
         name = core_name(block.name)
+        if name == "vkGetFenceStatus" and block.result == 0:
+            # The program saw the fence signaled and went on from there: so must we.
+            name, block = "vkWaitForFences", _as_wait(block)
         if "UpdateTemplate" in name or "WithTemplate" in name:
             self._refuse_without_data(block)
         if name in REFUSED or block.name in REFUSED:
@@ -206,10 +216,6 @@ class Objects:
             args = {**args, "pCreateInfo": info}
         if core_name(call.name) == "vkWaitForFences" and call.result == 0:
             args = {**args, "timeout": FOREVER}
-        if core_name(call.name) == "vkGetFenceStatus" and call.result == 0:
-            # The program saw the fence signaled and went on from there: so must we.
-            waited = {"fenceCount": 1, "pFences": [args["fence"]], "waitAll": 1, "timeout": FOREVER}
-            self._issue(replace(call, name="vkWaitForFences", args={"device": args["device"], **waited}))
         if kind_of(call.name) is Kind.SYNC:
             args = one_family(args)
         for write in args.get("pDescriptorWrites") or [] if call.name == "vkUpdateDescriptorSets" else []:

@@ -1,4 +1,4 @@
-"""Streams large enough that a GPU overlaps their commands: here a missing barrier corrupts by itself (`--vk-native 8`)."""
+"""Streams so large that a GPU overlaps their commands: a missing barrier corrupts by itself (`--vk-native 8`)."""
 
 from harness.scenario import Rig, read_after_write, scenario
 
