@@ -222,7 +222,7 @@ def scenario_several_stages_and_accesses_in_one_mask(rig: Rig) -> None:
             "COPY|COMPUTE_SHADER|DRAW_INDIRECT/TRANSFER_READ|UNIFORM_READ|INDIRECT_COMMAND_READ",
             weaker={
                 "from copies": {"src": "COPY|COMPUTE_SHADER/TRANSFER_WRITE|SHADER_WRITE"},
-                "from the other stages": {"src": "COMPUTE_SHADER|HOST/TRANSFER_WRITE|SHADER_WRITE|HOST_WRITE"},
+                "from the other stages": {"src": "COMPUTE_SHADER|HOST/SHADER_WRITE|HOST_WRITE"},
             },
         )
         commands.copy(a, b)

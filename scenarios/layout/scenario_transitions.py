@@ -109,7 +109,7 @@ def scenario_transition_after_a_read(rig: Rig) -> None:
                 "from none": {"src": "NONE"},
                 "from blits": {"src": "BLIT"},
                 "to copies": {"dst": "COPY/TRANSFER_WRITE"},
-                "to reads": {"dst": "CLEAR/TRANSFER_READ"},
+                "to reads": {"dst": "ALL_TRANSFER/TRANSFER_READ"},
                 "with the read access": {"src": "COPY/TRANSFER_READ"},
             },
         )
