@@ -1,6 +1,7 @@
 """Atomics: read-modify-write operations do not conflict with one another, but with everything else."""
 
-from harness.device.rig import Commands, Pipeline
+from harness.device.rig import Pipeline
+from harness.device.rig_commands import Commands
 from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
 from harness.spec.names import enum_value
 

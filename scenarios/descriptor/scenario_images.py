@@ -1,6 +1,7 @@
 """Storage images, sampled images and samplers in compute shaders."""
 
-from harness.device.rig import Commands, Image, Pipeline
+from harness.device.rig import Image, Pipeline
+from harness.device.rig_commands import Commands
 from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
 from harness.spec.names import enum_value
 
@@ -28,15 +29,17 @@ def _run(commands: Commands, pipeline: Pipeline, value: int | None = None, **hel
     commands.dispatch()
 
 
-def _image(rig: Rig, commands: Commands, **options: int) -> Image:
+def _image(rig: Rig, commands: Commands, mips: int = 1, layers: int = 1) -> Image:
     """An image in the general layout, whose transition is ordered before everything."""
-    image = rig.image(extent=SMALL, **options)
+    image = rig.image(extent=SMALL, mips=mips, layers=layers)
     commands.transition(image)
     return image
 
 
-def _bound(rig: Rig, image: Image, **view: tuple[int, int]) -> tuple[object, None, int]:
-    return rig.view(image, **view), None, GENERAL
+def _bound(
+    rig: Rig, image: Image, mips: tuple[int, int] = (0, 1), layers: tuple[int, int] = (0, 1)
+) -> tuple[object, None, int]:
+    return rig.view(image, mips=mips, layers=layers), None, GENERAL
 
 
 @scenario(

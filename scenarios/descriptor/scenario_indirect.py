@@ -1,6 +1,7 @@
 """Indirect dispatches: the command's own read of its parameters, apart from what its shader does."""
 
-from harness.device.rig import Buffer, Commands, Pipeline
+from harness.device.rig import Buffer, Pipeline
+from harness.device.rig_commands import Commands
 from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 ONE_GROUP = (1).to_bytes(4, "little") * 3

@@ -1,6 +1,7 @@
 """Which bytes a descriptor means: offset, range, dynamic offset, copies of descriptors, arrays, pushed descriptors."""
 
-from harness.device.rig import WHOLE_SIZE, Buffer, Commands, Pipeline
+from harness.device.rig import WHOLE_SIZE, Buffer, Pipeline
+from harness.device.rig_commands import Commands
 from harness.scenario import Rig, read_after_write, scenario, write_after_write
 
 WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")

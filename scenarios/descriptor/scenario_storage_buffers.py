@@ -1,6 +1,7 @@
 """Dispatches that access storage buffers: what a statically used variable does is what the dispatch does."""
 
-from harness.device.rig import Buffer, Commands, Pipeline
+from harness.device.rig import Buffer, Pipeline
+from harness.device.rig_commands import Commands
 from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdDispatch", "vkCmdDispatch")

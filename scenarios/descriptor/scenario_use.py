@@ -1,6 +1,7 @@
 """What a shader declares, what it uses, and what an execution of it runs."""
 
-from harness.device.rig import Buffer, Commands, Pipeline
+from harness.device.rig import Buffer, Pipeline
+from harness.device.rig_commands import Commands
 from harness.scenario import Rig, read_after_write, scenario, write_after_write
 
 AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")

@@ -1,6 +1,7 @@
 """Host waits: what the host knows to be complete conflicts with nothing that is submitted or written later."""
 
-from harness.device.rig import Buffer, Commands
+from harness.device.rig import Buffer
+from harness.device.rig_commands import Commands
 from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 WAW = write_after_write("vkCmdFillBuffer", "vkCmdFillBuffer")
