@@ -7,8 +7,30 @@ object that owns it: a `VkDeviceMemory` for bound buffers, a `VkImage` for its i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntEnum
 
 from harness.spans import Span
+
+
+class Order(IntEnum):
+    """Rasterization order: accesses of one class by one queue are ordered among themselves without a barrier
+    (specification: "Rasterization Order"; SYNC_RULES 2.8)."""
+
+    NONE = 0
+    COLOR = 1
+    DEPTH_STENCIL = 2
+    RASTER = 3
+    """Input attachments: after colour and depth/stencil accesses of load operations."""
+
+
+class Operation(IntEnum):
+    """What an attachment access is part of; some are ordered where ordinary ones are not."""
+
+    ORDINARY = 0
+    LOAD = 1
+    STORE = 2
+    RESOLVE_READ = 3
+    RESOLVE_WRITE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +44,8 @@ class Access:
     resource: int
     atomic: bool = False
     """Read-modify-write: `sync` is its read access; unordered atomics of one range do not conflict with one another."""
+    order: Order = Order.NONE
+    operation: Operation = Operation.ORDINARY
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +93,98 @@ class Unmodelled:
     what: str
 
 
-Effect = Access | Barrier | Unmodelled
+EXTERNAL = -1
+"""What came before, or comes after, a render pass instance (VK_SUBPASS_EXTERNAL)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SubpassDependency:
+    """A dependency between two subpasses of one render pass, or with what is outside (EXTERNAL). Explicit or implicit.
+
+    A self-dependency (src == dst) orders nothing by itself: it only allows barriers inside the subpass.
+    """
+
+    src: int
+    dst: int
+    dependency: Dependency
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """An automatic layout transition of an attachment: whole view, ordered by the subpass dependencies."""
+
+    resource: int
+    space: int
+    spans: tuple[Span, ...]
+    old_layout: int
+    new_layout: int
+
+
+@dataclass(frozen=True, slots=True)
+class PassBegin:
+    """A render pass instance begins: `subpasses` in number, with every dependency, the implicit ones included."""
+
+    subpasses: int
+    dependencies: tuple[SubpassDependency, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubpassBegin:
+    """A subpass begins: its automatic transitions come first, then (as accesses that follow) its load operations."""
+
+    index: int
+    transitions: tuple[Transition, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PassEnd:
+    """A render pass instance ends; the final transitions follow the last use of each attachment.
+
+    Each transition is ordered by the dependencies from the subpass that used the attachment last to EXTERNAL: `last`
+    gives that subpass for each, in order (EXTERNAL for an attachment that no subpass used).
+    """
+
+    transitions: tuple[Transition, ...] = ()
+    last: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Execute:
+    """Secondary command buffers run in place, in order: (id, the commands that it held when this was recorded)."""
+
+    buffers: tuple[tuple[int, tuple[Command, ...]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SetEvent:
+    """An event is set after the first scopes of `barrier` (all of them, by stages alone in the first form)."""
+
+    event: int
+    barrier: Barrier
+    form: int
+    """1: only source stages are known here, accesses come with the wait; 2: the whole dependency."""
+
+
+@dataclass(frozen=True, slots=True)
+class ResetEvent:
+    """An event is reset after these stages."""
+
+    event: int
+    stages: int
+
+
+@dataclass(frozen=True, slots=True)
+class WaitEvents:
+    """Waits for events: one barrier for all in the first form, one for each event in the second."""
+
+    events: tuple[int, ...]
+    barriers: tuple[Barrier, ...]
+    form: int
+
+
+Effect = (
+    Access | Barrier | Unmodelled | PassBegin | SubpassBegin | PassEnd | Execute | SetEvent | ResetEvent | WaitEvents
+)
 
 
 @dataclass(slots=True)
@@ -99,11 +214,22 @@ class Recorded:
 
 
 @dataclass(frozen=True, slots=True)
+class SemaphoreOperation:
+    """A wait or signal of a batch. `value` is 0 for binary semaphores; `stages` the wait's or signal's stage mask."""
+
+    semaphore: int
+    stages: int
+    value: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Submission:
     """Command buffers executed by one batch, in order; each with the commands that it held at submission."""
 
     batch: int
     buffers: tuple[tuple[int, tuple[Command, ...]], ...]
+    waits: tuple[SemaphoreOperation, ...] = ()
+    signals: tuple[SemaphoreOperation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,4 +286,87 @@ class Ignored:
     what: str
 
 
-Occurrence = Begun | Recorded | Submitted | HostWaited | FenceReset | HostWrote | Destroyed | Ignored
+@dataclass(frozen=True, slots=True)
+class SemaphoreCreated:
+    """A semaphore exists; `initial` is its value for a timeline, None for a binary one."""
+
+    semaphore: int
+    initial: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostSignaled:
+    """The host signaled a timeline semaphore; it gives no device memory dependency."""
+
+    semaphore: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class HostWaitedSemaphores:
+    """The host knows that timeline semaphores reached values: (semaphore, value) each."""
+
+    values: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HostSetEvent:
+    """The host set (or reset) an event."""
+
+    event: int
+    signaled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HostRead:
+    """The host declared a read of mapped memory (vkInvalidateMappedMemoryRanges, a read-back)."""
+
+    call: int
+    site: str | None
+    memory: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """The presentation engine handed an image out: it reads it until `semaphore` or `fence` is signaled (0: none)."""
+
+    call: int
+    name: str
+    site: str | None
+    swapchain: int
+    image: int
+    semaphore: int
+    fence: int
+
+
+@dataclass(frozen=True, slots=True)
+class Presented:
+    """Images given to the presentation engine after semaphore waits."""
+
+    call: int
+    name: str
+    site: str | None
+    queue: int
+    waits: tuple[int, ...]
+    images: tuple[tuple[int, int], ...]
+    """(swapchain, image) each."""
+
+
+Occurrence = (
+    Begun
+    | Recorded
+    | Submitted
+    | HostWaited
+    | FenceReset
+    | HostWrote
+    | Destroyed
+    | Ignored
+    | SemaphoreCreated
+    | HostSignaled
+    | HostWaitedSemaphores
+    | HostSetEvent
+    | HostRead
+    | Acquired
+    | Presented
+)
