@@ -103,6 +103,8 @@ class Validator:
         for effect in command.effects:
             if isinstance(effect, Unmodelled):
                 self._count(effect.what)
+            elif not isinstance(effect, Access | Barrier):
+                self._count(command.name)
         recording = self._recordings.get(occurrence.command_buffer)
         if recording is None:
             recording = self._recordings[occurrence.command_buffer] = Recording(self._make_context(0))
