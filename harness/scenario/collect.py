@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from harness.device.process import Died, JobError, Worker
 from harness.findings import UserError
 from harness.scenario.claims import Claim
 from harness.scenario.expectations import load
+from harness.scenario.job import AUTO, chosen_layers
 from harness.scenario.row import DIED, FAILED, UNAVAILABLE, Row, settle
 
 SOFTWARE_DEVICES = ("lavapipe", "swiftshader")
@@ -34,9 +36,11 @@ def add_options(group: pytest.OptionGroup) -> None:
     )
     group.addoption(
         "--vk-layer",
-        choices=("auto", "off"),
-        default="auto",
-        help="ask the Khronos validation layer too, where it is installed (auto), or not (off)",
+        type=_layer_choice,
+        default=AUTO,
+        metavar="auto|off|VERSION",
+        help="ask the Khronos validation layer too: every version on this machine (auto), none (off), or one "
+        "('old', 'today', '1.3.239')",
     )
     group.addoption(
         "--vk-artifacts", default="artifacts", metavar="DIR", help="folder for pictures, records and traces of hazards"
@@ -48,6 +52,15 @@ def add_options(group: pytest.OptionGroup) -> None:
         metavar="N",
         help="also run each stream N times as recorded (on a GPU a missing barrier may show by itself)",
     )
+
+
+def _layer_choice(text: str) -> str:
+    """Checks the value of `--vk-layer` before anything runs."""
+    try:
+        chosen_layers(text)
+    except UserError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
 
 
 def devices(config: pytest.Config) -> list[str]:
@@ -101,7 +114,7 @@ class ScenarioItem(pytest.Item):
                     "variant": self.variant,
                     "device": self.device,
                     "artifacts": _artifacts(config),
-                    "layer": config.getoption("--vk-layer") == "auto",
+                    "layer": config.getoption("--vk-layer"),
                     "native": config.getoption("--vk-native"),
                 },
             )

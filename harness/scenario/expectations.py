@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
+from harness.layer.manifest import Version, parse_version
 
 JUDGES = ("syncval", "layer", "witness", "native", "unmodelled")
 
@@ -21,10 +22,18 @@ class Entry:
     judge: str
     reason: str
     devices: tuple[str, ...] = ()
+    since: Version = (0, 0, 0)
+    before: Version | None = None
+    """Of judge `layer`: the versions that disagree are those from `since` on and before `before`."""
 
     def covers(self, scenario: str, variant: str, device: str) -> bool:
         """Whether the entry is about this row."""
         return (scenario, variant) == (self.scenario, self.variant) and (not self.devices or device in self.devices)
+
+    def holds_for(self, version: str) -> bool:
+        """Whether the entry is about the layer of that version."""
+        number = parse_version(version)
+        return self.since <= number and (self.before is None or number < self.before)
 
 
 def load(path: Path) -> list[Entry]:
@@ -40,7 +49,7 @@ def load(path: Path) -> list[Entry]:
 
 def _entry(path: Path, number: int, row: dict[str, Any]) -> Entry:
     where = f"{path.name}: expectation {number}"
-    unknown = sorted(set(row) - {"scenario", "variant", "judge", "reason", "devices"})
+    unknown = sorted(set(row) - {"scenario", "variant", "judge", "reason", "devices", "since", "before"})
     if unknown:
         raise UserError(f"{where}: unknown key {unknown[0]!r}")
     for key in ("scenario", "variant", "judge", "reason"):
@@ -48,4 +57,16 @@ def _entry(path: Path, number: int, row: dict[str, Any]) -> Entry:
             raise UserError(f"{where}: needs {key!r}, a text")
     if row["judge"] not in JUDGES:
         raise UserError(f"{where}: judge {row['judge']!r} is none of {', '.join(JUDGES)}")
-    return Entry(row["scenario"], row["variant"], row["judge"], row["reason"], tuple(row.get("devices", ())))
+    versions = {key: _version(where, row, key) for key in ("since", "before") if key in row}
+    return Entry(
+        row["scenario"], row["variant"], row["judge"], row["reason"], tuple(row.get("devices", ())), **versions
+    )
+
+
+def _version(where: str, row: dict[str, Any], key: str) -> Version:
+    if row["judge"] != "layer":
+        raise UserError(f"{where}: {key!r} is for judge 'layer'")
+    try:
+        return parse_version(str(row[key]))
+    except ValueError:
+        raise UserError(f"{where}: {key!r} must be a version such as '1.3.239'") from None

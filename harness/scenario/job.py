@@ -19,7 +19,7 @@ from harness.explore.jobs import run_native, run_serial, run_witness
 from harness.explore.observe import compare as compare_outputs
 from harness.findings import Finding, UserError
 from harness.layer.compare import compare
-from harness.layer.manifest import find_layer
+from harness.layer.manifest import LayerInfo, find_layer, find_layers
 from harness.layer.witness import LayerWitness
 from harness.report.pictures import write_pictures
 from harness.scenario.claims import Claim, Expect
@@ -27,6 +27,8 @@ from harness.scenario.row import UNAVAILABLE, Row
 from harness.scenario.twins import Twin
 from harness.trace.calls import Block
 from harness.trace.codec import save
+
+AUTO, OFF = "auto", "off"
 
 
 def load_module(path: Path) -> ModuleType:
@@ -43,25 +45,28 @@ def load_module(path: Path) -> ModuleType:
 
 
 def run(
-    module: str, scenario: str, variant: str, device: str, artifacts: str | None, layer: bool, native: int
+    module: str, scenario: str, variant: str, device: str, artifacts: str | None, layer: str, native: int
 ) -> dict[str, Any]:
-    """One row, as a dictionary (`harness.scenario.row.Row`). `native` is how often to run as recorded (0: never)."""
+    """One row, as a dictionary (`harness.scenario.row.Row`). `layer` is which Khronos layers to ask (`chosen_layers`);
+    `native` is how often to run as recorded (0: never)."""
     claim = getattr(load_module(Path(module)), scenario)
     assert isinstance(claim, Claim)
     chosen = claim.variant(variant)
     row = Row(f"{Path(module).parent.name}/{scenario}", variant, device, [str(e) for e in claim.expected(chosen)])
     try:
-        recorded = _record(claim, Twin(chosen), layer)
+        # One layer to an instance: every one asked has its own recording. The newest one's is what goes on.
+        layers: list[LayerInfo | None] = [*chosen_layers(layer)]
+        for asked in layers or [None]:
+            session, witness = _record(claim, Twin(chosen), asked)
+            if witness is not None:
+                _ask_layer(row, session, witness)
     except UserError as error:
         row.problem, row.status = str(error), UNAVAILABLE
         return row.to_dict()
-    session, witness = recorded
     row.syncval = sorted({str(_expect(each)) for each in session.findings})
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
     row.messages = [each.message for each in session.findings]
     blocks = session.blocks or []
-    if witness is not None:
-        _ask_layer(row, session.findings, witness, blocks)
     folder = Path(artifacts) / row.scenario / variant / device if artifacts else None
     if session.findings or native:
         _execute(row, blocks, session.findings, folder, native)
@@ -72,10 +77,23 @@ def _expect(finding: Finding) -> Expect:
     return Expect(finding.hazard, finding.place.command, finding.prior.command)
 
 
-def _record(claim: Claim, twin: Twin, layer: bool) -> tuple[harness.Session, LayerWitness | None]:
-    """Records the variant on the device, mirrored; with the layer enabled in the same process when asked for."""
-    found = find_layer() if layer else None
-    with _witness(found is not None) as witness:
+def chosen_layers(choice: str) -> list[LayerInfo]:
+    """The layers to ask: `auto` is every version on this machine, `off` none, else one, as `find_layer` takes it.
+
+    Raises `UserError` for one that is not there.
+    """
+    if choice in (AUTO, OFF):
+        return find_layers() if choice == AUTO else []
+    found = find_layer(choice)
+    if found is None:
+        known = ", ".join(layer.version_text for layer in find_layers()) or "none"
+        raise UserError(f"no Khronos layer {choice} on this machine (found: {known})")
+    return [found]
+
+
+def _record(claim: Claim, twin: Twin, layer: LayerInfo | None) -> tuple[harness.Session, LayerWitness | None]:
+    """Records the variant on the device, mirrored; with that layer enabled in the same process when asked for."""
+    with _witness(layer) as witness:
 
         def sink(block: Block) -> None:
             if witness is not None:
@@ -89,19 +107,18 @@ def _record(claim: Claim, twin: Twin, layer: bool) -> tuple[harness.Session, Lay
 
 
 @contextmanager
-def _witness(wanted: bool) -> Iterator[LayerWitness | None]:
-    with LayerWitness.open() if wanted else nullcontext() as witness:
+def _witness(layer: LayerInfo | None) -> Iterator[LayerWitness | None]:
+    with nullcontext() if layer is None else LayerWitness.open(layer) as witness:
         yield witness
 
 
-def _ask_layer(row: Row, findings: Sequence[Finding], witness: LayerWitness, blocks: list[Block]) -> None:
-    said = compare(findings, witness.messages, witness.layer.version, blocks)
+def _ask_layer(row: Row, session: harness.Session, witness: LayerWitness) -> None:
+    said = compare(session.findings, witness.messages, witness.layer.version, session.blocks or [])
     expected = sum(said.used.values())
-    row.layer_disagreements = said.lines() + [f"invalid: {text}" for _, text in witness.other_messages]
-    if row.layer_disagreements:
-        row.layer = "disagrees"
-    else:
-        row.layer = "agrees" + (f" ({expected} by version)" if expected else "")
+    disagreements = said.lines() + [f"invalid: {text}" for _, text in witness.other_messages]
+    version = witness.layer.version_text
+    row.layer_disagreements[version] = disagreements
+    row.layers[version] = "disagrees" if disagreements else "agrees" + (f" ({expected} by version)" if expected else "")
 
 
 def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None, native: int) -> None:
@@ -135,7 +152,9 @@ def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: int) 
         observed = run_native(blocks, row.device)
         differences = compare_outputs(serial, observed)
         if differences and not corrupt and folder is not None:
-            write_pictures(folder / "native", serial, observed, differences, {"row": row.scenario, "device": row.device})
+            write_pictures(
+                folder / "native", serial, observed, differences, {"row": row.scenario, "device": row.device}
+            )
             row.artifacts.append(str(folder / "native"))
         corrupt += bool(differences)
     row.native = f"corrupt {corrupt}/{times}" if corrupt else f"same {times}/{times}"

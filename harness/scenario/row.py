@@ -20,8 +20,9 @@ class Row:
     expected: list[str]
     syncval: list[str] = field(default_factory=list)
     unmodelled: list[str] = field(default_factory=list)
-    layer: str = "-"
-    layer_disagreements: list[str] = field(default_factory=list)
+    layers: dict[str, str] = field(default_factory=dict)
+    """What each Khronos layer asked makes of our findings, by its version: agrees, agrees (2 by version), disagrees."""
+    layer_disagreements: dict[str, list[str]] = field(default_factory=dict)
     witness: str = "-"
     native: str = "-"
     messages: list[str] = field(default_factory=list)
@@ -33,6 +34,15 @@ class Row:
     """Each judge that disagrees, in words."""
     excused: list[str] = field(default_factory=list)
     """Reasons from the expectation file that explain a disagreement."""
+
+    @property
+    def layer(self) -> str:
+        """The layers' verdicts in short, versions named where they differ: a star for differences by version."""
+        verdicts = {version: said.split(" (")[0] for version, said in self.layers.items()}
+        if len(set(verdicts.values())) > 1:
+            return ", ".join(f"{version} {said}" for version, said in verdicts.items())
+        star = "*" if any("(" in said for said in self.layers.values()) else ""
+        return next((said + star for said in verdicts.values()), "-")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form."""
@@ -50,20 +60,23 @@ def settle(row: Row, entries: list[Entry]) -> None:
         return
     disagreements = dict(_disagreements(row))
     for entry in entries:
-        if not entry.covers(row.scenario, row.variant, row.device) or not _asked(row, entry.judge):
+        if not entry.covers(row.scenario, row.variant, row.device):
             continue
-        if disagreements.pop(entry.judge, None) is None:
-            row.reasons.append(f"expectation for {entry.judge} is no longer needed: delete it ({entry.reason})")
-        else:
-            row.excused.append(f"{entry.judge}: {entry.reason}")
+        for judge in _asked(row, entry):
+            if disagreements.pop(judge, None) is None:
+                row.reasons.append(f"expectation is not needed for {judge}: delete or limit it ({entry.reason})")
+            else:
+                row.excused.append(f"{judge}: {entry.reason}")
     row.reasons += disagreements.values()
     row.status = FAILED if row.reasons else PASSED
 
 
-def _asked(row: Row, judge: str) -> bool:
-    """Whether a judge took part: what it did not say proves no entry needless."""
-    said = {"layer": row.layer, "witness": row.witness, "native": row.native}
-    return said.get(judge) != "-"
+def _asked(row: Row, entry: Entry) -> list[str]:
+    """The judges that an entry is about and that took part: what one did not say proves no entry needless."""
+    if entry.judge == "layer":
+        return [f"layer {version}" for version in row.layers if entry.holds_for(version)]
+    said = {"witness": row.witness, "native": row.native}
+    return [] if said.get(entry.judge) == "-" else [entry.judge]
 
 
 def _disagreements(row: Row) -> list[tuple[str, str]]:
@@ -75,8 +88,9 @@ def _disagreements(row: Row) -> list[tuple[str, str]]:
         found.append(("syncval", "syncval: " + "; ".join(parts)))
     if row.unmodelled:
         found.append(("unmodelled", "not modelled: " + ", ".join(row.unmodelled)))
-    if row.layer_disagreements:
-        found.append(("layer", "layer: " + "; ".join(row.layer_disagreements)))
+    for version, several in row.layer_disagreements.items():
+        if several:
+            found.append((f"layer {version}", f"layer {version}: " + "; ".join(several)))
     if row.witness.startswith(("benign", "part")):
         found.append(("witness", f"witness: {row.witness}"))
     if row.native.startswith("corrupt") and not row.expected:

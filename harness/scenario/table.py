@@ -40,7 +40,7 @@ def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
 def _cells(devices: str, row: Row, native: bool) -> list[str]:
     judged = "-" if row.problem else "as expected" if set(row.syncval) == set(row.expected) else _hazards(row.syncval)
     cells = [f"  {row.variant.replace('_', ' ')}", devices, _hazards(row.expected), judged]
-    cells += [row.layer.split(" (")[0] + ("*" if "(" in row.layer else ""), row.witness.split(" (")[0]]
+    cells += [row.layer, row.witness.split(" (")[0]]
     if native:
         cells.append(row.native)
     return [*cells, f"[{COLOURS[row.status]}]{row.status}[/]"]
