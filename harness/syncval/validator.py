@@ -77,6 +77,8 @@ class Validator:
                     context.forget(occurrence.space, occurrence.span)
             case Ignored():
                 self._count(occurrence.what)
+            case _:
+                self._count(type(occurrence).__name__)
         return []
 
     def written(self, memory: int, begin: int, end: int) -> list[Span]:
