@@ -9,7 +9,20 @@ from harness.commands.objects import Objects
 from harness.commands.registry import call
 from harness.trace.calls import Call
 from harness.trace.effects import Destroyed, Occurrence
-from harness.trace.resources import WHOLE_SIZE, Buffer, BufferView, Image, ImageView, Memory, ShaderModule
+from harness.trace.resources import (
+    IMAGE_TYPE_3D,
+    REMAINING,
+    WHOLE_SIZE,
+    Buffer,
+    BufferView,
+    Image,
+    ImageView,
+    Memory,
+    ShaderModule,
+)
+
+FLAT_VIEW_TYPES = (1, 5)
+"""VK_IMAGE_VIEW_TYPE_2D and _2D_ARRAY."""
 
 
 def _extent(value: dict[str, Any]) -> tuple[int, int, int]:
@@ -102,15 +115,23 @@ def create_buffer_view(objects: Objects, call: Call) -> Iterable[Occurrence]:
 
 @call("vkCreateImageView")
 def create_image_view(objects: Objects, call: Call) -> Iterable[Occurrence]:
-    """A view of subresources."""
+    """A view of subresources, or of slices of a 3D image (specification: "Image Views", 2D views of 3D images)."""
     info = call.args["pCreateInfo"]
     image = objects.image(info["image"])
     if image is not None:
         part = info["subresourceRange"]
-        spans = image.subresources(
-            part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
-        )
-        objects.add(ImageView(call.args["pView"], image.id, spans))
+        aspects, mips = part["aspectMask"], image.level_range(part["baseMipLevel"], part["levelCount"])
+        sliced = image.type == IMAGE_TYPE_3D and info["viewType"] in FLAT_VIEW_TYPES and len(mips) > 0
+        if sliced:
+            width, height, depth = image.texels(image.aspects[0], mips.start)
+            end = depth if part["layerCount"] == REMAINING else min(depth, part["baseArrayLayer"] + part["layerCount"])
+            layers = range(min(part["baseArrayLayer"], end), end)
+            size = (width, height, len(layers))
+            spans = image.region(aspects, mips.start, (0,), (0, 0, layers.start), size)
+        else:
+            layers = image.layer_range(part["baseArrayLayer"], part["layerCount"])
+            spans = image.subresources(aspects, mips.start, len(mips), layers.start, len(layers))
+        objects.add(ImageView(call.args["pView"], image.id, spans, aspects, mips, layers, sliced))
     return ()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from harness.commands.rendering_state import Rendering
 from harness.trace.effects import Command, Effect
 from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
 
@@ -30,10 +31,20 @@ class CommandBuffer:
     commands: list[Command] = field(default_factory=list)
     pipelines: dict[int, Pipeline] = field(default_factory=dict)
     sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
+    rendering: Rendering | None = None
+    """Set inside a render pass instance."""
+    inheritance: dict[str, Any] | None = None
+    """VkCommandBufferInheritanceInfo of a secondary that continues a render pass; else None."""
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
         self.commands = []
+        self.inheritance = None
+        self.rendering = None
+        self.unbind()
+
+    def unbind(self) -> None:
+        """Forgets what was bound; a render pass that was begun stays so."""
         self.pipelines = {}
         self.sets = {}
 

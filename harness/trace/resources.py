@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -131,7 +132,7 @@ class Image:
                 spans.append((at + chosen.start * layer, at + chosen.stop * layer))
         return tuple(merge(spans))
 
-    def region(self, aspects: int, mip: int, layers: range, offset: Extent, extent: Extent) -> tuple[Span, ...]:
+    def region(self, aspects: int, mip: int, layers: Sequence[int], offset: Extent, extent: Extent) -> tuple[Span, ...]:
         """Addresses of a box of texels in one mip level; whole blocks, clipped to the level."""
         spans: list[Span] = []
         for aspect in self.split_aspects(aspects):
@@ -199,11 +200,18 @@ class BufferView:
 
 @dataclass(slots=True)
 class ImageView:
-    """A VkImageView: the addresses of its subresource range, normalized."""
+    """A VkImageView: the addresses of its subresource range, normalized.
+
+    `layers` counts slices of the (first) mip level when `sliced`: a 2D view of a 3D image.
+    """
 
     id: int
     image: int
     spans: tuple[Span, ...]
+    aspects: int = 0
+    mips: range = range(0)
+    layers: range = range(0)
+    sliced: bool = False
 
 
 @dataclass(slots=True)
