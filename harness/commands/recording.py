@@ -10,6 +10,7 @@ from harness.trace.calls import Call
 from harness.trace.effects import Begun, Occurrence
 
 LEVEL_SECONDARY = 1
+RENDER_PASS_CONTINUE = 2
 
 
 @call("vkAllocateCommandBuffers")
@@ -32,6 +33,9 @@ def begin(objects: Objects, call: Call) -> Iterable[Occurrence]:
         buffer = CommandBuffer(id, 0)
         objects.add(buffer)
     buffer.reset()
+    info = call.args.get("pBeginInfo")
+    if info and buffer.secondary and info["flags"] & RENDER_PASS_CONTINUE:
+        buffer.inheritance = info["pInheritanceInfo"]
     return (Begun(id),)
 
 

@@ -136,17 +136,6 @@ def device_wait_idle(objects: Objects, call: Call) -> Iterable[Occurrence]:
 
 UNMODELLED_CALLS = (
     "vkQueueBindSparse",
-    "vkQueuePresentKHR",
-    "vkAcquireNextImageKHR",
-    "vkAcquireNextImage2KHR",
-    "vkSetEvent",
-    "vkResetEvent",
-    "vkSignalSemaphore",
-    "vkWaitSemaphores",
-    "vkCopyMemoryToImageEXT",
-    "vkCopyImageToMemoryEXT",
-    "vkCopyImageToImageEXT",
-    "vkTransitionImageLayoutEXT",
     "vkBuildAccelerationStructuresKHR",
     "vkCopyAccelerationStructureKHR",
     "vkCopyAccelerationStructureToMemoryKHR",

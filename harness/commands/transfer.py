@@ -97,16 +97,24 @@ def _target_extent(extent: Extent, source: Image | None, target: Image | None, r
     return (blocks[0], blocks[1], depth)
 
 
-def _image_to_image(objects: Objects, info: dict[str, Any], syncs: tuple[int, int]) -> Iterable[Effect]:
-    """Copies and resolves share the shape of their regions."""
-    source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
+def image_regions(
+    source: Image | None, target: Image | None, regions: Iterable[dict[str, Any]]
+) -> tuple[list[Span], list[Span]]:
+    """Addresses that copies or resolves between two images read and write."""
     reads: list[Span] = []
     writes: list[Span] = []
-    for region in info["pRegions"] or ():
+    for region in regions:
         extent = _extent(region["extent"])
         reads += _region(source, region["srcSubresource"], _offset(region["srcOffset"]), extent)
         extent = _target_extent(extent, source, target, region)
         writes += _region(target, region["dstSubresource"], _offset(region["dstOffset"]), extent)
+    return reads, writes
+
+
+def _image_to_image(objects: Objects, info: dict[str, Any], syncs: tuple[int, int]) -> Iterable[Effect]:
+    """Copies and resolves share the shape of their regions."""
+    source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
+    reads, writes = image_regions(source, target, info["pRegions"] or ())
     yield from image_access(syncs[0], source, reads)
     yield from image_access(syncs[1], target, writes)
 
@@ -150,7 +158,7 @@ def copy_buffer_to_image(objects: Objects, _: CommandBuffer, args: dict[str, Any
     buffer, image = objects.buffer(info["srcBuffer"]), objects.image(info["dstImage"])
     regions = info["pRegions"] or ()
     yield from buffer_access(COPY_READ, buffer, _rows_of(buffer, image, regions))
-    yield from image_access(COPY_WRITE, image, _boxes_of(image, regions))
+    yield from image_access(COPY_WRITE, image, boxes_of(image, regions))
 
 
 @command("vkCmdCopyImageToBuffer", "vkCmdCopyImageToBuffer2")
@@ -159,11 +167,12 @@ def copy_image_to_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any
     info = folded(args, "pCopyImageToBufferInfo")
     image, buffer = objects.image(info["srcImage"]), objects.buffer(info["dstBuffer"])
     regions = info["pRegions"] or ()
-    yield from image_access(COPY_READ, image, _boxes_of(image, regions))
+    yield from image_access(COPY_READ, image, boxes_of(image, regions))
     yield from buffer_access(COPY_WRITE, buffer, _rows_of(buffer, image, regions))
 
 
-def _boxes_of(image: Image | None, regions: Iterable[dict[str, Any]]) -> list[Span]:
+def boxes_of(image: Image | None, regions: Iterable[dict[str, Any]]) -> list[Span]:
+    """Addresses of the image boxes of regions between an image and a buffer or host memory."""
     return [
         span
         for region in regions

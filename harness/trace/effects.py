@@ -46,6 +46,8 @@ class Access:
     """Read-modify-write: `sync` is its read access; unordered atomics of one range do not conflict with one another."""
     order: Order = Order.NONE
     operation: Operation = Operation.ORDINARY
+    marker: bool = False
+    """A marker written by VK_AMD_buffer_marker: unordered markers do not conflict with one another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +330,20 @@ class HostRead:
 
 
 @dataclass(frozen=True, slots=True)
+class HostAccess:
+    """The host itself read or wrote a resource during the call (VK_EXT_host_image_copy, host builds of acceleration
+    structures); the call returns when it is done."""
+
+    call: int
+    name: str
+    site: str | None
+    space: int
+    spans: tuple[Span, ...]
+    resource: int
+    write: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Acquired:
     """The presentation engine handed an image out: it reads it until `semaphore` or `fence` is signaled (0: none)."""
 
@@ -367,6 +383,7 @@ Occurrence = (
     | HostWaitedSemaphores
     | HostSetEvent
     | HostRead
+    | HostAccess
     | Acquired
     | Presented
 )

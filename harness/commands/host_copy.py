@@ -1,0 +1,66 @@
+"""Copies and layout transitions that the host makes itself (VK_EXT_host_image_copy).
+
+They are host accesses of images during the call: no barrier orders them, only what the host has waited for does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from harness.commands.objects import Objects
+from harness.commands.registry import call
+from harness.commands.transfer import boxes_of, image_regions
+from harness.spans import Span, merge
+from harness.trace.calls import Call
+from harness.trace.effects import HostAccess, Occurrence
+from harness.trace.resources import Image
+
+
+@call("vkCopyMemoryToImageEXT")
+def copy_memory_to_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """The host writes the boxes of the image; the memory it reads is the program's own."""
+    info = call.args["pCopyMemoryToImageInfo"]
+    image = objects.image(info["dstImage"])
+    return _access(call, image, boxes_of(image, info["pRegions"] or ()), True)
+
+
+@call("vkCopyImageToMemoryEXT")
+def copy_image_to_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """The host reads the boxes of the image."""
+    info = call.args["pCopyImageToMemoryInfo"]
+    image = objects.image(info["srcImage"])
+    return _access(call, image, boxes_of(image, info["pRegions"] or ()), False)
+
+
+@call("vkCopyImageToImageEXT")
+def copy_image_to_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """The host reads the boxes of one image and writes those of the other."""
+    info = call.args["pCopyImageToImageInfo"]
+    source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
+    reads, writes = image_regions(source, target, info["pRegions"] or ())
+    yield from _access(call, source, reads, False)
+    yield from _access(call, target, writes, True)
+
+
+@call("vkTransitionImageLayoutEXT")
+def transition_image_layout(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """A transition reads and writes its subresources; one between equal layouts does nothing."""
+    for each in call.args["pTransitions"] or ():
+        image = objects.image(each["image"])
+        if image is not None and each["oldLayout"] != each["newLayout"]:
+            yield from _access(call, image, _whole(image, each["subresourceRange"]), True)
+
+
+def _whole(image: Image, part: dict[str, Any]) -> list[Span]:
+    return list(
+        image.subresources(
+            part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
+        )
+    )
+
+
+def _access(call: Call, image: Image | None, spans: list[Span], write: bool) -> Iterator[Occurrence]:
+    merged = tuple(merge(spans))
+    if image is not None and merged:
+        yield HostAccess(call.index, call.name, call.site, image.id, merged, image.id, write)

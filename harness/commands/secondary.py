@@ -1,0 +1,28 @@
+"""Secondary command buffers run from a primary one (specification: "Secondary Command Buffer Execution")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.objects import CommandBuffer, Objects
+from harness.commands.registry import command
+from harness.trace.effects import Command, Effect, Execute, Unmodelled
+
+
+@command("vkCmdExecuteCommands")
+def execute_commands(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Runs what the secondaries hold now: recording one again makes this command buffer invalid.
+
+    A secondary inherits nothing that was bound, and afterwards nothing is bound here.
+    """
+    held: list[tuple[int, tuple[Command, ...]]] = []
+    for id in args["pCommandBuffers"] or ():
+        secondary = objects.get(CommandBuffer, id)
+        if secondary is None:
+            yield Unmodelled("a secondary command buffer whose recording was not seen")
+        else:
+            held.append((id, tuple(secondary.commands)))
+    buffer.unbind()
+    if held:
+        yield Execute(tuple(held))

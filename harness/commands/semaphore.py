@@ -1,0 +1,50 @@
+"""Semaphores as objects, and timeline semaphores as the host sees them (specification: "Semaphores").
+
+What batches wait for and signal is part of the submit (`submit.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from harness.commands.descriptors import chained
+from harness.commands.objects import Objects
+from harness.commands.registry import call
+from harness.trace.calls import Call
+from harness.trace.effects import HostSignaled, HostWaitedSemaphores, Occurrence, SemaphoreCreated
+
+SUCCESS = 0
+SEMAPHORE_TYPE_CREATE_INFO = 1000207002
+TIMELINE = 1
+WAIT_ANY = 1
+
+
+@call("vkCreateSemaphore")
+def create_semaphore(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Binary unless the chain says timeline, which begins at a value."""
+    kind = chained(call.args["pCreateInfo"], SEMAPHORE_TYPE_CREATE_INFO)
+    timeline = kind is not None and kind["semaphoreType"] == TIMELINE
+    yield SemaphoreCreated(call.args["pSemaphore"], kind["initialValue"] if kind and timeline else None)
+
+
+@call("vkSignalSemaphore")
+def signal_semaphore(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """The host moves a timeline on."""
+    info = call.args["pSignalInfo"]
+    yield HostSignaled(info["semaphore"], info["value"])
+
+
+@call("vkWaitSemaphores")
+def wait_semaphores(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """A successful wait for all, or for a single one, covers them; any-of-several says nothing certain of any."""
+    info = call.args["pWaitInfo"]
+    values = tuple(zip(info["pSemaphores"] or (), info["pValues"] or (), strict=False))
+    if call.result == SUCCESS and (len(values) == 1 or not info["flags"] & WAIT_ANY):
+        yield HostWaitedSemaphores(values)
+
+
+@call("vkGetSemaphoreCounterValue")
+def get_counter_value(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """The value read is as good as a wait for it."""
+    if call.result == SUCCESS and call.args["pValue"] is not None:
+        yield HostWaitedSemaphores(((call.args["semaphore"], call.args["pValue"]),))
