@@ -131,6 +131,28 @@ def unhooked_command(subject: Subject, stream: Stream, version: Version) -> bool
 
 
 @condition
+def atomic_access(subject: Subject, stream: Stream, _: Version) -> bool:
+    """One of the two commands, or one between them, updates atomically what the second one touches. Which one the
+    second is, today's layer does not say at submit: then any of its name in that submit, and all commands before."""
+    own = stream.command(subject)
+    if own is not None and "commandBuffer" in own.args:
+        steps = stream.steps(subject)
+        between = [step.call for step in steps[max(0, stream.prior_position(subject, steps)) :]]
+        seconds = [own]
+    else:
+        submitted = [held for batch in stream.executed(stream.at(subject.call)) for held in batch]
+        commands = [call for held in submitted for call in stream.recorded(held, subject.call or 0)]
+        seconds = [call for call in commands if plain_command(call.name) == subject.key[1]]
+        between = [call for call in stream.calls if call.index < (subject.call or 0)]
+    return any(
+        touch.atomic and common([touch], stream.touches(second))
+        for second in seconds
+        for call in (*between, second)
+        for touch in stream.touches(call)
+    )
+
+
+@condition
 def descriptor_array(subject: Subject, stream: Stream, _: Version) -> bool:
     """The stream has a descriptor binding with more than one element."""
     layouts = (call.args.get("pCreateInfo") for call in stream.calls if call.name == "vkCreateDescriptorSetLayout")
@@ -212,6 +234,44 @@ def reported_for_same_access(subject: Subject, _: Stream, __: Version) -> bool:
     )
 
 
+def _lowest(finding: Finding) -> tuple[int, ...]:
+    """The lowest address of a finding: an offset in a buffer, or where the first box of an image begins."""
+    boxes = ((box.aspect, box.mip, box.layer, box.offset[2], box.offset[1], box.offset[0]) for box in finding.boxes)
+    return min(boxes, default=()) or min(((offset,) for offset, _ in finding.ranges), default=())
+
+
+def _lower_ones(subject: Subject) -> list[Finding]:
+    """Our other findings of the same access of the same command and resource that begin at a lower address, or that
+    belong to another region of a copy."""
+    own = subject.finding
+    if own is None:
+        return []
+    regions = any(len(each.ranges) > 1 for each in (own, *subject.of_command))
+    return [
+        each
+        for each in subject.of_command
+        if each is not own
+        and (each.access, each.resource) == (own.access, own.resource)
+        and (regions or _lowest(each) < _lowest(own))
+    ]
+
+
+@condition
+def lower_address_found(subject: Subject, _: Stream, __: Version) -> bool:
+    """We found another hazard of the same access at a lower address, in this execution of the command, or while it was
+    recorded: the layer keeps to the lowest of a region, whether it says that one now or has said it."""
+    return bool(_lower_ones(subject))
+
+
+@condition
+def equal_shader_writes_lower(subject: Subject, _: Stream, __: Version) -> bool:
+    """At a lower address of the same descriptor two shader writes conflict, which the layer keeps to itself."""
+    return any(
+        each.hazard == "WRITE_AFTER_WRITE" and each.access == each.prior_access and "_SHADER_STORAGE_WRITE" in each.access
+        for each in _lower_ones(subject)
+    )
+
+
 @condition
 def reported_by_us_before(subject: Subject, _: Stream, __: Version) -> bool:
     """We said it in an earlier call."""
@@ -240,12 +300,19 @@ def _as_subject(message: LayerMessage, subject: Subject) -> Subject:
 
 @condition
 def optimal_image_in_segment(subject: Subject, stream: Stream, _: Version) -> bool:
-    """The hazard is in a buffer or linear image, and the same segment touches an image with optimal tiling: the result
-    for optimal images replaces the one for linear memory."""
-    if subject.finding is None or not stream.address_of(subject.finding.resource).linear:
+    """The hazard is in a buffer or linear image, and the same segment touches an image with optimal tiling, or lies
+    between two touches of one: the result for optimal images replaces the one for linear memory."""
+    own = stream.command(subject)
+    if subject.finding is None or own is None or not stream.address_of(subject.finding.resource).linear:
         return False
-    touched = (touch.resource for call in stream.segment(subject) for touch in stream.touches(call))
-    return any(not stream.address_of(resource).linear for resource in touched)
+    segment = stream.segment(subject)
+    first, last = segment[0].index, segment[-1].index
+    touched: dict[int, list[int]] = {}
+    for call in stream.recorded(own.args["commandBuffer"], subject.call or last + 1):
+        for touch in stream.touches(call):
+            if not stream.address_of(touch.resource).linear:
+                touched.setdefault(touch.resource, []).append(call.index)
+    return any(min(calls) <= last and first <= max(calls) for calls in touched.values())
 
 
 @condition
@@ -269,6 +336,18 @@ def read_before_in_command_buffer(subject: Subject, stream: Stream, _: Version) 
         return False
     earlier = [c for c in stream.recorded(own.args["commandBuffer"], subject.call) if c.index < own.index]
     return any(subject.finding.resource in stream.reads(call) for call in earlier)
+
+
+@condition
+def read_and_written_in_command_buffer(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The command buffer reads what the second command writes, before it does, and the first access is a write of
+    another kind: such reads stand for earlier writes only if those are of the same kind as the second access."""
+    own = stream.command(subject)
+    if own is None or subject.call is None or subject.key[3] == subject.key[4]:
+        return False
+    target = [touch for touch in stream.touches(own) if touch.write]
+    earlier = [call for call in stream.recorded(own.args["commandBuffer"], subject.call) if call.index < own.index]
+    return any(not touch.write and common([touch], target) for call in earlier for touch in stream.touches(call))
 
 
 @condition

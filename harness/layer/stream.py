@@ -61,6 +61,8 @@ class Subject:
     messages: tuple[LayerMessage, ...] = ()
     said_before: bool = False
     """We said the same in an earlier API call."""
+    of_command: tuple[Finding, ...] = ()
+    """All that we said of the finding's own command, whenever we said it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,7 @@ class Touch:
     write: bool
     stage: int = 0
     """VkPipelineStageFlagBits2, 0 for a layout transition."""
+    atomic: bool = False
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -345,7 +348,7 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
     for effect in effects:
         if isinstance(effect, Access):
             sync = SYNC[effect.sync]
-            yield Touch(effect.resource, effect.space, effect.spans, sync.write, sync.stage)
+            yield Touch(effect.resource, effect.space, effect.spans, sync.write, sync.stage, effect.atomic)
         elif isinstance(effect, Barrier):
             for part in effect.ranges:
                 if part.transition:
