@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from harness.spans import Span
+from harness.spans import Span, merge
 from harness.spec.scopes import BY_NAME
 from harness.trace.effects import Access, Operation, Order
 from harness.trace.rendering import LOAD_OP_LOAD, LOAD_OP_NONE, STORE_OP_NONE
@@ -48,16 +48,14 @@ class Attachment:
 
     def spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
         """Addresses of an area of some layers, clipped to the view."""
-        held, (x, y, width, height) = self.view.layers, area
-        mip = self.view.mips.start
+        x, y, width, height = area
+        mip, chosen = self.view.mips.start, self._chosen(layers)
         if not self.view.sliced:
-            chosen = [held[layer] for layer in layers if layer < len(held)]
             return self.image.region(self.aspects, mip, chosen, (x, y, 0), (width, height, 1))
         spans: list[Span] = []
-        for layer in layers:
-            if layer < len(held):
-                spans += self.image.region(self.aspects, mip, (0,), (x, y, held[layer]), (width, height, 1))
-        return tuple(spans)
+        for z in chosen:
+            spans += self.image.region(self.aspects, mip, (0,), (x, y, z), (width, height, 1))
+        return tuple(merge(spans))
 
     def subresources(self, layers: Sequence[int]) -> tuple[Span, ...]:
         """Addresses that a layout transition covers: whole layers, or the whole mip level of a 3D image ("automatic
@@ -66,8 +64,14 @@ class Attachment:
         if self.view.sliced:
             return self.image.subresources(self.aspects, mip, 1, 0, 1)
         width, height, depth = self.image.texels(self.image.aspects[0], mip)
-        chosen = [self.view.layers[layer] for layer in layers if layer < len(self.view.layers)]
-        return self.image.region(self.aspects, mip, chosen, (0, 0, 0), (width, height, depth))
+        return self.image.region(self.aspects, mip, self._chosen(layers), (0, 0, 0), (width, height, depth))
+
+    def _chosen(self, layers: Sequence[int]) -> Sequence[int]:
+        """Layers of the image (slices of a 3D one), clipped to the view; a range stays one, whatever its length."""
+        held = self.view.layers
+        if isinstance(layers, range):
+            return held[layers.start : layers.stop]
+        return [held[layer] for layer in layers if layer < len(held)]
 
 
 def find_attachment(objects: Objects, view: int, aspects: int = 0) -> Attachment | None:
@@ -80,7 +84,18 @@ def find_attachment(objects: Objects, view: int, aspects: int = 0) -> Attachment
     if held is None or image is None or not held.mips:
         return None
     both = image.format.aspects & (DEPTH | STENCIL)
-    return Attachment(image, held, (both & aspects if aspects else both) if both else held.aspects)
+    if both:
+        chosen = both & aspects if aspects else both
+    else:
+        chosen = 0 if aspects & (DEPTH | STENCIL) else held.aspects
+    return Attachment(image, held, chosen) if chosen else None
+
+
+def area_of(rect: dict[str, Any]) -> Area:
+    """A VkRect2D, without what lies at negative coordinates."""
+    offset, extent = rect["offset"], rect["extent"]
+    x, y = max(0, offset["x"]), max(0, offset["y"])
+    return (x, y, max(0, offset["x"] + extent["width"] - x), max(0, offset["y"] + extent["height"] - y))
 
 
 def access(

@@ -18,6 +18,8 @@ from harness.commands import (  # noqa: F401
     presentation,
     query,
     recording,
+    rendering,
+    renderpass,
     secondary,
     semaphore,
     submit,

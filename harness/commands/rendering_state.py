@@ -25,7 +25,7 @@ class PassInstance:
     area: Area
     subpass: int
 
-    def layers_of(self, views: int) -> tuple[int, ...]:
+    def layers_of(self, views: int) -> Sequence[int]:
         """Layers, from the first of a view, that a view mask stands for; all of the framebuffer's for ALL_VIEWS."""
         return layers_of(views, self.layers)
 
@@ -38,7 +38,7 @@ class Rendering:
     """
 
     area: Area
-    layers: tuple[int, ...]
+    layers: Sequence[int]
     """Layers that are rendered to, from the first of each view: 0 up to the layer count, or the bits of `view_mask`."""
     view_mask: int = 0
     colors: tuple[Attachment | None, ...] = ()
@@ -55,8 +55,8 @@ class Rendering:
         return attachment.spans(self.layers if layers is None else layers, self.area)
 
 
-def layers_of(views: int, count: int) -> tuple[int, ...]:
+def layers_of(views: int, count: int) -> Sequence[int]:
     """The bits of a view mask, or the first `count` layers for ALL_VIEWS."""
     if views == ALL_VIEWS:
-        return tuple(range(count))
+        return range(count)
     return tuple(bit for bit in range(views.bit_length()) if views >> bit & 1)

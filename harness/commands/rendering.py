@@ -1,0 +1,128 @@
+"""Dynamic rendering, and clears of attachments inside any render pass instance (specification: "Dynamic Rendering
+Commands", "Clearing Images Inside a Render Pass Instance"; SYNC_RULES 2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from harness.commands.attachments import Area, Attachment, area_of, clear, find_attachment, load, resolve, store
+from harness.commands.descriptors import chained
+from harness.commands.objects import NOTHING, CommandBuffer, Objects
+from harness.commands.registry import command
+from harness.commands.rendering_state import Rendering, layers_of
+from harness.spans import merge
+from harness.trace.effects import Access, Effect, Unmodelled
+from harness.trace.rendering import ALL_VIEWS, RESOLVE_MODE_NONE
+from harness.trace.resources import COLOR, DEPTH, STENCIL
+
+SUSPENDING, RESUMING = 0x2, 0x4
+"""VkRenderingFlagBits."""
+FRAGMENT_SHADING_RATE, FRAGMENT_DENSITY_MAP = 1000044006, 1000044007
+SINGLE_SAMPLED = 1000376002
+
+
+@command("vkCmdBeginRendering")
+def begin_rendering(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Loads, unless it resumes; the resolves and stores of its end are laid out here, unless it suspends."""
+    info = args["pRenderingInfo"]
+    area = area_of(info["renderArea"])
+    layers = layers_of(info["viewMask"] or ALL_VIEWS, info["layerCount"])
+    uses = [(each, COLOR) for each in info["pColorAttachments"] or ()]
+    uses += [(info["pDepthAttachment"], DEPTH), (info["pStencilAttachment"], STENCIL)]
+    attached = [_attachment(objects, each, aspect) for each, aspect in uses]
+    at_end: list[Access] = []
+    for (each, aspect), attachment in zip(uses, attached, strict=True):
+        if attachment is None:
+            if each and each["imageView"]:
+                yield Unmodelled("an attachment that was not seen")
+            continue
+        if not info["flags"] & RESUMING:
+            yield from load(attachment, each["loadOp"], layers, area)
+        if not info["flags"] & SUSPENDING:
+            at_end += _resolved(objects, attachment, each, aspect, layers, area)
+            at_end += store(attachment, each["storeOp"], layers, area)
+    for what in _extras(info):
+        yield Unmodelled(what)
+    colors, (depth, stencil) = attached[:-2], attached[-2:]
+    buffer.rendering = Rendering(area, layers, info["viewMask"], tuple(colors), depth, stencil, at_end=tuple(at_end))
+
+
+@command("vkCmdEndRendering")
+def end_rendering(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Resolves and stores."""
+    rendering, buffer.rendering = buffer.rendering, None
+    if rendering is None or rendering.instance is not None:
+        return (Unmodelled("the end of rendering whose beginning was not seen"),)
+    return rendering.at_end
+
+
+def _attachment(objects: Objects, info: dict[str, Any] | None, aspect: int) -> Attachment | None:
+    """A VkRenderingAttachmentInfo; None without an image view. Depth and stencil come apart."""
+    return find_attachment(objects, info["imageView"], aspect) if info is not None else None
+
+
+def _resolved(
+    objects: Objects, source: Attachment, info: dict[str, Any], aspect: int, layers: Sequence[int], area: Area
+) -> Iterator[Access]:
+    if info["resolveMode"] != RESOLVE_MODE_NONE:
+        target = find_attachment(objects, info["resolveImageView"], aspect)
+        if target is not None:
+            yield from resolve(source, target, layers, area)
+
+
+def _extras(info: dict[str, Any]) -> Iterator[str]:
+    """What rendering accesses beyond its attachments, and that has no rule here."""
+    if (chained(info, FRAGMENT_SHADING_RATE) or {}).get("imageView"):
+        yield "a fragment shading rate attachment"
+    if (chained(info, FRAGMENT_DENSITY_MAP) or {}).get("imageView"):
+        yield "a fragment density map attachment"
+    if (chained(info, SINGLE_SAMPLED) or {}).get("multisampledRenderToSingleSampledEnable"):
+        yield "multisampled rendering to a single-sampled attachment"
+
+
+@command("vkCmdClearAttachments")
+def clear_attachments(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes the rectangles, in the aspects that both the clear and the attachment name; unused ones are skipped.
+
+    With multiview every view of the mask is cleared ("VkClearRect": baseArrayLayer 0, layerCount 1).
+    """
+    rendering = buffer.rendering
+    if rendering is None:
+        return (Unmodelled("a clear of attachments that were not seen"),)
+    found: list[Effect] = []
+    for each in args["pAttachments"] or ():
+        for attachment in _cleared(rendering, each):
+            found += _clear(rendering, attachment, args["pRects"] or ())
+    return tuple(found) or NOTHING
+
+
+def _cleared(rendering: Rendering, info: dict[str, Any]) -> Iterator[Attachment]:
+    aspects, index = info["aspectMask"], info["colorAttachment"]
+    chosen = [
+        (COLOR, rendering.colors[index] if index < len(rendering.colors) else None),
+        (DEPTH, rendering.depth),
+        (STENCIL, rendering.stencil),
+    ]
+    for aspect, attachment in chosen:
+        if aspects & aspect and attachment is not None:
+            yield attachment
+
+
+def _clear(rendering: Rendering, attachment: Attachment, rects: Iterable[dict[str, Any]]) -> Iterator[Access]:
+    """One access of all rectangles: those of one command may overlap."""
+    made = [
+        one
+        for rect in rects
+        for one in clear(
+            attachment,
+            rendering.layers
+            if rendering.view_mask
+            else range(rect["baseArrayLayer"], rect["baseArrayLayer"] + rect["layerCount"]),
+            area_of(rect["rect"]),
+        )
+    ]
+    if made:
+        spans = merge([span for one in made for span in one.spans])
+        first = made[0]
+        yield Access(first.sync, first.space, tuple(spans), first.resource, order=first.order)
