@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from harness.commands.rendering_state import Rendering
 from harness.trace.effects import Command, Effect
+from harness.trace.graphics_state import DrawState
 from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
 
 R = TypeVar("R")
@@ -35,6 +36,7 @@ class CommandBuffer:
     """Set inside a render pass instance."""
     inheritance: dict[str, Any] | None = None
     """VkCommandBufferInheritanceInfo of a secondary that continues a render pass; else None."""
+    drawing: DrawState = field(default_factory=DrawState)
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
@@ -47,6 +49,7 @@ class CommandBuffer:
         """Forgets what was bound; a render pass that was begun stays so."""
         self.pipelines = {}
         self.sets = {}
+        self.drawing = DrawState()
 
 
 class Objects:

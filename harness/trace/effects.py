@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from harness.spans import Span
+from harness.trace.graphics_state import Targets
 
 
 class Order(IntEnum):
@@ -46,6 +47,8 @@ class Access:
     """Read-modify-write: `sync` is its read access; unordered atomics of one range do not conflict with one another."""
     order: Order = Order.NONE
     operation: Operation = Operation.ORDINARY
+    layer_silent: str = ""
+    """Why the Khronos layer does not record this access; empty when it does."""
     marker: bool = False
     """A marker written by VK_AMD_buffer_marker: unordered markers do not conflict with one another."""
 
@@ -184,8 +187,26 @@ class WaitEvents:
     form: int
 
 
+@dataclass(frozen=True, slots=True)
+class InheritedTargets:
+    """Attachments that a command of a secondary accesses. Which images they are is known where it is executed: there
+    `Execute` holds accesses in its place, so that judges have nothing to do with it."""
+
+    targets: Targets
+
+
 Effect = (
-    Access | Barrier | Unmodelled | PassBegin | SubpassBegin | PassEnd | Execute | SetEvent | ResetEvent | WaitEvents
+    Access
+    | Barrier
+    | Unmodelled
+    | PassBegin
+    | SubpassBegin
+    | PassEnd
+    | Execute
+    | SetEvent
+    | ResetEvent
+    | WaitEvents
+    | InheritedTargets
 )
 
 

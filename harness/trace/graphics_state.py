@@ -1,0 +1,228 @@
+"""What of a graphics pipeline, and of the state set while recording, decides which memory a draw touches.
+
+Sources: the specification's "Fixed-Function Vertex Processing", "Fragment Operations" and "The Framebuffer"; SYNC_RULES
+2.7 and 2.8. Offsets, strides and sizes are bytes. Enumerants are kept as their numbers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.trace.resources import WHOLE_SIZE, Pipeline
+
+KEEP = 0
+"""VK_STENCIL_OP_KEEP."""
+NEVER, ALWAYS = 0, 7
+"""VkCompareOp: the two whose outcome does not depend on what is stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class VertexBinding:
+    """A VkVertexInputBindingDescription; `divisor` counts only for instance rate (0: one element for all)."""
+
+    binding: int
+    stride: int
+    per_instance: bool = False
+    divisor: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class VertexAttribute:
+    """A VkVertexInputAttributeDescription; `size` is that of its format."""
+
+    binding: int
+    offset: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class VertexInput:
+    """How vertex buffers are read. A binding that no attribute uses is not read."""
+
+    bindings: tuple[VertexBinding, ...] = ()
+    attributes: tuple[VertexAttribute, ...] = ()
+
+    def reach(self, binding: int) -> tuple[int, int] | None:
+        """(first byte, end) of one element that the attributes of a binding read; None when none does."""
+        used = [each for each in self.attributes if each.binding == binding]
+        if not used:
+            return None
+        return min(each.offset for each in used), max(each.offset + each.size for each in used)
+
+
+@dataclass(frozen=True, slots=True)
+class StencilFace:
+    """A VkStencilOpState without its reference."""
+
+    fail: int = KEEP
+    passed: int = KEEP
+    depth_fail: int = KEEP
+    compare: int = ALWAYS
+    compare_mask: int = 0
+    write_mask: int = 0
+
+    def writes(self, depth_test: bool) -> bool:
+        """Whether some outcome changes what is stored."""
+        if not self.write_mask:
+            return False
+        failing = self.fail != KEEP and self.compare != ALWAYS
+        passing = self.passed != KEEP and self.compare != NEVER
+        return failing or passing or (self.depth_fail != KEEP and depth_test)
+
+    @property
+    def reads(self) -> bool:
+        """Whether the outcome of the test depends on what is stored."""
+        return self.compare not in (NEVER, ALWAYS) and self.compare_mask != 0
+
+
+@dataclass(frozen=True, slots=True)
+class DepthStencil:
+    """VkPipelineDepthStencilStateCreateInfo."""
+
+    depth_test: bool = False
+    depth_write: bool = False
+    depth_compare: int = NEVER
+    depth_bounds: bool = False
+    stencil_test: bool = False
+    front: StencilFace = StencilFace()
+    back: StencilFace = StencilFace()
+
+    @property
+    def writes_depth(self) -> bool:
+        """Whether fragments may write depth."""
+        return self.depth_test and self.depth_write
+
+    @property
+    def reads_depth(self) -> bool:
+        """Whether a test depends on the stored depth."""
+        return self.depth_bounds or (self.depth_test and self.depth_compare not in (NEVER, ALWAYS))
+
+    @property
+    def writes_stencil(self) -> bool:
+        """Whether fragments of either face may write stencil."""
+        return self.stencil_test and (self.front.writes(self.depth_test) or self.back.writes(self.depth_test))
+
+    @property
+    def reads_stencil(self) -> bool:
+        """Whether the test of either face depends on the stored stencil."""
+        return self.stencil_test and (self.front.reads or self.back.reads)
+
+
+Equation = tuple[int, int, int, int, int, int]
+"""Source factor, destination factor and operation: of colour, then of alpha."""
+_STORED_FACTORS = frozenset((4, 5, 8, 9, 14))
+"""VkBlendFactor: DST_COLOR, DST_ALPHA and their complements, SRC_ALPHA_SATURATE."""
+_ZERO = 0
+_FACTORED = (0, 1, 2)
+"""VkBlendOp ADD, SUBTRACT, REVERSE_SUBTRACT; MIN, MAX and the advanced ones take no factors."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColorBlend:
+    """A VkPipelineColorBlendAttachmentState, and whether colour writes are enabled for the attachment."""
+
+    write_mask: int = 0xF
+    blend: bool = False
+    equation: Equation = (1, 0, 0, 1, 0, 0)
+    write_enable: bool = True
+    advanced: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Whether any component is written."""
+        return self.write_mask != 0 and self.write_enable
+
+    @property
+    def blend_reads(self) -> bool:
+        """Whether blending depends on what is stored: not where only the source counts."""
+        return self.blend and (self.advanced or _reads(*self.equation[:3]) or _reads(*self.equation[3:]))
+
+
+def _reads(source: int, target: int, operation: int) -> bool:
+    return operation not in _FACTORED or target != _ZERO or source in _STORED_FACTORS
+
+
+LOGIC_OPS_THAT_IGNORE = frozenset((0, 3, 12, 15))
+"""VkLogicOp CLEAR, COPY, COPY_INVERTED and SET: the stored value does not count."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphicsState:
+    """State of a graphics pipeline. `dynamic` holds the VkDynamicState values whose static members do not count."""
+
+    vertex_input: VertexInput = VertexInput()
+    discard: bool = False
+    depth_stencil: DepthStencil = DepthStencil()
+    colors: tuple[ColorBlend, ...] = ()
+    logic_op: int | None = None
+    """None when logical operations are off."""
+    dynamic: frozenset[int] = frozenset()
+    formats: tuple[int, ...] | None = None
+    """Colour attachment formats for dynamic rendering; None for a render pass. VK_FORMAT_UNDEFINED is not drawn to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Which attachments of the render pass instance a draw accesses. Of colours the locations; of depth and stencil the
+    kinds of access (indices into `harness.spec.scopes.SYNC`); of input attachments the image views."""
+
+    written: tuple[int, ...] = ()
+    blended: tuple[int, ...] = ()
+    depth: tuple[int, ...] = ()
+    stencil: tuple[int, ...] = ()
+    inputs: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class GraphicsPipeline(Pipeline):
+    """A pipeline of the graphics bind point, or a library of parts of one (`parts`: VkGraphicsPipelineLibraryFlags)."""
+
+    state: GraphicsState = GraphicsState()
+    parts: int = 0
+    unmodelled: str = ""
+    """Why draws with it cannot be judged; empty when they can."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoundBuffer:
+    """A vertex or transform feedback buffer as bound."""
+
+    buffer: int
+    offset: int
+    size: int = WHOLE_SIZE
+
+
+@dataclass(frozen=True, slots=True)
+class BoundIndices:
+    """An index buffer as bound; `index_bytes` is the size of one index, 0 for VK_INDEX_TYPE_NONE_KHR."""
+
+    buffer: int
+    offset: int
+    size: int
+    index_bytes: int
+
+
+@dataclass(slots=True)
+class Feedback:
+    """Transform feedback: the buffers bound, and of the feedback in progress what draws write."""
+
+    buffers: dict[int, BoundBuffer] = field(default_factory=dict)
+    active: bool = False
+    written: bool = False
+    """Draws between one begin and end append, so that the first of them stands for all."""
+    resumed: frozenset[int] = frozenset()
+    """Bindings whose writes go on where a counter says."""
+
+
+@dataclass(slots=True)
+class DrawState:
+    """State that commands set in a command buffer and that draws use, beside pipelines and descriptor sets."""
+
+    vertex_buffers: dict[int, BoundBuffer] = field(default_factory=dict)
+    indices: BoundIndices | None = None
+    dynamic: dict[tuple[int, int], Any] = field(default_factory=dict)
+    """By VkDynamicState, and face bit, attachment or binding (0 where there is one value)."""
+    feedback: Feedback = field(default_factory=Feedback)
+    targets: tuple[GraphicsPipeline, Targets] | None = None
+    """What the last draw accessed, for the next one; None after a change of dynamic state."""
