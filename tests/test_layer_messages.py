@@ -1,4 +1,4 @@
-"""The parser of layer messages, on texts of the installed 1.3.239 (as it printed them) and on today's style."""
+"""The parser of layer messages, on texts of 1.3.239 and 1.4.364 (as they printed them) and of versions between."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from harness.layer.messages import (
     RECORD,
     SUBMIT,
     access_name,
+    access_names,
     extra_properties,
     is_synchronization,
     parse,
@@ -60,6 +61,52 @@ TODAY_SUBMIT = (
     "prior_access = SYNC_IMAGE_LAYOUT_TRANSITION\nwrite_barriers = 0\ncommand = vkCmdCopyBuffer\n"
     "prior_command = vkCmdPipelineBarrier2\ncommand_buffer_index = 1\nseq_no = 2\nreset_no = 1\nbatch_tag = 5\n"
     "submit_index = 2\nbatch_index = 0"
+)
+
+# 1.4.364 on lavapipe, word by word; handles shortened.
+REAL_DESCRIPTOR = (
+    "vkCmdDispatch(): WRITE_AFTER_WRITE hazard detected. Shader stage VK_SHADER_STAGE_COMPUTE_BIT writes to VkBuffer "
+    "0x5, which was previously written by another vkCmdDispatch command. \nThe buffer is referenced by descriptor "
+    "binding 0 (VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) from descriptor set 0 (VkDescriptorSet 0x8), VkPipeline 0x7.\nNo "
+    "sufficient synchronization is present to ensure that a write (VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT) at "
+    "VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT does not conflict with a prior write of the same type at the same stage.\n"
+    "[Extra properties]\nmessage_type = BufferDescriptorError\nhazard_type = WRITE_AFTER_WRITE\n"
+    "access = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT(VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT)\n"
+    "prior_access = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT(VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT)\n"
+    "write_barriers = 0\ncommand = vkCmdDispatch\nprior_command = vkCmdDispatch\n"
+    "descriptor_type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER\ndescriptor_binding = 0\ndescriptor_array_element = 0\n"
+    "seq_no = 1\nreset_no = 0"
+)
+REAL_TRANSITION = (
+    "vkCmdPipelineBarrier(): WRITE_AFTER_WRITE hazard detected. vkCmdPipelineBarrier performs image layout transition "
+    "on the VkImage 0x5, which was previously written by vkCmdClearColorImage. \nNo sufficient synchronization is "
+    "present to ensure that a layout transition does not conflict with a prior write (VK_ACCESS_2_TRANSFER_WRITE_BIT) "
+    "at VK_PIPELINE_STAGE_2_CLEAR_BIT.\nHint: Ensure that srcStageMask includes VK_PIPELINE_STAGE_2_CLEAR_BIT and "
+    "srcAccessMask includes VK_ACCESS_2_TRANSFER_WRITE_BIT. The source side of the barrier protects layout transition "
+    "writes from previous accesses, and the destination side cannot introduce this specific hazard.\n"
+    "pImageMemoryBarriers[0]: {\n  srcStageMask = VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT,\n"
+    "  srcAccessMask = VkAccessFlags2(0),\n  dstStageMask = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT,\n"
+    "  dstAccessMask = VkAccessFlags2(0),\n}\n[Extra properties]\nmessage_type = ImageBarrierError\n"
+    "hazard_type = WRITE_AFTER_WRITE\naccess = SYNC_IMAGE_LAYOUT_TRANSITION\n"
+    "prior_access = VK_PIPELINE_STAGE_2_CLEAR_BIT(VK_ACCESS_2_TRANSFER_WRITE_BIT)\nwrite_barriers = 0\n"
+    "command = vkCmdPipelineBarrier\nprior_command = vkCmdClearColorImage\nseq_no = 1\nreset_no = 0"
+)
+REAL_SUBMIT = (
+    "vkQueueSubmit(): pSubmits[0].pCommandBuffers[0] WRITE_AFTER_READ hazard detected. vkCmdFillBuffer (from "
+    "VkCommandBuffer 0x6 submitted on the current VkQueue 0x2) writes to dstBuffer VkBuffer 0x5, which was previously "
+    "read by vkCmdCopyBuffer (from VkCommandBuffer 0x6 submitted on VkQueue 0x2). \nNo sufficient synchronization is "
+    "present to ensure that a write (VK_ACCESS_2_TRANSFER_WRITE_BIT) at VK_PIPELINE_STAGE_2_CLEAR_BIT does not "
+    "conflict with a prior read (VK_ACCESS_2_TRANSFER_READ_BIT) at VK_PIPELINE_STAGE_2_COPY_BIT.\nHint: An execution "
+    "dependency is sufficient to prevent this hazard.\nBuffer access region: {\n  offset = 0\n  size = 256\n}\n"
+    "[Extra properties]\nmessage_type = SubmitTimeError\nhazard_type = WRITE_AFTER_READ\n"
+    "access = VK_PIPELINE_STAGE_2_CLEAR_BIT(VK_ACCESS_2_TRANSFER_WRITE_BIT)\n"
+    "prior_access = VK_PIPELINE_STAGE_2_COPY_BIT(VK_ACCESS_2_TRANSFER_READ_BIT)\nread_barriers = 0\n"
+    "command = vkCmdFillBuffer\nprior_command = vkCmdCopyBuffer\nsubmit_index = 0\nbatch_index = 0\n"
+    "command_buffer_index = 0\nseq_no = 2\nreset_no = 0\nbatch_tag = 1"
+)
+REAL_EVENT = (
+    "vkCmdSetEvent(): VkEvent 0x3 is set after a previous vkCmdSetEvent without an intervening execution dependency. "
+    "This is a race condition and may result in data hazards."
 )
 
 
@@ -115,7 +162,59 @@ def test_todays_style_reads_the_properties() -> None:
     assert (said.kind, said.region, said.seq_no) == (RECORD, 0, 1)
 
 
-def test_todays_style_at_submit_has_no_access() -> None:
+def test_todays_descriptors() -> None:
+    said = parse("SYNC-HAZARD-WRITE-AFTER-WRITE", REAL_DESCRIPTOR, [("VkBuffer", 5)])
+    access = "SYNC_COMPUTE_SHADER_SHADER_STORAGE_WRITE"
+    assert said.key == ("WRITE_AFTER_WRITE", "vkCmdDispatch", "vkCmdDispatch", access, access)
+    assert (said.kind, said.function, said.barriers, said.seq_no) == (RECORD, "vkCmdDispatch", (), 1)
+
+
+def test_todays_transitions() -> None:
+    said = parse("SYNC-HAZARD-WRITE-AFTER-WRITE", REAL_TRANSITION)
+    assert said.key == (
+        "WRITE_AFTER_WRITE", "vkCmdPipelineBarrier", "vkCmdClearColorImage", "SYNC_IMAGE_LAYOUT_TRANSITION",
+        "SYNC_CLEAR_TRANSFER_WRITE",
+    )  # fmt: skip
+
+
+def test_todays_submits_name_the_recorded_command_and_its_access() -> None:
+    said = parse("SYNC-HAZARD-WRITE-AFTER-READ", REAL_SUBMIT)
+    assert said.key == (
+        "WRITE_AFTER_READ", "vkCmdFillBuffer", "vkCmdCopyBuffer", "SYNC_CLEAR_TRANSFER_WRITE",
+        "SYNC_COPY_TRANSFER_READ",
+    )  # fmt: skip
+    assert (said.kind, said.function, said.entry, said.seq_no, said.barriers) == (SUBMIT, "vkQueueSubmit", 0, 2, ())
+
+
+def test_todays_event_rules() -> None:
+    said = parse("SYNC-vkCmdSetEvent-set-race", REAL_EVENT)
+    assert (said.hazard, said.command, said.access) == ("vkCmdSetEvent-set-race", "vkCmdSetEvent", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("0", ()),
+        (
+            "VK_PIPELINE_STAGE_2_VERTEX_SHADER_BIT|VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT"
+            "(VK_ACCESS_2_UNIFORM_READ_BIT|VK_ACCESS_2_SHADER_READ_BIT)"
+            ":VK_PIPELINE_STAGE_2_INDEX_INPUT_BIT(VK_ACCESS_2_INDEX_READ_BIT)",
+            (
+                "SYNC_VERTEX_SHADER_UNIFORM_READ", "SYNC_COMPUTE_SHADER_UNIFORM_READ", "SYNC_VERTEX_SHADER_SHADER_READ",
+                "SYNC_COMPUTE_SHADER_SHADER_READ", "SYNC_INDEX_INPUT_INDEX_READ",
+            ),
+        ),
+        (
+            "VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT|VK_PIPELINE_STAGE_2_BOTTOM_OF_PIPE_BIT",
+            ("VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT", "VK_PIPELINE_STAGE_2_BOTTOM_OF_PIPE_BIT"),
+        ),
+    ],
+)  # fmt: skip
+def test_todays_barriers(text: str, names: tuple[str, ...]) -> None:
+    assert access_names(text) == names
+
+
+def test_todays_style_at_submit_had_no_access() -> None:
     said = parse("SYNC-HAZARD-WRITE-AFTER-WRITE", TODAY_SUBMIT)
     assert (said.kind, said.function, said.entry) == (SUBMIT, "vkQueueSubmit", 1)
     assert (said.command, said.access) == ("vkCmdCopyBuffer", "")

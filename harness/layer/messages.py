@@ -12,8 +12,8 @@ Old (1.3.239), at record and at submit:
 In it the *current* command is the function before `: Hazard` while recording, and `command:` of the recorded access
 info at submit; `command:` of the access info is always the prior one.
 
-Today's layers speak prose that changes; only their `[Extra properties]` block is read (`name = value` lines). It has no
-`access` for errors found at submit, so `access` is then empty and matches any.
+Today's layers speak prose that changes; only their `[Extra properties]` block is read (`name = value` lines). Before
+1.4.364 (measured) it has no `access` for errors found at submit, so `access` is then empty and matches any.
 """
 
 from __future__ import annotations
@@ -186,6 +186,7 @@ def _number(text: str | None) -> int | None:
 EXTRA_PROPERTIES = "[Extra properties]"
 
 _STAGE_ACCESS = re.compile(r"VK_PIPELINE_STAGE_2_(\w+)\((?:VK_ACCESS_2_)?(\w+)\)")
+_MASKS = re.compile(r"([\w|]+)\(([\w|]+)\)")
 
 
 def extra_properties(text: str) -> dict[str, str]:
@@ -200,6 +201,18 @@ def access_name(text: str) -> str:
     without Vulkan constants (`SYNC_IMAGE_LAYOUT_TRANSITION`) and anything else come back as they are."""
     found = _STAGE_ACCESS.fullmatch(text)
     return "_".join(("SYNC", _short(found.group(1)), _short(found.group(2)))) if found else text
+
+
+def access_names(text: str) -> tuple[str, ...]:
+    """`STAGE|STAGE(ACCESS|ACCESS):STAGE(ACCESS)`, each access of each stage of its pair by name. Meta accesses and
+    `ALL_ACCESSES` are not expanded. Plain stage masks (`STAGE|STAGE`) come back flag by flag, `0` as nothing."""
+    names: list[str] = []
+    for part in text.split(":"):
+        pair = _MASKS.fullmatch(part.strip())
+        stages = (pair.group(1) if pair else part.strip()).split("|")
+        accesses = pair.group(2).split("|") if pair else [""]
+        names += [access_name(f"{stage}({access})" if access else stage) for access in accesses for stage in stages]
+    return tuple(name for name in names if name not in ("", "0"))
 
 
 def _short(flag: str) -> str:
@@ -218,7 +231,7 @@ def _with_properties(message: LayerMessage, properties: dict[str, str]) -> Layer
         access=access_name(properties.get("access", "")),
         prior_access=access_name(properties.get("prior_access", "")),
         prior_command=properties.get("prior_command", ""),
-        barriers=tuple(access_name(part) for part in re.split(r"[:|]", barriers) if part not in ("", "0")),
+        barriers=access_names(barriers),
         seq_no=_number(properties.get("seq_no")),
         reset_no=_number(properties.get("reset_no")),
         entry=_number(properties.get("command_buffer_index")),
