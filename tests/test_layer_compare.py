@@ -244,6 +244,9 @@ def test_all_commands_after_a_transition() -> None:
     for source, agrees in ((ALL_COMMANDS, True), (TRANSFER, False)):
         tape = Tape().transition(0, 0, 0, 0).barrier(source, 0x1000, TRANSFER, 0x1000).clear()
         assert compare([], theirs, OLD, tape.blocks).agrees is agrees
+    for accesses, cited in ((0, True), (0x1000, True), (0x10000, False), (0x18000, False)):
+        tape = Tape().transition(0, 0, 0, 0).barrier(ALL_COMMANDS, accesses, TRANSFER, 0x1000).clear()
+        assert compare([], theirs, TODAY, tape.blocks).agrees is cited, "MEMORY_WRITE holds the transition's write"
 
 
 def test_descriptor_writes_twice_are_dropped_at_record_only() -> None:

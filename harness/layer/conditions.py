@@ -34,6 +34,7 @@ ALL_COMMANDS = 0x10000
 COPY = 1 << 32
 CLEAR = 1 << 35
 SHADER_READ = 0x20
+MEMORY_WRITE = 0x10000
 
 CONDITIONS: dict[str, Condition] = {}
 
@@ -89,6 +90,15 @@ def shader_read_before_uniform(subject: Subject, stream: Stream, _: Version) -> 
 def all_commands_after_transition(subject: Subject, stream: Stream, _: Version) -> bool:
     """After the transition came a barrier from ALL_COMMANDS: today it covers the transition's write."""
     return any(scope.src_stages & ALL_COMMANDS for scope in _barriers(subject, stream))
+
+
+@condition
+def all_commands_without_memory_write(subject: Subject, stream: Stream, _: Version) -> bool:
+    """After the transition came a barrier from ALL_COMMANDS whose first access scope lacks MEMORY_WRITE."""
+    return any(
+        scope.src_stages & ALL_COMMANDS and not scope.src_accesses & MEMORY_WRITE
+        for scope in _barriers(subject, stream)
+    )
 
 
 @condition
