@@ -11,7 +11,11 @@ from harness.commands import (  # noqa: F401
     clear,
     compute,
     descriptors,
+    draw,
+    dynamic_state,
     event,
+    feedback,
+    graphics,
     host_copy,
     memory,
     pipelines,
@@ -24,6 +28,7 @@ from harness.commands import (  # noqa: F401
     semaphore,
     submit,
     transfer,
+    vertex,
 )
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import CALLS, COMMANDS

@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import command
+from harness.commands.targets import inherited
 from harness.trace.effects import Command, Effect, Execute, Unmodelled
 
 
@@ -22,7 +23,7 @@ def execute_commands(objects: Objects, buffer: CommandBuffer, args: dict[str, An
         if secondary is None:
             yield Unmodelled("a secondary command buffer whose recording was not seen")
         else:
-            held.append((id, tuple(secondary.commands)))
+            held.append((id, inherited(objects, secondary.commands, buffer.rendering)))
     buffer.unbind()
     if held:
         yield Execute(tuple(held))

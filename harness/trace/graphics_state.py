@@ -155,8 +155,8 @@ class GraphicsState:
     discard: bool = False
     depth_stencil: DepthStencil = DepthStencil()
     colors: tuple[ColorBlend, ...] = ()
-    logic_op: int | None = None
-    """None when logical operations are off."""
+    logic_enabled: bool = False
+    logic_op: int = 0
     dynamic: frozenset[int] = frozenset()
     formats: tuple[int, ...] | None = None
     """Colour attachment formats for dynamic rendering; None for a render pass. VK_FORMAT_UNDEFINED is not drawn to."""

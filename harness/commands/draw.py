@@ -1,0 +1,192 @@
+"""Draws: what they read to find vertices, what their shaders use, what they access of the attachments (SYNC_RULES 2.7,
+2.8; specification: "Drawing Commands", "Mesh Shading")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from harness.commands.compute import INDIRECT_READ
+from harness.commands.dynamic_state import discards
+from harness.commands.feedback import feedback_effects
+from harness.commands.graphics import FRAGMENT, GRAPHICS_BIND_POINT, UNSEEN
+from harness.commands.objects import CommandBuffer, Objects
+from harness.commands.registry import CommandHandler, command
+from harness.commands.shaders import shader_effects
+from harness.commands.targets import attachment_effects
+from harness.commands.vertex import (
+    EVERYTHING,
+    SILENT_INDEXED,
+    SILENT_INDIRECT,
+    Elements,
+    access_of,
+    index_effects,
+    reached_by_indices,
+    vertex_effects,
+)
+from harness.spans import Span
+from harness.spec.scopes import BY_NAME
+from harness.trace.effects import Effect, Unmodelled
+from harness.trace.graphics_state import GraphicsPipeline, GraphicsState
+from harness.trace.resources import Buffer
+
+COUNTER_READ = BY_NAME["SYNC_DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
+COUNT_BYTES = 4
+DRAW_BYTES, INDEXED_BYTES, MESH_BYTES, MESH_NV_BYTES = 16, 20, 12, 8
+"""Sizes of VkDrawIndirectCommand, VkDrawIndexedIndirectCommand, VkDrawMeshTasksIndirectCommandEXT and …NV."""
+APART = 65536
+"""Up to so many parameter structs, the bytes between them are known not to be read."""
+
+Reads = Callable[[GraphicsState], Iterable[Effect]]
+"""What a draw reads before shaders run, given the state of the bound pipeline."""
+
+
+def draw_effects(objects: Objects, buffer: CommandBuffer, reads: Reads) -> Iterator[Effect]:
+    """Everything that a draw with the bound pipeline touches."""
+    pipeline = buffer.pipelines.get(GRAPHICS_BIND_POINT)
+    if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
+        yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
+        return
+    yield from reads(pipeline.state)
+    idle = FRAGMENT if discards(pipeline.state, buffer.drawing) else 0
+    yield from shader_effects(objects, buffer, GRAPHICS_BIND_POINT, idle)
+    yield from feedback_effects(objects, buffer)
+    yield from attachment_effects(objects, buffer, pipeline)
+
+
+def _draw(
+    objects: Objects, buffer: CommandBuffer, vertices: Sequence[Elements], args: dict[str, Any]
+) -> Iterable[Effect]:
+    """A draw of ranges of vertices; one with no vertex or no instance does nothing."""
+    chosen = [each for each in vertices if each[1] is None or each[0] < each[1]]
+    if not chosen or not args["instanceCount"]:
+        return ()
+    instances = _instances(args)
+    return draw_effects(objects, buffer, lambda state: vertex_effects(objects, buffer, state, chosen, instances))
+
+
+def _draw_indexed(
+    objects: Objects, buffer: CommandBuffer, parts: Sequence[tuple[int, int, int]], args: dict[str, Any]
+) -> Iterable[Effect]:
+    """A draw of (first index, index count, vertex offset) each; one with no index or no instance does nothing."""
+    chosen = [part for part in parts if part[1]]
+    if not chosen or not args["instanceCount"]:
+        return ()
+    instances = _instances(args)
+
+    def reads(state: GraphicsState) -> Iterator[Effect]:
+        yield from index_effects(objects, buffer, [(first, first + count) for first, count, _ in chosen])
+        vertices = [reached_by_indices(buffer, offset) for offset in sorted({part[2] for part in chosen})]
+        yield from vertex_effects(objects, buffer, state, vertices, instances, SILENT_INDEXED)
+
+    return draw_effects(objects, buffer, reads)
+
+
+def _instances(args: dict[str, Any]) -> Elements:
+    return args["firstInstance"], args["firstInstance"] + args["instanceCount"]
+
+
+@command("vkCmdDraw")
+def draw(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads exactly the vertices and instances."""
+    first = args["firstVertex"]
+    return _draw(objects, buffer, [(first, first + args["vertexCount"])], args)
+
+
+@command("vkCmdDrawMultiEXT")
+def draw_multi(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Several ranges of vertices, with the same instances."""
+    parts = args["pVertexInfo"] or ()
+    return _draw(
+        objects, buffer, [(each["firstVertex"], each["firstVertex"] + each["vertexCount"]) for each in parts], args
+    )
+
+
+@command("vkCmdDrawIndexed")
+def draw_indexed(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads exactly the indices, and the vertices that they may mean."""
+    return _draw_indexed(objects, buffer, [(args["firstIndex"], args["indexCount"], args["vertexOffset"])], args)
+
+
+@command("vkCmdDrawMultiIndexedEXT")
+def draw_multi_indexed(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Several ranges of indices; pVertexOffset, when given, stands for the offset of each."""
+    shared = args["pVertexOffset"]
+    return _draw_indexed(
+        objects,
+        buffer,
+        [
+            (each["firstIndex"], each["indexCount"], each["vertexOffset"] if shared is None else shared)
+            for each in args["pIndexInfo"] or ()
+        ],
+        args,
+    )
+
+
+def _indirect(size: int, indexed: bool = False, mesh: bool = False) -> CommandHandler:
+    """Handler of a draw whose parameters, structs of `size` bytes, lie in a buffer; perhaps their number too."""
+
+    def handler(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+        count = args["drawCount"] if "drawCount" in args else args["maxDrawCount"]
+        if not count:
+            return ()
+
+        def reads(state: GraphicsState) -> Iterator[Effect]:
+            yield from _parameters(objects, args, count, size)
+            if indexed:
+                yield from index_effects(objects, buffer, [EVERYTHING], SILENT_INDIRECT)
+            if not mesh:
+                yield from vertex_effects(objects, buffer, state, [EVERYTHING], EVERYTHING, SILENT_INDIRECT)
+
+        return draw_effects(objects, buffer, reads)
+
+    return handler
+
+
+command("vkCmdDrawIndirect", "vkCmdDrawIndirectCount")(_indirect(DRAW_BYTES))
+command("vkCmdDrawIndexedIndirect", "vkCmdDrawIndexedIndirectCount")(_indirect(INDEXED_BYTES, indexed=True))
+command("vkCmdDrawMeshTasksIndirectEXT", "vkCmdDrawMeshTasksIndirectCountEXT")(_indirect(MESH_BYTES, mesh=True))
+command("vkCmdDrawMeshTasksIndirectNV", "vkCmdDrawMeshTasksIndirectCountNV")(_indirect(MESH_NV_BYTES, mesh=True))
+
+
+def _parameters(objects: Objects, args: dict[str, Any], count: int, size: int) -> Iterator[Effect]:
+    """Reads of parameter structs, as many as there may be, and of their number."""
+    source = objects.buffer(args["buffer"])
+    if source is not None:
+        yield from access_of(source, INDIRECT_READ, struct_spans(source, args["offset"], count, size, args["stride"]))
+    counter = objects.buffer(args.get("countBuffer", 0))
+    if counter is not None:
+        yield from access_of(counter, INDIRECT_READ, [counter.span(args["countBufferOffset"], COUNT_BYTES)])
+
+
+def struct_spans(buffer: Buffer, offset: int, count: int, size: int, stride: int) -> list[Span]:
+    """Addresses of `count` structs at a stride, clipped to the buffer. The stride of a single struct does not count."""
+    if count == 1 or stride <= size:
+        return [buffer.span(offset, size + (count - 1) * (0 if count == 1 else stride))]
+    fitting = max(0, -(-(buffer.size - offset) // stride))
+    if min(count, fitting) > APART:
+        return [buffer.span(offset, (count - 1) * stride + size)]
+    return [buffer.span(offset + at * stride, size) for at in range(min(count, fitting))]
+
+
+@command("vkCmdDrawIndirectByteCountEXT")
+def draw_indirect_byte_count(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads a transform feedback counter (as such, by the specification), which says how many vertices there are."""
+    if not args["instanceCount"]:
+        return ()
+
+    def reads(state: GraphicsState) -> Iterator[Effect]:
+        counter = objects.buffer(args["counterBuffer"])
+        if counter is not None:
+            yield from access_of(counter, COUNTER_READ, [counter.span(args["counterBufferOffset"], COUNT_BYTES)])
+        yield from vertex_effects(objects, buffer, state, [EVERYTHING], _instances(args), SILENT_INDIRECT)
+
+    return draw_effects(objects, buffer, reads)
+
+
+@command("vkCmdDrawMeshTasksEXT", "vkCmdDrawMeshTasksNV")
+def draw_mesh_tasks(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """No vertex input; an empty grid runs nothing."""
+    if not all(value for name, value in args.items() if name.startswith("groupCount") or name == "taskCount"):
+        return ()
+    return draw_effects(objects, buffer, lambda state: ())
