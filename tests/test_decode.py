@@ -282,6 +282,18 @@ def test_geometry_lists_are_as_long_as_each_geometry_count(call: Any) -> None:
     assert counts == [[7, 8], [9]]
 
 
+@pytest.mark.parametrize(("kind", "name"), [(0, "triangles"), (1, "aabbs"), (2, "instances"), (3, "")])
+def test_geometry_is_read_as_its_type_says(decoder: Decoder, kind: int, name: str) -> None:
+    made = ffi.new("VkAccelerationStructureGeometryKHR *", {"geometryType": kind})
+    if name:
+        data = getattr(made.geometry, name)
+        (data.vertexData if name == "triangles" else data.data).deviceAddress = 0x123456789
+    read = decoder.read("VkAccelerationStructureGeometryKHR", address(made))["geometry"]
+    assert list(read) == [name] if name else read == {}
+    if name:
+        assert read[name]["vertexData" if name == "triangles" else "data"] == {"deviceAddress": 0x123456789}
+
+
 def test_creations_give_ids_and_destructions_end_them(call: Any, objects: Objects) -> None:
     device = handle("VkDevice", 0x1)
     info = ffi.new("VkFenceCreateInfo *")

@@ -9,7 +9,7 @@ import pytest
 from harness.device.encode import MAX_DEPTH, Encoder, Handles
 from harness.device.target import load
 from harness.findings import UserError
-from harness.record.decode import GUARDS, Decoder
+from harness.record.decode import GEOMETRY_KINDS, GUARDS, Decoder
 from harness.record.objects import Objects
 from harness.spec import _generated as tables
 from harness.trace.calls import Call
@@ -43,6 +43,9 @@ class Encodable(Generator):
                 made[row[0]] = [0] * row[4]
         if name == "VkPipelineMultisampleStateCreateInfo":
             made["pSampleMask"] = [1] * -(-made["rasterizationSamples"] // 32)
+        if name == "VkAccelerationStructureGeometryKHR":
+            kind = dict(enumerate(GEOMETRY_KINDS)).get(made["geometryType"])
+            made["geometry"] = {kind[0]: self.struct(kind[1], depth + 1)} if kind else {}
         return made
 
     def chain(self, depth: int) -> dict[str, Any] | None:

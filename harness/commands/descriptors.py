@@ -16,6 +16,7 @@ COMBINED_IMAGE_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE = 1, 2, 3
 UNIFORM_TEXEL_BUFFER, STORAGE_TEXEL_BUFFER = 4, 5
 UNIFORM_BUFFER, STORAGE_BUFFER, UNIFORM_BUFFER_DYNAMIC, STORAGE_BUFFER_DYNAMIC = 6, 7, 8, 9
 INPUT_ATTACHMENT = 10
+ACCELERATION_STRUCTURE = 1000150000
 DYNAMIC_TYPES = (UNIFORM_BUFFER_DYNAMIC, STORAGE_BUFFER_DYNAMIC)
 IMAGE_TYPES = (COMBINED_IMAGE_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE, INPUT_ATTACHMENT)
 BUFFER_TYPES = (UNIFORM_BUFFER, STORAGE_BUFFER, *DYNAMIC_TYPES)
@@ -24,6 +25,7 @@ TEXEL_TYPES = (UNIFORM_TEXEL_BUFFER, STORAGE_TEXEL_BUFFER)
 PUSH_DESCRIPTOR_LAYOUT = 1
 UPDATE_AFTER_BIND_POOL_LAYOUT = 2
 BINDING_FLAGS_CREATE_INFO = 1000161000
+WRITE_ACCELERATION_STRUCTURE = 1000150007
 
 
 def chained(info: dict[str, Any] | None, s_type: int) -> dict[str, Any] | None:
@@ -139,6 +141,9 @@ def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
         found = [Descriptor(kind, each["buffer"], each["offset"], each["range"]) for each in write["pBufferInfo"] or ()]
     elif kind in TEXEL_TYPES:
         found = [Descriptor(kind, each) for each in write["pTexelBufferView"] or ()]
+    elif kind == ACCELERATION_STRUCTURE:
+        listed = chained(write, WRITE_ACCELERATION_STRUCTURE) or {}
+        found = [Descriptor(kind, each) for each in listed.get("pAccelerationStructures") or ()]
     else:
         found = []
     for place, descriptor in zip(places, found, strict=False):

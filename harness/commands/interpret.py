@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 # Importing a family registers its handlers.
 from harness.commands import (  # noqa: F401
+    acceleration,
     barrier,
     bind,
     clear,
@@ -26,6 +27,7 @@ from harness.commands import (  # noqa: F401
     renderpass,
     secondary,
     semaphore,
+    structures,
     submit,
     transfer,
     vertex,

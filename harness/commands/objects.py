@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from harness.commands.addresses import Addresses
 from harness.commands.rendering_state import Rendering
 from harness.trace.effects import Command, Effect
 from harness.trace.graphics_state import DrawState
@@ -67,6 +68,9 @@ class Objects:
         """(device, family index) by queue."""
         self.pool_family: dict[int, tuple[int, int]] = {}
         """(device, family index) by command pool."""
+        self.addresses = Addresses(self.buffer)
+        self.build_sizes: dict[tuple[Any, ...], dict[tuple[int, ...], tuple[int, int]]] = {}
+        """Scratch bytes of (a build, an update) of acceleration structures, by shape and numbers of primitives."""
 
     def add(self, thing: Any) -> None:
         """Adds an object under its id (NULL handles are ignored)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.commands.descriptors import (
+    ACCELERATION_STRUCTURE,
     BUFFER_TYPES,
     IMAGE_TYPES,
     INPUT_ATTACHMENT,
@@ -17,6 +18,7 @@ from harness.commands.descriptors import (
     UNIFORM_BUFFER_DYNAMIC,
 )
 from harness.commands.objects import BoundSet, CommandBuffer, Objects
+from harness.commands.structures import structure
 from harness.commands.targets import of_rendering
 from harness.shader.reflect import Use, reflect
 from harness.spans import Span, merge, subtract
@@ -85,6 +87,9 @@ def _stage_effects(
             held = bound.set.slots.get((use.binding, element))
             if held is not None and held.type == INPUT_ATTACHMENT:
                 yield from of_rendering(objects, buffer, Targets(inputs=(held.resource,)))
+            elif held is not None and held.type == ACCELERATION_STRUCTURE:
+                read = BY_NAME[f"SYNC_{name}_ACCELERATION_STRUCTURE_READ"].index
+                yield from structure(objects, read, held.resource)
             elif held is not None:
                 offset = bound.offsets.get((use.binding, element), 0)
                 yield from _descriptor_effects(objects, name, use, held, offset)

@@ -134,14 +134,7 @@ def device_wait_idle(objects: Objects, call: Call) -> Iterable[Occurrence]:
         yield HostWaited()
 
 
-UNMODELLED_CALLS = (
-    "vkQueueBindSparse",
-    "vkBuildAccelerationStructuresKHR",
-    "vkCopyAccelerationStructureKHR",
-    "vkCopyAccelerationStructureToMemoryKHR",
-    "vkCopyMemoryToAccelerationStructureKHR",
-    "vkWriteAccelerationStructuresPropertiesKHR",
-)
+UNMODELLED_CALLS = ("vkQueueBindSparse",)
 """Calls outside command buffers that act on memory or order it and have no handler yet."""
 
 

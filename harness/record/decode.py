@@ -35,6 +35,10 @@ GUARDS: dict[tuple[str, str], str] = {
 }
 """When a pointer means anything: Vulkan ignores it otherwise, so it may point nowhere."""
 
+GEOMETRY_DATA = "VkAccelerationStructureGeometryDataKHR"
+GEOMETRY_KINDS = tuple((member.name, member.type) for member in members(GEOMETRY_DATA) or ())
+"""The one union with pointers that commands need: its members by VkGeometryTypeKHR, which selects one."""
+
 Reader = Callable[[int], dict[str, Any]]
 
 
@@ -188,6 +192,10 @@ class StructSource:
 
     def _nested(self, member: Member, name: str) -> str:
         at = self.fields[member.name].offset
+        if name == GEOMETRY_DATA:
+            kinds = (f"{{{kind!r}: R_{struct}(a + {at})}}" for kind, struct in GEOMETRY_KINDS)
+            tests = (f"{kind} if {self.numbers['geometryType']} == {i} else " for i, kind in enumerate(kinds))
+            return f"({''.join(tests)}{{}})"
         if not member.dims:
             return f"R_{name}(a + {at})"
         size = layout.size_of(name)

@@ -17,7 +17,7 @@ from harness.trace.binaries import BinaryWriter
 from harness.trace.calls import Block, Call, HostWrite
 from harness.trace.forms import check_lengths, command_forms, outputs
 from harness.trace.lines import Corrupt
-from harness.trace.scalars import NOT_A_VALUE, Enumeration, Reading, named_values, unexpected
+from harness.trace.scalars import NOT_A_VALUE, Enumeration, Integer, Reading, named_values, unexpected
 
 SILENT = ("annotation", "state", "frame")
 """Blocks that carry no call: notes of the capture tool, and marks of where trimming and frames begin and end."""
@@ -26,6 +26,7 @@ LOSSY_META = ("InitBufferCommand", "InitImageCommand", "InitTensorCommand", "Exe
 """Meta commands that put contents into resources in a way that this reader does not follow."""
 
 _RESULTS = Enumeration(tables.ENUMS["VkResult"])
+_ADDRESSES = Integer(64, False)
 _NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z", re.ASCII)
 _JUDGED = ("vkCmd", "vkQueue", "vkBegin")
 
@@ -72,7 +73,7 @@ def write_block(block: Block, binaries: BinaryWriter) -> dict[str, Any]:
 def _write_call(call: Call, binaries: BinaryWriter) -> dict[str, Any]:
     function: dict[str, Any] = {"name": call.name, "thread": call.thread}
     if call.result is not None:
-        function["return"] = _RESULTS.write(call.result, binaries)
+        function["return"] = _return_form(call.name).write(call.result, binaries)
     forms = command_forms(call.name)
     if forms is None:
         function["args"] = call.args
@@ -89,7 +90,7 @@ def _read_call(value: dict[str, Any], function: dict[str, Any], reading: Reading
     if type(name) is not str or not _NAME.match(name):
         raise unexpected("the name of a C function", name)
     try:
-        result = _RESULTS.read(function["return"], reading) if _returns_result(name, function) else None
+        result = _return_form(name).read(function["return"], reading) if _returns_result(name, function) else None
         args = _read_args(name, _object(function, "args"), result, reading)
     except Corrupt as error:
         raise Corrupt(f"{name}: {error}") from None
@@ -103,7 +104,13 @@ def _returns_result(name: str, function: dict[str, Any]) -> bool:
         return type(text) is int or (type(text) is str and text.startswith("VK_"))
     if command[0] == "VkResult" and "return" not in function:
         raise Corrupt("no 'return', though it returns a VkResult")
-    return command[0] == "VkResult"
+    return command[0] == "VkResult" or (command[0] == "VkDeviceAddress" and "return" in function)
+
+
+def _return_form(name: str) -> Enumeration | Integer:
+    """Calls return a VkResult, or a device address, which later commands may name. Others' values are not kept."""
+    command = tables.COMMANDS.get(name)
+    return _ADDRESSES if command is not None and command[0] == "VkDeviceAddress" else _RESULTS
 
 
 def _read_args(name: str, given: dict[str, Any], result: int | None, reading: Reading) -> dict[str, Any]:
