@@ -1,17 +1,20 @@
 """Random streams of transfer commands, dispatches, barriers and submits, judged by syncval and the Khronos layer.
 
-    .venv/bin/python -m tests.random_streams --first 0 --count 2000 [--device lavapipe]
+    .venv/bin/python -m tests.random_streams --first 0 --count 2000 [--device lavapipe] [--layer today]
+    .venv/bin/python -m tests.random_streams --shrink 4711
 
-A stream is a list of plain steps made from a seed alone, so that a seed is a reproduction. `play` records it on a
-device through a `Rig`; `judge` does so under the mirror and the layer in one process and compares them call by call.
+`random_steps` says what a seed means. `Player` records it on a device, `judge` does so under the mirror and the layer
+in one process and compares them call by call, twice: our findings with the layer's messages, where a difference must
+be one of `differences.toml`; and what the layer must say by its own rules and its own way of reporting, predicted from
+syncval (`todays_layer`, `older_layer`), where no difference is allowed.
 """
 
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import click
@@ -19,124 +22,26 @@ from rich.console import Console
 from rich.progress import track
 
 import harness
+from harness.check import Mirror
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.device.rig import Rig
 from harness.device.rig_commands import Commands
+from harness.findings import Finding, UserError
 from harness.layer.compare import compare
+from harness.layer.manifest import Version, find_layer
+from harness.layer.messages import LayerMessage, plain_command
 from harness.layer.witness import LayerWitness
+from harness.trace.calls import Block
+from tests import older_layer, todays_layer
+from tests.random_steps import Step, make, shrink
 
-Step = tuple[Any, ...]
-
-TRANSFER_SCOPES = [
-    "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE", "COPY", "CLEAR/TRANSFER_WRITE", "CLEAR", "BLIT/TRANSFER_READ",
-    "BLIT/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ|TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER",
-    "RESOLVE/TRANSFER_READ|TRANSFER_WRITE",
-]  # fmt: skip
-SHADER_SCOPES = [
-    "COMPUTE_SHADER/SHADER_READ", "COMPUTE_SHADER/SHADER_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE",
-    "COMPUTE_SHADER/UNIFORM_READ", "COMPUTE_SHADER/SHADER_SAMPLED_READ", "COMPUTE_SHADER",
-    "DRAW_INDIRECT/INDIRECT_COMMAND_READ",
-]  # fmt: skip
-WIDE_SCOPES = [
-    "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE", "ALL_COMMANDS/MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ", "ALL_COMMANDS",
-    "TOP_OF_PIPE", "BOTTOM_OF_PIPE", "ALL_TRANSFER|COMPUTE_SHADER/MEMORY_READ|MEMORY_WRITE",
-]  # fmt: skip
-SCOPES = TRANSFER_SCOPES + SHADER_SCOPES + WIDE_SCOPES
-FORM1 = [text for text in SCOPES if not text.split("/")[0] in {"COPY", "CLEAR", "BLIT", "RESOLVE"}]
-FORM1 = [text for text in FORM1 if "STORAGE" not in text and "SAMPLED" not in text]
-SHADERS = ("copy_words", "scale_words", "atomic_add", "sum_uniform", "image_store_2d", "image_load_2d", "sample_2d")
-BUFFERS = 4
-
-
-def make(seed: int, length: int = 14) -> list[Step]:
-    """The steps of a seed: recording steps, and ("submit", which command buffers), ("idle",), ("next",)."""
-    rng = random.Random(seed)
-    steps: list[Step] = []
-    buffers = 1
-    for _ in range(length):
-        kind = rng.choices(
-            ["transfer", "image", "dispatch", "barrier", "next", "submit", "idle"], [8, 5, 4, 9, 1, 2, 0.5]
-        )[0]
-        if kind == "next":
-            buffers += 1
-        steps.append(_MAKERS[kind](rng, buffers))
-    return [*steps, ("submit", tuple(range(buffers)))]
-
-
-def _transfer(rng: random.Random, _: int) -> Step:
-    one, other = rng.sample(range(BUFFERS), 2)
-    begin, size = 4 * rng.randrange(16), 4 * rng.randrange(1, 33)
-    choices = [
-        ("fill", one, begin, size),
-        ("update", one, begin, size),
-        ("copy", one, other, [(begin, 4 * rng.randrange(16), size)], rng.choice((1, 2))),
-        ("copy", one, other, [(0, 128, 64), (64, 0, 64)], rng.choice((1, 2))),
-    ]
-    return rng.choice(choices)
-
-
-def _part(rng: random.Random) -> dict[str, Any]:
-    mip = rng.randrange(2)
-    size = 8 >> mip
-    x, y = rng.randrange(size), rng.randrange(size)
-    extent = (rng.randrange(1, size - x + 1), rng.randrange(1, size - y + 1), 1)
-    return {"mip": mip, "layer": rng.randrange(2), "offset": (x, y, 0), "extent": extent}
-
-
-def _image(rng: random.Random, _: int) -> Step:
-    one, other, part = rng.randrange(2), rng.randrange(BUFFERS), _part(rng)
-    first = rng.randrange(2)
-    whole = {"mips": (first, rng.randrange(1, 3 - first)), "layers": (0, rng.randrange(1, 3))}
-    small = {**_part(rng), "extent": (1, 1, 1)}
-    choices = [
-        ("buffer_to_image", other, one, part, rng.choice((1, 2))),
-        ("image_to_buffer", one, other, part, rng.choice((1, 2))),
-        ("clear_color", one, whole),
-        ("copy_image", one, 1 - one, {**part, "extent": (1, 1, 1)}, small, rng.choice((1, 2))),
-        ("blit", one, 1 - one, part, _part(rng), rng.choice((1, 2))),
-        ("clear_depth_stencil", rng.choice((2, 4, 6))),
-    ]
-    return rng.choice(choices)
-
-
-def _dispatch(rng: random.Random, _: int) -> Step:
-    first, second = rng.sample(range(BUFFERS), 2)
-    return ("dispatch", rng.choice(SHADERS), first, second, rng.choice((0, 0, 128)), rng.randrange(2))
-
-
-def _barrier(rng: random.Random, _: int) -> Step:
-    form = rng.choice((1, 2))
-    scopes = SCOPES if form == 2 else FORM1
-    several = []
-    for _ in range(rng.choice((1, 1, 1, 1, 2))):
-        each: dict[str, Any] = {"src": rng.choice(scopes), "dst": rng.choice(scopes), "form": form}
-        kind = rng.choice(("memory", "memory", "buffer", "image", "transition"))
-        if kind == "buffer":
-            each |= {
-                "buffer": rng.randrange(BUFFERS),
-                "offset": 4 * rng.randrange(16),
-                "size": 4 * rng.randrange(1, 33),
-            }
-        elif kind in ("image", "transition"):
-            first = rng.randrange(2)
-            each |= {"image": rng.randrange(2), "mips": (first, rng.randrange(1, 3 - first)), "layers": (0, 2)}
-            each |= {"old": "UNDEFINED"} if kind == "transition" else {}
-        several.append(each)
-    if form == 1:  # one pair of stage masks for the whole command
-        stages = [several[0][side].split("/")[0] for side in ("src", "dst")]
-        several = [each for each in several if [each[s].split("/")[0] for s in ("src", "dst")] == stages]
-    return ("barriers", several)
-
-
-_MAKERS: dict[str, Callable[[random.Random, int], Step]] = {
-    "transfer": _transfer,
-    "image": _image,
-    "dispatch": _dispatch,
-    "barrier": _barrier,
-    "next": lambda rng, buffers: ("next",),
-    "submit": lambda rng, buffers: ("submit", tuple(rng.choices(range(buffers), k=rng.choice((1, 1, 2))))),
-    "idle": lambda rng, buffers: ("idle",),
+PUSH_DESCRIPTORS = "VK_KHR_push_descriptor"
+DISPATCH_BASE = 0x10
+"""VK_PIPELINE_CREATE_DISPATCH_BASE_BIT"""
+PREDICTIONS: dict[Version, Callable[[Iterable[Block]], list[Finding]]] = {
+    (1, 3, 239): older_layer.predict,
+    (1, 4, 364): todays_layer.predict,
 }
 
 
@@ -149,35 +54,55 @@ class Player:
         self.buffers = [rig.buffer(256), rig.buffer(256), rig.buffer(256, shared), rig.buffer(256, shared, 1024)]
         self.images = [rig.image(extent=(8, 8, 1), mips=2, layers=2) for _ in range(2)]
         self.depth = rig.image("VK_FORMAT_D32_SFLOAT_S8_UINT", (8, 8, 1))
+        self.samples = rig.image(extent=(8, 8, 1), samples=4)
+        self.counts = rig.buffer(64)
+        self.fences: list[Any] = [rig.fence(), rig.fence()]
+        self.pending: set[int] = set()
         self.views = [rig.view(image) for image in self.images]
         self.sampler = rig.sampler()
-        self.pipelines: dict[str, Any] = {}
+        self.pipelines: dict[tuple[str, bool, int], Any] = {}
         self.recorded: list[Commands] = []
         self._open: Any = None
         self._settle_layouts()
 
     def _settle_layouts(self) -> None:
         with self.rig.commands() as commands:
-            for image in (*self.images, self.depth):
+            for image in (*self.images, self.depth, self.samples):
                 commands.transition(image)
         self.rig.submit(commands)
         self.rig.wait()
 
-    def play(self, steps: list[Step]) -> None:
+    def play(self, steps: Sequence[Step]) -> None:
         """Plays a whole stream."""
         for name, *rest in steps:
             if name == "next":
                 self._end()
             elif name == "idle":
                 self.rig.wait()
+            elif name == "wait":
+                self._wait(*rest)
             elif name == "submit":
-                self._end()
-                chosen = [self.recorded[at] for at in rest[0] if at < len(self.recorded)]
-                if chosen:
-                    self.rig.submit(*chosen, form=1 + len(chosen) % 2)
+                self._submit(*rest)
             else:
                 getattr(self, f"_{name}")(self._current(), *rest)
         self._end()
+
+    def _submit(self, batches: list[list[int]], fence: int | None) -> None:
+        self._end()
+        held = [[self.recorded[at] for at in batch if at < len(self.recorded)] for batch in batches]
+        chosen = [batch for batch in held if batch]
+        free = fence is not None and fence not in self.pending
+        if chosen:
+            self.rig.submit_batches(
+                *chosen, fence=self.fences[fence] if free and fence is not None else None, form=1 + len(chosen[0]) % 2
+            )
+            self.pending |= {fence} if free and fence is not None else set()
+
+    def _wait(self, fence: int) -> None:
+        if fence in self.pending:
+            self.rig.wait(self.fences[fence])
+            self.rig.reset_fence(self.fences[fence])
+            self.pending.discard(fence)
 
     def _current(self) -> Commands:
         if self._open is None:
@@ -217,36 +142,82 @@ class Player:
     def _blit(self, commands: Commands, one: int, other: int, read: Any, write: Any, form: int) -> None:
         commands.blit(self.images[one], self.images[other], read, write, form=form)
 
+    def _resolve(self, commands: Commands, image: int, read: Any, write: Any, form: int) -> None:
+        commands.resolve(self.samples, self.images[image], read, write, form=form)
+
+    def _clear_samples(self, commands: Commands) -> None:
+        commands.clear_color(self.samples)
+
+    def _depth_to_buffer(self, commands: Commands, buffer: int, aspect: int, part: Any, form: int) -> None:
+        commands.image_to_buffer(self.depth, self.buffers[buffer], {**part, "aspect": aspect}, form=form)
+
+    def _buffer_to_stencil(self, commands: Commands, buffer: int, part: Any, form: int) -> None:
+        commands.buffer_to_image(self.buffers[buffer], self.depth, {**part, "aspect": 4}, form=form)
+
+    def _write_counts(self, commands: Commands, begin: int, size: int, how: str) -> None:
+        if how == "fill":
+            commands.fill(self.counts, 0, begin, size)
+        else:
+            commands.update(self.counts, bytes(size), begin)
+
+    def _read_counts(self, commands: Commands, begin: int, buffer: int, form: int) -> None:
+        commands.copy(self.counts, self.buffers[buffer], (begin, 0, 12), form=form)
+
     def _barriers(self, commands: Commands, several: list[dict[str, Any]]) -> None:
+        images = [*self.images, self.depth]
         named = [
             {
                 **each,
                 **({"buffer": self.buffers[each["buffer"]]} if "buffer" in each else {}),
-                **({"image": self.images[each["image"]]} if "image" in each else {}),
+                **({"image": images[each["image"]]} if "image" in each else {}),
             }
             for each in several
         ]
         commands.barriers("", *named)
 
-    def _dispatch(self, commands: Commands, shader: str, first: int, second: int, offset: int, image: int) -> None:
+    def _indirect(self, commands: Commands, begin: int, buffer: int) -> None:
+        self._bind(commands, "scale_words", buffer, buffer, 0, 0, "plain")
+        commands.dispatch_indirect(self.counts, begin)
+
+    def _dispatch(
+        self, commands: Commands, shader: str, first: int, second: int, offset: int, image: int, how: str
+    ) -> None:
+        self._bind(commands, shader, first, second, offset, image, how)
+        if how == "base":
+            commands.dispatch_base((0, 0, 0), (1, 1, 1))
+        else:
+            commands.dispatch()
+
+    def _bind(
+        self, commands: Commands, shader: str, first: int, second: int, offset: int, image: int, how: str
+    ) -> None:
         one, other = (self.buffers[first], offset, 128), (self.buffers[second], 0, 128)
         view = (self.views[image], None, 1)
         sampled = (self.views[image], self.sampler, 1)
+        storage = "STORAGE_BUFFER"
         kinds, held = {
-            "copy_words": (("STORAGE_BUFFER", "STORAGE_BUFFER"), (one, other)),
-            "scale_words": (("STORAGE_BUFFER",), (one,)),
-            "atomic_add": (("STORAGE_BUFFER",), (one,)),
-            "sum_uniform": (("UNIFORM_BUFFER", "STORAGE_BUFFER"), (one, other)),
+            "copy_words": ((storage, storage), (one, other)),
+            "scale_words": ((storage,), (one,)),
+            "fill_words_writeonly": ((storage,), (one,)),
+            "atomic_add": ((storage,), (one,)),
+            "length_only": ((storage, storage), (one, other)),
+            "sum_uniform": (("UNIFORM_BUFFER", storage), (one, other)),
             "image_store_2d": (("STORAGE_IMAGE",), (view,)),
-            "image_load_2d": (("STORAGE_IMAGE", "STORAGE_BUFFER"), (view, other)),
-            "sample_2d": (("COMBINED_IMAGE_SAMPLER", "STORAGE_BUFFER"), (sampled, other)),
+            "image_load_2d": (("STORAGE_IMAGE", storage), (view, other)),
+            "sample_2d": (("COMBINED_IMAGE_SAMPLER", storage), (sampled, other)),
         }[shader]
-        if shader not in self.pipelines:
-            self.pipelines[shader] = self.rig.compute(shader, dict(enumerate(kinds)), push_bytes=16)
-        pipeline = self.pipelines[shader]
-        commands.bind(pipeline, self.rig.descriptors(pipeline, **{f"b{at}": each for at, each in enumerate(held)}))
+        push = how == "push" and PUSH_DESCRIPTORS in self.rig.gpu.device_extensions
+        flags = DISPATCH_BASE if how == "base" else 0
+        key = (shader, push, flags)
+        if key not in self.pipelines:
+            types = dict(enumerate(kinds))
+            self.pipelines[key] = self.rig.compute(shader, types, push_bytes=16, push=push, flags=flags)
+        pipeline = self.pipelines[key]
+        named = {f"b{at}": each for at, each in enumerate(held)}
+        commands.bind(pipeline, None if push else self.rig.descriptors(pipeline, **named))
+        if push:
+            commands.push_descriptors(pipeline, **named)
         commands.push_constants(pipeline, 8, 8, 1, 0)
-        commands.dispatch()
 
 
 @dataclass
@@ -278,42 +249,106 @@ class Tally:
         return "\n".join(lines)
 
 
-def judge(seed: int, length: int = 14, layer: str = "old") -> dict[str, Any]:
-    """Plays one seed on this process' driver under both judges; JSON-able sums. `layer` as in `find_layer`."""
-    with LayerWitness.open(layer) as witness:
-        with harness.attach(keep_trace=True, sink=lambda block: witness.take(block.index)) as session:
-            with Rig((), witness) as rig:
-                Player(rig).play(make(seed, length))
+def open_rig(witness: LayerWitness) -> Rig:
+    """A rig with push descriptors where the device has them."""
+    try:
+        return Rig((PUSH_DESCRIPTORS,), witness)
+    except UserError:
+        return Rig((), witness)
+
+
+def judge(seed: int, layer: str = "today", steps: Sequence[Step] | None = None) -> dict[str, Any]:
+    """Plays one seed (or the steps given) on this process' driver under both judges; JSON-able sums.
+
+    `layer` as in `find_layer`.
+    """
+    with LayerWitness.open(find_layer(layer)) as witness:
+
+        def attribute(block: Block) -> None:
+            witness.take(block.index)
+
+        with harness.attach(keep_trace=True, sink=attribute) as session, open_rig(witness) as rig:
+            Player(rig).play(make(seed) if steps is None else steps)
     blocks = session.blocks or []
-    said = compare(session.findings, witness.messages, witness.layer.version, blocks)
+    version = witness.layer.version
+    said = compare(session.findings, witness.messages, version, blocks)
     problems = said.lines() + session.internal_errors + [text for _, text in witness.other_messages]
     problems += [f"unmodelled: {name}" for name in session.unmodelled]
+    if version in PREDICTIONS:
+        problems += unlike(PREDICTIONS[version](blocks), witness.messages)
+    if [each.key for each in Mirror().follow(blocks).findings] != [each.key for each in session.findings]:
+        problems.append("the recorded stream is judged otherwise than the program")
     commands = sum(getattr(block, "name", "").startswith("vkCmd") for block in blocks)
     return {"calls": commands, "agreed": said.agreed, "expected": said.used, "disagreements": problems}
 
 
-def run(first: int, count: int, device: str, layer: str = "old", progress: bool = False) -> Tally:
+def unlike(predicted: Iterable[Finding], messages: Iterable[LayerMessage]) -> list[str]:
+    """Where the layer says other than predicted, in words. Each distinct pair of accesses counts once a call."""
+    ours: set[tuple[int, ...] | tuple[Any, ...]] = set()
+    for each in predicted:
+        hazard, command, prior_command, access, prior_access = each.key
+        call = each.place.call if each.place.submit is None else each.place.submit
+        ours.add((call, hazard, plain_command(command), access, plain_command(prior_command), prior_access))
+    theirs = set()
+    for message in messages:
+        hazard, command, prior_command, access, prior_access = message.key
+        theirs.add((message.call, hazard, plain_command(command), access, plain_command(prior_command), prior_access))
+    return [
+        f"{side} in block {call}: {hazard} {command} {access} after {prior_command} {prior_access}"
+        for side, only in (("predicted only", ours - theirs), ("not predicted", theirs - ours))
+        for call, hazard, command, access, prior_command, prior_access in sorted(only)
+    ]
+
+
+def ask(worker: Worker, seed: int, layer: str, steps: Sequence[Step] | None = None) -> dict[str, Any]:
+    """`judge` in the worker; a driver that died is a disagreement."""
+    answer = worker.call("tests.random_streams:judge", {"seed": seed, "layer": layer, "steps": steps})
+    if isinstance(answer, Died):
+        return {"calls": 0, "agreed": 0, "expected": {}, "disagreements": [f"driver {answer.reason}"]}
+    return answer
+
+
+def run(first: int, count: int, device: str, layer: str = "today", progress: bool = False) -> Tally:
     """Judges `count` seeds in a worker process."""
     tally = Tally()
     seeds = range(first, first + count)
     with Worker(find_driver(device), packages=("tests",)) as worker:
         for seed in track(seeds, "streams") if progress else seeds:
-            answer = worker.call("tests.random_streams:judge", {"seed": seed, "layer": layer})
-            if isinstance(answer, Died):
-                answer = {"calls": 0, "agreed": 0, "expected": {}, "disagreements": [f"driver {answer.reason}"]}
-            tally.add(seed, answer)
+            tally.add(seed, ask(worker, seed, layer))
     return tally
+
+
+def smallest(seed: int, device: str, layer: str) -> tuple[list[Step], list[str]]:
+    """The smallest stream left of a seed's that still disagrees, and its disagreements; empty when it agrees."""
+    with Worker(find_driver(device), packages=("tests",)) as worker:
+        disagreements = partial(_disagreements, worker, layer)
+        steps = make(seed)
+        if not disagreements(steps):
+            return [], []
+        left = shrink(steps, lambda rest: bool(disagreements(rest)))
+        return left, disagreements(left)
+
+
+def _disagreements(worker: Worker, layer: str, steps: Sequence[Step]) -> list[str]:
+    found: list[str] = ask(worker, 0, layer, steps)["disagreements"]
+    return found
 
 
 @click.command()
 @click.option("--first", default=0, help="first seed")
 @click.option("--count", default=200, help="how many seeds")
 @click.option("--device", default="lavapipe")
-@click.option("--layer", default="old", help="version of the Khronos layer, `old` or `today`")
-def main(first: int, count: int, device: str, layer: str) -> None:
+@click.option("--layer", default="today", help="version of the Khronos layer, `old` or `today`")
+@click.option("--shrink", "seed", type=int, help="print the smallest stream left of this seed that disagrees")
+def main(first: int, count: int, device: str, layer: str, seed: int | None) -> None:
     """Prints how far syncval and the layer agree."""
-    console = Console()
-    console.print(str(run(first, count, device, layer, console.is_terminal)), markup=False)
+    console = Console(soft_wrap=True)
+    if seed is None:
+        console.print(str(run(first, count, device, layer, console.is_terminal)), markup=False, highlight=False)
+        return
+    steps, lines = smallest(seed, device, layer)
+    for each in [*map(str, steps), *lines]:
+        console.print(each, markup=False, highlight=False)
 
 
 if __name__ == "__main__":

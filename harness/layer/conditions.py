@@ -46,6 +46,10 @@ def condition(function: Condition) -> Condition:
 
 
 def _barriers(subject: Subject, stream: Stream) -> list[Scope]:
+    """Barriers between the two accesses; when the second one cannot be told, all of the stream before."""
+    known = stream.command(subject)
+    if known is None or "commandBuffer" not in known.args:
+        return [scope for call in stream.calls if call.index < (subject.call or 0) for scope in scopes(call)]
     return [scope for call in stream.window(subject) for scope in scopes(call)]
 
 
@@ -147,7 +151,9 @@ def atomic_access(subject: Subject, stream: Stream, _: Version) -> bool:
     own = stream.command(subject)
     if own is not None and "commandBuffer" in own.args:
         steps = stream.steps(subject)
-        between = [step.call for step in steps[max(0, stream.prior_position(subject, steps)) :]]
+        # What a message counts commands by differs between versions; only our own first command is sure.
+        first = stream.prior_position(subject, steps) if subject.finding is not None else 0
+        between = [step.call for step in steps[max(0, first) :]]
         seconds = [own]
     else:
         submitted = [held for batch in stream.executed(stream.at(subject.call)) for held in batch]
@@ -277,7 +283,7 @@ def lower_address_found(subject: Subject, _: Stream, __: Version) -> bool:
 def equal_shader_writes_lower(subject: Subject, _: Stream, __: Version) -> bool:
     """At a lower address of the same descriptor two shader writes conflict, which the layer keeps to itself."""
     return any(
-        each.hazard == "WRITE_AFTER_WRITE" and each.access == each.prior_access and "_SHADER_STORAGE_WRITE" in each.access
+        each.hazard == "WRITE_AFTER_WRITE" and each.access == each.prior_access and "SHADER_STORAGE" in each.access
         for each in _lower_ones(subject)
     )
 

@@ -47,7 +47,9 @@ def ordered_by_another_resource(subject: Subject, stream: Stream, own: Call, win
     waits = waits or _first_scopes(scopes(own))
 
     def differs(stage: int, commands: Sequence[Call], mask: int) -> bool:
-        return bool((stages_after(stage, commands) & ~stages_after(stage, commands, resources)) & mask)
+        # Barriers of the resource itself may cover another part of it: whether they order anything is left open.
+        least = stages_after(stage, commands, resources) & stages_after(stage, commands, set())
+        return bool(stages_after(stage, commands) & ~least & mask)
 
     if hazard == "WRITE_AFTER_READ":
         return differs(start, window, waits)

@@ -1,0 +1,342 @@
+"""What the Khronos layer 1.3.239 says about a trace, predicted from syncval: its rules, its reports, its submits.
+
+Random streams compare this prediction with the layer's messages, and nothing is left to explain: the layer's own rules
+(`older_rules`) and the way in which it reports and submits are worked out here, from its sources, over the states and
+barriers of syncval. A mistake in those shows as a wrong prediction. From layers/synchronization_validation.cpp of
+sdk-1.3.239.0: UpdateMemoryAccessState, SyncOpBarriers, ValidateFirstUse, DetectFirstUseHazard, UpdateFirst, Resolve.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import NamedTuple
+
+from harness.commands.interpret import Interpreter
+from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
+from harness.spans import Span, SpanMap
+from harness.spec.scopes import BY_NAME, SYNC
+from harness.syncval.context import Context, Entry, Hit, Piece, RangeScope
+from harness.syncval.evidence import Description, Reporter
+from harness.syncval.scope import expand
+from harness.syncval.state import LAYOUT_TRANSITION, Scope, State, intern
+from harness.syncval.validator import Validator
+from harness.trace.calls import Block, Call
+from harness.trace.effects import Access, Barrier, Begun, Command, Occurrence, Recorded, Submitted
+from tests.older_rules import RULES, Older, OlderContext, lowest
+
+STORAGE_WRITE = BY_NAME["SYNC_COMPUTE_SHADER_SHADER_STORAGE_WRITE"].index
+FOREVER = 1 << 62
+
+
+class First(NamedTuple):
+    """One of the first accesses of a range in a command buffer: reads, up to the first write."""
+
+    call: int
+    sync: int
+    place: Place
+    src_stages: int = 0
+    src_accesses: int = 0
+
+
+class Firsts(NamedTuple):
+    """The first accesses of a range; `stages` are those of its reads, also of the ones ordered behind others."""
+
+    accesses: tuple[First, ...]
+    stages: int
+
+    def with_access(self, access: First, ordered: int) -> Firsts:
+        """After one more access, with the stages that barriers ordered after the range's reads (UpdateFirst)."""
+        if self.accesses and SYNC[self.accesses[-1].sync].write:
+            return self
+        stage = 0 if SYNC[access.sync].write else SYNC[access.sync].stage
+        if stage & self.stages:
+            return self
+        accesses = self.accesses if ordered & stage else (*self.accesses, access)
+        return Firsts(accesses, self.stages | stage)
+
+
+class LayerContext(OlderContext):
+    """Tracks a command buffer or queue as the layer does; a command buffer's first accesses too."""
+
+    def __init__(self, queue: int, images: set[int]) -> None:
+        super().__init__(queue, frozenset(RULES))
+        self.firsts: dict[int, SpanMap[Firsts]] = {}
+        self._images = images
+
+    def apply(self, access: Access, place: Place) -> list[Hit]:
+        """Ends of accesses beyond everything tracked are lost (UpdateMemoryAccessState)."""
+        hits: list[Hit] = []
+        for begin, end in access.spans:
+            kept = (begin, self._kept(access.space, begin, end))
+            self._first(access.space, kept, First(place.call, access.sync, place))
+            hits += super().apply(replace(access, spans=(kept,)), place)
+        return hits
+
+    def _kept(self, space: int, begin: int, end: int) -> int:
+        held = self._maps.get(space)
+        pieces = held.pieces(begin, end) if held is not None else []
+        if not pieces or held is None:
+            return end
+        image = space in self._images
+        later = any(len(other) for at, other in self._maps.items() if at > space and (at in self._images) == image)
+        after = later or bool(held.pieces(pieces[-1][1], FOREVER))
+        return end if after else min(end, pieces[-1][1])
+
+    def _first(self, space: int, span: Span, access: First) -> None:
+        pieces = self._maps[space].pieces(*span) if space in self._maps else []
+        ordered = SpanMap[int]()
+        for begin, end, entry in pieces:
+            ordered.assign(begin, end, entry.slot.find().state.ordered)
+        firsts = self.firsts.setdefault(space, SpanMap())
+        at = span[0]
+        parts: list[tuple[int, int, int]] = []
+        for begin, end, stages in ordered.pieces(*span):
+            parts += [(at, begin, 0), (begin, end, stages)]
+            at = end
+        for begin, end, stages in [*parts, (at, span[1], 0)]:
+
+            def change(_begin: int, _end: int, known: Firsts | None, stages: int = stages) -> Firsts:
+                return (known or Firsts((), 0)).with_access(access, stages)
+
+            if begin < end:
+                firsts.update(begin, end, change)
+
+    def _split(self, space: int, begin: int, end: int, cover: object) -> Iterator[Piece]:
+        kept = self._kept(space, begin, end)
+        return super()._split(space, begin, kept, cover)  # type: ignore[arg-type]
+
+    def _settle(self, piece: Piece, everything: tuple[Scope, ...], place: Place) -> None:
+        if piece.cover.moved:
+            own = piece.cover.scopes
+            stages = accesses = 0
+            for scope in own:
+                stages, accesses = stages | scope.src_stages, accesses | scope.src_accesses
+            self._first(piece.space, piece.span, First(place.call, LAYOUT_TRANSITION, place, stages, accesses))
+        super()._settle(piece, everything, place)
+
+    # -- executing a command buffer ---------------------------------------------------------------------------------
+
+    def first_use(self, recorded: LayerContext, begin: int, end: int) -> tuple[Hit, First] | None:
+        """The one hazard of a piece of a command buffer, commands in [begin, end) (DetectFirstUseHazard). What images
+        say replaces what buffers say, also when images say nothing."""
+        found: tuple[Hit, First] | None = None
+        for images in (False, True):
+            for piece, firsts in recorded.ranges_in(images, begin, end):
+                found = self._first_use_of(*piece, firsts, (begin, end))
+                if found is not None:
+                    break
+        return found
+
+    def ranges_in(self, images: bool, begin: int, end: int) -> Iterator[tuple[tuple[int, int, int], Firsts]]:
+        """((space, begin, end) of a range, its first accesses) by address, where they surround or meet these calls."""
+        for space in sorted(space for space in self.firsts if (space in self._images) == images):
+            for low, high, firsts in self.firsts[space]:
+                if firsts.accesses and firsts.accesses[0].call < end and begin <= firsts.accesses[-1].call:
+                    yield (space, low, high), firsts
+
+    def _first_use_of(
+        self, space: int, low: int, high: int, firsts: Firsts, calls: tuple[int, int]
+    ) -> tuple[Hit, First] | None:
+        held = self._maps.get(space)
+        for begin, end, entry in held.pieces(low, high) if held is not None else ():
+            found = self._detect(self._live(entry), firsts, calls, (begin, end), space)
+            if found is not None:
+                return found
+        return None
+
+    def _detect(
+        self, entry: Entry, firsts: Firsts, calls: tuple[int, int], span: Span, space: int
+    ) -> tuple[Hit, First] | None:
+        """Only the first read is tested; the verdict on the write replaces the one on it."""
+        state = entry.slot.find().state
+        first, last = firsts.accesses[0], firsts.accesses[-1]
+        found: tuple[Hit, First] | None = None
+        if not SYNC[first.sync].write and calls[0] <= first.call < calls[1]:
+            outcome = state.after_access(first.sync, self.queue)
+            if outcome.hazard is not None and entry.write is not None and state.write is not None:
+                hit = Hit(READ_AFTER_WRITE, span, first.sync, entry.write, state.write.sync, state, space)
+                found = (hit, first)
+        if SYNC[last.sync].write and calls[0] <= last.call < calls[1]:
+            write = _write_hit(entry, state, last, firsts.stages, span, space)
+            found = (write, last) if write is not None else None
+        return found
+
+    def resolve(self, recorded: LayerContext, execution: dict[str, int | None]) -> None:
+        """Takes over the final state of a command buffer; reads of what this queue wrote are forgotten (Resolve)."""
+
+        def moved(place: Place | None) -> Place | None:
+            return None if place is None else replace(place, **execution)  # type: ignore[arg-type]
+
+        for space, theirs in recorded._maps.items():
+            mine = self._maps.setdefault(space, SpanMap())
+            for begin, end, entry in theirs:
+                state = entry.slot.find().state
+                reads = tuple(moved(read) for read in entry.reads)
+                taken = Entry(entry.slot, moved(entry.write), reads)  # type: ignore[arg-type]
+
+                def change(_b: int, _e: int, known: Entry | None, taken: Entry = taken, state: State = state) -> Entry:
+                    live = self._live(known) if known is not None else None
+                    return self._resolved(live, taken, state)
+
+                mine.update(begin, end, change)
+
+    def _resolved(self, known: Entry | None, taken: Entry, state: State) -> Entry:
+        if known is None:
+            return taken._replace(slot=self._slot(self._own(state)))
+        mine = known.slot.find().state
+        if state.write is not None:
+            return taken._replace(slot=self._slot(self._own(state)))
+        if mine.write is not None:
+            return known._replace(slot=self._slot(mine))
+        own = self._own(state)
+        stages = {read.stage for read in own.reads}
+        older = [(read, at) for read, at in zip(mine.reads, known.reads, strict=True)]
+        newer = {read.stage: (read, at) for read, at in zip(own.reads, taken.reads, strict=True)}
+        kept = [newer.pop(read.stage) if read.stage in stages else (read, at) for read, at in older]
+        kept += list(newer.values())
+        after = intern(None, tuple(read for read, _ in kept), mine.ordered | own.ordered)
+        return Entry(self._slot(after), None, tuple(at for _, at in kept))
+
+    def _own(self, state: State) -> State:
+        write = state.write._replace(queue=self.queue) if state.write is not None else None
+        return intern(write, tuple(read._replace(queue=self.queue) for read in state.reads), state.ordered)
+
+
+def _write_hit(entry: Entry, state: State, last: First, stages: int, span: Span, space: int) -> Hit | None:
+    """A command buffer's first write against the queue. Reads before it in the command buffer stand for those of the
+    same stages before, and for the write if that was the same kind of access."""
+    transition = last.sync == LAYOUT_TRANSITION
+    src = last.src_stages | stages
+    for position, read in enumerate(state.reads):
+        if transition:
+            hazard = not src & (read.stage | read.barriers)
+        else:
+            hazard = not (read.stage & stages) and not SYNC[last.sync].stage & read.barriers
+        if hazard:
+            return Hit(WRITE_AFTER_READ, span, last.sync, entry.reads[position], read.sync, state, space)
+    write = state.write
+    if state.reads or write is None or entry.write is None:
+        return None
+    if transition:
+        accesses = last.src_accesses
+        safe = write.sync == LAYOUT_TRANSITION or accesses >> write.sync & 1
+        safe = safe or (write.chain & src and write.barriers & accesses)
+    else:
+        safe = (stages and write.sync == last.sync) or write.barriers >> last.sync & 1
+    return None if safe else Hit(WRITE_AFTER_WRITE, span, last.sync, entry.write, write.sync, state, space)
+
+
+class LayerValidator(Validator):
+    """Reports as the layer does: while recording the lowest address of each region, at submit one hazard a piece."""
+
+    def __init__(self) -> None:
+        self.images: set[int] = set()
+        super().__init__(lambda *_: Description("", (), ()), lambda queue: LayerContext(queue, self.images))
+        self._held: dict[int, list[Command]] = {}
+        self._shown = Reporter(lambda *_: Description("", (), ()))
+
+    def consume(self, occurrence: Occurrence) -> list[Finding]:
+        if isinstance(occurrence, Begun):
+            self._held.pop(occurrence.command_buffer, None)
+        return super().consume(occurrence)
+
+    def _recorded(self, occurrence: Recorded) -> Iterator[Finding]:
+        self._held.setdefault(occurrence.command_buffer, []).append(occurrence.command)
+        yield from super()._recorded(occurrence)
+
+    def _execute(self, context: Context, command: Command, place: Place, queue_flags: int) -> list[Hit]:
+        hits: list[Hit] = []
+        for effect in command.effects:
+            if isinstance(effect, Access):
+                hits += _spoken(context.check(effect))
+            elif isinstance(effect, Barrier):
+                for each in effect.ranges:
+                    scope = expand(each.dependency, queue_flags)
+                    if each.transition:
+                        hits += _spoken(context.check_transition(each.space, each.spans, (scope,), each.resource))
+                _apply(context, effect, place, queue_flags)
+        for effect in command.effects:
+            if isinstance(effect, Access):
+                context.apply(effect, place)
+        return hits
+
+    def _submitted(self, occurrence: Submitted) -> Iterator[Finding]:
+        context = self._queues.get(occurrence.queue)
+        if context is None:
+            context = self._queues[occurrence.queue] = self._make_context(occurrence.queue)
+        assert isinstance(context, LayerContext)
+        context.submitted = occurrence.call
+        for batch in occurrence.batches:
+            for position, (buffer, _) in enumerate(batch.buffers):
+                execution = {
+                    "submit": occurrence.call, "batch": batch.batch, "position": position, "queue": occurrence.queue
+                }  # fmt: skip
+                recording = self._recordings.get(buffer)
+                if recording is not None:
+                    assert isinstance(recording.context, LayerContext)
+                    commands = self._held[buffer]
+                    yield from self._executed(context, recording.context, commands, execution, occurrence.queue_flags)
+                    context.resolve(recording.context, execution)  # type: ignore[arg-type]
+        if occurrence.fence:
+            self._fences[occurrence.fence] = (occurrence.queue, occurrence.call)
+
+    def _executed(
+        self,
+        context: LayerContext,
+        recorded: LayerContext,
+        commands: list[Command],
+        execution: dict[str, int],
+        queue_flags: int,
+    ) -> Iterator[Finding]:
+        begin = 0
+        for command in [*commands, None]:
+            barriers = [each for each in command.effects if isinstance(each, Barrier)] if command is not None else []
+            if command is not None and not barriers:
+                continue
+            end = command.call + 1 if command is not None else FOREVER
+            found = context.first_use(recorded, begin, end)
+            if found is not None:
+                hit, first = found
+                place = replace(first.place, **execution)  # type: ignore[arg-type]
+                yield from (finding for finding, _ in self._shown.findings([hit], place))
+            if command is not None:
+                place = Place(command.call, command.name, command.site, 0, **execution)
+                for barrier in barriers:
+                    _apply(context, _without_transitions(barrier), place, queue_flags)
+                begin = end
+
+
+def _apply(context: Context, barrier: Barrier, place: Place, queue_flags: int) -> None:
+    ranges = [
+        RangeScope(each.space, span, expand(each.dependency, queue_flags), each.transition)
+        for each in barrier.ranges
+        for span in each.spans
+    ]
+    context.barrier(tuple(expand(each, queue_flags) for each in barrier.globals), ranges, place)
+
+
+def _without_transitions(barrier: Barrier) -> Barrier:
+    """At submit a transition is only a barrier to what came before; that it writes comes with the final state."""
+    return replace(barrier, ranges=tuple(replace(each, transition=False) for each in barrier.ranges))
+
+
+def _spoken(hits: Iterable[Hit]) -> list[Hit]:
+    """The hazard of the lowest address, unless it is one that the layer keeps to itself: two equal shader writes."""
+    return [
+        hit
+        for hit in lowest(hits)
+        if hit.hazard != WRITE_AFTER_WRITE or not hit.sync == hit.prior_sync == STORAGE_WRITE
+    ]
+
+
+def predict(blocks: Iterable[Block]) -> list[Finding]:
+    """What the layer says about a whole trace, in order."""
+    interpreter, older, validator = Interpreter(), Older(frozenset(RULES)), LayerValidator()
+    findings: list[Finding] = []
+    for block in blocks:
+        if isinstance(block, Call) and block.name == "vkCreateImage":
+            validator.images.add(block.args["pImage"])
+        for occurrence in interpreter.step(block):
+            findings += validator.consume(older.occurrence(occurrence, block))
+    return findings
