@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pytest
 
 import harness
 from harness.device.drivers import environment, find_driver
 from harness.record.host import HostMemory
 from harness.record.layout import package_ffi
-from harness.record.mapped import CHUNK, Mapping, merged
+from harness.record.mapped import CHUNK, FRESH_LIMIT, Mapping, merged
 from harness.record.session import Session
 from harness.record.writes import Writes
 from harness.trace.calls import HostWrite
@@ -72,6 +73,37 @@ def test_refreshed_bytes_are_no_changes() -> None:
     assert mapping.changes() == [(108, b"\1" * 44)]
 
 
+def test_fresh_memory_comes_whole_once_whatever_it_held() -> None:
+    for held in (bytes(range(1, 65)), bytes(64)):
+        memory = bytearray(held)
+        mapping = Mapping(1, 100, memory, fresh=[(0, 132), (148, 1 << 40)])
+        memory[40] ^= 1
+        assert mapping.changes() == [(100, held[:32]), (140, bytes(memory[40:44])), (148, held[48:])]
+        memory[4:8] = b"late"
+        assert mapping.changes() == [(104, b"late")]
+
+
+def test_of_much_fresh_memory_only_chunks_with_something_in_them_come() -> None:
+    memory = np.zeros(FRESH_LIMIT + 3 * CHUNK, dtype=np.uint8)
+    mapping = Mapping(1, 0, memory, fresh=[(0, len(memory))])
+    memory[CHUNK] = memory[2 * CHUNK] = memory[-1] = 7
+    found = mapping.changes()
+    assert [(offset, len(data)) for offset, data in found] == [(CHUNK, 2 * CHUNK), (len(memory) - CHUNK, CHUNK)]
+    assert mapping.changes() == []
+
+
+def test_of_very_many_runs_the_closest_are_joined_but_not_over_ignored_bytes() -> None:
+    memory = np.zeros(1 << 16, dtype=np.uint8)
+    mapping = Mapping(1, 64, memory)
+    memory[0:32768:16] = 1
+    memory[40960::1024] = 2
+    ignored = [(64 + 1600 + 8, 64 + 1600 + 12)]
+    found = mapping.changes(ignored)
+    sparse = [(64 + start, b"\2\0\0\0") for start in range(40960, 1 << 16, 1024)]
+    assert [(offset, len(data)) for offset, data in found[:2]] == [(64, 1604), (64 + 1616, 32768 - 16 - 1616 + 4)]
+    assert found[2:] == sparse
+
+
 def test_merged_ranges_neither_overlap_nor_touch() -> None:
     assert merged([(5, 9), (0, 2), (2, 3), (8, 12), (20, 20)]) == [(0, 3), (5, 12)]
 
@@ -112,6 +144,17 @@ def mapped(rig: Any, memory: Any, offset: int = 0, size: int = WHOLE_SIZE) -> An
     return vk.ffi.buffer(address[0], 1024 if size == WHOLE_SIZE else size)
 
 
+def seen_buffer(rig: Any, keeper: Keeper) -> tuple[Any, Any]:
+    """A buffer and its memory, all zero, which the host has mapped before: no write of it comes whole."""
+    import vulkan as vk
+
+    buffer, memory = rig.buffer()
+    mapped(rig, memory)[:] = bytes(1024)
+    vk.vkUnmapMemory(rig.device, memory)
+    keeper.blocks = list(keeper.calls)
+    return buffer, memory
+
+
 def summary(keeper: Keeper) -> list[tuple[int, bytes]]:
     return [(write.offset, write.data) for write in keeper.host_writes]
 
@@ -123,7 +166,7 @@ def after_writes(keeper: Keeper) -> list[str]:
 
 
 def test_writes_come_before_the_submit_that_they_precede(rig: Any, keeper: Keeper) -> None:
-    _, memory = rig.buffer()
+    _, memory = seen_buffer(rig, keeper)
     view = mapped(rig, memory)
     view[8:12], view[12:16], view[100:104] = b"abcd", b"efgh", b"ijkl"
     commands = rig.commands()
@@ -138,7 +181,7 @@ def test_writes_come_before_the_submit_that_they_precede(rig: Any, keeper: Keepe
 def test_an_offset_mapping_counts_from_the_start_of_the_memory(rig: Any, keeper: Keeper) -> None:
     import vulkan as vk
 
-    _, memory = rig.buffer()
+    _, memory = seen_buffer(rig, keeper)
     view = mapped(rig, memory, 64, 128)
     view[0:4] = b"here"
     vk.vkUnmapMemory(rig.device, memory)
@@ -149,7 +192,7 @@ def test_an_offset_mapping_counts_from_the_start_of_the_memory(rig: Any, keeper:
 def test_flushing_and_waiting_look_too(rig: Any, keeper: Keeper) -> None:
     import vulkan as vk
 
-    _, memory = rig.buffer()
+    _, memory = seen_buffer(rig, keeper)
     view = mapped(rig, memory)
     view[0:4] = b"\1\2\3\4"
     vk.vkFlushMappedMemoryRanges(rig.device, 1, [vk.VkMappedMemoryRange(memory=memory, size=64)])
@@ -164,7 +207,7 @@ def test_flushing_and_waiting_look_too(rig: Any, keeper: Keeper) -> None:
 def test_what_the_device_wrote_is_no_host_write(rig: Any, keeper: Keeper) -> None:
     import vulkan as vk
 
-    buffer, memory = rig.buffer()
+    buffer, memory = seen_buffer(rig, keeper)
     view = mapped(rig, memory)
     keeper.unmodelled["nothing exact is known"] = 1
     commands = rig.commands()
@@ -179,7 +222,7 @@ def test_what_the_device_wrote_is_no_host_write(rig: Any, keeper: Keeper) -> Non
 def test_pending_writes_are_left_out_and_the_rest_is_not(rig: Any, keeper: Keeper) -> None:
     import vulkan as vk
 
-    buffer, memory = rig.buffer()
+    buffer, memory = seen_buffer(rig, keeper)
     view = mapped(rig, memory)
     keeper.unmodelled["nothing exact is known"] = 1
     commands = rig.commands()
@@ -210,19 +253,21 @@ def test_the_mirror_knows_best_what_pending_work_writes() -> None:
         ("vkCmdFillBuffer", {"commandBuffer": 5, "dstBuffer": 2, "dstOffset": 0, "size": WHOLE_SIZE}),
     ):
         after(host, name, args)
+    before(host, "vkQueueWaitIdle", {"queue": 3})
+    assert emitted == [(9, 0, bytes(1024))]
     submit = {"queue": 3, "pSubmits": [{"pNext": None, "pCommandBuffers": [5]}], "fence": 0}
     before(host, "vkQueueSubmit", submit)
     after(host, "vkQueueSubmit", submit)
     memory[128], memory[512] = 1, 2
     before(host, "vkQueueWaitIdle", {"queue": 3})
-    assert emitted == [(9, 512, b"\2\0\0\0")]
+    assert emitted[1:] == [(9, 512, b"\2\0\0\0")]
     exact = None
     memory[600] = 3
     before(host, "vkQueueWaitIdle", {"queue": 3})
     after(host, "vkQueueWaitIdle", {"queue": 3})
     memory[604] = 4
     before(host, "vkUnmapMemory", {"memory": 9})
-    assert emitted[1:] == [(9, 604, b"\4\0\0\0")]
+    assert emitted[2:] == [(9, 604, b"\4\0\0\0")]
 
 
 def before(host: HostMemory, name: str, args: dict[str, Any]) -> None:
@@ -240,7 +285,7 @@ def after(host: HostMemory, name: str, args: dict[str, Any]) -> None:
 def test_a_fence_wait_ends_what_its_submit_wrote(rig: Any, keeper: Keeper) -> None:
     import vulkan as vk
 
-    buffer, memory = rig.buffer()
+    buffer, memory = seen_buffer(rig, keeper)
     view = mapped(rig, memory)
     keeper.unmodelled["nothing exact is known"] = 1
     fence = vk.vkCreateFence(rig.device, vk.VkFenceCreateInfo(), None)
@@ -268,6 +313,28 @@ def test_bytes_that_are_there_when_mapping_are_no_writes(rig: Any, keeper: Keepe
     rig.submit(rig.commands())
     vk.vkFreeMemory(rig.device, rig.made.pop()[1], None)
     vk.vkDestroyBuffer(rig.device, buffer, None)
+    assert summary(keeper) == []
+
+
+def test_what_is_written_into_fresh_memory_is_all_in_the_trace(rig: Any, keeper: Keeper) -> None:
+    """Drivers hand out memory with old bytes in it: the same ones, written again, change nothing."""
+    import vulkan as vk
+
+    _, memory = rig.buffer()
+    mapped(rig, memory, 512, 256)
+    vk.vkUnmapMemory(rig.device, memory)
+    view = mapped(rig, memory)
+    view[100:104] = bytes(view[100:104])
+    vk.vkDeviceWaitIdle(rig.device)
+    assert [(write.offset, len(write.data)) for write in keeper.host_writes] == [(512, 256), (0, 512), (768, 256)]
+    assert keeper.host_writes[1].data == view[0:512]
+
+
+def test_memory_mapped_while_work_is_pending_is_not_fresh(rig: Any, keeper: Keeper) -> None:
+    _, memory = rig.buffer()
+    rig.submit(rig.commands(), wait=False)
+    mapped(rig, memory)
+    rig.submit(rig.commands())
     assert summary(keeper) == []
 
 

@@ -4,18 +4,22 @@ Mapped memory is compared with its shadow before submits, unmaps, flushes and ho
 work writes is left out, and taken over into the shadow when the host learns that work is done: such a change
 cannot be told from a host write, and a false host write would be a false hazard. What pending work writes, the mirror
 knows best; where it does not know, everything counts that the commands' arguments allow.
+
+Memory that is mapped for the first time since its allocation, before any device work could write it, is *fresh*
+(`harness.record.mapped`).
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from harness.record import layout
 from harness.record.mapped import Mapping, Range
 from harness.record.work import DeviceWork, Ranges, Submission
 from harness.record.writes import ENDLESS, WHOLE_SIZE
+from harness.spec._generated import STYPES
 from harness.spec.shapes import main_name
 
 Before = Callable[[dict[str, Any]], None]
@@ -46,6 +50,8 @@ class HostMemory:
         self._mappings: dict[int, Mapping] = {}
         self._sizes: dict[int, tuple[int, int]] = {}
         """Memory id to (device, bytes)."""
+        self._unseen: dict[int, list[Range]] = {}
+        """Memory id to what is fresh in it: bytes that neither the host has mapped nor device work may have written."""
         self._submitted = threading.local()
         self._lock = threading.RLock()
 
@@ -129,7 +135,9 @@ class HostMemory:
 
     def _before_submit(self, args: dict[str, Any]) -> None:
         self._compare()
-        self._submitted.last = self.work.submit(args)
+        made = self._submitted.last = self.work.submit(args)
+        for memory in (*made.writes, *sparse_memories(args)):
+            self._unseen.pop(memory, None)
 
     def _after_submit(self, args: dict[str, Any], result: int | None) -> None:
         if result:
@@ -175,7 +183,10 @@ class HostMemory:
         )
 
     def _allocate(self, args: dict[str, Any]) -> None:
-        self._sizes[args["pMemory"]] = (args["device"], args["pAllocateInfo"]["allocationSize"])
+        info = args["pAllocateInfo"]
+        self._sizes[args["pMemory"]] = (args["device"], info["allocationSize"])
+        if not _imports(info):
+            self._unseen[args["pMemory"]] = [(0, info["allocationSize"])]
 
     def _map(self, args: dict[str, Any]) -> None:
         memory, offset, size = args["memory"], args["offset"], args["size"]
@@ -185,7 +196,19 @@ class HostMemory:
                 return
             size = self._sizes[memory][1] - offset
         address = args["ppData"]
-        self._mappings[memory] = Mapping(memory, offset, layout.memory()[address : address + size])
+        fresh = self._first_seen(memory, offset, offset + size)
+        self._mappings[memory] = Mapping(memory, offset, layout.memory()[address : address + size], fresh)
+
+    def _first_seen(self, memory: int, start: int, end: int) -> list[Range]:
+        """The fresh parts of a range that the host is about to see.
+
+        While work is pending that may read the memory, nothing counts as fresh: the host may not write it then.
+        """
+        unseen = self._unseen.pop(memory, [])
+        left = [part for low, high in unseen for part in ((low, min(high, start)), (max(low, end), high))]
+        self._unseen[memory] = [(low, high) for low, high in left if low < high]
+        seen = [(max(low, start), min(high, end)) for low, high in unseen]
+        return [] if self.work.pending else [(low, high) for low, high in seen if low < high]
 
     def _unmap(self, memory: int) -> None:
         self._compare(memory)
@@ -194,6 +217,7 @@ class HostMemory:
     def _free(self, args: dict[str, Any]) -> None:
         self._mappings.pop(args["memory"], None)
         self._sizes.pop(args["memory"], None)
+        self._unseen.pop(args["memory"], None)
 
     def _destroy_device(self, args: dict[str, Any]) -> None:
         for memory, (device, _) in list(self._sizes.items()):
@@ -204,3 +228,21 @@ class HostMemory:
         for span in args["pMemoryRanges"] or ():
             end = 1 << 62 if span["size"] == WHOLE_SIZE else span["offset"] + span["size"]
             self._refresh({span["memory"]: [(span["offset"], end)]})
+
+
+def _imports(info: dict[str, Any]) -> bool:
+    """Whether memory is allocated over a payload that others may have written (external memory of any kind)."""
+    link = info.get("pNext")
+    while link is not None:
+        if link["sType"] in STYPES and "Import" in STYPES[link["sType"]]:
+            return True
+        link = link.get("pNext")
+    return False
+
+
+def sparse_memories(args: dict[str, Any]) -> Iterator[int]:
+    """Memory objects that a vkQueueBindSparse binds: what is written in them is not followed."""
+    for batch in args.get("pBindInfo") or ():
+        for kind in ("pBufferBinds", "pImageOpaqueBinds", "pImageBinds"):
+            for resource in batch.get(kind) or ():
+                yield from (bind["memory"] for bind in resource["pBinds"] or ())
