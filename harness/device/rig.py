@@ -12,15 +12,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from harness.device import rig_graphics
 from harness.device.headless import Headless
 from harness.device.rig_commands import Amend, Commands, unamended
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
-BUFFER_USAGE = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x20 | 0x100
-"""TRANSFER_SRC, TRANSFER_DST, UNIFORM_TEXEL, STORAGE_TEXEL, UNIFORM, STORAGE, INDIRECT."""
+BUFFER_USAGE = 0x1FF
+"""TRANSFER_SRC, TRANSFER_DST, UNIFORM_TEXEL, STORAGE_TEXEL, UNIFORM, STORAGE, INDEX, VERTEX, INDIRECT."""
 TRANSFER_USAGE, SAMPLED_USAGE, STORAGE_USAGE = 0x1 | 0x2, 0x4, 0x8
+COMPUTE_STAGE, COMPUTE_POINT = 0x20, 1
 HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
 ONE_TIME_SUBMIT, SIMULTANEOUS_USE = 0x1, 0x4
 """VkCommandBufferUsageFlags."""
@@ -48,17 +50,21 @@ class Image:
     type: int
     aspects: int
     memory: Any
+    usage: int = 0
 
 
 @dataclass(slots=True)
 class Pipeline:
-    """A compute pipeline with its layout and set layout, and the descriptor types by binding."""
+    """A pipeline with its layout and set layout, and the descriptor types by binding; `point` is where it is bound
+    (VkPipelineBindPoint), `push_stages` are the stages that see its push constants."""
 
     handle: Any
     layout: Any
     set_layout: Any
     types: dict[int, tuple[int, int]]
     push: bool = False
+    point: int = COMPUTE_POINT
+    push_stages: int = COMPUTE_STAGE
 
 
 @dataclass(slots=True)
@@ -191,7 +197,7 @@ class Rig:
         memory = self.memory(needs.size, needs.memoryTypeBits, 0)
         self._made("Image", handle)
         vk.vkBindImageMemory(self.device, handle, memory, 0)
-        return Image(handle, value, extent, mips, layers, kind, aspects, memory)
+        return Image(handle, value, extent, mips, layers, kind, aspects, memory, usage)
 
     def view(
         self, image: Image, *, aspect: int = 1, mips: tuple[int, int] = (0, 1), layers: tuple[int, int] = (0, 1)
@@ -233,39 +239,56 @@ class Rig:
         """A compute pipeline for a shader of `shaders/`; `bindings` maps numbers to descriptor types, named without
         VK_DESCRIPTOR_TYPE_; `push` makes set 0 a push descriptor set; `counts` gives array sizes, `constants` the
         32-bit specialization constants from id 0, `flags` are VkPipelineCreateFlags."""
+        vk = self.vk
+        layout, set_layout, types = self.pipeline_layout(bindings, push_bytes, COMPUTE_STAGE, push=push, counts=counts)
+        module = self.shader_module(shader)
+        words = vk.ffi.new("uint32_t[]", constants)
+        entries = [vk.VkSpecializationMapEntry(constantID=i, offset=4 * i, size=4) for i in range(len(constants))]
+        chosen = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=4 * len(constants), pData=words)
+        stage = vk.VkPipelineShaderStageCreateInfo(
+            stage=COMPUTE_STAGE, module=module, pName="main", pSpecializationInfo=chosen if constants else None
+        )
+        pipeline_info = vk.VkComputePipelineCreateInfo(flags=flags, stage=stage, layout=layout)
+        made = vk.vkCreateComputePipelines(self.device, None, 1, [pipeline_info], None)
+        return Pipeline(self._made("Pipeline", made[0]), layout, set_layout, types, push)
+
+    def shader_module(self, shader: str) -> Any:
+        """A VkShaderModule of a shader of `shaders/`."""
         from harness.shader.library import load
 
+        code = load(shader)
+        info = self.vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code)
+        return self._made("ShaderModule", self.vk.vkCreateShaderModule(self.device, info, None))
+
+    def pipeline_layout(
+        self,
+        bindings: dict[int, str],
+        push_bytes: int,
+        stages: int,
+        *,
+        push: bool = False,
+        counts: dict[int, int] | None = None,
+    ) -> tuple[Any, Any, dict[int, tuple[int, int]]]:
+        """(VkPipelineLayout, its one VkDescriptorSetLayout, (type, count) by binding) for some shader stages."""
         vk = self.vk
         types = {
             at: (enum_value("VkDescriptorType", f"VK_DESCRIPTOR_TYPE_{kind}"), (counts or {}).get(at, 1))
             for at, kind in bindings.items()
         }
         slots = [
-            vk.VkDescriptorSetLayoutBinding(binding=at, descriptorType=kind, descriptorCount=count, stageFlags=0x20)
+            vk.VkDescriptorSetLayoutBinding(binding=at, descriptorType=kind, descriptorCount=count, stageFlags=stages)
             for at, (kind, count) in types.items()
         ]
         info = vk.VkDescriptorSetLayoutCreateInfo(flags=int(push), bindingCount=len(slots), pBindings=slots)
         set_layout = self._made("DescriptorSetLayout", vk.vkCreateDescriptorSetLayout(self.device, info, None))
-        pushed = [vk.VkPushConstantRange(stageFlags=0x20, offset=0, size=push_bytes)] if push_bytes else []
+        pushed = [vk.VkPushConstantRange(stageFlags=stages, offset=0, size=push_bytes)] if push_bytes else []
         info = vk.VkPipelineLayoutCreateInfo(
             setLayoutCount=1,
             pSetLayouts=[set_layout],
             pushConstantRangeCount=len(pushed),
             pPushConstantRanges=pushed,
         )
-        layout = self._made("PipelineLayout", vk.vkCreatePipelineLayout(self.device, info, None))
-        code = load(shader)
-        module_info = vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code)
-        module = self._made("ShaderModule", vk.vkCreateShaderModule(self.device, module_info, None))
-        words = vk.ffi.new("uint32_t[]", constants)
-        entries = [vk.VkSpecializationMapEntry(constantID=i, offset=4 * i, size=4) for i in range(len(constants))]
-        chosen = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=4 * len(constants), pData=words)
-        stage = vk.VkPipelineShaderStageCreateInfo(
-            stage=0x20, module=module, pName="main", pSpecializationInfo=chosen if constants else None
-        )
-        pipeline_info = vk.VkComputePipelineCreateInfo(flags=flags, stage=stage, layout=layout)
-        made = vk.vkCreateComputePipelines(self.device, None, 1, [pipeline_info], None)
-        return Pipeline(self._made("Pipeline", made[0]), layout, set_layout, types, push)
+        return self._made("PipelineLayout", vk.vkCreatePipelineLayout(self.device, info, None)), set_layout, types
 
     def descriptors(self, pipeline: Pipeline, **held: Any) -> DescriptorSet:
         """A set with `b<binding>=` what it refers to (see `write`)."""
@@ -313,7 +336,7 @@ class Rig:
         common = {"dstSet": target, "dstBinding": binding, "descriptorType": kind, "descriptorCount": len(many)}
         if kind in (4, 5):
             return vk.VkWriteDescriptorSet(pTexelBufferView=many, **common)
-        if kind in (1, 2, 3):
+        if kind in (1, 2, 3, 10):
             images = [vk.VkDescriptorImageInfo(imageView=v, sampler=s, imageLayout=at) for v, s, at in many]
             return vk.VkWriteDescriptorSet(pImageInfo=images, **common)
         if kind == 0:
@@ -322,6 +345,13 @@ class Rig:
         triples = [(each, 0, WHOLE_SIZE) if isinstance(each, Buffer) else each for each in many]
         infos = [vk.VkDescriptorBufferInfo(buffer=b.handle, offset=at, range=size) for b, at, size in triples]
         return vk.VkWriteDescriptorSet(pBufferInfo=infos, **common)
+
+    # -- rendering -----------------------------------------------------------------------------------------------------
+
+    target = rig_graphics.target
+    render_pass = rig_graphics.render_pass
+    framebuffer = rig_graphics.framebuffer
+    graphics = rig_graphics.graphics
 
     # -- recording and submission --------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from harness.device import rig_rendering
 from harness.spec.masks import scope
 from harness.spec.names import enum_value
 
@@ -281,9 +282,9 @@ class Commands:
     # -- compute -------------------------------------------------------------------------------------------------------
 
     def bind(self, pipeline: Pipeline, descriptors: DescriptorSet | None = None, offsets: tuple[int, ...] = ()) -> None:
-        """Binds a compute pipeline and its set, with dynamic offsets."""
+        """Binds a pipeline and its set, with dynamic offsets."""
         vk = self.vk
-        point = vk.VK_PIPELINE_BIND_POINT_COMPUTE
+        point = pipeline.point
         vk.vkCmdBindPipeline(self.handle, point, pipeline.handle)
         if descriptors is not None:
             sets = [descriptors.handle]
@@ -292,14 +293,14 @@ class Commands:
     def push_descriptors(self, pipeline: Pipeline, **held: Any) -> None:
         """vkCmdPushDescriptorSetKHR of `b<binding>=` resources, as in `Rig.descriptors`."""
         writes = [self.rig.write(pipeline, int(at[1:]), each) for at, each in held.items()]
-        point = self.vk.VK_PIPELINE_BIND_POINT_COMPUTE
+        point = pipeline.point
         push = self.rig.function("vkCmdPushDescriptorSetKHR")
         push(self.handle, point, pipeline.layout, 0, len(writes), writes)
 
     def push_constants(self, pipeline: Pipeline, *words: int) -> None:
-        """32-bit words from offset 0, for the compute stage."""
+        """32-bit words from offset 0."""
         values = self.vk.ffi.new("uint32_t[]", list(words))
-        self.vk.vkCmdPushConstants(self.handle, pipeline.layout, 0x20, 0, 4 * len(words), values)
+        self.vk.vkCmdPushConstants(self.handle, pipeline.layout, pipeline.push_stages, 0, 4 * len(words), values)
 
     def dispatch(self, x: int = 1, y: int = 1, z: int = 1) -> None:
         """vkCmdDispatch."""
@@ -313,6 +314,21 @@ class Commands:
         """vkCmdDispatchIndirect."""
         self.vk.vkCmdDispatchIndirect(self.handle, buffer.handle, offset)
 
+    # -- rendering -----------------------------------------------------------------------------------------------------
+
+    begin_pass = rig_rendering.begin_pass
+    next_subpass = rig_rendering.next_subpass
+    end_pass = rig_rendering.end_pass
+    begin_rendering = rig_rendering.begin_rendering
+    end_rendering = rig_rendering.end_rendering
+    clear_attachments = rig_rendering.clear_attachments
+    bind_vertices = rig_rendering.bind_vertices
+    bind_indices = rig_rendering.bind_indices
+    draw = rig_rendering.draw
+    draw_indexed = rig_rendering.draw_indexed
+    draw_indirect = rig_rendering.draw_indirect
+    set_state = rig_rendering.set_state
+
     # -- synchronization -----------------------------------------------------------------------------------------------
 
     def barrier(
@@ -321,9 +337,10 @@ class Commands:
         """One named dependency, recorded as a command of its own unless a twin leaves it out.
 
         `src` and `dst` are scopes as text (`harness.spec.masks`). Options: `buffer` with `offset`, `size`; or `image`
-        with `aspects`, `mips`, `layers`, `old`, `new` (layouts); `form` 1 or 2 of the command. Without a resource it
-        is a global barrier; with no access masks and no resource, a pure execution dependency. `weaker` names sets of
-        replaced options, for twins; `{"several": [...]}` there records those barriers, in one command, instead.
+        with `aspects`, `mips`, `layers`, `old`, `new` (layouts); `form` 1 or 2 of the command; `flags`
+        (VkDependencyFlags). Without a resource it is a global barrier; with no access masks and no resource, a pure
+        execution dependency. `weaker` names sets of replaced options, for twins; `{"several": [...]}` there records
+        those barriers, in one command, instead.
         """
         written = {"src": src, "dst": dst, **options}
         amended = self.rig.amend(name, written, weaker or {}) if name else written
@@ -370,6 +387,7 @@ class Commands:
             kind, more = self._target(each)
             lists[kind].append(getattr(vk, f"Vk{kind}Barrier2")(**masks, **more))
         info = vk.VkDependencyInfo(
+            dependencyFlags=several[0].get("flags", 0),
             memoryBarrierCount=len(lists["Memory"]),
             pMemoryBarriers=lists["Memory"],
             bufferMemoryBarrierCount=len(lists["BufferMemory"]),
@@ -389,7 +407,8 @@ class Commands:
             if kind != "Memory" or any(masks.values()):
                 lists[kind].append(getattr(vk, f"Vk{kind}Barrier")(**masks, **more))
         counted = [part for each in lists.values() for part in (len(each), each)]
-        vk.vkCmdPipelineBarrier(self.handle, src_stages or 0x1, dst_stages or 0x2000, 0, *counted)
+        flags = several[0].get("flags", 0)
+        vk.vkCmdPipelineBarrier(self.handle, src_stages or 0x1, dst_stages or 0x2000, flags, *counted)
 
     def _target(self, each: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         buffer, image = each.get("buffer"), each.get("image")
