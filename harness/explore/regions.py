@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -127,6 +128,18 @@ def changed(before: Content, after: Content) -> Mask | None:
         return _word_mask(before != after)
     different: Mask = np.any(before != after, axis=-1)
     return different
+
+
+def covered(box: Box, boxes: Iterable[Box]) -> Mask:
+    """Which texels of a box lie in any of the boxes, as (depth, height, width)."""
+    mask = np.zeros(tuple(reversed(box.extent)), np.bool_)
+    for other in boxes:
+        if (other.aspect, other.mip, other.layer) == (box.aspect, box.mip, box.layer):
+            low = [max(0, there - here) for there, here in zip(other.offset, box.offset, strict=True)]
+            ends = zip(other.offset, other.extent, box.offset, strict=True)
+            high = [max(0, start + size - here) for start, size, here in ends]
+            mask[low[2] : high[2], low[1] : high[1], low[0] : high[0]] = True
+    return mask
 
 
 def _word_mask(different: Mask) -> Mask:

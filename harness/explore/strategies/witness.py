@@ -10,6 +10,8 @@ repeats it and makes the range hold, at the right moments, what an implementatio
 A layout transition is a write of its whole range that keeps the contents, or loses them when the old layout is
 UNDEFINED ("Image Layout Transitions", "Memory Availability, Visibility and Domain Operations"): an access that is not
 ordered with it may see anything, and a write that is not made available to it may be lost.
+
+A render pass instance is one unit: what it stores it has written, also where that equals what it loaded.
 """
 
 from __future__ import annotations
@@ -21,7 +23,8 @@ from harness.explore.contents import Content, Contents
 from harness.explore.executor import Plan, Probe
 from harness.explore.layouts import UNDEFINED, transitions
 from harness.explore.observe import Outputs, observe
-from harness.explore.regions import Pieces, Region, changed, choose
+from harness.explore.regions import Mask, Pieces, Region, changed, choose, covered
+from harness.explore.rendered import RENDERING, Rendered
 from harness.explore.steps import Kind, Step, locate
 from harness.findings import Finding, UserError
 from harness.trace.calls import Call
@@ -35,7 +38,7 @@ FAMILIES = {
     "WRITE_RACING_WRITE": "WAW",
 }
 
-EXACT = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vkCmdResolve")
+EXACT = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vkCmdResolve", *RENDERING)
 """Beginnings of the commands that write all of the range that a finding gives them; a shader may leave some out."""
 
 STALE, EARLY, LATE, LOST, POISON, AFTER_NEXT = "stale", "early", "late", "lost", "poison", "after-next"
@@ -167,16 +170,28 @@ class Outcome:
         """Index of the cut where the outcome first shows; set by `plan`."""
         self.moments: dict[int, Outputs] = {}
         """What was observed there."""
+        self._stored: dict[str, list[Mask | None]] = {}
+        """By end, which texels of each piece its render pass instance stores."""
 
     def plan(self, steps: list[Step]) -> Plan:
         """The steps with probes that bring the outcome about."""
         ends = find_ends(steps, self._finding)
+        rendered = Rendered(steps)
+        self._stored = {
+            "prior": self._stores(rendered, ends.before_prior, ends.after_prior),
+            "current": self._stores(rendered, ends.before, ends.after),
+        }
         prior, current = steps[ends.prior], steps[ends.current]
         self._prior_is_exact, self._current_is_exact = _is_exact(prior), _is_exact(current)
         self.outcome = outcome_id(self._finding.hazard, prior, current, self.variant)
         self.moment = moment_of(steps, ends, self._finding, self.variant)
         look = observe_into(self.moments, self.moment)
         return with_probes(steps, [*self._probes(steps, ends), (self.moment, look)])
+
+    def _stores(self, rendered: Rendered, begin: int, end: int) -> list[Mask | None]:
+        """The texels of each piece that render pass instances in steps [begin, end) store; None for no box."""
+        boxes = rendered.stored(self._region.image, begin, end) if self._region.boxes else []
+        return [None] * len(self._region.spans) + [covered(box, boxes) for box in self._region.boxes]
 
     def _probes(self, steps: list[Step], ends: Ends) -> list[tuple[int, Probe]]:
         family = FAMILIES[self._finding.hazard]
@@ -189,7 +204,9 @@ class Outcome:
         if self.variant == POISON:
             return [(ends.after, Probe("undefined contents", self._region.poison))]
         if self.variant == LOST:
-            return [(ends.after, Probe("P's write is lost", self._lose))]
+            # A transition at the beginning of a subpass comes before everything else that its instance does.
+            early = steps[ends.current].name.startswith(("vkCmdBegin", "vkCmdNext"))
+            return [(ends.before if early else ends.after, Probe("P's write is lost", self._lose))]
         if self.variant == AFTER_NEXT:
             return [(self.moment, Probe("P's write lands", self._land_everywhere))]
         return [(ends.after, Probe("P's write lands after C's", self._land))]
@@ -210,7 +227,8 @@ class Outcome:
         pieces: Pieces = []
         for index, current in enumerate(self._captured.before):
             seen = shown[index] if shown else None
-            pieces.append(self._kept(now[index], current, seen, (current, self._captured.after[index])))
+            serial = (current, self._captured.after[index])
+            pieces.append(self._kept(now[index], current, seen, serial, self._stored["current"][index]))
         self._region.write(contents, pieces)
 
     def _show_early(self, contents: Contents) -> None:
@@ -235,7 +253,8 @@ class Outcome:
         pieces: Pieces = []
         for index, original in enumerate(self._captured.before_prior):
             seen = shown[index] if shown else None
-            pieces.append(self._kept(now[index], original, seen, (original, self._captured.after_prior[index])))
+            serial = (original, self._captured.after_prior[index])
+            pieces.append(self._kept(now[index], original, seen, serial, self._stored["prior"][index]))
         self._region.write(contents, pieces)
 
     def _kept(
@@ -244,6 +263,7 @@ class Outcome:
         otherwise: Content | None,
         shown: Content | None,
         serial: tuple[Content | None, Content | None],
+        stored: Mask | None,
     ) -> Content | None:
         """`now` where the command wrote, by either run's account, and `otherwise` elsewhere.
 
@@ -252,12 +272,16 @@ class Outcome:
         """
         if now is None or otherwise is None:
             return None
+        if stored is not None and stored.all():
+            return now
         mask = None if serial[0] is None or serial[1] is None else changed(serial[0], serial[1])
         if shown is not None and mask is not None:
             here = changed(shown, now)
             mask = mask if here is None else mask | here
         if mask is None:
             return otherwise
+        if stored is not None:
+            mask = mask | stored
         return choose(mask, now, otherwise)
 
     def _lose(self, contents: Contents) -> None:
@@ -322,13 +346,16 @@ def variants(steps: list[Step], finding: Finding) -> list[str]:
     """The outcomes worth trying for a finding, the plainest first."""
     ends = find_ends(steps, finding)
     prior, current = steps[ends.prior], steps[ends.current]
+    prior_moves, current_moves = _moves(prior, finding.prior_access), _moves(current, finding.access)
     family = FAMILIES[finding.hazard]
     if family == "RAW":
-        return [POISON] if prior.kind is Kind.SYNC else [STALE]
+        return [POISON] if prior_moves else [STALE]
     if family == "WAR":
-        return [POISON] if current.kind is Kind.SYNC else [EARLY]
+        return [POISON] if current_moves else [EARLY]
+    if not current_moves:
+        return [LATE, POISON] if prior_moves else [LATE]
     if current.kind is not Kind.SYNC:
-        return [LATE, POISON] if prior.kind is Kind.SYNC else [LATE]
+        return [LATE, POISON] if Rendered(steps).discards(ends.current, finding.resource) else [LOST]
     if not _discards(current, finding.resource):
         return [LOST]
     # The transition discards: what follows it overwrites, and P's write is ordered with neither.
@@ -337,6 +364,11 @@ def variants(steps: list[Step], finding: Finding) -> list[str]:
         step.kind is Kind.SYNC for step in steps[ends.prior + 1 : following] if step is not current
     )
     return [AFTER_NEXT, POISON] if unordered else [POISON]
+
+
+def _moves(step: Step, access: str) -> bool:
+    """Whether the access is a layout transition: a barrier's, or one that a render pass instance does by itself."""
+    return step.kind is Kind.SYNC or "IMAGE_LAYOUT_TRANSITION" in access
 
 
 def next_action(steps: list[Step], index: int) -> int | None:
