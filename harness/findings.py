@@ -71,6 +71,8 @@ class Place:
     batch: int = 0
     position: int = 0
     queue: int | None = None
+    layer_silent: str = ""
+    """Why the Khronos layer does not record this access by design; empty when it does."""
 
 
 @dataclass(slots=True)

@@ -55,6 +55,8 @@ class Hit(NamedTuple):
     prior_sync: int
     state: State
     resource: int
+    layer_silent: str = ""
+    """Of the access that conflicts; the earlier one's is in its place."""
 
 
 class RangeScope(NamedTuple):
@@ -342,7 +344,10 @@ def _hit(hazard: str, prior: int, span: Span, access: Access, entry: Entry) -> H
     state = entry.slot.find().state
     if prior < 0:
         assert entry.write is not None and state.write is not None
-        return Hit(hazard, span, access.sync, entry.write, state.write.sync, state, access.resource)
+        return Hit(
+            hazard, span, access.sync, entry.write, state.write.sync, state, access.resource, access.layer_silent
+        )
     # What conflicts with a read is the writing half of an atomic.
     sync = written_by_atomic(access.sync) if access.atomic else access.sync
-    return Hit(hazard, span, sync, entry.reads[prior], state.reads[prior].sync, state, access.resource)
+    read = state.reads[prior].sync
+    return Hit(hazard, span, sync, entry.reads[prior], read, state, access.resource, access.layer_silent)

@@ -73,5 +73,6 @@ class Reporter:
             ranges=seen.ranges,
             boxes=seen.boxes,
             missing=lack,
+            layer_silent=first.layer_silent or first.prior.layer_silent,
             message=messages.sentence(first, place, what, lack),
         )

@@ -7,7 +7,7 @@ reported there is not reported again when the command buffer is submitted.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.findings import WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
 from harness.spans import Span
@@ -25,6 +25,7 @@ from harness.trace.effects import (
     HostWaited,
     HostWrote,
     Ignored,
+    InheritedTargets,
     Occurrence,
     Recorded,
     Submitted,
@@ -105,7 +106,7 @@ class Validator:
         for effect in command.effects:
             if isinstance(effect, Unmodelled):
                 self._count(effect.what)
-            elif not isinstance(effect, Access | Barrier):
+            elif not isinstance(effect, Access | Barrier | InheritedTargets):
                 self._count(command.name)
         recording = self._recordings.get(occurrence.command_buffer)
         if recording is None:
@@ -159,7 +160,8 @@ class Validator:
             for access in accesses:
                 hits += context.check(access)
         for access in accesses:
-            met = context.apply(access, place)
+            silent = access.layer_silent
+            met = context.apply(access, replace(place, layer_silent=silent) if silent else place)
             if alone:
                 hits += met
         return hits
