@@ -431,3 +431,45 @@ def test_states_that_change_no_access_are_handled_by_name() -> None:
     ]
     assert [seen(stream, each) for each in commands] == [[]] * 4
     assert Mirror().follow(stream.blocks).unmodelled == {}
+
+
+class TestWhatTheLayerDoesNotSee:
+    def indexed(self, stream: Stream, vertices: int) -> None:
+        drawing.bind_vertices(stream, vertices)
+        drawing.bind_indices(stream, stream.buffer(64))
+        stream.cmd("DrawIndexed", indexCount=3, instanceCount=1)
+
+    def test_a_hazard_of_an_access_that_it_does_not_record_says_so(self) -> None:
+        stream = Stream()
+        vertices = stream.buffer(64)
+        made = drawing.pipeline(stream, None, input=ONE, colors=None, discard=True)
+        stream.begin()
+        stream.fill(vertices, 0)
+        drawing.render(stream)
+        drawing.bind(stream, made)
+        self.indexed(stream, vertices)
+        stream.submit()
+        (found,) = Mirror().follow(stream.blocks).findings
+        assert (found.hazard, found.layer_silent) == ("READ_AFTER_WRITE", SILENT_INDEXED)
+
+    def test_so_does_a_hazard_with_an_earlier_one(self) -> None:
+        stream = Stream()
+        vertices = stream.buffer(64)
+        drawn(stream)
+        self.indexed(stream, vertices)
+        stream.cmd("EndRendering")
+        stream.fill(vertices, 0)
+        stream.submit()
+        (found,) = Mirror().follow(stream.blocks).findings
+        assert (found.hazard, found.layer_silent) == ("WRITE_AFTER_READ", SILENT_INDEXED)
+
+    def test_one_of_an_access_that_it_records_does_not(self) -> None:
+        stream = Stream()
+        vertices = stream.buffer(64)
+        drawn(stream)
+        drawing.bind_vertices(stream, vertices)
+        draw(stream)
+        stream.cmd("EndRendering")
+        stream.fill(vertices, 0)
+        (found,) = Mirror().follow(stream.blocks).findings
+        assert (found.hazard, found.layer_silent) == ("WRITE_AFTER_READ", "")
