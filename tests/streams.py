@@ -303,13 +303,13 @@ class Dispatch:
             pushConstantRangeCount=len(ranges),
             pPushConstantRanges=ranges or None,
         )
-        self._layout = stream.make("vkCreatePipelineLayout", "pPipelineLayout", layout_info)
+        self.layout = stream.make("vkCreatePipelineLayout", "pPipelineLayout", layout_info)
         self.pipeline = self._pipeline(module)
-        self._set = self._descriptor_set(set_layout, buffers)
+        self.set = self._descriptor_set(set_layout, buffers)
 
     def _pipeline(self, module: int) -> int:
         stage = struct("VkPipelineShaderStageCreateInfo", stage=0x20, module=module, pName="main")
-        info = struct("VkComputePipelineCreateInfo", stage=stage, layout=self._layout)
+        info = struct("VkComputePipelineCreateInfo", stage=stage, layout=self.layout)
         made = self._stream.id()
         self._stream.call(
             "vkCreateComputePipelines",
@@ -356,12 +356,12 @@ class Dispatch:
         stream.cmd(
             "BindDescriptorSets",
             pipelineBindPoint=1,
-            layout=self._layout,
+            layout=self.layout,
             descriptorSetCount=1,
-            pDescriptorSets=[self._set],
+            pDescriptorSets=[self.set],
         )
         if self._push:
-            stream.cmd("PushConstants", layout=self._layout, stageFlags=0x20, size=len(self._push), pValues=self._push)
+            stream.cmd("PushConstants", layout=self.layout, stageFlags=0x20, size=len(self._push), pValues=self._push)
         return stream.cmd("Dispatch", groupCountX=groups, groupCountY=1, groupCountZ=1)
 
 

@@ -111,6 +111,41 @@ def test_the_host_sets_and_resets_events(told: Told) -> None:
     assert told.did() == [HostSetEvent(90, True), HostSetEvent(90, False), HostSetEvent(91, False)]
 
 
+# Binding by stages (VK_KHR_maintenance6)
+
+
+def compute_writes(told: Told) -> list[tuple[str, int, tuple[tuple[int, int], ...]]]:
+    return short(told.effects("Dispatch", groupCountX=1, groupCountY=1, groupCountZ=1))
+
+
+def test_sets_are_bound_to_every_bind_point_that_runs_the_stages(told: Told) -> None:
+    buffer = told.buffer(64)
+    dispatch = told.compute("fill_words_writeonly", [buffer])
+    written = [("COMPUTE_SHADER_SHADER_STORAGE_WRITE", buffer, ((0, 64),))]
+    told.cmd("BindPipeline", pipelineBindPoint=1, pipeline=dispatch.pipeline)
+    for stages, expected in ((0x10, []), (0x30, written)):
+        sets = struct("VkBindDescriptorSetsInfoKHR", stageFlags=stages, pDescriptorSets=[dispatch.set])
+        assert told.effects("BindDescriptorSets2KHR", pBindDescriptorSetsInfo=sets) == ()
+        assert compute_writes(told) == expected
+
+
+def test_descriptors_are_pushed_to_every_bind_point_that_runs_the_stages(told: Told) -> None:
+    one, other = told.buffer(64), told.buffer(32)
+    dispatch = told.compute("fill_words_writeonly", [one])
+    dispatch.run()
+    write = struct(
+        "VkWriteDescriptorSet",
+        descriptorCount=1, descriptorType=7, pBufferInfo=[struct("VkDescriptorBufferInfo", buffer=other, range=WHOLE)],
+    )  # fmt: skip
+    for stages, buffer, size in ((0x10, one, 64), (0x20, other, 32)):
+        info = struct(
+            "VkPushDescriptorSetInfoKHR", stageFlags=stages, layout=dispatch.layout, pDescriptorWrites=[write]
+        )
+        assert told.effects("PushDescriptorSet2KHR", pPushDescriptorSetInfo=info) == ()
+        assert compute_writes(told) == [("COMPUTE_SHADER_SHADER_STORAGE_WRITE", buffer, ((0, size),))]
+    assert told.effects("PushConstants2KHR") == ()
+
+
 # Secondaries
 
 
@@ -231,6 +266,8 @@ def test_semaphores_are_binary_or_begin_at_a_value(told: Told) -> None:
                                                                initialValue=5))  # fmt: skip
     timeline = told.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=chain))
     assert told.did() == [SemaphoreCreated(binary, None), SemaphoreCreated(typed, None), SemaphoreCreated(timeline, 5)]
+    told.call("vkDestroySemaphore", device=told.device, semaphore=binary)
+    assert told.did() == [Destroyed(binary)]
 
 
 @pytest.mark.parametrize("suffix", ["", "KHR"])

@@ -13,6 +13,7 @@ from harness.trace.resources import DescriptorSet, Pipeline, PipelineLayout
 
 TOUCHES_NOTHING = (
     "vkCmdPushConstants",
+    "vkCmdPushConstants2KHR",
     "vkCmdBeginDebugUtilsLabelEXT",
     "vkCmdEndDebugUtilsLabelEXT",
     "vkCmdInsertDebugUtilsLabelEXT",
@@ -22,6 +23,9 @@ TOUCHES_NOTHING = (
     "vkCmdSetDeviceMask",
 )
 """Commands with no memory access and no state that decides one."""
+
+STAGES_OF = {0: 0x1F | 0x40 | 0x80, 1: 0x20, 1000165000: 0x3F00}
+"""VkShaderStageFlags that each VkPipelineBindPoint runs: graphics with mesh shading, compute, ray tracing."""
 
 
 @command(*TOUCHES_NOTHING)
@@ -41,9 +45,28 @@ def bind_pipeline(objects: Objects, buffer: CommandBuffer, args: dict[str, Any])
 
 @command("vkCmdBindDescriptorSets")
 def bind_descriptor_sets(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Binds to one bind point."""
+    _bind_sets(objects, buffer, args["pipelineBindPoint"], args)
+    return NOTHING
+
+
+@command("vkCmdBindDescriptorSets2KHR")
+def bind_descriptor_sets2(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Binds to every bind point that runs some of the stages."""
+    info = args["pBindDescriptorSetsInfo"]
+    for point in _points(info["stageFlags"]):
+        _bind_sets(objects, buffer, point, info)
+    return NOTHING
+
+
+def _points(stages: int) -> list[int]:
+    return [point for point, own in STAGES_OF.items() if own & stages]
+
+
+def _bind_sets(objects: Objects, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
     """Remembers sets; dynamic offsets are consumed in order of set, binding and array element."""
     offsets = iter(args["pDynamicOffsets"] or ())
-    bound = buffer.sets.setdefault(args["pipelineBindPoint"], {})
+    bound = buffer.sets.setdefault(point, {})
     for index, id in enumerate(args["pDescriptorSets"] or (), args["firstSet"]):
         held = objects.get(DescriptorSet, id)
         if held is None:
@@ -58,24 +81,37 @@ def bind_descriptor_sets(objects: Objects, buffer: CommandBuffer, args: dict[str
                 for element in range(each.count)
             },
         )
-    return NOTHING
 
 
 @command("vkCmdPushDescriptorSet")
 def push_descriptor_set(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Pushes to one bind point."""
+    _push_set(objects, buffer, args["pipelineBindPoint"], args)
+    return NOTHING
+
+
+@command("vkCmdPushDescriptorSet2KHR")
+def push_descriptor_set2(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Pushes to every bind point that runs some of the stages."""
+    info = args["pPushDescriptorSetInfo"]
+    for point in _points(info["stageFlags"]):
+        _push_set(objects, buffer, point, info)
+    return NOTHING
+
+
+def _push_set(objects: Objects, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
     """Writes descriptors into the command buffer itself; those pushed before to the same set stay."""
     layout = objects.get(PipelineLayout, args["layout"])
     index = args["set"]
     if layout is None or index >= len(layout.sets):
-        return NOTHING
+        return
     set_layout = layout.sets[index]
     if set_layout is None:
-        return NOTHING
-    bound = buffer.sets.setdefault(args["pipelineBindPoint"], {})
+        return
+    bound = buffer.sets.setdefault(point, {})
     before = bound.get(index)
     kept = before.set.slots if before is not None and before.set.id == 0 and before.set.layout is set_layout else {}
     pushed = DescriptorSet(0, set_layout, dict(kept))
     for write in args["pDescriptorWrites"] or ():
         write_descriptor(pushed, write)
     bound[index] = BoundSet(pushed)
-    return NOTHING

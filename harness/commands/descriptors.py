@@ -148,9 +148,3 @@ def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
         found = []
     for place, descriptor in zip(places, found, strict=False):
         target.slots[place] = descriptor
-
-
-@call("vkUpdateDescriptorSetWithTemplate")
-def update_with_template(objects: Objects, call: Call) -> Iterable[Occurrence]:
-    """The data is opaque without the template's layout: named, not guessed."""
-    return (Ignored(call.name),)

@@ -11,6 +11,7 @@ from harness.commands import (  # noqa: F401
     bind,
     clear,
     compute,
+    coverage,
     descriptors,
     draw,
     dynamic_state,

@@ -11,7 +11,7 @@ from harness.commands.descriptors import chained
 from harness.commands.objects import Objects
 from harness.commands.registry import call
 from harness.trace.calls import Call
-from harness.trace.effects import HostSignaled, HostWaitedSemaphores, Occurrence, SemaphoreCreated
+from harness.trace.effects import Destroyed, HostSignaled, HostWaitedSemaphores, Occurrence, SemaphoreCreated
 
 SUCCESS = 0
 SEMAPHORE_TYPE_CREATE_INFO = 1000207002
@@ -25,6 +25,12 @@ def create_semaphore(objects: Objects, call: Call) -> Iterable[Occurrence]:
     kind = chained(call.args["pCreateInfo"], SEMAPHORE_TYPE_CREATE_INFO)
     timeline = kind is not None and kind["semaphoreType"] == TIMELINE
     yield SemaphoreCreated(call.args["pSemaphore"], kind["initialValue"] if kind and timeline else None)
+
+
+@call("vkDestroySemaphore")
+def destroy_semaphore(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """It is gone, and nothing is known of it any more."""
+    return (Destroyed(call.args["semaphore"]),)
 
 
 @call("vkSignalSemaphore")

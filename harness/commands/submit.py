@@ -132,13 +132,3 @@ def device_wait_idle(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Everything is complete (destroying a device requires it)."""
     if call.succeeded:
         yield HostWaited()
-
-
-UNMODELLED_CALLS = ("vkQueueBindSparse",)
-"""Calls outside command buffers that act on memory or order it and have no handler yet."""
-
-
-@call(*UNMODELLED_CALLS)
-def unmodelled_call(objects: Objects, call: Call) -> Iterable[Occurrence]:
-    """Named, never taken for nothing."""
-    yield Ignored(call.name)

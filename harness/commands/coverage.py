@@ -1,0 +1,208 @@
+"""Which commands of the binding's header are not modelled, and why; which ones have nothing to model.
+
+Every vkCmd*, every vkQueue* and every call of the host that may act or synchronize is either handled by a family
+module or stands here, in one list only: tests/test_coverage.py holds that against the registry. A command of NAMED
+makes a verdict `unknown`; one of HARMLESS changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from harness.commands.objects import NOTHING, CommandBuffer, Objects
+from harness.commands.registry import CALLS, COMMANDS, call, command
+from harness.spec import _generated as tables
+from harness.trace.calls import Call
+from harness.trace.effects import Effect, Ignored, Occurrence
+
+ACTING = frozenset({"action", "synchronization", "indirection"})
+"""Tasks of the registry that touch memory, order accesses or run other commands; the remaining one sets state."""
+
+_NAMED: dict[str, tuple[str, ...]] = {
+    "video coding: pictures and bitstreams are not followed": (
+        "vkCmdBeginVideoCodingKHR",
+        "vkCmdControlVideoCodingKHR",
+        "vkCmdDecodeVideoKHR",
+        "vkCmdEncodeVideoKHR",
+        "vkCmdEndVideoCodingKHR",
+    ),
+    "optical flow: the images of a session are not followed": (
+        "vkBindOpticalFlowSessionImageNV",
+        "vkCmdOpticalFlowExecuteNV",
+    ),
+    "kernels of CUDA and NVX: binary code, opaque parameters": (
+        "vkCmdCuLaunchKernelNVX",
+        "vkCmdCudaLaunchKernelNV",
+    ),
+    "ray tracing of VK_NV_ray_tracing, which VK_KHR_acceleration_structure replaced": (
+        "vkBindAccelerationStructureMemoryNV",
+        "vkCmdBuildAccelerationStructureNV",
+        "vkCmdCopyAccelerationStructureNV",
+        "vkCmdTraceRaysNV",
+        "vkCmdWriteAccelerationStructuresPropertiesNV",
+    ),
+    "micromaps: no driver here has them": (
+        "vkBuildMicromapsEXT",
+        "vkCmdBuildMicromapsEXT",
+        "vkCmdCopyMemoryToMicromapEXT",
+        "vkCmdCopyMicromapEXT",
+        "vkCmdCopyMicromapToMemoryEXT",
+        "vkCmdWriteMicromapsPropertiesEXT",
+        "vkCopyMemoryToMicromapEXT",
+        "vkCopyMicromapEXT",
+        "vkCopyMicromapToMemoryEXT",
+        "vkWriteMicromapsPropertiesEXT",
+    ),
+    "commands that the device generates or reads from memory": (
+        "vkCmdBindPipelineShaderGroupNV",
+        "vkCmdCopyMemoryIndirectNV",
+        "vkCmdCopyMemoryToImageIndirectNV",
+        "vkCmdDecompressMemoryIndirectCountNV",
+        "vkCmdDecompressMemoryNV",
+        "vkCmdExecuteGeneratedCommandsNV",
+        "vkCmdPreprocessGeneratedCommandsNV",
+        "vkCmdUpdatePipelineIndirectBufferNV",
+    ),
+    "shader objects: the stages of a draw are not those of a pipeline": ("vkCmdBindShadersEXT",),
+    "descriptor buffers: descriptors are bytes in memory": (
+        "vkCmdBindDescriptorBufferEmbeddedSamplers2EXT",
+        "vkCmdBindDescriptorBufferEmbeddedSamplersEXT",
+        "vkCmdBindDescriptorBuffersEXT",
+        "vkCmdSetDescriptorBufferOffsets2EXT",
+        "vkCmdSetDescriptorBufferOffsetsEXT",
+    ),
+    "descriptors from a template: the data are opaque without it": (
+        "vkCmdPushDescriptorSetWithTemplate2KHR",
+        "vkCmdPushDescriptorSetWithTemplateKHR",
+        "vkUpdateDescriptorSetWithTemplate",
+    ),
+    "stages of one vendor that no driver here has": (
+        "vkCmdBindInvocationMaskHUAWEI",
+        "vkCmdBindShadingRateImageNV",
+        "vkCmdDrawClusterHUAWEI",
+        "vkCmdDrawClusterIndirectHUAWEI",
+        "vkCmdSubpassShadingHUAWEI",
+    ),
+    "sparse binding: which memory a resource has changes on the queue": ("vkQueueBindSparse",),
+    "payloads from outside: what signals them is not in the stream": (
+        "vkImportFenceFdKHR",
+        "vkImportFenceWin32HandleKHR",
+        "vkImportSemaphoreFdKHR",
+        "vkImportSemaphoreWin32HandleKHR",
+        "vkLatencySleepNV",
+    ),
+    "images given back to a swapchain unpresented": ("vkReleaseSwapchainImagesEXT",),
+}
+
+_HARMLESS: dict[str, tuple[str, ...]] = {
+    "for tools: labels, names, messages, checkpoints, performance": (
+        "vkAcquirePerformanceConfigurationINTEL",
+        "vkAcquireProfilingLockKHR",
+        "vkCmdSetCheckpointNV",
+        "vkCmdSetPerformanceMarkerINTEL",
+        "vkCmdSetPerformanceOverrideINTEL",
+        "vkCmdSetPerformanceStreamMarkerINTEL",
+        "vkDebugMarkerSetObjectNameEXT",
+        "vkDebugMarkerSetObjectTagEXT",
+        "vkDebugReportMessageEXT",
+        "vkInitializePerformanceApiINTEL",
+        "vkQueueBeginDebugUtilsLabelEXT",
+        "vkQueueEndDebugUtilsLabelEXT",
+        "vkQueueInsertDebugUtilsLabelEXT",
+        "vkQueueSetPerformanceConfigurationINTEL",
+        "vkReleasePerformanceConfigurationINTEL",
+        "vkReleaseProfilingLockKHR",
+        "vkSetDebugUtilsObjectNameEXT",
+        "vkSetDebugUtilsObjectTagEXT",
+        "vkSetPrivateData",
+        "vkSubmitDebugUtilsMessageEXT",
+        "vkUninitializePerformanceApiINTEL",
+    ),
+    "displays, and when to present": (
+        "vkAcquireDrmDisplayEXT",
+        "vkAcquireFullScreenExclusiveModeEXT",
+        "vkAcquireWinrtDisplayNV",
+        "vkDisplayPowerControlEXT",
+        "vkQueueNotifyOutOfBandNV",
+        "vkRegisterDeviceEventEXT",
+        "vkRegisterDisplayEventEXT",
+        "vkReleaseDisplayEXT",
+        "vkReleaseFullScreenExclusiveModeEXT",
+        "vkSetHdrMetadataEXT",
+        "vkSetLatencyMarkerNV",
+        "vkSetLatencySleepModeNV",
+        "vkSetLocalDimmingAMD",
+        "vkWaitForPresentKHR",
+    ),
+    "caches, pools and compilation": (
+        "vkCompileDeferredNV",
+        "vkEndCommandBuffer",
+        "vkMergePipelineCaches",
+        "vkMergeValidationCachesEXT",
+        "vkSetDeviceMemoryPriorityEXT",
+        "vkTrimCommandPool",
+    ),
+    "query pools are not tracked": ("vkResetQueryPool",),
+    "what a deferred operation does is named when it is deferred": ("vkDeferredOperationJoinKHR",),
+    "mapped memory: host writes are found by comparison": (
+        "vkFlushMappedMemoryRanges",
+        "vkInvalidateMappedMemoryRanges",
+        "vkMapMemory",
+        "vkMapMemory2KHR",
+        "vkUnmapMemory",
+        "vkUnmapMemory2KHR",
+    ),
+    "for video sessions, whose commands are named": (
+        "vkBindVideoSessionMemoryKHR",
+        "vkUpdateVideoSessionParametersKHR",
+    ),
+}
+
+
+def _by_name(groups: dict[str, tuple[str, ...]]) -> dict[str, str]:
+    return {name: reason for reason, names in groups.items() for name in names}
+
+
+NAMED = _by_name(_NAMED)
+"""Command -> why it is not modelled."""
+HARMLESS = _by_name(_HARMLESS)
+"""Command -> why there is nothing to model."""
+QUIET = ("vkGet", "vkEnumerate", "vkCreate", "vkDestroy")
+"""Calls of the host that only ask, make or end objects; those that matter have handlers."""
+
+
+def accountable() -> Iterator[str]:
+    """Every command that is handled or stands here: of the binding's header, under its main name."""
+    for name in tables.COMMANDS:
+        if name not in tables.COMMAND_ALIASES and not name.startswith(QUIET):
+            yield name
+
+
+def handled(name: str) -> bool:
+    """Whether a family module says what a command does."""
+    handler: Any = COMMANDS.get(name) or CALLS.get(name)
+    return handler is not None and handler.__module__ != __name__
+
+
+def acting_commands() -> list[str]:
+    """The vkCmd* that touch memory, order accesses or run other commands, by the registry."""
+    return [name for name in accountable() if ACTING & set(tables.TASKS.get(name, ()))]
+
+
+@call(*(name for name in NAMED if not name.startswith("vkCmd")))
+def name_it(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """Named, never taken for nothing. (A vkCmd* without a handler is named by the interpreter.)"""
+    yield Ignored(call.name)
+
+
+@call(*(name for name in HARMLESS if not name.startswith("vkCmd")))
+def pass_over(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """No effect on memory and none on order."""
+    return ()
+
+
+@command(*(name for name in HARMLESS if name.startswith("vkCmd")))
+def pass_over_command(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """No effect on memory and none on order."""
+    return NOTHING
