@@ -12,7 +12,7 @@ import harness
 from harness.device.rig import Image, Rig
 from harness.device.rig_commands import Commands
 from harness.device.rig_graphics import BY_REGION, Attach, Depends, Framebuffer, RenderPass, Subpass
-from harness.device.rig_rendering import Rendered
+from harness.device.rig_rendering import RESUMING, SUSPENDING, Rendered
 from harness.explore.jobs import run_native, run_serial, run_witness
 from harness.findings import Box, Finding, Place
 from harness.trace.calls import Call
@@ -160,6 +160,52 @@ def _subpasses(form: int) -> Callable[[Rig, Commands, Image], None]:
     return render
 
 
+def _self_dependency(rig: Rig, commands: Commands, image: Image) -> None:
+    """The gradient, then inverted in place: one attachment as colour and input, a barrier inside the subpass."""
+    scopes = (
+        "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
+        "FRAGMENT_SHADER|COLOR_ATTACHMENT_OUTPUT/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
+    )
+    both = Subpass([(0, "GENERAL")], inputs=[(0, "GENERAL")])
+    made = rig.render_pass([Attach()], [both], [Depends("", 0, 0, *scopes, BY_REGION)])
+    view = rig.view(image)
+    frame = rig.framebuffer(made, [view])
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    commands.begin_pass(made, frame)
+    commands.bind(rig.graphics(render_pass=made))
+    commands.draw()
+    commands.barrier("", *scopes, flags=BY_REGION)
+    commands.bind(invert, rig.descriptors(invert, b0=(view, None, rig.vk.VK_IMAGE_LAYOUT_GENERAL)))
+    commands.draw()
+    commands.end_pass()
+
+
+def _suspended(rig: Rig, commands: Commands, image: Image) -> None:
+    """Rendering that clears, suspends, resumes and clears a rectangle: words 1 outside and 2 inside."""
+    commands.transition(image)
+    color = Rendered(rig.view(image), clear=1)
+    commands.begin_rendering(color, flags=SUSPENDING)
+    commands.end_rendering()
+    commands.begin_rendering(color, flags=RESUMING)
+    commands.clear_attachments((1, 0, 2), rects=[((4, 4, 8, 8), 0, 1)])
+    commands.end_rendering()
+
+
+def _multiview(rig: Rig, commands: Commands, image: Image) -> None:
+    """Both layers of an image cleared by one pass with two views, and the second one copied: words 1 outside a
+    rectangle and 2 inside. Mesa 22.3's lavapipe draws to the first view only, so nothing is drawn."""
+    layered = rig.target(layers=2)
+    made = rig.render_pass([Attach()], [Subpass([0], views=0b11)], form=1)
+    frame = rig.framebuffer(made, [rig.view(layered, layers=(0, 2))])
+    commands.transition(image)
+    commands.begin_pass(made, frame, clear=[1])
+    commands.clear_attachments((1, 0, 2), rects=[((4, 4, 8, 8), 0, 1)])
+    commands.end_pass()
+    commands.barrier("", *TO_COPY)
+    commands.copy_image(layered, image, {"layer": 1}, {})
+    commands.barrier("", "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+
+
 def _resolve(rig: Rig, commands: Commands, image: Image) -> None:
     """The gradient with four samples, resolved."""
     many = rig.target(samples=4)
@@ -208,6 +254,9 @@ WAYS: dict[str, Callable[[Rig, Commands, Image], None]] = {
     "subpasses 2": _subpasses(2),
     "depth and stencil": _depth_stencil,
     "clear": _clear,
+    "self-dependency": _self_dependency,
+    "suspended": _suspended,
+    "multiview": _multiview,
 }
 
 

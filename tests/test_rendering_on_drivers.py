@@ -17,6 +17,9 @@ SQUARE = [4 <= x < 12 and 4 <= y < 12 for y in range(16) for x in range(16)]
 SPECIAL = {
     "subpasses 1": INVERTED,
     "subpasses 2": INVERTED,
+    "self-dependency": INVERTED,
+    "multiview": [2 if inside else 1 for inside in SQUARE],
+    "suspended": [2 if inside else 1 for inside in SQUARE],
     "clear": [2 if inside else 1 for inside in SQUARE],
     "depth and stencil": [word if inside else 1 for word, inside in zip(GRADIENT, SQUARE, strict=True)],
 }

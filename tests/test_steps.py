@@ -80,6 +80,25 @@ def test_nothing_is_cut_inside_a_query_or_a_render_pass() -> None:
     assert [step.in_pass for step in steps] == [False, False, False, True, True, False, False]
 
 
+def test_suspended_rendering_is_one_unit_over_command_buffers() -> None:
+    stream = Stream()
+    first = stream.begin()
+    stream.cmd("Dispatch")
+    stream.cmd("BeginRendering", pRenderingInfo=struct("VkRenderingInfo", flags=2))
+    stream.cmd("EndRendering")
+    stream.end()
+    second = stream.begin()
+    stream.cmd("BeginRendering", pRenderingInfo=struct("VkRenderingInfo", flags=4))
+    stream.cmd("Draw")
+    stream.cmd("EndRendering")
+    stream.cmd("Dispatch")
+    stream.end()
+    stream.submit(first, second)
+    steps = [step for step in flatten(stream.blocks) if step.kind is not Kind.HOST]
+    assert [step.inside for step in steps] == [False, False, False, True, True, True, True, True, False]
+    assert [step.in_pass for step in steps] == [False, False, False, True, True, True, True, True, False]
+
+
 def test_secondaries_stand_inline_and_the_pass_takes_them() -> None:
     stream = Stream()
     secondary = stream.begin(level=1)

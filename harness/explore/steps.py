@@ -27,6 +27,10 @@ SECONDARY_CONTENTS = 1
 """VK_SUBPASS_CONTENTS_SECONDARY_COMMAND_BUFFERS, and VK_RENDERING_CONTENTS_SECONDARY_COMMAND_BUFFERS_BIT."""
 
 
+SUSPENDING, RESUMING = 2, 4
+"""VkRenderingFlagBits."""
+
+
 class Kind(Enum):
     """What a step does when it runs."""
 
@@ -136,18 +140,55 @@ def _steps_of(block: Block, recorded: dict[int, list[Call]]) -> Iterator[Step]:
 
 
 def _submission(submit: Call, recorded: dict[int, list[Call]]) -> Iterator[Step]:
+    unit = _Unit()
     for batch, command_buffers in enumerate(batches(submit)):
         for position, command_buffer in enumerate(command_buffers):
             if command_buffer not in recorded:
                 raise UserError(f"block {submit.index}: {submit.name} of command buffer {command_buffer}, not recorded")
-            yield Step(Kind.BEGIN, Identity(submit.index, batch, position, submit.index), submit)
-            depth, in_pass = 0, False
+            begin = Identity(submit.index, batch, position, submit.index)
+            yield Step(Kind.BEGIN, begin, submit, inside=unit.suspended, in_pass=unit.suspended)
+            unit.begin()
             for call in _inlined(recorded[command_buffer], recorded, submit.index):
                 where = Identity(submit.index, batch, position, call.index)
-                yield Step(kind_of(call.name), where, call, inside=depth > 0, in_pass=in_pass)
-                depth = max(0, depth + _nesting(call.name))
-                if call.name.startswith(("vkCmdBeginRender", "vkCmdEndRender")):
-                    in_pass = _nesting(call.name) > 0
+                yield Step(kind_of(call.name), where, call, inside=unit.depth > 0, in_pass=unit.in_pass)
+                unit.follow(call)
+
+
+@dataclass(slots=True)
+class _Unit:
+    """What is open at a point of a submission. Rendering that is suspended stays open until it has been resumed and
+    ended, also over the end of a command buffer: nothing else may be recorded between ("vkCmdBeginRendering")."""
+
+    depth: int = 0
+    in_pass: bool = False
+    suspending: bool = False
+    """The current rendering suspends at its end."""
+    suspended: bool = False
+
+    def begin(self) -> None:
+        """Another command buffer begins."""
+        if not self.suspended:
+            self.depth, self.in_pass = 0, False
+
+    def follow(self, call: Call) -> None:
+        """Takes in one command."""
+        flags = 0
+        if core_name(call.name) == "vkCmdBeginRendering":
+            flags = (call.args.get("pRenderingInfo") or {}).get("flags", 0)
+        if call.name.startswith("vkCmdEndRendering") and self.suspending:
+            self.suspending, self.suspended = False, True
+            return
+        resumes = self.suspended and bool(flags & RESUMING)
+        self.suspending, self.suspended = self._suspends(call, flags), self.suspended and not resumes
+        if not resumes:
+            self.depth = max(0, self.depth + _nesting(call.name))
+        if call.name.startswith(("vkCmdBeginRender", "vkCmdEndRender")):
+            self.in_pass = _nesting(call.name) > 0
+
+    def _suspends(self, call: Call, flags: int) -> bool:
+        if call.name.startswith(("vkCmdBeginRender", "vkCmdEndRender")):
+            return bool(flags & SUSPENDING)
+        return self.suspending
 
 
 def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) -> Iterator[Call]:
