@@ -11,7 +11,7 @@ import numpy as np
 import harness
 from harness.device.rig import Image, Rig
 from harness.device.rig_commands import Commands
-from harness.device.rig_graphics import BY_REGION, Attach, Depends, Framebuffer, RenderPass, Subpass
+from harness.device.rig_graphics import BY_REGION, EXTERNAL, Attach, Depends, Framebuffer, RenderPass, Subpass
 from harness.device.rig_rendering import RESUMING, SUSPENDING, Rendered
 from harness.explore.jobs import run_native, run_serial, run_witness
 from harness.findings import Box, Finding, Place
@@ -21,7 +21,9 @@ WORDS = 256
 CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
 """A rectangle over the viewport, as a strip of two triangles."""
 STRIP = 4
-TO_COPY = ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
+TO_COPY = ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "ALL_TRANSFER/TRANSFER_READ")
+LEAVE = Depends("", 0, EXTERNAL, *TO_COPY)
+"""What comes after a render pass instance of one subpass may read the attachment in its final layout."""
 POSITIONS: dict[str, Any] = {
     "vertex": "vertex_position",
     "vertex_buffers": [(8, 0)],
@@ -60,7 +62,7 @@ def picture(how: str, device: str) -> dict[str, Any]:
 
 def one_pass(rig: Rig, image: Image, **options: Any) -> tuple[RenderPass, Framebuffer]:
     """A render pass of one subpass and its framebuffer."""
-    made = rig.render_pass([Attach()], [Subpass([0])], form=options.get("form", 2))
+    made = rig.render_pass([Attach()], [Subpass([0])], [LEAVE], form=options.get("form", 2))
     imageless = [image] if options.get("imageless") else []
     return made, rig.framebuffer(made, [rig.view(image)], imageless=imageless)
 
@@ -141,7 +143,8 @@ def _subpasses(form: int) -> Callable[[Rig, Commands, Image], None]:
                     "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
                     "FRAGMENT_SHADER|COLOR_ATTACHMENT_OUTPUT/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
                     BY_REGION,
-                )
+                ),
+                Depends("", 1, EXTERNAL, *TO_COPY),
             ],
             form=form,
         )
@@ -167,7 +170,7 @@ def _self_dependency(rig: Rig, commands: Commands, image: Image) -> None:
         "FRAGMENT_SHADER|COLOR_ATTACHMENT_OUTPUT/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
     )
     both = Subpass([(0, "GENERAL")], inputs=[(0, "GENERAL")])
-    made = rig.render_pass([Attach()], [both], [Depends("", 0, 0, *scopes, BY_REGION)])
+    made = rig.render_pass([Attach()], [both], [Depends("", 0, 0, *scopes, BY_REGION), LEAVE])
     view = rig.view(image)
     frame = rig.framebuffer(made, [view])
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
@@ -195,7 +198,7 @@ def _multiview(rig: Rig, commands: Commands, image: Image) -> None:
     """Both layers of an image cleared by one pass with two views, and the second one copied: words 1 outside a
     rectangle and 2 inside. Mesa 22.3's lavapipe draws to the first view only, so nothing is drawn."""
     layered = rig.target(layers=2)
-    made = rig.render_pass([Attach()], [Subpass([0], views=0b11)], form=1)
+    made = rig.render_pass([Attach()], [Subpass([0], views=0b11)], [LEAVE], form=1)
     frame = rig.framebuffer(made, [rig.view(layered, layers=(0, 2))])
     commands.transition(image)
     commands.begin_pass(made, frame, clear=[1])
@@ -220,7 +223,9 @@ def _resolve(rig: Rig, commands: Commands, image: Image) -> None:
 def _depth_stencil(rig: Rig, commands: Commands, image: Image) -> None:
     """Depth is written at 0.5 where the stencil was set by a clear; then an equal test lets the gradient through."""
     deep = rig.target(DEPTH)
-    made = rig.render_pass([Attach(), Attach(DEPTH, stencil=("CLEAR", "STORE"))], [Subpass([0], depth=1)], form=1)
+    made = rig.render_pass(
+        [Attach(), Attach(DEPTH, stencil=("CLEAR", "STORE"))], [Subpass([0], depth=1)], [LEAVE], form=1
+    )
     frame = rig.framebuffer(made, [rig.view(image), rig.view(deep, aspect=6)])
     buffer = rig.buffer(64)
     rig.host_write(buffer, CORNERS)

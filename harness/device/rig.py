@@ -23,6 +23,7 @@ BUFFER_USAGE = 0x1FF
 """TRANSFER_SRC, TRANSFER_DST, UNIFORM_TEXEL, STORAGE_TEXEL, UNIFORM, STORAGE, INDEX, VERTEX, INDIRECT."""
 TRANSFER_USAGE, SAMPLED_USAGE, STORAGE_USAGE = 0x1 | 0x2, 0x4, 0x8
 COMPUTE_STAGE, COMPUTE_POINT = 0x20, 1
+FRAGMENT_STAGE, INPUT_ATTACHMENT = 0x10, 10
 HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
 ONE_TIME_SUBMIT, SIMULTANEOUS_USE = 0x1, 0x4
 """VkCommandBufferUsageFlags."""
@@ -263,14 +264,20 @@ class Rig:
         push: bool = False,
         counts: dict[int, int] | None = None,
     ) -> tuple[Any, Any, dict[int, tuple[int, int]]]:
-        """(VkPipelineLayout, its one VkDescriptorSetLayout, (type, count) by binding) for some shader stages."""
+        """(VkPipelineLayout, its one VkDescriptorSetLayout, (type, count) by binding) for some shader stages. Input
+        attachments are for the fragment stage alone."""
         vk = self.vk
         types = {
             at: (enum_value("VkDescriptorType", f"VK_DESCRIPTOR_TYPE_{kind}"), (counts or {}).get(at, 1))
             for at, kind in bindings.items()
         }
         slots = [
-            vk.VkDescriptorSetLayoutBinding(binding=at, descriptorType=kind, descriptorCount=count, stageFlags=stages)
+            vk.VkDescriptorSetLayoutBinding(
+                binding=at,
+                descriptorType=kind,
+                descriptorCount=count,
+                stageFlags=FRAGMENT_STAGE if kind == INPUT_ATTACHMENT else stages,
+            )
             for at, (kind, count) in types.items()
         ]
         info = vk.VkDescriptorSetLayoutCreateInfo(flags=int(push), bindingCount=len(slots), pBindings=slots)
@@ -330,7 +337,7 @@ class Rig:
         common = {"dstSet": target, "dstBinding": binding, "descriptorType": kind, "descriptorCount": len(many)}
         if kind in (4, 5):
             return vk.VkWriteDescriptorSet(pTexelBufferView=many, **common)
-        if kind in (1, 2, 3, 10):
+        if kind in (1, 2, 3, INPUT_ATTACHMENT):
             images = [vk.VkDescriptorImageInfo(imageView=v, sampler=s, imageLayout=at) for v, s, at in many]
             return vk.VkWriteDescriptorSet(pImageInfo=images, **common)
         if kind == 0:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from harness.device.rig_commands import layout
+from harness.findings import UserError
 from harness.spec.formats import format_of
 from harness.spec.masks import scope
 from harness.spec.names import enum_value, flags_value
@@ -286,6 +287,8 @@ def _dependency(rig: Rig, kept: _Kept, each: Depends, two: str) -> list[Any]:
     }
     ends = {"srcSubpass": amended["src"], "dstSubpass": amended["dst"], "dependencyFlags": amended["flags"]}
     if not two:
+        if max(masks.values()) >> 32:
+            raise UserError(f"{each.before} -> {each.after}: vkCreateRenderPass takes 32-bit masks only")
         return [rig.vk.VkSubpassDependency(**ends, **masks)]
     barrier = kept(rig.vk.VkMemoryBarrier2(**masks))
     return [kept(rig.vk.VkSubpassDependency2(pNext=barrier, **ends))]
