@@ -52,7 +52,7 @@ def begin_rendering(objects: Objects, buffer: CommandBuffer, args: dict[str, Any
 def end_rendering(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Resolves and stores."""
     rendering, buffer.rendering = buffer.rendering, None
-    if rendering is None or rendering.instance is not None:
+    if rendering is None or rendering.end is not None:
         return (Unmodelled("the end of rendering whose beginning was not seen"),)
     return rendering.at_end
 

@@ -7,27 +7,12 @@ Draws find their attachments here: `colors` by location (an index of pColorAttac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from harness.commands.attachments import Area, Attachment
 from harness.spans import Span
-from harness.trace.effects import Access
-from harness.trace.rendering import ALL_VIEWS, RenderPass
-
-
-@dataclass(frozen=True, slots=True)
-class PassInstance:
-    """An instance of a VkRenderPass: every attachment by index, and how many layers the framebuffer has."""
-
-    render_pass: RenderPass
-    attachments: tuple[Attachment | None, ...]
-    layers: int
-    area: Area
-    subpass: int
-
-    def layers_of(self, views: int) -> Sequence[int]:
-        """Layers, from the first of a view, that a view mask stands for; all of the framebuffer's for ALL_VIEWS."""
-        return layers_of(views, self.layers)
+from harness.trace.effects import Effect, PassEnd
+from harness.trace.rendering import ALL_VIEWS
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +30,14 @@ class Rendering:
     depth: Attachment | None = None
     stencil: Attachment | None = None
     inputs: tuple[Attachment | None, ...] = ()
-    instance: PassInstance | None = None
-    """None for dynamic rendering."""
-    at_end: tuple[Access, ...] = ()
-    """Dynamic rendering: the resolve and store operations of vkCmdEndRendering."""
+    at_begin: tuple[Effect, ...] = field(default=(), repr=False)
+    """The effects with which it begins."""
+    at_end: tuple[Effect, ...] = field(default=(), repr=False)
+    """The resolve and store operations with which it ends."""
+    following: Rendering | None = field(default=None, repr=False)
+    """The next subpass."""
+    end: PassEnd | None = None
+    """The end of the render pass instance; None for dynamic rendering."""
 
     def spans(self, attachment: Attachment, layers: Sequence[int] | None = None) -> tuple[Span, ...]:
         """Addresses of the render area of an attachment, in all layers that are rendered to unless some are given."""

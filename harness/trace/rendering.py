@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 from harness.trace.effects import SubpassDependency
 
@@ -131,3 +132,5 @@ class Framebuffer:
     views: tuple[int, ...] | None
     extent: tuple[int, int]
     layers: int
+    instances: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What render pass instances on it do, as `commands.renderpass` found it out, by what they were begun with."""
