@@ -30,6 +30,7 @@ from harness.commands import (  # noqa: F401
     semaphore,
     structures,
     submit,
+    templates,
     transfer,
     vertex,
 )

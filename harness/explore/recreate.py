@@ -18,6 +18,7 @@ from harness.explore.steps import Kind, core_name, kind_of, reading
 from harness.findings import UserError
 from harness.spec._generated import COMMANDS, HANDLES
 from harness.trace.calls import Block, Call, HostWrite
+from harness.trace.templates import plain
 
 WITH_POOLS = frozenset({"VkCommandBuffer", "VkDescriptorSet"})
 """Freed with the pool that they came from."""
@@ -158,6 +159,7 @@ class Objects:
         if isinstance(block, HostWrite):
             self.resources.memories.write(block.memory, block.offset, block.data, self._sizes)
             return
+        block = plain(block)
         name = core_name(block.name)
         if name == "vkGetFenceStatus" and block.result == 0:
             # The program saw the fence signaled and went on from there: so must we.
@@ -175,7 +177,7 @@ class Objects:
             self._issue(block)
 
     def _refuse_without_data(self, call: Call) -> None:
-        """What a template reads lies in memory whose shape only the template gives; traces do not hold it yet."""
+        """What a template reads lies in memory whose shape only the template gives, which was not seen made."""
         if "pData" in call.args and call.args["pData"] is None:
             raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
 

@@ -15,6 +15,7 @@ from typing import Any
 from harness.findings import Place, UserError
 from harness.spec._generated import COMMAND_ALIASES, TASKS
 from harness.trace.calls import Block, Call
+from harness.trace.templates import plain
 
 SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueSubmit2KHR"})
 MAX_STEPS = 1_000_000
@@ -129,6 +130,7 @@ def flatten(blocks: list[Block]) -> list[Step]:
 
 def _steps_of(block: Block, recorded: dict[int, list[Call]]) -> Iterator[Step]:
     """The steps that one block adds; commands only join their command buffer."""
+    block = plain(block) if isinstance(block, Call) else block
     if isinstance(block, Call) and block.name == "vkBeginCommandBuffer":
         recorded[block.args["commandBuffer"]] = []
     elif isinstance(block, Call) and block.name.startswith("vkCmd"):

@@ -19,6 +19,7 @@ from typing import Any
 from harness.record import layout
 from harness.record.objects import Objects
 from harness.record.sites import GENERATED
+from harness.record.templates import Templates, hooks
 from harness.spec._generated import HANDLES, STRUCTS, STYPES, UNIONS
 from harness.spec.shapes import Member, members
 
@@ -236,6 +237,7 @@ class Decoder:
             "text": layout.read_text,
             "fixed_text": layout.fixed_text,
             "chain": self.chain,
+            **hooks(Templates(self)),
         }
 
     def read(self, struct_name: str, address: int) -> dict[str, Any]:

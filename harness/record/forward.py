@@ -16,7 +16,8 @@ from harness.record import layout
 from harness.record.decode import Decoder, length_value, pointer_value
 from harness.record.sites import GENERATED
 from harness.spec._generated import HANDLES, STRUCTS
-from harness.spec.shapes import Member, Signature, signature
+from harness.spec.shapes import Member, Signature, main_name, signature
+from harness.trace.templates import own_keys
 
 CREATORS = ("vkCreate", "vkAllocate", "vkRegister", "vkAcquirePerformanceConfiguration")
 DESTROYERS = ("vkDestroy", "vkFree", "vkReleasePerformanceConfiguration")
@@ -79,6 +80,10 @@ class CommandSource:
                 add(f"        p{i} = int(cast(uintptr, a{i}))")
         items = (f"{p.name!r}: {'None' if _is_output(p) else self._input(i, p)}" for i, p in enumerate(self.params))
         add(f"        args = {{{', '.join(items)}}}")
+        if own_keys(self.name):
+            add(f"        args.update(template_data(args, p{self.index['pData']}))")
+        elif main_name(self.name) == "vkDestroyDescriptorUpdateTemplate":
+            add("        template_destroyed(args['descriptorUpdateTemplate'])")
         if "before" in self.hooks:
             add("        before(args)")
         target = self._destroyed()
@@ -105,6 +110,8 @@ class CommandSource:
             pad += "    "
         for i, param in outputs:
             self.lines.append(f"{pad}args[{param.name!r}] = {self._output(i, param)}")
+        if main_name(self.name) == "vkCreateDescriptorUpdateTemplate":
+            self.lines.append(pad + "template_created(args)")
         result = "None" if self.returns == "void" else "int(result)"
         if "after" in self.hooks:
             self.lines.append(f"            after(args, {result})")

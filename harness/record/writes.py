@@ -58,7 +58,7 @@ class Writes:
     pools: dict[int, list[int]] = field(default_factory=dict)
     """Command pool to its command buffers."""
     opaque: set[int] = field(default_factory=set)
-    """Descriptor sets written through templates, whose data we do not read: they may hold any storage resource."""
+    """Descriptor sets written through unknown templates: they may hold any storage resource."""
 
     def watcher(self, name: str) -> Callable[[dict[str, Any]], None] | None:
         """What to do with the arguments of a successful call of `name`; None when nothing."""
@@ -88,7 +88,9 @@ class Writes:
                 for _, place in self._storage_of(args["pDescriptorWrites"] or ()):
                     yield from self._bound_range(*place)
             elif command in _TEMPLATES:
-                opaque = True
+                opaque = opaque or "writes" not in args
+                for _, place in self._storage_of(args.get("writes") or ()):
+                    yield from self._bound_range(*place)
             elif command == "vkCmdExecuteCommands":
                 for secondary in args["pCommandBuffers"] or ():
                     yield from self.writes_of(secondary)
@@ -179,7 +181,10 @@ class Writes:
 
     def templated(self, args: dict[str, Any]) -> None:
         """vkUpdateDescriptorSetWithTemplate."""
-        self.opaque.add(args["descriptorSet"])
+        if "writes" in args:
+            self.updated({"pDescriptorWrites": args["writes"], "pDescriptorCopies": None})
+        else:
+            self.opaque.add(args["descriptorSet"])
 
     def forgotten(self, args: dict[str, Any]) -> None:
         """vkDestroyBuffer, vkDestroyImage and their views."""

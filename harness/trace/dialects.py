@@ -15,7 +15,7 @@ from typing import Any
 from harness.spec import _generated as tables
 from harness.trace.binaries import BinaryWriter
 from harness.trace.calls import Block, Call, HostWrite
-from harness.trace.forms import check_lengths, command_forms, outputs
+from harness.trace.forms import check_lengths, command_forms, outputs, own_forms
 from harness.trace.lines import Corrupt
 from harness.trace.scalars import NOT_A_VALUE, Enumeration, Integer, Reading, named_values, unexpected
 
@@ -82,6 +82,9 @@ def _write_call(call: Call, binaries: BinaryWriter) -> dict[str, Any]:
         function["args"] = {
             name: None if name in returned else form.write(call.args[name], binaries) for name, form in forms
         }
+        for key, form in own_forms(call.name):
+            if key in call.args:
+                function["args"][key] = form.write(call.args[key], binaries)
     return {"index": call.index, "function": function}
 
 
@@ -131,6 +134,12 @@ def _read_args(name: str, given: dict[str, Any], result: int | None, reading: Re
             args[key] = form.read(given[key], reading)
         except Corrupt as error:
             raise error.inside("." + key) from None
+    for key, form in own_forms(name):
+        if key in given:
+            try:
+                args[key] = form.read(given[key], reading)
+            except Corrupt as error:
+                raise error.inside("." + key) from None
     check_lengths(tables.COMMANDS[name][1], args)
     _find_shader(name, args, reading)
     return args

@@ -27,6 +27,7 @@ from harness.trace.scalars import (
     Text,
     unexpected,
 )
+from harness.trace.templates import BIND_POINT, WRITES, own_keys
 
 Members = tuple[tuple[str, Form], ...]
 
@@ -333,6 +334,16 @@ def command_forms(name: str) -> Members | None:
     """The parameters' names and forms of a C function, None if the tables do not have it."""
     command = tables.COMMANDS.get(name)
     return None if command is None else tuple((p[0], member_form(p)) for p in command[1])
+
+
+@cache
+def own_forms(name: str) -> Members:
+    """Names and forms of what a call may have beside its parameters, under keys of our own."""
+    every: dict[str, Form] = {
+        WRITES: Array(struct_form("VkWriteDescriptorSet"), None),
+        BIND_POINT: Enumeration(tables.ENUMS["VkPipelineBindPoint"]),
+    }
+    return tuple((key, every[key]) for key in own_keys(name))
 
 
 @cache

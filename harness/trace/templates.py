@@ -1,0 +1,45 @@
+"""Descriptor update templates as what they amount to: the VkWriteDescriptorSet structs that they make of `pData`.
+
+`pData` points to memory whose layout only the template gives. The recorder reads it when the call is made, and keeps
+the structs beside it, under keys of our own in `Call.args`: `writes`, and for pushes `pipelineBindPoint` (which the
+template holds). A call that lacks them was made with a template that nobody saw being created.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from harness.spec.shapes import main_name
+from harness.trace.calls import Call
+
+UPDATE = "vkUpdateDescriptorSetWithTemplate"
+PUSH = "vkCmdPushDescriptorSetWithTemplateKHR"
+WRITES, BIND_POINT = "writes", "pipelineBindPoint"
+
+
+def own_keys(name: str) -> tuple[str, ...]:
+    """The keys of ours that the arguments of a command may have beside its parameters."""
+    if not name.endswith(("WithTemplate", "WithTemplateKHR")):
+        return ()
+    return {UPDATE: (WRITES,), PUSH: (BIND_POINT, WRITES)}.get(main_name(name), ())
+
+
+def plain_arguments(args: dict[str, Any]) -> dict[str, Any] | None:
+    """Arguments of the vkUpdateDescriptorSets or vkCmdPushDescriptorSetKHR that does the same; None when unknown."""
+    writes = args.get(WRITES)
+    if writes is None:
+        return None
+    shared = {"descriptorWriteCount": len(writes), "pDescriptorWrites": writes}
+    if "commandBuffer" in args:
+        return {name: args[name] for name in ("commandBuffer", BIND_POINT, "layout", "set")} | shared
+    return {"device": args["device"], **shared, "descriptorCopyCount": 0, "pDescriptorCopies": None}
+
+
+def plain(call: Call) -> Call:
+    """A call through a template as the one without that does the same; every other call as it is."""
+    args = plain_arguments(call.args) if own_keys(call.name) else None
+    if args is None:
+        return call
+    name = "vkCmdPushDescriptorSetKHR" if "commandBuffer" in args else "vkUpdateDescriptorSets"
+    return replace(call, name=name, args=args)
