@@ -25,6 +25,8 @@ EARLY_READ = BY_NAME["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].
 EARLY_WRITE = BY_NAME["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
 LATE_WRITE = BY_NAME["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
 
+MOST_AREAS = 64
+"""Areas of one image view whose addresses are remembered."""
 Area = tuple[int, int, int, int]
 """x, y, width, height in texels."""
 
@@ -39,15 +41,25 @@ class Attachment:
 
     @property
     def is_color(self) -> bool:
-        """Whether it is a colour attachment, by its format."""
-        return not self.image.format.aspects & (DEPTH | STENCIL)
+        """Whether it is a colour attachment."""
+        return not self.aspects & (DEPTH | STENCIL)
 
     def only(self, aspects: int) -> Attachment:
         """The same view for fewer aspects. A colour attachment keeps the aspects of its view (a plane, for one)."""
         return self if self.is_color else Attachment(self.image, self.view, self.aspects & aspects)
 
     def spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
-        """Addresses of an area of some layers, clipped to the view."""
+        """Addresses of an area of some layers, clipped to the view. Asked for again and again, so remembered."""
+        key = (self.aspects, area, layers if isinstance(layers, range) else tuple(layers))
+        known = self.view.areas
+        spans = known.get(key)
+        if spans is None:
+            if len(known) >= MOST_AREAS:
+                known.clear()
+            spans = known[key] = self._spans(layers, area)
+        return spans
+
+    def _spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
         x, y, width, height = area
         mip, chosen = self.view.mips.start, self._chosen(layers)
         if not self.view.sliced:

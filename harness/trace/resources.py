@@ -212,6 +212,8 @@ class ImageView:
     mips: range = range(0)
     layers: range = range(0)
     sliced: bool = False
+    areas: dict[Any, tuple[Span, ...]] = field(default_factory=dict, repr=False, compare=False)
+    """Addresses of areas of it that were asked for before."""
 
 
 @dataclass(slots=True)
