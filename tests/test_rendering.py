@@ -8,6 +8,7 @@ import pytest
 
 from harness.trace.effects import (
     Access,
+    Execute,
     Order,
     Unmodelled,
 )
@@ -223,3 +224,23 @@ class TestClears:
         stream.begin()
         cleared = passes.clear_attachments(stream, [(COLOR, 0)], [(AREA, 0, 1)])
         assert isinstance(effects_of(stream)[cleared][0], Unmodelled)
+
+    def test_in_a_secondary_it_is_known_where_it_is_executed(self) -> None:
+        stream = Stream()
+        image, view = target(stream)
+        info = struct("VkCommandBufferInheritanceInfo")
+        secondary = stream.begin(level=1)
+        begun = struct("VkCommandBufferBeginInfo", flags=2, pInheritanceInfo=info)
+        stream.call("vkBeginCommandBuffer", commandBuffer=secondary, pBeginInfo=begun)
+        cleared = passes.clear_attachments(stream, [(COLOR, 0)], [(rect((8, 1)), 0, 1)])
+        stream.end()
+        stream.begin()
+        passes.begin_rendering(stream, AREA, [passes.attached(view)], flags=1)
+        executed = stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[secondary])
+        found = effects_of(stream)
+        assert accesses(found[cleared]) == []
+        (inside,) = found[executed]
+        assert isinstance(inside, Execute)
+        ((_, (command,)),) = inside.buffers
+        assert accesses(command.effects) == [(image, COLOR_WRITE, "ORDINARY")]
+        assert spans(command.effects) == [((0, 8),)]

@@ -4,15 +4,17 @@ Commands", "Clearing Images Inside a Render Pass Instance"; SYNC_RULES 2.8)."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from harness.commands.attachments import Area, Attachment, area_of, clear, find_attachment, load, resolve, store
 from harness.commands.descriptors import chained
-from harness.commands.objects import NOTHING, CommandBuffer, Objects
+from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import command
 from harness.commands.rendering_state import Rendering, layers_of
 from harness.spans import merge
-from harness.trace.effects import Access, Effect, Unmodelled
+from harness.trace.effects import Access, Command, Effect, InheritedClear, Unmodelled
+from harness.trace.graphics_state import Targets
 from harness.trace.rendering import ALL_VIEWS, RESOLVE_MODE_NONE
 from harness.trace.resources import COLOR, DEPTH, STENCIL
 
@@ -20,6 +22,9 @@ SUSPENDING, RESUMING = 0x2, 0x4
 """VkRenderingFlagBits."""
 FRAGMENT_SHADING_RATE, FRAGMENT_DENSITY_MAP = 1000044006, 1000044007
 SINGLE_SAMPLED = 1000376002
+
+Rects = tuple[tuple[int, int, int, int, int, int], ...]
+"""x, y, width, height in texels, first layer, layers."""
 
 
 @command("vkCmdBeginRendering")
@@ -87,18 +92,43 @@ def clear_attachments(objects: Objects, buffer: CommandBuffer, args: dict[str, A
 
     With multiview every view of the mask is cleared ("VkClearRect": baseArrayLayer 0, layerCount 1).
     """
-    rendering = buffer.rendering
+    clears = tuple((each["aspectMask"], each["colorAttachment"]) for each in args["pAttachments"] or ())
+    rects = tuple((*area_of(each["rect"]), each["baseArrayLayer"], each["layerCount"]) for each in args["pRects"] or ())
+    if buffer.inheritance is not None:
+        return (InheritedClear(Targets(), clears, rects),)
+    return _clear_all(buffer.rendering, clears, rects)
+
+
+def inherited_clears(commands: Iterable[Command], rendering: Rendering | None) -> tuple[Command, ...]:
+    """Commands of a secondary with the clears of the render pass instance that it is executed in."""
+    return tuple(
+        replace(command, effects=tuple(_resolve_clears(command.effects, rendering)))
+        if any(isinstance(effect, InheritedClear) for effect in command.effects)
+        else command
+        for command in commands
+    )
+
+
+def _resolve_clears(effects: Iterable[Effect], rendering: Rendering | None) -> Iterator[Effect]:
+    for effect in effects:
+        if isinstance(effect, InheritedClear):
+            yield from _clear_all(rendering, effect.clears, effect.rects)
+        else:
+            yield effect
+
+
+def _clear_all(rendering: Rendering | None, clears: Iterable[tuple[int, int]], rects: Rects) -> tuple[Effect, ...]:
     if rendering is None:
         return (Unmodelled("a clear of attachments that were not seen"),)
-    found: list[Effect] = []
-    for each in args["pAttachments"] or ():
-        for attachment in _cleared(rendering, each):
-            found += _clear(rendering, attachment, args["pRects"] or ())
-    return tuple(found) or NOTHING
+    return tuple(
+        one
+        for aspects, index in clears
+        for attachment in _cleared(rendering, aspects, index)
+        for one in _clear(rendering, attachment, rects)
+    )
 
 
-def _cleared(rendering: Rendering, info: dict[str, Any]) -> Iterator[Attachment]:
-    aspects, index = info["aspectMask"], info["colorAttachment"]
+def _cleared(rendering: Rendering, aspects: int, index: int) -> Iterator[Attachment]:
     chosen = [
         (COLOR, rendering.colors[index] if index < len(rendering.colors) else None),
         (DEPTH, rendering.depth),
@@ -109,20 +139,18 @@ def _cleared(rendering: Rendering, info: dict[str, Any]) -> Iterator[Attachment]
             yield attachment
 
 
-def _clear(rendering: Rendering, attachment: Attachment, rects: Iterable[dict[str, Any]]) -> Iterator[Access]:
+def _clear(rendering: Rendering, attachment: Attachment, rects: Rects) -> Iterator[Access]:
     """One access of all rectangles: those of one command may overlap."""
     made = [
         one
-        for rect in rects
+        for x, y, width, height, first, count in rects
         for one in clear(
             attachment,
-            rendering.layers
-            if rendering.view_mask
-            else range(rect["baseArrayLayer"], rect["baseArrayLayer"] + rect["layerCount"]),
-            area_of(rect["rect"]),
+            rendering.layers if rendering.view_mask else range(first, first + count),
+            (x, y, width, height),
         )
     ]
     if made:
         spans = merge([span for one in made for span in one.spans])
-        first = made[0]
-        yield Access(first.sync, first.space, tuple(spans), first.resource, order=first.order)
+        example = made[0]
+        yield Access(example.sync, example.space, tuple(spans), example.resource, order=example.order)

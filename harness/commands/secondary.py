@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import command
+from harness.commands.rendering import inherited_clears
 from harness.commands.targets import inherited
 from harness.trace.effects import Command, Effect, Execute, Unmodelled
 
@@ -23,7 +24,9 @@ def execute_commands(objects: Objects, buffer: CommandBuffer, args: dict[str, An
         if secondary is None:
             yield Unmodelled("a secondary command buffer whose recording was not seen")
         else:
-            held.append((id, inherited(objects, secondary.commands, buffer.rendering)))
+            # Clears are told apart from draws by their effect, and come first.
+            commands = inherited_clears(secondary.commands, buffer.rendering)
+            held.append((id, inherited(objects, commands, buffer.rendering)))
     buffer.unbind()
     if held:
         yield Execute(tuple(held))

@@ -195,6 +195,15 @@ class InheritedTargets:
     targets: Targets
 
 
+@dataclass(frozen=True, slots=True)
+class InheritedClear(InheritedTargets):
+    """The same for vkCmdClearAttachments: (aspects, colour attachment) each, in (x, y, width, height, first layer,
+    layers) each."""
+
+    clears: tuple[tuple[int, int], ...] = ()
+    rects: tuple[tuple[int, int, int, int, int, int], ...] = ()
+
+
 Effect = (
     Access
     | Barrier
