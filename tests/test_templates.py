@@ -179,7 +179,7 @@ def test_the_trace_keeps_it_and_replays_it(session: Session, name: str, tmp_path
     save(tmp_path / "run.jsonl", blocks)
     assert load(tmp_path / "run.jsonl") == blocks
     with open_scene(blocks, "lavapipe") as scene:
-        execute(scene, flatten(blocks))
+        execute(scene, [*flatten(blocks)])
         contents = [
             bytes(scene.contents.read_buffer(buffer, 0, 4 * WORDS)) for buffer in scene.contents.resources.buffers
         ]
