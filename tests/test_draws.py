@@ -359,6 +359,23 @@ class TestShaders:
         drawing.bind_descriptors(stream, (1, view))
         assert seen(stream, draw(stream)) == []
 
+    def test_a_draw_uses_what_is_bound_then(self) -> None:
+        stream = Stream()
+        (one, one_view), (other, other_view), (first, first_view), (second, second_view) = (
+            drawing.color_target(stream) for _ in range(4)
+        )
+        made = drawing.pipeline(stream, "sample_color.frag", vertex="fullscreen.vert")
+        stream.begin()
+        found = []
+        for target, source in ((first_view, one_view), (first_view, other_view), (second_view, other_view)):
+            drawing.render(stream, target)
+            drawing.bind(stream, made)
+            drawing.bind_descriptors(stream, (1, source))
+            found += [draw(stream), draw(stream)]
+            stream.cmd("EndRendering")
+        touched = [[resource for resource, *_ in seen(stream, each)] for each in found]
+        assert touched == [[one, first]] * 2 + [[other, first]] * 2 + [[other, second]] * 2
+
     def test_a_pipeline_that_was_not_seen_is_named(self) -> None:
         stream = Stream()
         stream.begin()

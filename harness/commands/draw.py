@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import is_
 from typing import Any
 
 from harness.commands.compute import INDIRECT_READ
@@ -13,7 +14,7 @@ from harness.commands.graphics import FRAGMENT, GRAPHICS_BIND_POINT, UNSEEN
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import CommandHandler, command
 from harness.commands.shaders import shader_effects
-from harness.commands.targets import attachment_effects
+from harness.commands.targets import attachment_effects, targets_for
 from harness.commands.vertex import (
     EVERYTHING,
     SILENT_INDEXED,
@@ -48,10 +49,31 @@ def draw_effects(objects: Objects, buffer: CommandBuffer, reads: Reads) -> Itera
         yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
         return
     yield from reads(pipeline.state)
-    idle = FRAGMENT if discards(pipeline.state, buffer.drawing) else 0
-    yield from shader_effects(objects, buffer, GRAPHICS_BIND_POINT, idle)
+    yield from _settled(objects, buffer, pipeline)
     yield from feedback_effects(objects, buffer)
-    yield from attachment_effects(objects, buffer, pipeline)
+
+
+def _settled(objects: Objects, buffer: CommandBuffer, pipeline: GraphicsPipeline) -> tuple[Effect, ...]:
+    """What shaders and attachments give: the same for every draw until something else is bound.
+
+    A descriptor set that is bound may not be written to before it is bound again, so its identity stands for what it
+    holds (where layouts allow it, no verdict is clean).
+    """
+    drawing = buffer.drawing
+    bound = tuple(buffer.sets.get(GRAPHICS_BIND_POINT, {}).items())
+    targets = targets_for(pipeline, drawing)
+    key = (pipeline, targets, buffer.rendering, *(each for _, each in bound))
+    numbers = [number for number, _ in bound]
+    held = drawing.settled
+    if held is not None and held[1] == numbers and len(held[0]) == len(key) and all(map(is_, held[0], key)):
+        return tuple(held[2])
+    idle = FRAGMENT if discards(pipeline.state, drawing) else 0
+    made = (
+        *shader_effects(objects, buffer, GRAPHICS_BIND_POINT, idle),
+        *attachment_effects(objects, buffer, targets),
+    )
+    drawing.settled = (key, numbers, made)
+    return made
 
 
 def _draw(

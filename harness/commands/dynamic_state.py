@@ -12,7 +12,7 @@ from harness.commands.objects import NOTHING, CommandBuffer, Objects
 from harness.commands.registry import CommandHandler, command
 from harness.spec._generated import ENUMS
 from harness.trace.effects import Effect
-from harness.trace.graphics_state import ColorBlend, DepthStencil, DrawState, GraphicsState, StencilFace, VertexInput
+from harness.trace.graphics_state import ColorBlend, DepthStencil, DrawState, GraphicsState, StencilFace, VertexBinding
 
 _STATES = ENUMS["VkDynamicState"]
 STENCIL_OP = _STATES["VK_DYNAMIC_STATE_STENCIL_OP"]
@@ -174,7 +174,7 @@ def set_vertex_input(_: Objects, buffer: CommandBuffer, args: dict[str, Any]) ->
     given = make_vertex_input(args["pVertexBindingDescriptions"] or (), args["pVertexAttributeDescriptions"] or ())
     dynamic = buffer.drawing.dynamic
     dynamic[VERTEX_INPUT, 0] = given
-    dynamic.update({(BINDING_STRIDE, each.binding): each.stride for each in given.bindings})
+    dynamic.update({(BINDING_STRIDE, each.binding): each.stride for each in given})
     return NOTHING
 
 
@@ -182,17 +182,13 @@ def set_vertex_input(_: Objects, buffer: CommandBuffer, args: dict[str, Any]) ->
 # is dynamic and was never set makes the draw invalid; the pipeline's value stands in.
 
 
-def vertex_input(state: GraphicsState, drawing: DrawState) -> VertexInput:
-    """Bindings with the strides that hold, and attributes."""
-    held = state.vertex_input
-    if VERTEX_INPUT in state.dynamic:
-        held = drawing.dynamic.get((VERTEX_INPUT, 0), held)
+def vertex_input(state: GraphicsState, drawing: DrawState) -> tuple[VertexBinding, ...]:
+    """Bindings that attributes use, with the strides that hold."""
+    held: tuple[VertexBinding, ...] = _value(state, drawing, VERTEX_INPUT, state.vertex_input)
     if BINDING_STRIDE not in state.dynamic:
         return held
-    strides = [drawing.dynamic.get((BINDING_STRIDE, each.binding), each.stride) for each in held.bindings]
-    return replace(
-        held, bindings=tuple(replace(each, stride=at) for each, at in zip(held.bindings, strides, strict=True))
-    )
+    strides = [drawing.dynamic.get((BINDING_STRIDE, each.binding), each.stride) for each in held]
+    return tuple(replace(each, stride=stride) for each, stride in zip(held, strides, strict=True))
 
 
 def discards(state: GraphicsState, drawing: DrawState) -> bool:

@@ -20,9 +20,7 @@ from harness.trace.graphics_state import (
     GraphicsPipeline,
     GraphicsState,
     StencilFace,
-    VertexAttribute,
     VertexBinding,
-    VertexInput,
 )
 from harness.trace.resources import PipelineLayout, Stage
 
@@ -122,27 +120,40 @@ def _state(info: dict[str, Any], parts: int) -> GraphicsState:
     )
 
 
-def _vertex_input(info: dict[str, Any] | None) -> VertexInput:
+def _vertex_input(info: dict[str, Any] | None) -> tuple[VertexBinding, ...]:
     if info is None:
-        return VertexInput()
+        return ()
     divisors = (chained(info, DIVISOR_CREATE_INFO) or {}).get("pVertexBindingDivisors") or ()
     by_binding = {each["binding"]: each["divisor"] for each in divisors}
+    bindings = info["pVertexBindingDescriptions"] or ()
     return make_vertex_input(
-        [{**each, "divisor": by_binding.get(each["binding"], 1)} for each in info["pVertexBindingDescriptions"] or ()],
+        [{**each, "divisor": by_binding.get(each["binding"], 1)} for each in bindings],
         info["pVertexAttributeDescriptions"] or (),
     )
 
 
-def make_vertex_input(bindings: Iterable[dict[str, Any]], attributes: Iterable[dict[str, Any]]) -> VertexInput:
-    """From binding descriptions (with their divisors) and attribute descriptions of either form."""
-    return VertexInput(
-        tuple(
-            VertexBinding(each["binding"], each["stride"], each["inputRate"] == 1, each["divisor"]) for each in bindings
-        ),
-        tuple(
-            VertexAttribute(each["binding"], each["offset"], format_of(each["format"]).block_bytes)
-            for each in attributes
-        ),
+def make_vertex_input(
+    bindings: Iterable[dict[str, Any]], attributes: Iterable[dict[str, Any]]
+) -> tuple[VertexBinding, ...]:
+    """From binding descriptions (with their divisors) and attribute descriptions of either form.
+
+    A binding that no attribute uses is not read, and left out.
+    """
+    reached: dict[int, list[tuple[int, int]]] = {}
+    for each in attributes:
+        end = each["offset"] + format_of(each["format"]).block_bytes
+        reached.setdefault(each["binding"], []).append((each["offset"], end))
+    return tuple(
+        VertexBinding(
+            each["binding"],
+            each["stride"],
+            min(low for low, _ in reached[each["binding"]]),
+            max(high for _, high in reached[each["binding"]]),
+            each["inputRate"] == 1,
+            each["divisor"],
+        )
+        for each in bindings
+        if each["binding"] in reached
     )
 
 

@@ -19,7 +19,7 @@ from harness.commands.descriptors import (
 )
 from harness.commands.objects import BoundSet, CommandBuffer, Objects
 from harness.commands.structures import structure
-from harness.commands.targets import of_rendering
+from harness.commands.targets import attachment_effects
 from harness.shader.reflect import Use, reflect
 from harness.spans import Span, merge, subtract
 from harness.spec.scopes import BY_NAME
@@ -86,7 +86,7 @@ def _stage_effects(
             # Elements past the end of a binding continue in the next one only for updates, never for access.
             held = bound.set.slots.get((use.binding, element))
             if held is not None and held.type == INPUT_ATTACHMENT:
-                yield from of_rendering(objects, buffer, Targets(inputs=(held.resource,)))
+                yield from attachment_effects(objects, buffer, Targets(inputs=(held.resource,)))
             elif held is not None and held.type == ACCELERATION_STRUCTURE:
                 read = BY_NAME[f"SYNC_{name}_ACCELERATION_STRUCTURE_READ"].index
                 yield from structure(objects, read, held.resource)

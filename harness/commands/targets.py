@@ -34,18 +34,20 @@ SILENT_BLEND = "the Khronos layer does not record what blending and logical oper
 SILENT_TESTS = "the Khronos layer does not record what depth and stencil tests read"
 
 
-def attachment_effects(objects: Objects, buffer: CommandBuffer, pipeline: GraphicsPipeline) -> Iterator[Effect]:
-    """Accesses of colour, depth and stencil attachments by a draw."""
-    drawing = buffer.drawing
+NO_TARGETS = Targets()
+
+
+def targets_for(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
+    """What a draw with this pipeline accesses, if it is attached; kept until another pipeline or dynamic state."""
     if drawing.targets is None or drawing.targets[0] is not pipeline:
-        drawing.targets = (pipeline, targets_of(pipeline, drawing))
-    targets = drawing.targets[1]
-    if targets != NO_TARGETS:
-        yield from of_rendering(objects, buffer, targets)
+        drawing.targets = (pipeline, _targets(pipeline, drawing))
+    return drawing.targets[1]
 
 
-def of_rendering(objects: Objects, buffer: CommandBuffer, targets: Targets) -> Iterator[Effect]:
+def attachment_effects(objects: Objects, buffer: CommandBuffer, targets: Targets) -> Iterator[Effect]:
     """The accesses where the render pass instance is known; left open where a secondary inherits it."""
+    if targets == NO_TARGETS:
+        return
     if buffer.inheritance is not None:
         yield InheritedTargets(targets)
     elif buffer.rendering is not None:
@@ -54,11 +56,7 @@ def of_rendering(objects: Objects, buffer: CommandBuffer, targets: Targets) -> I
         yield Unmodelled("a draw outside a render pass instance that was seen")
 
 
-NO_TARGETS = Targets()
-
-
-def targets_of(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
-    """What a draw with this pipeline and this dynamic state accesses, if it is attached."""
+def _targets(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
     state = pipeline.state
     if dynamic_state.discards(state, drawing):
         return NO_TARGETS

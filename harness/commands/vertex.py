@@ -73,28 +73,23 @@ def vertex_effects(
 ) -> Iterator[Effect]:
     """Reads of vertex buffers by a draw of these vertices and instances; one access a buffer."""
     drawing = buffer.drawing
-    input = vertex_input(state, drawing)
-    found: dict[tuple[int, str], list[Span]] = {}
-    for binding in input.bindings:
-        reach, bound = input.reach(binding.binding), drawing.vertex_buffers.get(binding.binding)
+    found: dict[tuple[int, str], tuple[Buffer, list[Span]]] = {}
+    for binding in vertex_input(state, drawing):
+        bound = drawing.vertex_buffers.get(binding.binding)
         held = objects.buffer(bound.buffer) if bound is not None else None
-        if reach is None or bound is None or held is None:
+        if bound is None or held is None:
             continue
-        elements = [_instances(binding, instances)] if binding.per_instance else vertices
         reason = silent or (SILENT_INSTANCES if binding.per_instance else "")
-        found.setdefault((held.id, reason), []).extend(
-            bound_span(held, bound.offset, bound.size, *_bytes(first, end, binding.stride, reach))
-            for first, end in elements
-        )
-    for (id, reason), spans in found.items():
-        read = objects.buffer(id)
-        if read is not None:
-            yield from access_of(read, VERTEX_READ, spans, reason)
+        _, spans = found.setdefault((held.id, reason), (held, []))
+        for first, end in [_instances(binding, instances)] if binding.per_instance else vertices:
+            spans.append(bound_span(held, bound.offset, bound.size, *_bytes(binding, first, end)))
+    for (_, reason), (held, spans) in found.items():
+        yield from access_of(held, VERTEX_READ, spans, reason)
 
 
-def _bytes(first: int, end: int | None, stride: int, reach: tuple[int, int]) -> tuple[int, int | None]:
+def _bytes(binding: VertexBinding, first: int, end: int | None) -> tuple[int, int | None]:
     """From the first byte of the first element to the last of the last; what lies between two elements counts."""
-    low, high = reach
+    stride, low, high = binding.stride, binding.low, binding.high
     if stride == 0:
         return low, high
     return first * stride + low, None if end is None else max(0, (end - 1) * stride + high)
@@ -135,8 +130,8 @@ def index_effects(
     yield from access_of(held, INDEX_READ, spans, silent)
 
 
-def access_of(buffer: Buffer, sync: int, spans: Iterable[Span], silent: str = "") -> Iterator[Effect]:
+def access_of(buffer: Buffer, sync: int, spans: list[Span], silent: str = "") -> Iterator[Effect]:
     """One access of a buffer; none when nothing is left of the spans."""
-    merged = tuple(merge(list(spans)))
+    merged = tuple(merge(spans))
     if merged:
         yield Access(sync, buffer.space, merged, buffer.id, layer_silent=silent)

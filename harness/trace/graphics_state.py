@@ -19,36 +19,17 @@ NEVER, ALWAYS = 0, 7
 
 @dataclass(frozen=True, slots=True)
 class VertexBinding:
-    """A VkVertexInputBindingDescription; `divisor` counts only for instance rate (0: one element for all)."""
+    """A vertex buffer binding that attributes use: of each element they read bytes [low, high).
+
+    `divisor` counts only for instance rate (0: one element for all).
+    """
 
     binding: int
     stride: int
+    low: int
+    high: int
     per_instance: bool = False
     divisor: int = 1
-
-
-@dataclass(frozen=True, slots=True)
-class VertexAttribute:
-    """A VkVertexInputAttributeDescription; `size` is that of its format."""
-
-    binding: int
-    offset: int
-    size: int
-
-
-@dataclass(frozen=True, slots=True)
-class VertexInput:
-    """How vertex buffers are read. A binding that no attribute uses is not read."""
-
-    bindings: tuple[VertexBinding, ...] = ()
-    attributes: tuple[VertexAttribute, ...] = ()
-
-    def reach(self, binding: int) -> tuple[int, int] | None:
-        """(first byte, end) of one element that the attributes of a binding read; None when none does."""
-        used = [each for each in self.attributes if each.binding == binding]
-        if not used:
-            return None
-        return min(each.offset for each in used), max(each.offset + each.size for each in used)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +132,7 @@ LOGIC_OPS_THAT_IGNORE = frozenset((0, 3, 12, 15))
 class GraphicsState:
     """State of a graphics pipeline. `dynamic` holds the VkDynamicState values whose static members do not count."""
 
-    vertex_input: VertexInput = VertexInput()
+    vertex_input: tuple[VertexBinding, ...] = ()
     discard: bool = False
     depth_stencil: DepthStencil = DepthStencil()
     colors: tuple[ColorBlend, ...] = ()
@@ -226,3 +207,5 @@ class DrawState:
     feedback: Feedback = field(default_factory=Feedback)
     targets: tuple[GraphicsPipeline, Targets] | None = None
     """What the last draw accessed, for the next one; None after a change of dynamic state."""
+    settled: tuple[Any, ...] | None = None
+    """Effects of the last draw that depend on nothing but bindings, after the bindings that they depend on."""
