@@ -55,7 +55,7 @@ class Rendered:
         return any(
             each.resource == image and each.old_layout == UNDEFINED
             for effect in self._effects.get(index, ())
-            for each in _transitions(effect)
+            for each in transitions_of(effect)
         )
 
     def _between(self, begin: int, end: int) -> Iterator[Effect]:
@@ -63,5 +63,6 @@ class Rendered:
             yield from self._effects.get(index, ())
 
 
-def _transitions(effect: Effect) -> tuple[Transition, ...]:
+def transitions_of(effect: Effect) -> tuple[Transition, ...]:
+    """The automatic layout transitions of an effect."""
     return effect.transitions if isinstance(effect, SubpassBegin | PassEnd) else ()
