@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import sys
 import threading
+from contextlib import nullcontext
 from typing import Any
 
 from harness.findings import UserError
@@ -33,6 +35,30 @@ def leave(code: int) -> dict[str, Any]:
 def hang() -> dict[str, Any]:
     threading.Event().wait()
     return {}
+
+
+def instances(count: int, layer: str | None) -> dict[str, Any]:
+    """Creates devices one after the other, and says how many thread-specific keys were left after each."""
+    from harness.device.rig import Rig
+    from harness.layer.witness import LayerWitness
+
+    left = []
+    for _ in range(count):
+        with LayerWitness.open(layer) if layer else nullcontext() as witness, Rig((), witness):
+            pass
+        left.append(_free_keys())
+    return {"left": left}
+
+
+def _free_keys() -> int:
+    library = ctypes.CDLL(None)
+    key = ctypes.c_uint()
+    made = []
+    while library.pthread_key_create(ctypes.byref(key), None) == 0:
+        made.append(key.value)
+    for value in made:
+        library.pthread_key_delete(ctypes.c_uint(value))
+    return len(made)
 
 
 def refuse() -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 from harness.device.drivers import find_driver
 from harness.device.process import TAIL_BYTES, Died, JobError, Worker
 from harness.findings import UserError
+from harness.layer.manifest import find_layers
 
 JOBS = "tests.process_jobs"
 
@@ -118,3 +119,13 @@ def test_a_closed_worker_leaves_no_child(worker: Worker) -> None:
     worker.close()
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("driver", ["lavapipe", "swiftshader"])
+@pytest.mark.parametrize("layer", [None, *(layer.version_text for layer in find_layers())])
+def test_many_instances_use_nothing_up(driver: str, layer: str | None) -> None:
+    """SwiftShader and today's layer lose a thread-specific key at each unloading, and die when none is left."""
+    with Worker(find_driver(driver), packages=["tests"]) as worker:
+        answer = worker.call(f"{JOBS}:instances", {"count": 4, "layer": layer})
+    assert isinstance(answer, dict)
+    assert answer["left"][1:] == answer["left"][1:2] * 3

@@ -120,6 +120,14 @@ def environment(driver: Driver, environ: Mapping[str, str] = os.environ) -> dict
     return variables
 
 
+def driver_library(manifest: Path) -> str:
+    """The library that a driver manifest names; empty when the manifest is broken, which the loader will say."""
+    try:
+        return _drivers_of(manifest)[0].library
+    except (OSError, ValueError):
+        return ""
+
+
 def _drivers_of(path: Path) -> list[Driver]:
     """The driver that a manifest describes; RADV's makes two, the second one needing no hardware."""
     icd = read_manifest(path).get("ICD")

@@ -6,6 +6,8 @@ Reads files only: no loader, driver or layer is opened. Follows the Linux search
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -89,6 +91,18 @@ def library_of(manifest: Path, value: object) -> str:
     if "/" not in value:
         return value
     return os.path.normpath(manifest.parent / value)
+
+
+def keep_loaded(library: str) -> None:
+    """Keeps a driver's or layer's library in this process after the loader has let go of it.
+
+    Some, SwiftShader and Chromium's build of the Khronos layer among them, lose a thread-specific key each time that
+    they are unloaded; a process has 1024, and the next load without one aborts it. What cannot be loaded is left to
+    the loader, which says so.
+    """
+    if library:
+        with contextlib.suppress(OSError):
+            ctypes.CDLL(library, mode=os.RTLD_LOCAL | os.RTLD_NOW)
 
 
 def find_layers(problems: list[str] | None = None, environ: Mapping[str, str] = os.environ) -> list[Layer]:

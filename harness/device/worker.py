@@ -9,12 +9,15 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import json
+import os
 import signal
 import sys
 import traceback
 from collections.abc import Sequence
 from typing import Any
 
+from harness.device.drivers import driver_library
+from harness.device.manifests import keep_loaded, manifest_files, named_places
 from harness.device.process import check_target
 from harness.findings import UserError
 
@@ -23,6 +26,8 @@ def main(arguments: Sequence[str]) -> None:
     """Serves requests until the pipe closes."""
     request_fd, reply_fd, *packages = arguments
     faulthandler.enable()
+    for manifest in manifest_files(named_places("VK_DRIVER_FILES", os.environ)):
+        keep_loaded(driver_library(manifest))
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the pipe
     with open(int(request_fd), "rb") as requests, open(int(reply_fd), "wb", buffering=0) as replies:
         for line in requests:

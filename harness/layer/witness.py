@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from harness.device.manifests import keep_loaded
 from harness.findings import UserError
 from harness.layer.enable import LayerSettings, find_layer, settings
 from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version
@@ -116,6 +117,7 @@ class LayerWitness:
         if offered != self.layer.version:
             self.__exit__(None, None, None)
             raise UserError(f"{self.layer.manifest}: the loader offers {_text(offered)}, not {self.layer.version_text}")
+        keep_loaded(self.layer.library)
         return self
 
     def __exit__(
