@@ -43,6 +43,7 @@ TODAYS = (ATOMICS_ARE_READS, GLOBALS_ACT_ON_TRANSITIONS, ALL_COMMANDS_NEEDS_MEMO
 """The rules of 1.4.364 that are not ours."""
 
 CLEAR_WRITE = BY_NAME["SYNC_CLEAR_TRANSFER_WRITE"].index
+INDIRECT_READ = BY_NAME["SYNC_DRAW_INDIRECT_INDIRECT_COMMAND_READ"].index
 COPY_WRITE = BY_NAME["SYNC_COPY_TRANSFER_WRITE"].index
 SHADER_READ, UNIFORM_READ, MEMORY_WRITE = 0x20, 0x8, 0x10000
 FILLS = ("vkCmdFillBuffer", "vkCmdUpdateBuffer")
@@ -83,6 +84,8 @@ class Older:
                 effects.append(self._barrier(effect, call, queue_flags))
             else:
                 effects.append(effect)
+        # An indirect dispatch reads its counts after its descriptors.
+        effects.sort(key=lambda effect: isinstance(effect, Access) and effect.sync == INDIRECT_READ)
         return Command(command.call, command.name, command.site, tuple(effects))
 
     def _access(self, access: Access, name: str) -> Access:

@@ -137,11 +137,17 @@ def several_barriers_with_transition(subject: Subject, stream: Stream, _: Versio
 
 @condition
 def unhooked_command(subject: Subject, stream: Stream, version: Version) -> bool:
-    """One of the two commands, or one between them, is passed over by this layer, so that for it the accesses of that
-    command never happened."""
-    names = [subject.key[1], subject.key[2], *(call.name for call in stream.window(subject))]
+    """One of the two commands, or one before the second that touches what it touches, is passed over by this layer, so
+    that for it the accesses of that command never happened."""
     unseen = tuple(name for name, since in UNHOOKED_BEFORE if version < since)
-    return bool(unseen) and any(name.startswith(unseen) for name in names)
+    own = stream.command(subject)
+    if not unseen or own is None:
+        return False
+    if subject.key[1].startswith(unseen) or subject.key[2].startswith(unseen):
+        return True
+    touched = stream.touches(own)
+    passed = (step.call for step in stream.steps(subject) if step.call.name.startswith(unseen))
+    return any(common(stream.touches(call), touched) for call in passed)
 
 
 @condition
@@ -208,12 +214,26 @@ def timeline_semaphore(subject: Subject, stream: Stream, _: Version) -> bool:
 @condition
 def beyond_tracked_memory(subject: Subject, stream: Stream, _: Version) -> bool:
     """Of the access that the layer must know to see this hazard, it lost just the hazardous part: while recording that
-    of the first command, at submit that of either."""
+    of the first command, at submit that of either. What it says instead is about an older access of a lost part."""
     finding = subject.finding
     if finding is None:
-        return False
+        return _touches_lost_parts(subject, stream)
     places = (finding.prior,) if subject.kind == RECORD else (finding.prior, finding.place)
     return any(_is_lost(place, finding, stream) for place in places)
+
+
+def _touches_lost_parts(subject: Subject, stream: Stream) -> bool:
+    own = stream.command(subject)
+    if own is None or "commandBuffer" not in own.args:
+        return False
+    touched = {touch.resource: touch for touch in stream.touches(own)}
+    before = subject.call if subject.kind != RECORD and subject.call is not None else own.index
+    return any(
+        begin < lost.span[1] and lost.span[0] < end
+        for lost in lost_parts(stream, stream.recorded(own.args["commandBuffer"], before))
+        if lost.resource in touched
+        for begin, end in touched[lost.resource].spans
+    )
 
 
 def _is_lost(place: Place, finding: Finding, stream: Stream) -> bool:

@@ -42,7 +42,7 @@ def ordered_by_another_resource(subject: Subject, stream: Stream, own: Call, win
     if subject.finding is not None:
         resources = {subject.finding.resource}
     start = BY_NAME[prior_access].stage if prior_access in BY_NAME else 0
-    waits = BY_NAME[access].stage if access in BY_NAME else 0
+    waits = BY_NAME[access].stage if access in BY_NAME and access != "SYNC_IMAGE_LAYOUT_TRANSITION" else 0
     # A layout transition has no stage; it waits where its barrier's first scope is.
     waits = waits or _first_scopes(scopes(own))
 

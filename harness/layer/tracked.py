@@ -13,6 +13,9 @@ from harness.layer.stream import Address, Stream, Touch
 from harness.spans import Span, SpanMap
 from harness.trace.calls import Call
 
+DRAW_INDIRECT = 0x2
+"""VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT"""
+
 Key = tuple[int, int, int]
 """(memory, offset of the resource, address) as the layer orders what it tracks."""
 
@@ -46,6 +49,9 @@ def lost_parts(stream: Stream, commands: Iterable[Call]) -> Iterator[Lost]:
 
 def _in_order(stream: Stream, call: Call) -> Iterator[Touch]:
     """Touches of one region after the other: effects merge the regions of a buffer copy, which the layer does not."""
+    if call.name == "vkCmdDispatchIndirect":
+        yield from sorted(stream.touches(call), key=lambda touch: touch.stage == DRAW_INDIRECT)  # descriptors first
+        return
     info = call.args.get("pCopyBufferInfo") or call.args
     if not call.name.startswith("vkCmdCopyBuffer") or "srcBuffer" not in info or "dstBuffer" not in info:
         yield from stream.touches(call)
