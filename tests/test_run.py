@@ -25,8 +25,9 @@ except UserError as error:
 with open("verdict", "w") as file:
     sites = [finding.place.site for finding in session.findings]
     file.write(f"{session.verdict} {own} {sites} {session.internal_errors}")
-sys.exit(exit_status(session, own))
+status = exit_status(session, own)
 """
+EXIT = "sys.exit(status)\n"
 
 Ran = subprocess.CompletedProcess[str]
 
@@ -45,7 +46,7 @@ def python(*arguments: str, cwd: Path) -> Ran:
 
 
 def mirrored(*arguments: str, cwd: Path) -> Ran:
-    return python("-c", RUNNER, *arguments, cwd=cwd)
+    return python("-c", RUNNER + EXIT, *arguments, cwd=cwd)
 
 
 SNIPPETS = {
@@ -152,6 +153,21 @@ def test_unmodelled_commands_give_exit_3(tmp_path: Path) -> None:
     ran = mirrored("program.py", cwd=tmp_path)
     assert (ran.returncode, ran.stderr) == (3, "")
     assert verdict(tmp_path) == "unknown 0 [] []"
+
+
+def test_a_module_beside_the_program_comes_before_one_that_we_imported(tmp_path: Path) -> None:
+    """Such as a `logging.py` of its own, or a package `numpy`; what Python has imported before it stays."""
+    folder = tmp_path / "folder"
+    (folder / "numpy").mkdir(parents=True)
+    (folder / "numpy" / "__init__.py").write_text("name = 'a package of its own'")
+    (folder / "logging.py").write_text("name = 'its own'")
+    (folder / "os.py").write_text("1 / 0")
+    program = folder / "program.py"
+    program.write_text("import logging, os, numpy, json\nprint(logging.name, os.name, numpy.name, json.dumps(1))")
+    runner = "import logging, numpy, json\n" + RUNNER + "assert sys.modules['numpy'] is numpy"
+    plain, ours = python(str(program), cwd=tmp_path), python("-c", runner, str(program), cwd=tmp_path)
+    assert plain.stdout == "its own posix a package of its own 1\n", plain.stderr
+    assert (ours.stdout, ours.returncode) == (plain.stdout, 0), ours.stderr
 
 
 @pytest.mark.parametrize(

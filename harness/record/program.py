@@ -23,6 +23,11 @@ from harness.record.session import Session
 
 CLEAN, HAZARDS, UNKNOWN = 0, 1, 3
 INTERRUPTED = 130
+PYTHONS_OWN = frozenset(
+    {"__main__", "abc", "codecs", "encodings", "genericpath", "io", "os", "posixpath", "site", "sitecustomize", "stat"}
+    | {"harness", "vulkan"}
+)
+"""Modules that a program cannot replace by one in its folder: Python has imported them before. And what mirrors it."""
 
 
 def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
@@ -44,10 +49,12 @@ def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
     sys.argv = [path, *arguments]
     sys.path[0:1] = [os.path.dirname(os.path.realpath(path))]
     sys.modules["__main__"] = main
+    ours = _give_way(sys.path[0])
     status = _run(source, full_path, main)
     _join_threads()
     # Exit handlers destroy devices in many programs; they run here, so that the session sees it.
     atexit._run_exitfuncs()
+    sys.modules.update(ours)
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
@@ -70,6 +77,20 @@ def _read(path: str) -> bytes:
     if b"\0" in source:
         raise UserError(f"{path} is not a Python source file")
     return source
+
+
+def _give_way(folder: str) -> dict[str, types.ModuleType]:
+    """Takes modules that we imported away where the program's folder has one of that name: it would find its own.
+
+    Returns them by name. What Python itself imports at its start stays, as it would for the program; so do we.
+    """
+    tops = {name.partition(".")[0] for name in sys.modules} - PYTHONS_OWN - set(sys.builtin_module_names)
+    shadowed = {top for top in tops if _is_module(folder, top)}
+    return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in shadowed}
+
+
+def _is_module(folder: str, name: str) -> bool:
+    return any(os.path.isfile(os.path.join(folder, file)) for file in (f"{name}.py", os.path.join(name, "__init__.py")))
 
 
 def _run(source: bytes, path: str, main: types.ModuleType) -> int:
