@@ -75,6 +75,23 @@ def test_not_a_number_comes_back_as_such(tmp_path: Path) -> None:
     assert back.args["depthBiasClamp"] == -math.inf
 
 
+def test_device_addresses_that_calls_returned_come_back(tmp_path: Path) -> None:
+    """Small ones too, though VkResult has names for such numbers; a capture may lack them, or spell them in hex."""
+    info = {"sType": 1000244001, "pNext": None, "buffer": 4}
+    blocks = [
+        Call(at, "vkGetBufferDeviceAddressKHR", {"device": 3, "pInfo": info}, address)
+        for at, address in enumerate((0, 1, 0xFFFF_8000_0001_0000, None), 1)
+    ]
+    path = tmp_path / "addresses.jsonl"
+    save(path, blocks)
+    assert load(path) == blocks
+    path.write_text(path.read_text().replace(str(0xFFFF_8000_0001_0000), '"0xffff800000010000"'))
+    assert load(path) == blocks
+    path.write_text(path.read_text().replace('"0xffff800000010000"', '"many"'))
+    with pytest.raises(UserError, match="vkGetBufferDeviceAddressKHR: expected an integer"):
+        load(path)
+
+
 def test_lines_have_the_shape_of_the_upstream_converter(tmp_path: Path) -> None:
     path = tmp_path / "shape.jsonl"
     barrier: dict[str, Any] = {"sType": 46, "pNext": None, "srcAccessMask": 0x1000, "dstAccessMask": 0x800}

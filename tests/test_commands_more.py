@@ -373,6 +373,15 @@ def test_a_retired_swapchain_says_so_and_keeps_its_images(told: Told) -> None:
     assert objects.image(of_one[0]) is None
 
 
+def test_an_image_on_the_memory_of_a_swapchain_is_named(told: Told) -> None:
+    image = told.make("vkCreateImage", "pImage", struct("VkImageCreateInfo", format=R8G8B8A8, mipLevels=1))
+    chain = struct("VkBindImageMemorySwapchainInfoKHR", swapchain=swapchain(told)[0], imageIndex=1)
+    told.call("vkBindImageMemory2", pBindInfos=[struct("VkBindImageMemoryInfo", image=image, pNext=chain)])
+    assert told.did(0) == [Ignored("an image on the memory of a swapchain")]
+    told.call("vkBindImageMemory2", pBindInfos=[struct("VkBindImageMemoryInfo", image=image)])
+    assert told.did(0) == []
+
+
 def test_swapchain_images_are_images(told: Told) -> None:
     _, images = swapchain(told)
     whole = struct("VkImageSubresourceRange", aspectMask=COLOR, levelCount=1, layerCount=1)

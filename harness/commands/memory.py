@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from harness.commands.descriptors import chained
 from harness.commands.objects import Objects
 from harness.commands.registry import call
 from harness.trace.calls import Call
-from harness.trace.effects import Destroyed, Occurrence
+from harness.trace.effects import Destroyed, Ignored, Occurrence
 from harness.trace.resources import (
     IMAGE_TYPE_3D,
     REMAINING,
@@ -21,6 +22,7 @@ from harness.trace.resources import (
     ShaderModule,
 )
 
+BIND_IMAGE_MEMORY_SWAPCHAIN = 1000060009
 FLAT_VIEW_TYPES = (1, 5)
 """VK_IMAGE_VIEW_TYPE_2D and _2D_ARRAY."""
 
@@ -82,7 +84,8 @@ def bind_memories(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Fixes the addresses of several resources."""
     for info in call.args["pBindInfos"] or ():
         _bind(objects, info.get("buffer") or info.get("image") or 0, info["memory"], info["memoryOffset"])
-    return ()
+        if chained(info, BIND_IMAGE_MEMORY_SWAPCHAIN) is not None:
+            yield Ignored("an image on the memory of a swapchain")
 
 
 def _bind(objects: Objects, resource: int, memory: int, offset: int) -> None:
