@@ -265,54 +265,57 @@ WAYS: dict[str, Callable[[Rig, Commands, Image], None]] = {
 }
 
 
-def hazard_at_an_end(which: str, dynamic: bool, device: str) -> dict[str, Any]:
-    """A copy and a render pass instance with nothing between them; what the witness of their hazard shows.
+UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
+BEGIN, END = "vkCmdBeginRender", "vkCmdEndRender"
+RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
+MOVE = "SYNC_IMAGE_LAYOUT_TRANSITION"
+HAZARDS: dict[str, tuple[str, str, str, str, str, Attach]] = {
+    "load": (RAW, UPLOAD, BEGIN, "", "", Attach(load="LOAD", initial="GENERAL")),
+    "clear": (WAR, DOWNLOAD, BEGIN, "", "", Attach(initial="GENERAL")),
+    "store": (RAW, END, DOWNLOAD, "", "", Attach(initial="GENERAL")),
+    "initial transition": (WAW, UPLOAD, BEGIN, MOVE, "", Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL")),
+    "discarding transition": (WAW, UPLOAD, BEGIN, MOVE, "", Attach(initial="UNDEFINED")),
+    "final transition": (RAW, END, DOWNLOAD, "", MOVE, Attach(initial="GENERAL", final="TRANSFER_SRC_OPTIMAL")),
+}
+"""Kind of hazard, command of the prior access and of the other, these accesses (the other first), the attachment."""
 
-    `which` is "load" (copy, then loadOp LOAD), "store" (storeOp STORE, then copy), "clear" (copy from the image, then
-    loadOp CLEAR).
-    """
+
+def hazard_at_an_end(which: str, dynamic: bool, device: str) -> dict[str, Any]:
+    """A copy and a render pass instance with nothing between them; what the witness of their hazard shows."""
+    kind, prior, current, access, prior_access, attach = HAZARDS[which]
     with harness.attach(keep_trace=True) as session, Rig() as rig:
         image, data = rig.target(), rig.buffer(4 * WORDS)
         rig.host_write(data, struct.pack(f"<{WORDS}I", *range(WORDS)))
-        load = "LOAD" if which == "load" else "CLEAR"
         view = rig.view(image)
-        made = rig.render_pass([Attach(load=load, initial="GENERAL")], [Subpass([(0, "GENERAL")])])
+        made = rig.render_pass([attach], [Subpass([(0, "GENERAL")])])
         frame = rig.framebuffer(made, [view])
+        start = attach.initial if attach.initial != "UNDEFINED" else "GENERAL"
         with rig.commands() as commands:
-            commands.transition(image)
-            commands.clear_color(image, 0x01010101)
+            commands.transition(image, new=start)
+            commands.clear_color(image, 0x01010101, at=start)
             commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE")
-            if which == "load":
-                commands.buffer_to_image(data, image)
-            elif which == "clear":
-                commands.image_to_buffer(image, data)
+            if prior == UPLOAD:
+                commands.buffer_to_image(data, image, at=start)
+            elif prior == DOWNLOAD:
+                commands.image_to_buffer(image, data, at=start)
             if dynamic:
-                commands.begin_rendering(Rendered(view, load=load, clear=2))
-                commands.clear_attachments((1, 0, 3), rects=[((0, 0, 4, 4), 0, 1)])
-                commands.end_rendering()
+                commands.begin_rendering(Rendered(view, load=attach.load, clear=2))
             else:
                 commands.begin_pass(made, frame, clear=[2])
-                commands.clear_attachments((1, 0, 3), rects=[((0, 0, 4, 4), 0, 1)])
-                commands.end_pass()
-            if which == "store":
-                commands.image_to_buffer(image, data)
+            commands.clear_attachments((1, 0, 3), rects=[((0, 0, 4, 4), 0, 1)])
+            (commands.end_rendering if dynamic else commands.end_pass)()
+            if current == DOWNLOAD:
+                commands.image_to_buffer(image, data, at=attach.final)
         rig.submit(commands)
         rig.wait()
     blocks = session.blocks or []
-    ends = {
-        "load": ("vkCmdCopyBufferToImage", "vkCmdBegin", "READ_AFTER_WRITE"),
-        "clear": ("vkCmdCopyImageToBuffer", "vkCmdBegin", "WRITE_AFTER_READ"),
-        "store": ("vkCmdEndRender", "vkCmdCopyImageToBuffer", "READ_AFTER_WRITE"),
-    }[which]
-
-    commands_of = [each for each in blocks if isinstance(each, Call) and each.name.startswith("vkCmd")]
+    calls = [each for each in blocks if isinstance(each, Call)]
 
     def place(name: str) -> Place:
-        call = next(each for each in commands_of if each.name.startswith(name))
+        call = next(each for each in calls if each.name.startswith(name))
         return Place(call.index, call.name, None)
 
-    views = [each for each in blocks if isinstance(each, Call) and each.name == "vkCreateImage"]
     box = Box(1, 0, 0, (0, 0, 0), (16, 16, 1))
-    finding = Finding(ends[2], "", "", place(ends[1]), place(ends[0]), views[0].args["pImage"], "VkImage", boxes=(box,))
-    result = run_witness(blocks, finding, device)
-    return {**result.to_dict(), "verdict": sorted({str(each.hazard) for each in session.findings})}
+    resource = next(each for each in calls if each.name == "vkCreateImage").args["pImage"]
+    finding = Finding(kind, access, prior_access, place(current), place(prior), resource, "VkImage", boxes=(box,))
+    return run_witness(blocks, finding, device).to_dict()

@@ -9,7 +9,7 @@ import pytest
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
 from tests.drivers_here import FOUND, NAMES
-from tests.graphics_jobs import WAYS
+from tests.graphics_jobs import HAZARDS, WAYS
 
 GRADIENT = [0xFF400000 | y << 8 | x for y in range(16) for x in range(16)]
 INVERTED = [word ^ 0xFFFFFFFF for word in GRADIENT]
@@ -43,8 +43,10 @@ def test_pixels_here_and_in_replays(worker: tuple[Worker, str], how: str) -> Non
     assert found == {"here": expected, "serial": expected, "native": expected}
 
 
-@pytest.mark.parametrize("dynamic", [False, True], ids=["pass", "dynamic"])
-@pytest.mark.parametrize("which", ["load", "store", "clear"])
+ENDS = [(which, False) for which in HAZARDS] + [(which, True) for which in ("load", "clear", "store")]
+
+
+@pytest.mark.parametrize(("which", "dynamic"), ENDS, ids=[f"{which}-{dynamic}" for which, dynamic in ENDS])
 def test_a_hazard_with_one_end_in_a_pass_is_shown(worker: tuple[Worker, str], which: str, dynamic: bool) -> None:
     arguments = {"which": which, "dynamic": dynamic, "device": worker[1]}
     found = worker[0].call("tests.graphics_jobs:hazard_at_an_end", arguments)
