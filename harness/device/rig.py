@@ -137,13 +137,19 @@ class Rig:
     # -- memory and resources ------------------------------------------------------------------------------------------
 
     def memory(self, size: int, allowed: int = 0xFFFFFFFF, wanted: int = HOST_VISIBLE | HOST_COHERENT) -> Any:
-        """A memory object of `size` bytes in an allowed type with the wanted properties."""
+        """A memory object of `size` bytes in an allowed type with the wanted properties.
+
+        Host-visible memory is cleared: an indirect dispatch of what a driver left there could run for ever.
+        """
         vk = self.vk
         index = self.gpu.memory_type(allowed, wanted)
         handle = vk.vkAllocateMemory(
             self.device, vk.VkMemoryAllocateInfo(allocationSize=size, memoryTypeIndex=index), None
         )
         self.gpu.cleanup.callback(vk.vkFreeMemory, self.device, handle, None)
+        if wanted & HOST_VISIBLE:
+            vk.vkMapMemory(self.device, handle, 0, size, 0)[:] = bytes(size)
+            vk.vkUnmapMemory(self.device, handle)
         return handle
 
     def buffer(self, size: int = 256, memory: Any = None, offset: int = 0) -> Buffer:
