@@ -110,9 +110,11 @@ class Tape:
     def ranged(self, *masks: int) -> Tape:
         return self._barrier2(pBufferMemoryBarriers=[_masks(masks) | {"buffer": B, "offset": 0, "size": 64}])
 
-    def transition(self, *masks: int) -> Tape:
+    def transition(self, *masks: int, beside: tuple[int, ...] = ()) -> Tape:
+        """`beside`: a global barrier of the same command."""
         image = {"image": IMAGE, "oldLayout": 1, "newLayout": 6, "subresourceRange": WHOLE}
-        return self._barrier2(pImageMemoryBarriers=[_masks(masks) | image])
+        memory = [_masks(beside)] if beside else None
+        return self._barrier2(pImageMemoryBarriers=[_masks(masks) | image], pMemoryBarriers=memory)
 
     def _barrier2(self, **lists: Any) -> Tape:
         empty = {"pMemoryBarriers": None, "pBufferMemoryBarriers": None, "pImageMemoryBarriers": None}
@@ -247,6 +249,26 @@ def test_all_commands_after_a_transition() -> None:
     for accesses, cited in ((0, True), (0x1000, True), (0x10000, False), (0x18000, False)):
         tape = Tape().transition(0, 0, 0, 0).barrier(ALL_COMMANDS, accesses, TRANSFER, 0x1000).clear()
         assert compare([], theirs, TODAY, tape.blocks).agrees is cited, "MEMORY_WRITE holds the transition's write"
+
+
+def test_barriers_beside_a_transition() -> None:
+    ours = [finding(WAW, ("vkCmdClearColorImage", CLEAR_WRITE, 3), ("vkCmdPipelineBarrier2", ILT, 2))]
+    both = Tape().transition(TRANSFER, 0, TRANSFER, 0x800, beside=(TRANSFER, 0, TRANSFER, 0x1000)).clear()
+    assert used(compare(ours, [], TODAY, both.blocks)) == ["other-barriers-beside-a-transition"]
+    alone = Tape().transition(TRANSFER, 0, TRANSFER, 0x800).clear()
+    assert not compare(ours, [], TODAY, alone.blocks).agrees
+
+
+def test_another_of_several_reads_is_named() -> None:
+    fill, copy, image = ("vkCmdFillBuffer", CLEAR_WRITE), ("vkCmdCopyBuffer", COPY_READ), ("vkCmdCopyImage", COPY_READ)
+    tape = Tape().fill().copy().submit().submit()
+    theirs = [message(WAR, fill, image, call=5, submit=(0, 1))]
+    ours = [finding(WAR, (*fill, 2), (*copy, 3), submit=5)]
+    agreeing = message(WAR, fill, copy, call=5, submit=(0, 1))
+    version = (1, 4, 364)
+    assert used(compare(ours, [agreeing, *theirs], version, tape.blocks)) == ["another-of-several-reads"]
+    other = [finding(WAW, (*fill, 2), (*copy, 3), submit=5)]
+    assert not compare(other, theirs, version, tape.blocks).agrees, "we found no read before it"
 
 
 def test_descriptor_writes_twice_are_dropped_at_record_only() -> None:

@@ -155,8 +155,14 @@ def _subject(side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dic
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
         any(other[2] == key and _is_earlier(other[0], said[0]) for other in ours),
-        tuple(each for group in ours.values() for each in group if finding and each.place.call == finding.place.call),
+        tuple(each for group in ours.values() for each in group if _is_of_command(each, finding, key)),
     )
+
+
+def _is_of_command(each: Finding, finding: Finding | None, key: Key) -> bool:
+    if finding is not None:
+        return each.place.call == finding.place.call
+    return plain_command(each.place.command) == key[1]
 
 
 def _is_earlier(call: int | None, than: int | None) -> bool:

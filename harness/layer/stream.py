@@ -62,7 +62,7 @@ class Subject:
     said_before: bool = False
     """We said the same in an earlier API call."""
     of_command: tuple[Finding, ...] = ()
-    """All that we said of the finding's own command, whenever we said it."""
+    """All that we said of the finding's own command, whenever we said it; for a message, of all commands so called."""
 
 
 @dataclass(frozen=True, slots=True)
