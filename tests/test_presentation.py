@@ -22,7 +22,7 @@ from harness.trace.codec import load, save
 ROOT = Path(__file__).resolve().parents[1]
 PROGRAMS = ROOT / "tests" / "programs"
 FRAMES = 5
-HAZARDS = 1
+CLEAN, HAZARDS = 0, 1
 
 
 @dataclass
@@ -50,9 +50,9 @@ def vkharness(*arguments: str | Path, **variables: str) -> subprocess.CompletedP
     )
 
 
-def run(folder: Path, program: str, variables: dict[str, str]) -> Run:
+def run(folder: Path, program: str, variables: dict[str, str], *words: str) -> Run:
     trace, found = folder / "run.jsonl", folder / "found.json"
-    done = vkharness("run", "--json", found, "--trace", trace, PROGRAMS / program, str(FRAMES), **variables)
+    done = vkharness("run", "--json", found, "--trace", trace, PROGRAMS / program, str(FRAMES), *words, **variables)
     assert f"presented {FRAMES} frames" in done.stdout, done.stderr
     assert "inside the mirror" not in done.stderr
     return Run(done.returncode, json.loads(found.read_text()), trace)
@@ -90,8 +90,22 @@ def presented(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
 
 
 def test_nothing_is_wrong_with_it(presented: Run) -> None:
-    assert presented.code != HAZARDS
     assert presented.document["findings"] == []
+    assert presented.document["unmodelled"] == {}
+    assert presented.code == CLEAN
+
+
+def test_a_transition_that_starts_before_the_acquire_is_over_is_found(tmp_path: Path) -> None:
+    """The semaphore is waited for at the transfer stage, which a barrier from the top of the pipe does not wait for."""
+    try:
+        variables = environment(find_driver("swiftshader"))
+    except UserError as error:
+        pytest.skip(str(error))
+    ran = run(tmp_path, "headless_present.py", variables, "wrong")
+    assert ran.code == HAZARDS
+    found = {(f["hazard"], f["command"], f["prior_command"]) for f in ran.document["findings"]}
+    assert found == {("WRITE_AFTER_READ", "vkCmdPipelineBarrier", "vkAcquireNextImageKHR")}
+    assert len(ran.document["findings"]) == FRAMES
 
 
 def test_acquires_and_presents_are_in_the_trace(presented: Run) -> None:
