@@ -16,13 +16,17 @@ from harness.commands.interpret import Interpreter
 from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
 from harness.spans import Span, SpanMap
 from harness.spec.scopes import BY_NAME, SYNC
+from harness.syncval.access import Use, after_use
+from harness.syncval.barrier import Scope
 from harness.syncval.context import Context, Entry, Hit, Piece, RangeScope
 from harness.syncval.evidence import Description, Reporter
+from harness.syncval.execution import Execution
+from harness.syncval.queue import Batch
 from harness.syncval.scope import expand
-from harness.syncval.state import LAYOUT_TRANSITION, Scope, State, intern
+from harness.syncval.state import LAYOUT_TRANSITION, NO_GUARD, RECORDING, State, View, intern
 from harness.syncval.validator import Validator
 from harness.trace.calls import Block, Call
-from harness.trace.effects import Access, Barrier, Begun, Command, Occurrence, Recorded, Submitted
+from harness.trace.effects import Access, Barrier, Begun, Command, Occurrence, Recorded
 from tests.older_rules import RULES, Older, OlderContext, lowest
 
 STORAGE_WRITE = BY_NAME["SYNC_COMPUTE_SHADER_SHADER_STORAGE_WRITE"].index
@@ -57,7 +61,7 @@ class Firsts(NamedTuple):
 
 
 class LayerContext(OlderContext):
-    """Tracks a command buffer or queue as the layer does; a command buffer's first accesses too."""
+    """Tracks a command buffer, or a device with one queue, as the layer does; a command buffer's first accesses too."""
 
     def __init__(self, queue: int, images: set[int]) -> None:
         super().__init__(queue, frozenset(RULES))
@@ -87,7 +91,7 @@ class LayerContext(OlderContext):
         pieces = self._maps[space].pieces(*span) if space in self._maps else []
         ordered = SpanMap[int]()
         for begin, end, entry in pieces:
-            ordered.assign(begin, end, entry.slot.find().state.ordered)
+            ordered.assign(begin, end, entry.slot.find().state.view(self.viewer).ordered)
         firsts = self.firsts.setdefault(space, SpanMap())
         at = span[0]
         parts: list[tuple[int, int, int]] = []
@@ -153,12 +157,13 @@ class LayerContext(OlderContext):
         first, last = firsts.accesses[0], firsts.accesses[-1]
         found: tuple[Hit, First] | None = None
         if not SYNC[first.sync].write and calls[0] <= first.call < calls[1]:
-            outcome = state.after_access(first.sync, self.queue)
+            outcome = after_use(state, Use(first.sync, self.queue, self.viewer))
             if outcome.hazard is not None and entry.write is not None and state.write is not None:
-                hit = Hit(READ_AFTER_WRITE, span, first.sync, entry.write, state.write.sync, state, space)
+                prior_sync = state.write.sync
+                hit = Hit(READ_AFTER_WRITE, span, first.sync, entry.write, prior_sync, state, space, self.viewer)
                 found = (hit, first)
         if SYNC[last.sync].write and calls[0] <= last.call < calls[1]:
-            write = _write_hit(entry, state, last, firsts.stages, span, space)
+            write = _write_hit(entry, state.view(self.viewer), last, firsts.stages, span, space)
             found = (write, last) if write is not None else None
         return found
 
@@ -191,40 +196,67 @@ class LayerContext(OlderContext):
             return known._replace(slot=self._slot(mine))
         own = self._own(state)
         stages = {read.stage for read in own.reads}
-        older = [(read, at) for read, at in zip(mine.reads, known.reads, strict=True)]
-        newer = {read.stage: (read, at) for read, at in zip(own.reads, taken.reads, strict=True)}
-        kept = [newer.pop(read.stage) if read.stage in stages else (read, at) for read, at in older]
+        mine_view, own_view = mine.view(self.viewer), own.view(self.viewer)
+        older = list(zip(mine.reads, mine_view.reads, known.reads, strict=True))
+        newer = {each[0].stage: each for each in zip(own.reads, own_view.reads, taken.reads, strict=True)}
+        kept = [newer.pop(each[0].stage) if each[0].stage in stages else each for each in older]
         kept += list(newer.values())
-        after = intern(None, tuple(read for read, _ in kept), mine.ordered | own.ordered)
-        return Entry(self._slot(after), None, tuple(at for _, at in kept))
+        guards = tuple(guard for _, guard, _ in kept)
+        view = View(self.viewer, NO_GUARD, guards, mine_view.ordered | own_view.ordered)
+        after = intern(None, tuple(read for read, _, _ in kept), (view,))
+        return Entry(self._slot(after), None, tuple(at for _, _, at in kept))
 
     def _own(self, state: State) -> State:
-        write = state.write._replace(queue=self.queue) if state.write is not None else None
-        return intern(write, tuple(read._replace(queue=self.queue) for read in state.reads), state.ordered)
+        queue, viewer = self.queue, self.viewer
+        write = state.write._replace(queue=queue, viewer=viewer) if state.write is not None else None
+        reads = tuple(read._replace(queue=queue, viewer=viewer) for read in state.reads)
+        return intern(write, reads, (state.view(RECORDING)._replace(viewer=viewer),))
 
 
-def _write_hit(entry: Entry, state: State, last: First, stages: int, span: Span, space: int) -> Hit | None:
+def _write_hit(entry: Entry, view: View, last: First, stages: int, span: Span, space: int) -> Hit | None:
     """A command buffer's first write against the queue. Reads before it in the command buffer stand for those of the
     same stages before, and for the write if that was the same kind of access."""
+    state = entry.slot.find().state
     transition = last.sync == LAYOUT_TRANSITION
     src = last.src_stages | stages
-    for position, read in enumerate(state.reads):
+    for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
         if transition:
-            hazard = not src & (read.stage | read.barriers)
+            hazard = not src & (read.stage | guard.barriers)
         else:
-            hazard = not (read.stage & stages) and not SYNC[last.sync].stage & read.barriers
+            hazard = not (read.stage & stages) and not SYNC[last.sync].stage & guard.barriers
         if hazard:
-            return Hit(WRITE_AFTER_READ, span, last.sync, entry.reads[position], read.sync, state, space)
+            return Hit(WRITE_AFTER_READ, span, last.sync, entry.reads[position], read.sync, state, space, view.viewer)
     write = state.write
     if state.reads or write is None or entry.write is None:
         return None
     if transition:
         accesses = last.src_accesses
         safe = write.sync == LAYOUT_TRANSITION or accesses >> write.sync & 1
-        safe = safe or (write.chain & src and write.barriers & accesses)
+        safe = safe or (view.write.chain & src and view.write.barriers & accesses)
     else:
-        safe = (stages and write.sync == last.sync) or write.barriers >> last.sync & 1
-    return None if safe else Hit(WRITE_AFTER_WRITE, span, last.sync, entry.write, write.sync, state, space)
+        safe = (stages and write.sync == last.sync) or view.write.barriers >> last.sync & 1
+    if safe:
+        return None
+    return Hit(WRITE_AFTER_WRITE, span, last.sync, entry.write, write.sync, state, space, view.viewer)
+
+
+class LayerExecution(Execution):
+    """Runs the commands of a recording: tests accesses one by one, and of each the lowest address."""
+
+    def _access(self, accesses: list[Access], place: Place) -> list[Hit]:
+        hits = [hit for access in accesses for hit in _spoken(self.context.check(access))]
+        for access in accesses:
+            self.context.apply(access, place)
+        return hits
+
+    def _barrier(self, barrier: Barrier, place: Place, queue_flags: int) -> list[Hit]:
+        hits: list[Hit] = []
+        for each in barrier.ranges:
+            scope = expand(each.dependency, queue_flags)
+            if each.transition:
+                hits += _spoken(self.context.check_transition(each.space, each.spans, (scope,), each.resource))
+        _apply(self.context, barrier, place, queue_flags)
+        return hits
 
 
 class LayerValidator(Validator):
@@ -232,7 +264,9 @@ class LayerValidator(Validator):
 
     def __init__(self) -> None:
         self.images: set[int] = set()
-        super().__init__(lambda *_: Description("", (), ()), lambda queue: LayerContext(queue, self.images))
+        super().__init__(
+            lambda *_: Description("", (), ()), lambda queue: LayerContext(queue, self.images), LayerExecution
+        )
         self._held: dict[int, list[Command]] = {}
         self._shown = Reporter(lambda *_: Description("", (), ()))
 
@@ -245,41 +279,20 @@ class LayerValidator(Validator):
         self._held.setdefault(occurrence.command_buffer, []).append(occurrence.command)
         yield from super()._recorded(occurrence)
 
-    def _execute(self, context: Context, command: Command, place: Place, queue_flags: int) -> list[Hit]:
-        hits: list[Hit] = []
-        for effect in command.effects:
-            if isinstance(effect, Access):
-                hits += _spoken(context.check(effect))
-            elif isinstance(effect, Barrier):
-                for each in effect.ranges:
-                    scope = expand(each.dependency, queue_flags)
-                    if each.transition:
-                        hits += _spoken(context.check_transition(each.space, each.spans, (scope,), each.resource))
-                _apply(context, effect, place, queue_flags)
-        for effect in command.effects:
-            if isinstance(effect, Access):
-                context.apply(effect, place)
-        return hits
-
-    def _submitted(self, occurrence: Submitted) -> Iterator[Finding]:
-        context = self._queues.get(occurrence.queue)
-        if context is None:
-            context = self._queues[occurrence.queue] = self._make_context(occurrence.queue)
+    def _judged(self, batches: Iterator[Batch]) -> Iterator[Finding]:
+        context = self._context
         assert isinstance(context, LayerContext)
-        context.submitted = occurrence.call
-        for batch in occurrence.batches:
-            for position, (buffer, _) in enumerate(batch.buffers):
-                execution = {
-                    "submit": occurrence.call, "batch": batch.batch, "position": position, "queue": occurrence.queue
-                }  # fmt: skip
+        for batch in batches:
+            submit, index = batch.tag
+            for position, (buffer, _) in enumerate(batch.submission.buffers):
+                execution = {"submit": submit, "batch": index, "position": position, "queue": batch.submit.queue}
                 recording = self._recordings.get(buffer)
                 if recording is not None:
-                    assert isinstance(recording.context, LayerContext)
+                    recorded = recording.execution.context
+                    assert isinstance(recorded, LayerContext)
                     commands = self._held[buffer]
-                    yield from self._executed(context, recording.context, commands, execution, occurrence.queue_flags)
-                    context.resolve(recording.context, execution)  # type: ignore[arg-type]
-        if occurrence.fence:
-            self._fences[occurrence.fence] = (occurrence.queue, occurrence.call)
+                    yield from self._executed(context, recorded, commands, execution, batch.submit.queue_flags)
+                    context.resolve(recorded, execution)  # type: ignore[arg-type]
 
     def _executed(
         self,
@@ -301,7 +314,7 @@ class LayerValidator(Validator):
                 place = replace(first.place, **execution)  # type: ignore[arg-type]
                 yield from (finding for finding, _ in self._shown.findings([hit], place))
             if command is not None:
-                place = Place(command.call, command.name, command.site, 0, **execution)
+                place = Place(command.call, command.name, command.site, 0, **execution)  # type: ignore[arg-type]
                 for barrier in barriers:
                     _apply(context, _without_transitions(barrier), place, queue_flags)
                 begin = end

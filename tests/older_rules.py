@@ -11,8 +11,9 @@ from dataclasses import replace
 from harness.findings import WRITE_AFTER_READ, WRITE_AFTER_WRITE, Place
 from harness.spans import Span
 from harness.spec.scopes import ALL_COMMANDS, BY_NAME, SYNC, expand_stages
+from harness.syncval.barrier import Scope
 from harness.syncval.context import Context, Entry, Hit, Piece
-from harness.syncval.state import LAYOUT_TRANSITION, Scope, State
+from harness.syncval.state import LAYOUT_TRANSITION, State
 from harness.trace.calls import Block, Call
 from harness.trace.effects import Access, Barrier, Command, Dependency, Effect, Occurrence, Recorded, Submitted
 
@@ -152,30 +153,33 @@ class OlderContext(Context):
 
     def _transition_hits(self, entry: Entry, scope: Scope, span: Span, resource: int) -> Iterator[Hit]:
         state = entry.slot.find().state
+        view = state.view(self.viewer)
         src = scope.src_stages
         if NONE_IS_NO_STAGE not in self._rules and not src and not scope.src_accesses:
             src = 1
-        for position, read in enumerate(state.reads):
-            if not src & (read.stage | read.barriers):
-                yield Hit(WRITE_AFTER_READ, span, LAYOUT_TRANSITION, entry.reads[position], read.sync, state, resource)
+        for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
+            if not src & (read.stage | guard.barriers):
+                prior = entry.reads[position]
+                yield Hit(WRITE_AFTER_READ, span, LAYOUT_TRANSITION, prior, read.sync, state, resource, self.viewer)
                 return
         write = state.write
         if state.reads or write is None or entry.write is None or write.sync == LAYOUT_TRANSITION:
             return
-        needed = write.barriers & scope.src_accesses if TRANSITIONS_NEED_ACCESSES in self._rules else True
-        if not scope.src_accesses >> write.sync & 1 and not (write.chain & src and needed):
-            yield Hit(WRITE_AFTER_WRITE, span, LAYOUT_TRANSITION, entry.write, write.sync, state, resource)
+        needed = view.write.barriers & scope.src_accesses if TRANSITIONS_NEED_ACCESSES in self._rules else True
+        if not scope.src_accesses >> write.sync & 1 and not (view.write.chain & src and needed):
+            prior = entry.write
+            yield Hit(WRITE_AFTER_WRITE, span, LAYOUT_TRANSITION, prior, write.sync, state, resource, self.viewer)
 
     def _settle(self, piece: Piece, everything: tuple[Scope, ...], place: Place) -> None:
         if GLOBALS_ACT_ON_TRANSITIONS in self._rules and piece.cover.moved:
-            acting = tuple(scope for scope in everything if _in_scope(piece.state, scope))
+            acting = tuple(scope for scope in everything if _in_scope(piece.state, scope, self.viewer))
             piece = piece._replace(cover=piece.cover._replace(scopes=piece.cover.scopes + acting))
         super()._settle(piece, everything, place)
 
 
-def _in_scope(state: State, scope: Scope) -> bool:
-    write = state.write
-    return write is not None and bool(scope.src_accesses >> write.sync & 1 or write.chain & scope.src_stages)
+def _in_scope(state: State, scope: Scope, viewer: int) -> bool:
+    write, chain = state.write, state.view(viewer).write.chain
+    return write is not None and bool(scope.src_accesses >> write.sync & 1 or chain & scope.src_stages)
 
 
 def lowest(hits: Iterable[Hit]) -> list[Hit]:

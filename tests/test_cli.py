@@ -68,7 +68,7 @@ def save_stream(path: Path, *, hazard: bool = False, unmodelled: bool = False) -
         stream.barrier()
     stream.copy(a, b, 256)
     if unmodelled:
-        stream.cmd("SetCheckpointNV")
+        stream.cmd("SubpassShadingHUAWEI")
     stream.end()
     stream.submit(commands)
     save(path, stream.blocks)
@@ -155,8 +155,8 @@ def test_replay_runs_serially_and_natively(
     [
         ({}, 0, "clean - no hazard"),
         ({"hazard": True}, 1, "hazards - 1 hazard: 1 READ_AFTER_WRITE"),
-        ({"unmodelled": True}, 3, "not modelled: vkCmdSetCheckpointNV x1"),
-        ({"hazard": True, "unmodelled": True}, 1, "not modelled: vkCmdSetCheckpointNV x1"),
+        ({"unmodelled": True}, 3, "not modelled: vkCmdSubpassShadingHUAWEI x1"),
+        ({"hazard": True, "unmodelled": True}, 1, "not modelled: vkCmdSubpassShadingHUAWEI x1"),
     ],
     ids=["clean", "hazard", "unmodelled", "both"],
 )

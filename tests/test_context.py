@@ -8,9 +8,12 @@ from hypothesis import strategies as st
 from harness.findings import Place
 from harness.spec.masks import scope
 from harness.spec.scopes import BY_NAME
+from harness.syncval.access import Use, after_use
+from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.context import Context, RangeScope
+from harness.syncval.layout import after_transition
 from harness.syncval.scope import expand
-from harness.syncval.state import EMPTY, Scope, State
+from harness.syncval.state import EMPTY, State
 from harness.trace.effects import Access, Dependency
 
 SIZE = 12
@@ -48,7 +51,7 @@ class Cells:
     def access(self, space: int, span: tuple[int, int], sync: int) -> set[tuple[int, str]]:
         hazards = set()
         for at in range(*span):
-            outcome = self.states[space, at].after_access(sync, QUEUE)
+            outcome = after_use(self.states[space, at], Use(sync, QUEUE, QUEUE))
             if outcome.hazard:
                 hazards.add((at, outcome.hazard))
             self.states[space, at] = outcome.state
@@ -59,9 +62,9 @@ class Cells:
             mine = [each for each in ranges if each.space == space and each.span[0] <= at < each.span[1]]
             scopes = tuple(each.scope for each in mine)
             if any(each.moved for each in mine):
-                self.states[space, at] = state.after_transition(scopes, QUEUE).state
+                self.states[space, at] = after_transition(state, scopes, QUEUE, QUEUE).state
             elif scopes or everything:
-                self.states[space, at] = state.after_barrier(scopes + everything, QUEUE)
+                self.states[space, at] = after_barrier(state, scopes + everything, QUEUE)
 
 
 @settings(max_examples=300)
@@ -100,10 +103,10 @@ def test_what_the_host_waited_for_no_longer_conflicts() -> None:
     context = Context(QUEUE)
     context.apply(Access(SYNCS[1], 1, ((0, 8),), 1), Place(1, "vkCmdCopyBuffer", None, submit=10))
     context.apply(Access(SYNCS[1], 1, ((4, 8),), 1), Place(2, "vkCmdCopyBuffer", None, submit=20))
-    context.retire(10)
+    context.retire(0, (10, 0))
     hits = list(context.check(Access(SYNCS[1], 1, ((0, 8),), 1)))
     assert [hit.span for hit in hits] == [(4, 8)]
-    context.retire(20)
+    context.retire(0, (20, 0))
     assert not list(context.check(Access(SYNCS[1], 1, ((0, 8),), 1)))
     context.sweep_retired()
     assert context.ranges == 0

@@ -7,6 +7,9 @@ import pytest
 from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE
 from harness.spec.masks import scope
 from harness.spec.scopes import BY_NAME
+from harness.syncval.access import Use, after_use
+from harness.syncval.barrier import after_barrier
+from harness.syncval.layout import after_transition
 from harness.syncval.scope import expand
 from harness.syncval.state import EMPTY, State
 from harness.trace.effects import Dependency
@@ -37,14 +40,14 @@ def run(*steps: str) -> list[str | None]:
     met: list[str | None] = []
     for step in steps:
         if step.startswith("transition "):
-            outcome = state.after_transition(barrier(step.removeprefix("transition ")), QUEUE)  # type: ignore[arg-type]
+            outcome = after_transition(state, barrier(step.removeprefix("transition ")), QUEUE, QUEUE)  # type: ignore[arg-type]
             met.append(outcome.hazard)
             state = outcome.state
         elif " > " in step:
-            state = state.after_barrier(barrier(*step.split(" ; ")), QUEUE)  # type: ignore[arg-type]
+            state = after_barrier(state, barrier(*step.split(" ; ")), QUEUE)  # type: ignore[arg-type]
         else:
             name, _, atomic = step.partition(" ")
-            outcome = state.after_access(BY_NAME[ACCESS[name]].index, QUEUE, atomic == "atomic")
+            outcome = after_use(state, Use(BY_NAME[ACCESS[name]].index, QUEUE, QUEUE, atomic == "atomic"))
             met.append(outcome.hazard)
             state = outcome.state
         state._check()
@@ -134,11 +137,11 @@ def test_a_sequence_meets_exactly_these_hazards(steps: list[str], expected: list
 
 def test_equal_histories_share_one_state() -> None:
     write = BY_NAME["SYNC_COPY_TRANSFER_WRITE"].index
-    assert EMPTY.after_access(write, QUEUE).state is EMPTY.after_access(write, QUEUE).state
+    assert after_use(EMPTY, Use(write, QUEUE, QUEUE)).state is after_use(EMPTY, Use(write, QUEUE, QUEUE)).state
 
 
 def test_applying_a_barrier_twice_is_the_same_as_once() -> None:
-    once = EMPTY.after_access(BY_NAME["SYNC_COPY_TRANSFER_WRITE"].index, QUEUE).state
+    once = after_use(EMPTY, Use(BY_NAME["SYNC_COPY_TRANSFER_WRITE"].index, QUEUE, QUEUE)).state
     scopes = barrier("COPY/TRANSFER_WRITE > COPY/TRANSFER_READ")
-    after = once.after_barrier(scopes, QUEUE)  # type: ignore[arg-type]
-    assert after.after_barrier(scopes, QUEUE) is after  # type: ignore[arg-type]
+    after = after_barrier(once, scopes, QUEUE)  # type: ignore[arg-type]
+    assert after_barrier(after, scopes, QUEUE) is after  # type: ignore[arg-type]

@@ -15,38 +15,45 @@ from harness.findings import Finding, Place
 from harness.spans import Span
 from harness.syncval.context import Context, Hit, RangeScope
 from harness.syncval.evidence import Description, Reporter
+from harness.syncval.execution import Execution
+from harness.syncval.queue import Batch
 from harness.syncval.scope import expand
 from harness.syncval.validator import Validator
 from harness.trace.calls import Block, Call
-from harness.trace.effects import Access, Barrier, Command, Submitted
+from harness.trace.effects import Access, Barrier
 from tests.older_rules import TODAYS, Older, OlderContext, lowest
 
 RULES = frozenset(TODAYS)
+
+
+class TodaysExecution(Execution):
+    """Tests accesses one by one, and barriers as the layer does. `calls` by block index."""
+
+    def __init__(self, context: Context, calls: dict[int, Call]) -> None:
+        super().__init__(context)
+        self._calls = calls
+
+    def _access(self, accesses: list[Access], place: Place) -> list[Hit]:
+        hits = [hit for access in accesses for hit in lowest(self.context.check(access))]
+        for access in accesses:
+            self.context.apply(access, place)
+        return hits
+
+    def _barrier(self, barrier: Barrier, place: Place, queue_flags: int) -> list[Hit]:
+        return _barrier(self.context, barrier, place, queue_flags, _counts_one(self._calls[place.call]))
 
 
 class TodaysValidator(Validator):
     """Syncval with the layer's way of reporting. `calls` by block index."""
 
     def __init__(self, calls: dict[int, Call]) -> None:
-        super().__init__(_describe, lambda queue: OlderContext(queue, RULES))
-        self._calls = calls
+        super().__init__(
+            _describe, lambda queue: OlderContext(queue, RULES), lambda context: TodaysExecution(context, calls)
+        )
 
-    def _execute(self, context: Context, command: Command, place: Place, queue_flags: int) -> list[Hit]:
-        hits: list[Hit] = []
-        for effect in command.effects:
-            if isinstance(effect, Access):
-                hits += lowest(context.check(effect))
-            elif isinstance(effect, Barrier):
-                one = _counts_one(self._calls[command.call])
-                hits += _barrier(context, effect, place, queue_flags, one)
-        for effect in command.effects:
-            if isinstance(effect, Access):
-                context.apply(effect, place)
-        return hits
-
-    def _submitted(self, occurrence: Submitted) -> Iterator[Finding]:
+    def _judged(self, batches: Iterator[Batch]) -> Iterator[Finding]:
         self._report = Reporter(_describe)  # which has said nothing of earlier submits
-        return super()._submitted(occurrence)
+        return super()._judged(batches)
 
 
 def _describe(_resource: int, _spans: list[Span]) -> Description:

@@ -4,43 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from harness.commands.descriptors import chained
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import call
 from harness.trace.calls import Call
-from harness.trace.effects import FenceReset, HostWaited, Ignored, Occurrence, Submission, Submitted
+from harness.trace.effects import (
+    FenceReset,
+    HostWaited,
+    Occurrence,
+    SemaphoreOperation,
+    Submission,
+    Submitted,
+)
 
 SUCCESS = 0
+ALL_COMMANDS = 0x10000
+TIMELINE_SUBMIT_INFO = 1000207003
+"""VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO."""
 
 
 @call("vkQueueSubmit")
 def queue_submit(objects: Objects, call: Call) -> Iterable[Occurrence]:
-    """Batches of the first form."""
+    """Batches of the first form: a signal follows everything, a wait comes with a stage mask."""
     batches = []
     for index, info in enumerate(call.args["pSubmits"] or ()):
-        if info["pWaitSemaphores"] or info["pSignalSemaphores"]:
-            yield Ignored(f"{call.name} with semaphores")
-        batches.append(_submission(objects, index, info["pCommandBuffers"] or ()))
+        values = chained(info, TIMELINE_SUBMIT_INFO) or {}
+        waits = _operations(info["pWaitSemaphores"], info["pWaitDstStageMask"], values.get("pWaitSemaphoreValues"))
+        signals = _operations(info["pSignalSemaphores"], None, values.get("pSignalSemaphoreValues"))
+        batches.append(_submission(objects, index, info["pCommandBuffers"] or (), waits, signals))
     yield _submitted(objects, call, batches)
+
+
+def _operations(
+    semaphores: list[int] | None, stages: list[int] | None, values: list[int] | None
+) -> tuple[SemaphoreOperation, ...]:
+    return tuple(
+        SemaphoreOperation(
+            semaphore,
+            stages[at] if stages and at < len(stages) else ALL_COMMANDS,
+            values[at] if values and at < len(values) else 0,
+        )
+        for at, semaphore in enumerate(semaphores or ())
+    )
 
 
 @call("vkQueueSubmit2")
 def queue_submit2(objects: Objects, call: Call) -> Iterable[Occurrence]:
-    """Batches of the second form."""
+    """Batches of the second form: each wait and signal has a stage mask and a value of its own."""
     batches = []
     for index, info in enumerate(call.args["pSubmits"] or ()):
-        if info["pWaitSemaphoreInfos"] or info["pSignalSemaphoreInfos"]:
-            yield Ignored(f"{call.name} with semaphores")
         ids = [each["commandBuffer"] for each in info["pCommandBufferInfos"] or ()]
-        batches.append(_submission(objects, index, ids))
+        waits, signals = (
+            tuple(SemaphoreOperation(each["semaphore"], each["stageMask"], each["value"]) for each in info[name] or ())
+            for name in ("pWaitSemaphoreInfos", "pSignalSemaphoreInfos")
+        )
+        batches.append(_submission(objects, index, ids, waits, signals))
     yield _submitted(objects, call, batches)
 
 
-def _submission(objects: Objects, index: int, ids: Iterable[int]) -> Submission:
+def _submission(
+    objects: Objects,
+    index: int,
+    ids: Iterable[int],
+    waits: tuple[SemaphoreOperation, ...],
+    signals: tuple[SemaphoreOperation, ...],
+) -> Submission:
     held = []
     for id in ids:
         buffer = objects.get(CommandBuffer, id)
         held.append((id, tuple(buffer.commands) if buffer is not None else ()))
-    return Submission(index, tuple(held))
+    return Submission(index, tuple(held), waits, signals)
 
 
 def _submitted(objects: Objects, call: Call, batches: list[Submission]) -> Submitted:
@@ -51,13 +84,12 @@ def _submitted(objects: Objects, call: Call, batches: list[Submission]) -> Submi
 
 @call("vkGetDeviceQueue", "vkGetDeviceQueue2")
 def get_queue(objects: Objects, call: Call) -> Iterable[Occurrence]:
-    """Remembers the family; a second queue of one device makes order between queues matter, which is not modelled."""
+    """Remembers the family of a queue."""
     family = call.args.get("queueFamilyIndex")
     if family is None:
         family = call.args["pQueueInfo"]["queueFamilyIndex"]
     objects.queue_family[call.args["pQueue"]] = (call.args["device"], family)
-    if len(objects.queue_family) > 1:
-        yield Ignored("a second queue")
+    return ()
 
 
 @call("vkCreateCommandPool")

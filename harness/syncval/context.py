@@ -1,17 +1,21 @@
-"""Everything that one queue, or one command buffer while recorded, did to memory: states by range of addresses.
+"""Everything that a device's queues, or one command buffer while recorded, did to memory: states by range of addresses.
 
-A range points to a *slot* and a slot holds the state. A barrier over everything maps the few slots in use and visits
-no range, so that it costs the same with 100 ranges and with 100,000.
+A range points to a *slot* and a slot holds the state. An operation over everything (a barrier, a semaphore, an event)
+maps the few slots in use and visits no range, so that it costs the same with 100 ranges and with 100,000.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from harness.findings import Place
 from harness.spans import Span, SpanMap
-from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Scope, State, written_by_atomic
+from harness.syncval.access import Use, after_use, written_by_atomic
+from harness.syncval.barrier import Scope, after_barrier
+from harness.syncval.layout import after_transition
+from harness.syncval.race import NO_RIVALS, Rivals, Tag, race, tag_of
+from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, State
 from harness.trace.effects import Access
 
 
@@ -55,6 +59,7 @@ class Hit(NamedTuple):
     prior_sync: int
     state: State
     resource: int
+    viewer: int = 0
     layer_silent: str = ""
     """Of the access that conflicts; the earlier one's is in its place."""
 
@@ -86,18 +91,19 @@ class Piece(NamedTuple):
 
 
 class Context:
-    """Access states of one queue or command buffer. `queue` is 0 while recording.
+    """Access states of a device, seen by one viewer at a time. While recording, `queue` and `viewer` are 0.
 
-    Costs: an access is O(k log n) for k ranges that it meets (O(1) when it meets exactly one), a barrier over
+    Costs: an access is O(k log n) for k ranges that it meets (O(1) when it meets exactly one), an operation over
     everything O(number of distinct states), one over a range O(k log n) more.
     """
 
     def __init__(self, queue: int = 0) -> None:
         self.queue = queue
-        self.submitted = 0
-        """Block index of the latest submit."""
-        self.retired = 0
-        """Submits up to this block index are known by the host to be complete."""
+        self.viewer = queue
+        self.rivals: Rivals = NO_RIVALS
+        """Whose accesses race with those of the current viewer."""
+        self.retired: dict[int, Tag] = {}
+        """By queue: what was submitted up to this tag is known by the host to be complete."""
         self._maps: dict[int, SpanMap[Entry]] = {}
         self._slots: dict[State, Slot] = {}
         self._sweep_at = 64
@@ -115,34 +121,48 @@ class Context:
 
     # -- accesses ---------------------------------------------------------------------------------------------------
 
+    def use(self, access: Access) -> Use:
+        """An access by the current viewer, as the rules see it."""
+        order, operation = int(access.order), int(access.operation)
+        return Use(access.sync, self.queue, self.viewer, access.atomic, order, operation, access.marker)
+
     def check(self, access: Access) -> Iterator[Hit]:
         """The hazards that an access meets; nothing changes."""
         held = self._maps.get(access.space)
         if held is None:
             return
+        use = self.use(access)
         for begin, end in access.spans:
             for piece_begin, piece_end, entry in _pieces(held, begin, end):
-                entry = self._live(entry)
-                outcome = entry.slot.find().state.after_access(access.sync, self.queue, access.atomic)
-                if outcome.hazard:
-                    yield _hit(outcome.hazard, outcome.prior, (piece_begin, piece_end), access, entry)
+                yield from self._hits((piece_begin, piece_end), self._live(entry), access, use)
+
+    def _hits(self, span: Span, entry: Entry, access: Access, use: Use) -> Iterator[Hit]:
+        state = entry.slot.find().state
+        outcome = after_use(state, use)
+        if self.rivals is not NO_RIVALS:
+            raced = race(state, entry.write, entry.reads, use.sync, self.rivals)
+            if raced is not None:
+                yield self._hit(raced[0], raced[1], span, access, entry)
+                return
+        if outcome.hazard:
+            yield self._hit(outcome.hazard, outcome.prior, span, access, entry)
 
     def apply(self, access: Access, place: Place) -> list[Hit]:
         """Makes an access the most recent one of its addresses; answers with the hazards that it meets there."""
         held = self._maps.get(access.space)
         if held is None:
             held = self._maps[access.space] = SpanMap()
-        sync, queue, atomic = access.sync, self.queue, access.atomic
+        use = self.use(access)
         hits: list[Hit] = []
 
         def change(begin: int, end: int, entry: Entry | None) -> Entry:
             if entry is None:
                 entry = _NEVER
-            elif self.retired:
-                entry = self._live(entry)
-            outcome = entry.slot.find().state.after_access(sync, queue, atomic)
-            if outcome.hazard:
-                hits.append(_hit(outcome.hazard, outcome.prior, (begin, end), access, entry))
+            else:
+                if self.retired:
+                    entry = self._live(entry)
+                hits.extend(self._hits((begin, end), entry, access, use))
+            outcome = after_use(entry.slot.find().state, use)
             slot = self._slots.get(outcome.state) or self._slot(outcome.state)
             if outcome.position < 0:
                 return Entry(slot, place, ())
@@ -157,6 +177,18 @@ class Context:
                 held.update(begin, end, change)
         return hits
 
+    def _hit(self, hazard: str, prior: int, span: Span, access: Access, entry: Entry) -> Hit:
+        state = entry.slot.find().state
+        if prior < 0:
+            assert entry.write is not None and state.write is not None
+            prior_place, prior_sync, sync = entry.write, state.write.sync, access.sync
+        else:
+            # What conflicts with a read is the writing half of an atomic.
+            sync = written_by_atomic(access.sync) if access.atomic else access.sync
+            prior_place, prior_sync = entry.reads[prior], state.reads[prior].sync
+        resource, silent = access.resource, access.layer_silent
+        return Hit(hazard, span, sync, prior_place, prior_sync, state, resource, self.viewer, silent)
+
     # -- barriers ---------------------------------------------------------------------------------------------------
 
     def check_transition(
@@ -170,18 +202,37 @@ class Context:
         for begin, end in spans:
             for piece_begin, piece_end, entry in _pieces(held, begin, end):
                 entry = self._live(entry)
-                outcome = entry.slot.find().state.after_transition(scopes, self.queue)
-                if outcome.hazard:
-                    yield _hit(outcome.hazard, outcome.prior, (piece_begin, piece_end), access, entry)
+                state = entry.slot.find().state
+                raced = None
+                if self.rivals is not NO_RIVALS:
+                    raced = race(state, entry.write, entry.reads, LAYOUT_TRANSITION, self.rivals)
+                outcome = after_transition(state, scopes, self.queue, self.viewer)
+                hazard, prior = raced or (outcome.hazard, outcome.prior)
+                if hazard:
+                    yield self._hit(hazard, prior, (piece_begin, piece_end), access, entry)
 
     def barrier(self, everything: tuple[Scope, ...], ranges: list[RangeScope], place: Place) -> None:
         """Applies one synchronization command: dependencies over everything, and over ranges. All are held against
         the states as they were before the command."""
         pieces = self._gather(ranges) if ranges else []
         if everything:
-            self._map_slots(everything)
+            viewer = self.viewer
+            self.map_slots(lambda state: after_barrier(state, everything, viewer))
         for piece in pieces:
             self._settle(piece, everything, place)
+
+    def map_slots(self, change: Callable[[State], State]) -> None:
+        """Maps the state of every range; slots that come to hold one state are joined. Visits no range."""
+        mapped: dict[State, Slot] = {}
+        for state, slot in self._slots.items():
+            after = change(state)
+            other = mapped.get(after)
+            if other is None:
+                slot.state = after
+                mapped[after] = slot
+            else:
+                slot.joined = other
+        self._slots = mapped
         if len(self._slots) > self._sweep_at:
             self._sweep()
 
@@ -221,29 +272,17 @@ class Context:
         scopes, moved = piece.cover
         if moved:
             # The transition is a new write; nothing that was known of the range before it remains.
-            after = Entry(self._slot(piece.state.after_transition(scopes, self.queue).state), place, ())
+            outcome = after_transition(piece.state, scopes, self.queue, self.viewer)
+            after = Entry(self._slot(outcome.state), place, ())
         else:
             assert piece.entry is not None
-            state = piece.state.after_barrier(scopes + everything, self.queue)
+            state = after_barrier(piece.state, scopes + everything, self.viewer)
             after = piece.entry._replace(slot=self._slot(state))
         held = self._maps[piece.space]
         if held.exact(*piece.span) is not None:
             held.set_exact(*piece.span, after)
         else:
             held.assign(*piece.span, after)
-
-    def _map_slots(self, scopes: tuple[Scope, ...]) -> None:
-        """Maps every slot, and joins those that come to hold one state."""
-        mapped: dict[State, Slot] = {}
-        for state, slot in self._slots.items():
-            after = state.after_barrier(scopes, self.queue)
-            other = mapped.get(after)
-            if other is None:
-                slot.state = after
-                mapped[after] = slot
-            else:
-                slot.joined = other
-        self._slots = mapped
 
     def _slot(self, state: State) -> Slot:
         slot = self._slots.get(state)
@@ -263,28 +302,32 @@ class Context:
 
     # -- what the host knows to be complete ---------------------------------------------------------------------------
 
-    def retire(self, submit: int) -> None:
-        """The host knows that submits up to this block index are complete: their accesses no longer matter."""
-        self.retired = max(self.retired, submit)
-        if self.ranges > self._forget_at:
-            self.sweep_retired()
-            self._forget_at = max(1024, 2 * self.ranges)
+    def retire(self, queue: int, tag: Tag) -> None:
+        """The host knows that what a queue was given up to this tag is complete: it no longer matters."""
+        if tag > self.retired.get(queue, NEVER):
+            self.retired[queue] = tag
+            if self.ranges > self._forget_at:
+                self.sweep_retired()
+                self._forget_at = max(1024, 2 * self.ranges)
+
+    def _is_retired(self, place: Place) -> bool:
+        return tag_of(place) <= self.retired.get(place.queue or 0, NEVER)
 
     def _live(self, entry: Entry) -> Entry:
         """The entry without what is retired."""
-        retired = self.retired
-        if not retired:
+        if not self.retired:
             return entry
         write, reads = entry.write, entry.reads
-        done = tuple(at for at, read in enumerate(reads) if (read.submit or 0) <= retired)
-        gone = write is not None and (write.submit or 0) <= retired
+        done = tuple(at for at, read in enumerate(reads) if self._is_retired(read))
+        gone = write is not None and self._is_retired(write)
         if not done and not gone:
             return entry
         state = entry.slot.find().state
-        if gone or done:
+        if gone:
             state, write = state.without_write(), None
         if done:
-            state = state.without_reads(done)
+            # A read that is complete happened after the write that it did not conflict with.
+            state, write = state.without_reads(done), None
             reads = tuple(read for at, read in enumerate(reads) if at not in done)
         return Entry(Slot(state), write, reads)
 
@@ -313,6 +356,15 @@ class Context:
                 if live.write is not None or live.reads:
                     yield (piece_begin, piece_end), live
 
+    def forget_queue(self, space: int, queue: int) -> None:
+        """Erases the ranges of a space whose accesses are all of one queue."""
+        held = self._maps.get(space)
+        for begin, end, entry in list(held) if held is not None else ():
+            state = entry.slot.find().state
+            accesses = [*state.reads, *((state.write,) if state.write is not None else ())]
+            if held is not None and all(access.queue == queue for access in accesses):
+                held.erase(begin, end)
+
     def forget(self, space: int, span: Span | None) -> None:
         """Erases the accesses of addresses that no longer exist."""
         if span is None:
@@ -332,22 +384,10 @@ class Context:
                 assert len(entry.reads) == len(slot.state.reads), "reads without their places"
 
 
+NEVER: Tag = (-1, 0)
 _NEVER = Entry(Slot(EMPTY), None, ())
 
 
 def _pieces(held: SpanMap[Entry], begin: int, end: int) -> list[tuple[int, int, Entry]]:
     entry = held.exact(begin, end)
     return [(begin, end, entry)] if entry is not None else held.pieces(begin, end)
-
-
-def _hit(hazard: str, prior: int, span: Span, access: Access, entry: Entry) -> Hit:
-    state = entry.slot.find().state
-    if prior < 0:
-        assert entry.write is not None and state.write is not None
-        return Hit(
-            hazard, span, access.sync, entry.write, state.write.sync, state, access.resource, access.layer_silent
-        )
-    # What conflicts with a read is the writing half of an atomic.
-    sync = written_by_atomic(access.sync) if access.atomic else access.sync
-    read = state.reads[prior].sync
-    return Hit(hazard, span, sync, entry.reads[prior], read, state, access.resource, access.layer_silent)

@@ -44,6 +44,29 @@ class Reporter:
             key = (first.hazard, place.call, first.prior.call, first.sync, first.prior_sync, first.resource)
             yield self._finding(same, place), key
 
+    def recorded(self, hits: list[Hit], place: Place, reported: set[Key]) -> Iterator[Finding]:
+        """Findings of a recorded command, each pair once; `reported` remembers them."""
+        for finding, key in self.findings(hits, place):
+            if key not in reported:
+                reported.add(key)
+                yield finding
+
+    def recorded_events(self, findings: list[Finding], reported: set[Key]) -> Iterator[Finding]:
+        """Findings about events of a recorded command, each pair once."""
+        for finding in findings:
+            key = (finding.hazard, finding.place.call, finding.prior.call, finding.resource)
+            if key not in reported:
+                reported.add(key)
+                yield finding
+
+    def events(self, findings: list[Finding], recorded: set[Key]) -> Iterator[Finding]:
+        """Findings about events of an executed command, without those that were reported while recording."""
+        for finding in findings:
+            key = (finding.hazard, finding.place.call, finding.prior.call, finding.resource)
+            if key not in recorded and key not in self._across:
+                self._across.add(key)
+                yield finding
+
     def submitted(self, hits: list[Hit], place: Place, recorded: set[Key]) -> Iterator[Finding]:
         """Findings of an executed command, without pairs that were reported while recording or by an earlier submit
         of the same recorded commands."""
@@ -60,7 +83,7 @@ class Reporter:
     def _finding(self, hits: list[Hit], place: Place) -> Finding:
         first = hits[0]
         seen = self._describe(first.resource, merge([hit.span for hit in hits]))
-        lack = messages.missing(first.hazard, first.sync, first.prior_sync, first.state)
+        lack = messages.missing(first)
         what = messages.resource(seen.type, first.resource, seen.ranges, seen.boxes)
         return Finding(
             hazard=first.hazard,

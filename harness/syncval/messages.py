@@ -6,31 +6,30 @@ from harness.findings import WRITE_AFTER_READ, Box, Place
 from harness.spec import names
 from harness.spec.scopes import SYNC
 from harness.syncval.context import Hit
-from harness.syncval.state import LAYOUT_TRANSITION, State
+from harness.syncval.state import LAYOUT_TRANSITION, View, union
 
 
-def missing(hazard: str, sync: int, prior_sync: int, state: State) -> str:
+def missing(hit: Hit) -> str:
     """What would prevent the hazard, in the specification's terms, and what is there instead."""
-    if hazard == WRITE_AFTER_READ:
-        wanted = f"an execution dependency from {_stage(prior_sync)} to {_stage(sync)}"
+    if "RACING" in hit.hazard:
+        return "any order between the two: a semaphore between the queues, or a dependency between the subpasses"
+    if hit.hazard == WRITE_AFTER_READ:
+        wanted = f"an execution dependency from {_stage(hit.prior_sync)} to {_stage(hit.sync)}"
     else:
-        wanted = f"a memory dependency from {_scope(prior_sync)} to {_scope(sync)}"
-    return f"{wanted}; {_present(hazard, state)}"
+        wanted = f"a memory dependency from {_scope(hit.prior_sync)} to {_scope(hit.sync)}"
+    return f"{wanted}; {_present(hit.hazard, hit.state.view(hit.viewer))}"
 
 
-def _present(hazard: str, state: State) -> str:
+def _present(hazard: str, view: View) -> str:
     """What the barriers so far have done for the prior access."""
     if hazard == WRITE_AFTER_READ:
-        stages = 0
-        for read in state.reads:
-            stages |= read.barriers
+        stages = union(guard.barriers for guard in view.reads)
         return f"so far only {names.stages(stages)} waits for the read" if stages else "nothing orders them"
-    write = state.write
-    if write is None or not write.barriers:
-        if write is not None and write.chain:
+    if not view.write.barriers:
+        if view.write.chain:
             return "the write was made available, but visible to nothing"
         return "nothing makes the write available"
-    return f"so far the write is visible only to {names.sync_accesses(write.barriers)}"
+    return f"so far the write is visible only to {names.sync_accesses(view.write.barriers)}"
 
 
 def _stage(sync: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from harness.spec.scopes import access_scope, execution_scope_dst, execution_scope_src
-from harness.syncval.state import Scope
+from harness.syncval.barrier import Scope
 from harness.trace.effects import Dependency
 
 

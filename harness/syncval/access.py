@@ -1,0 +1,176 @@
+"""Reads and writes: which prior access conflicts, and what the state becomes (SYNC_RULES 2.3, 2.8).
+
+* A read conflicts with the last write unless the write was made visible to it, or an earlier read that did not
+  conflict is ordered before it.
+* A write conflicts with reads since the last write unless an execution dependency orders each before it. Only when
+  there are none is it held against the write, which needs a memory dependency.
+* Attachment accesses of one queue are ordered among themselves (rasterization order), with exceptions.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import NamedTuple
+
+from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.spec.scopes import BY_NAME, SYNC
+from harness.syncval.state import NO_GUARD, Guard, Outcome, Read, State, View, Write, intern
+from harness.trace.effects import Operation, Order
+
+
+class Use(NamedTuple):
+    """An access as the rules see it: what, by whom, and how it is ordered (`Order`, `Operation` as plain numbers)."""
+
+    sync: int
+    queue: int
+    viewer: int
+    atomic: bool = False
+    order: int = 0
+    operation: int = 0
+    marker: bool = False
+    """A marker of VK_AMD_buffer_marker: unordered markers do not conflict with one another."""
+
+
+def after_use(state: State, use: Use) -> Outcome:
+    """What an access meets and makes (memoised)."""
+    return state.after(use, lambda state: _use(state, use))
+
+
+def _use(state: State, use: Use) -> Outcome:
+    view = state.view(use.viewer)
+    if use.atomic:
+        return _atomic(state, view, use)
+    if SYNC[use.sync].write:
+        hazard, prior = _write_hazard(state, view, use)
+        return Outcome(hazard, prior, _written(use, use.sync), -1)
+    hazard = READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
+    after, position = _with_read(state, use)
+    return Outcome(hazard, -1, after, position)
+
+
+def _written(use: Use, sync: int) -> State:
+    return intern(Write(sync, use.queue, use.viewer, use.atomic or use.marker, use.operation), (), ())
+
+
+def _read_conflicts(state: State, view: View, use: Use) -> bool:
+    write = state.write
+    if write is None or view.ordered & SYNC[use.sync].stage or view.write.barriers >> use.sync & 1:
+        return False
+    return not _read_is_ordered(state, write, use)
+
+
+def _read_is_ordered(state: State, write: Write, use: Use) -> bool:
+    """Rasterization order between an attachment read and the last write (or a read since it)."""
+    stages, accesses = ordering(use.order)
+    is_input = use.sync == INPUT_READ
+    if not (SYNC[use.sync].stage & stages or (is_input and accesses >> INPUT_READ & 1)):
+        return False
+    ordered = _in_order(write, use)
+    if is_input and write.operation != Operation.LOAD:
+        ordered = False  # input attachments are ordered after load operations, never after draws
+    if use.operation == Operation.RESOLVE_READ and write.viewer != use.viewer:
+        ordered = False
+    return ordered or _ordered_reads(state, use) != 0
+
+
+def _in_order(write: Write, use: Use) -> bool:
+    return write.queue == use.queue and bool(ordering(use.order)[1] >> write.sync & 1)
+
+
+def _ordered_reads(state: State, use: Use) -> int:
+    """Stages of reads of this queue that rasterization order puts before the access."""
+    stages, accesses = ordering(use.order)
+    found = 0
+    for read in state.reads:
+        if read.queue != use.queue:
+            continue
+        if read.stage & stages or (
+            read.sync == INPUT_READ and accesses >> INPUT_READ & 1 and use.operation == Operation.STORE
+        ):
+            found |= read.stage
+    return found
+
+
+def _write_hazard(state: State, view: View, use: Use, sync: int | None = None) -> tuple[str | None, int]:
+    sync = use.sync if sync is None else sync
+    ordered = bool(ordering(use.order)[1] >> sync & 1)
+    if state.reads:
+        stage = SYNC[sync].stage
+        before = _ordered_reads(state, use) if ordered else 0
+        for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
+            if not stage & guard.barriers and not (before & read.stage and read.queue == use.queue):
+                return WRITE_AFTER_READ, position
+        return None, -1
+    write = state.write
+    if write is None or view.write.barriers >> sync & 1 or (ordered and _in_order(write, use)):
+        return None, -1
+    if use.marker and write.atomic and write.sync == sync:
+        return None, -1
+    return WRITE_AFTER_WRITE, -1
+
+
+def _atomic(state: State, view: View, use: Use) -> Outcome:
+    """A read-modify-write, given by its read access: unordered ones of one range do not conflict with one another.
+
+    It conflicts with a plain write as a read does, with a plain read as a write does.
+    """
+    write, sync = state.write, written_by_atomic(use.sync)
+    hazard, prior = _write_hazard(state, view, use, sync) if state.reads else (None, -1)
+    if not state.reads and write is not None and not write.atomic and _read_conflicts(state, view, use):
+        hazard = READ_AFTER_WRITE
+    return Outcome(hazard, prior, _written(use, sync), -1)
+
+
+@functools.cache
+def written_by_atomic(sync: int) -> int:
+    """The write access of an atomic that is given by its read access."""
+    return BY_NAME[SYNC[sync].name.replace("STORAGE_READ", "STORAGE_WRITE")].index
+
+
+def _with_read(state: State, use: Use) -> tuple[State, int]:
+    """Keeps one read a stage and queue; reads that happen before this one remember its stage."""
+    stage = SYNC[use.sync].stage
+    fresh = Read(use.sync, stage, use.queue, use.viewer)
+    same = [at for at, read in enumerate(state.reads) if read.stage == stage and read.queue == use.queue]
+    position = same[0] if same else len(state.reads)
+    reads = (*state.reads[:position], fresh, *state.reads[position + 1 :])
+    views = []
+    for view in state.views:
+        mine = view.viewer == use.viewer
+        guards = [_synced(guard, stage) if mine else guard for guard in view.reads]
+        guards[position : position + 1] = [NO_GUARD]
+        views.append(view._replace(reads=tuple(guards)))
+    return intern(state.write, reads, views), position
+
+
+def _synced(guard: Guard, stage: int) -> Guard:
+    chain = guard.chain | stage if guard.barriers & stage else guard.chain & ~stage
+    return guard if chain == guard.chain else guard._replace(chain=chain)
+
+
+INPUT_READ = BY_NAME["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
+
+
+@functools.cache
+def ordering(order: int) -> tuple[int, int]:
+    """(stages, accesses) of one class of rasterization order; accesses as bits of SYNC indices."""
+    if order == Order.NONE:
+        return (0, 0)
+    names = ["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"]
+    if order in (Order.COLOR, Order.RASTER):
+        color = ("COLOR_ATTACHMENT_READ", "COLOR_ATTACHMENT_WRITE", "COLOR_ATTACHMENT_READ_NONCOHERENT_EXT")
+        names += [f"SYNC_COLOR_ATTACHMENT_OUTPUT_{each}" for each in color]
+    if order in (Order.DEPTH_STENCIL, Order.RASTER):
+        names += [
+            f"SYNC_{stage}_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_{kind}"
+            for stage in ("EARLY", "LATE")
+            for kind in ("READ", "WRITE")
+        ]
+    accesses = [BY_NAME[name] for name in names]
+    stages = 0
+    for access in accesses[1:]:
+        stages |= access.stage
+    bits = 0
+    for access in accesses:
+        bits |= 1 << access.index
+    return (stages, bits)

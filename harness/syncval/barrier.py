@@ -1,0 +1,115 @@
+"""Dependencies within one viewer: pipeline barriers and event waits (SYNC_RULES 2.3 to 2.5, 2.9)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from harness.syncval.state import NO_TOKENS, Guard, Read, State, View, Write
+
+
+class Scope(NamedTuple):
+    """One dependency, expanded: execution scopes as stage masks, access scopes as bits of SYNC indices.
+
+    With an `event` (a token, not 0) the first scope is what was in it when the event was set.
+    """
+
+    src_stages: int
+    src_accesses: int
+    dst_stages: int
+    dst_accesses: int
+    event: int = 0
+
+
+def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State:
+    """A state after the dependencies of one command, which are independent of one another (memoised)."""
+    return state.after((scopes, viewer), lambda state: state.with_view(guarded(state, state.view(viewer), scopes)))
+
+
+def guarded(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
+    """A view after dependencies: each is held against it as it was, and their effects are united."""
+    barriers, chain, ordered = view.write.barriers, view.write.chain, view.ordered
+    gained = [guard.barriers for guard in view.reads]
+    for scope in scopes:
+        if state.write is not None and write_in_scope(state.write, view.write, scope, view.viewer):
+            barriers |= scope.dst_accesses
+            chain |= scope.dst_stages
+        stages = 0
+        for read, guard in zip(state.reads, view.reads, strict=True):
+            if read_in_scope(read, guard, scope, view.viewer):
+                stages |= read.stage
+        for at, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
+            if (read.stage | guard.chain) & stages:
+                gained[at] |= scope.dst_stages
+                ordered |= scope.dst_stages
+    return View(
+        view.viewer,
+        view.write._replace(barriers=barriers, chain=chain),
+        tuple(guard._replace(barriers=more) for guard, more in zip(view.reads, gained, strict=True)),
+        ordered,
+    )
+
+
+def write_in_scope(write: Write, guard: Guard, scope: Scope, viewer: int) -> bool:
+    """Directly, by its own access; or through a chain that made it available before."""
+    access = scope.src_accesses >> write.sync & 1
+    if scope.event:
+        return bool(chained(scope.event) in guard.tokens or (access and scope.event in guard.tokens))
+    return bool((access and write.viewer == viewer) or guard.chain & scope.src_stages)
+
+
+def read_in_scope(read: Read, guard: Guard, scope: Scope, viewer: int) -> bool:
+    """Directly, by its own stage; or through a chain of earlier barriers."""
+    if scope.event:
+        return scope.event in guard.tokens
+    return bool((read.stage & scope.src_stages and read.viewer == viewer) or guard.barriers & scope.src_stages)
+
+
+def chained(token: int) -> int:
+    """The token of accesses that an event covers through a chain, whatever accesses its wait names."""
+    return -token
+
+
+def after_set(state: State, token: int, stages: int, accesses: int, viewer: int) -> State:
+    """Marks what is in the first scope of an event that is set now: nothing is ordered yet (memoised).
+
+    `accesses` are those that the stages can make, as bits of SYNC indices. A token is positive and used once.
+    """
+    return state.after(
+        ("set", token, stages, accesses, viewer), lambda state: _marked(state, token, stages, accesses, viewer)
+    )
+
+
+def _marked(state: State, token: int, stages: int, accesses: int, viewer: int) -> State:
+    view = state.view(viewer)
+    scope = Scope(stages, accesses, 0, 0)
+    guard = view.write
+    if state.write is not None:
+        marks = set()
+        if accesses >> state.write.sync & 1 and state.write.viewer == viewer:
+            marks.add(token)
+        if guard.chain & stages:
+            marks.add(chained(token))
+        guard = guard._replace(tokens=guard.tokens | marks)
+    reads = tuple(
+        each._replace(tokens=each.tokens | {token}) if read_in_scope(read, each, scope, viewer) else each
+        for read, each in zip(state.reads, view.reads, strict=True)
+    )
+    return state.with_view(view._replace(write=guard, reads=reads))
+
+
+def after_forgetting(state: State, token: int) -> State:
+    """A state without the marks of an event that was reset or set again (memoised)."""
+    return state.after(("forget", token), lambda state: _forgotten(state, token))
+
+
+def _forgotten(state: State, token: int) -> State:
+    gone = {token, chained(token)}
+
+    def without(guard: Guard) -> Guard:
+        return guard._replace(tokens=guard.tokens - gone if guard.tokens else NO_TOKENS)
+
+    for view in state.views:
+        changed = view._replace(write=without(view.write), reads=tuple(without(each) for each in view.reads))
+        if changed != view:
+            state = state.with_view(changed)
+    return state

@@ -1,0 +1,176 @@
+"""Events: what was in scope when one was set, and whether its operations race (SYNC_RULES 2.9).
+
+Setting an event visits no range: it marks, in each state, the accesses that are in its first scope. A wait orders what
+is still marked; an access after the set has no mark.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+
+from harness.findings import Finding, Place
+from harness.spec.scopes import ALL_COMMANDS, execution_scope_src, expand_stages, stage_accesses
+from harness.syncval.barrier import Scope, after_forgetting, after_set
+from harness.syncval.context import Context, Hit, RangeScope
+from harness.syncval.scope import expand
+from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, WaitEvents
+
+SET, RESET, WAIT = "set", "reset", "wait"
+_TOKENS = count(1)
+
+
+@dataclass(slots=True)
+class Event:
+    """One event as the stream left it. `tokens` are the marks of its last set, by source stage mask."""
+
+    last: str = ""
+    place: Place | None = None
+    tokens: dict[int, int] = field(default_factory=dict)
+    stages: int = 0
+    barriers: int = 0
+    """Stages ordered after its last operation."""
+
+
+class Events:
+    """The events of one stream of commands."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._events: dict[int, Event] = {}
+
+    def set(self, effect: SetEvent, place: Place, queue_flags: int) -> list[Finding]:
+        """Marks what is in the first scopes now."""
+        event = self._events.setdefault(effect.event, Event())
+        masks = {each.src_stages for each in _dependencies(effect.barrier)}
+        problems = self._race(event, effect.event, place, union_of(masks), queue_flags, SET)
+        self._forget(event)
+        viewer = self._context.viewer
+        for mask in sorted(masks):
+            token = next(_TOKENS)
+            stages = execution_scope_src(mask, queue_flags)
+            accesses = stage_accesses(expand_stages(mask, queue_flags))
+            self._context.map_slots(
+                lambda state, token=token, stages=stages, accesses=accesses: after_set(  # type: ignore[misc]
+                    state, token, stages, accesses, viewer
+                )
+            )
+            event.tokens[mask] = token
+        event.last, event.place, event.barriers = SET, place, 0
+        event.stages = execution_scope_src(union_of(masks), queue_flags)
+        return problems
+
+    def reset(self, effect: ResetEvent, place: Place, queue_flags: int) -> list[Finding]:
+        """Forgets the last set."""
+        event = self._events.setdefault(effect.event, Event())
+        problems = self._race(event, effect.event, place, effect.stages, queue_flags, RESET)
+        self._forget(event)
+        event.last, event.place, event.barriers = RESET, place, 0
+        event.stages = execution_scope_src(effect.stages, queue_flags)
+        return problems
+
+    def host(self, id: int) -> None:
+        """The host set or reset an event: what the device knew of it no longer holds."""
+        event = self._events.pop(id, None)
+        if event is not None:
+            self._forget(event)
+
+    def wait(self, effect: WaitEvents, place: Place, queue_flags: int) -> tuple[list[Hit], list[Finding]]:
+        """Orders what was marked before what follows; transitions happen here."""
+        ranges: list[RangeScope] = []
+        everything: list[Scope] = []
+        hits: list[Hit] = []
+        for position, id in enumerate(effect.events):
+            barrier = effect.barriers[position if effect.form == 2 else 0]
+            event = self._events.get(id, Event())
+            everything += [s for each in barrier.globals for s in self._scopes(event, each, effect.form, queue_flags)]
+            for each in barrier.ranges:
+                for scope in self._scopes(event, each.dependency, effect.form, queue_flags):
+                    ranges += [RangeScope(each.space, span, scope, each.transition) for span in each.spans]
+        for barrier in effect.barriers:
+            for each in barrier.ranges:
+                if each.transition:
+                    scopes = tuple(
+                        {s.scope for s in ranges if s.space == each.space and s.moved and s.span in each.spans}
+                    )
+                    hits += self._context.check_transition(each.space, each.spans, scopes, each.resource)
+        self._context.barrier(tuple(everything), ranges, place)
+        for id in effect.events:
+            event = self._events.setdefault(id, Event())
+            event.last, event.place = WAIT, place
+        return hits, []
+
+    def _scopes(self, event: Event, dependency: Dependency, form: int, queue_flags: int) -> list[Scope]:
+        """The dependency, limited to what the event's last set marked; none when it was not set on this stream."""
+        scope = expand(dependency, queue_flags)
+        if form == 2:
+            tokens = [event.tokens[dependency.src_stages]] if dependency.src_stages in event.tokens else []
+        else:
+            tokens = list(event.tokens.values())
+        return [scope._replace(event=token) for token in tokens] or [replace_source(scope)]
+
+    def after_barrier(self, barrier: Barrier, queue_flags: int) -> None:
+        """A barrier orders what follows it after event operations in its first scope."""
+        for event in self._events.values():
+            if event.last:
+                for each in barrier.globals:
+                    scope = expand(each, queue_flags)
+                    if scope.src_stages & (event.stages | event.barriers):
+                        event.barriers |= scope.dst_stages
+
+    def _forget(self, event: Event) -> None:
+        for token in event.tokens.values():
+            self._context.map_slots(lambda state, token=token: after_forgetting(state, token))  # type: ignore[misc]
+        event.tokens.clear()
+
+    def _race(
+        self, event: Event, id: int, place: Place, stages: int, queue_flags: int, operation: str
+    ) -> list[Finding]:
+        """Two operations on one event that nothing orders, under the names that the layer gives them."""
+        covered = stages & ALL_COMMANDS or event.barriers & execution_scope_src(stages, queue_flags)
+        if not event.last or covered or event.place is None:
+            return []
+        name = _RACES.get((operation, event.last))
+        if name is None:
+            return []
+        return [_finding(name, id, place, event.place, operation, event.last)]
+
+
+_RACES = {
+    (SET, RESET): "{command}-reset-race",
+    (SET, SET): "{command}-set-race",
+    (SET, WAIT): "{command}-wait",
+    (RESET, SET): "vkCmdResetEvent-set-race",
+}
+
+
+def _finding(name: str, id: int, place: Place, prior: Place, operation: str, last: str) -> Finding:
+    lack = f"an execution dependency between the {last} and the {operation}"
+    return Finding(
+        hazard=name.format(command=place.command),
+        access="",
+        prior_access="",
+        place=place,
+        prior=prior,
+        resource=id,
+        resource_type="VkEvent",
+        missing=lack,
+        message=f"{place.command} on VkEvent {id} is not ordered after {prior.command}. Missing: {lack}.",
+    )
+
+
+def replace_source(scope: Scope) -> Scope:
+    """A dependency whose first scope is empty: its event was not set on this stream."""
+    return scope._replace(src_stages=0, src_accesses=0)
+
+
+def union_of(masks: set[int]) -> int:
+    """All bits of a set of masks."""
+    total = 0
+    for mask in masks:
+        total |= mask
+    return total
+
+
+def _dependencies(barrier: Barrier) -> list[Dependency]:
+    return [*barrier.globals, *(each.dependency for each in barrier.ranges)]

@@ -1,0 +1,120 @@
+"""Runs the effects of commands over a context, in order: the same for a recording and for a queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from harness.findings import Finding, Place
+from harness.syncval.context import Context, Hit, RangeScope
+from harness.syncval.event import Events
+from harness.syncval.renderpass import Instance
+from harness.syncval.scope import expand
+from harness.trace.effects import (
+    Access,
+    Barrier,
+    Command,
+    Execute,
+    PassBegin,
+    PassEnd,
+    ResetEvent,
+    SetEvent,
+    SubpassBegin,
+    WaitEvents,
+)
+
+
+@dataclass(slots=True)
+class Result:
+    """What one command met: hazards on memory, and findings of the checks that are about events."""
+
+    place: Place
+    hits: list[Hit]
+    findings: list[Finding]
+
+
+class Execution:
+    """One stream of commands over one context: a recording, or everything that one queue executes."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.events = Events(context)
+        self._instance: Instance | None = None
+
+    def run(self, command: Command, place: Place, queue_flags: int) -> Iterator[Result]:
+        """Checks each effect against what came before it, then applies it; secondary command buffers run in place."""
+        result = Result(place, [], [])
+        accesses: list[Access] = []
+        for effect in command.effects:
+            if isinstance(effect, Access):
+                accesses.append(effect)
+                continue
+            result.hits += self._access(accesses, place)
+            accesses = []
+            if isinstance(effect, Execute):
+                yield from self._secondaries(effect, place, queue_flags)
+            else:
+                self._synchronize(effect, result, queue_flags)
+        result.hits += self._access(accesses, place)
+        yield result
+
+    def _access(self, accesses: list[Access], place: Place) -> list[Hit]:
+        """Accesses of one command do not conflict with one another: where they may meet, all are checked before any is
+        applied. Most commands touch each space once, and need one pass."""
+        context = self.context
+        if len(accesses) == 1:
+            return context.apply(accesses[0], _at(place, accesses[0]))
+        if len({access.space for access in accesses}) == len(accesses):
+            return [hit for access in accesses for hit in context.apply(access, _at(place, access))]
+        hits = [hit for access in accesses for hit in context.check(access)]
+        for access in accesses:
+            context.apply(access, _at(place, access))
+        return hits
+
+    def _synchronize(self, effect: object, result: Result, queue_flags: int) -> None:
+        place = result.place
+        match effect:
+            case Barrier():
+                result.hits += self._barrier(effect, place, queue_flags)
+                self.events.after_barrier(effect, queue_flags)
+            case SetEvent():
+                result.findings += self.events.set(effect, place, queue_flags)
+            case ResetEvent():
+                result.findings += self.events.reset(effect, place, queue_flags)
+            case WaitEvents():
+                hits, findings = self.events.wait(effect, place, queue_flags)
+                result.hits += hits
+                result.findings += findings
+            case PassBegin():
+                self._instance = Instance(self.context, effect, queue_flags)
+            case SubpassBegin() if self._instance is not None:
+                result.hits += self._instance.begin(effect, place)
+            case PassEnd() if self._instance is not None:
+                result.hits += self._instance.end(effect, place)
+                self._instance = None
+
+    def _barrier(self, barrier: Barrier, place: Place, queue_flags: int) -> list[Hit]:
+        context = self.context
+        hits: list[Hit] = []
+        ranges: list[RangeScope] = []
+        for each in barrier.ranges:
+            scope = expand(each.dependency, queue_flags)
+            if each.transition:
+                hits += context.check_transition(each.space, each.spans, (scope,), each.resource)
+            ranges += [RangeScope(each.space, span, scope, each.transition) for span in each.spans]
+        everything = tuple(expand(each, queue_flags) for each in barrier.globals)
+        context.barrier(everything, ranges, place)
+        return hits
+
+    def _secondaries(self, effect: Execute, place: Place, queue_flags: int) -> Iterator[Result]:
+        for buffer, commands in effect.buffers:
+            for command in commands:
+                inner = replace(
+                    place, call=command.call, command=command.name, site=command.site, command_buffer=buffer
+                )
+                yield from self.run(command, inner, queue_flags)
+
+
+def _at(place: Place, access: Access) -> Place:
+    """The place of one access of a command."""
+    return replace(place, layer_silent=access.layer_silent) if access.layer_silent else place

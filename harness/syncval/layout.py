@@ -1,0 +1,46 @@
+"""Image layout transitions: a read and write of whole subresources between two scopes (SYNC_RULES 2.6)."""
+
+from __future__ import annotations
+
+from harness.findings import WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.syncval.barrier import Scope, read_in_scope, write_in_scope
+from harness.syncval.state import LAYOUT_TRANSITION, Guard, Outcome, State, View, Write, intern, union
+
+TOP_OF_PIPE = 1
+
+
+def after_transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int) -> Outcome:
+    """What a layout transition ordered by these dependencies meets and makes (memoised)."""
+    return state.after(("transition", scopes, queue, viewer), lambda state: _transition(state, scopes, queue, viewer))
+
+
+def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int) -> Outcome:
+    hazard, prior = transition_hazard(state, scopes, queue, viewer)
+    barriers = union(scope.dst_accesses for scope in scopes)
+    chain = union(scope.dst_stages for scope in scopes)
+    after = intern(Write(LAYOUT_TRANSITION, queue, viewer), (), (View(viewer, Guard(barriers, chain), (), 0),))
+    return Outcome(hazard, prior, after, -1)
+
+
+def transition_hazard(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int) -> tuple[str | None, int]:
+    """The first access that a transition is not ordered after: (hazard, -1 for the write or the read's position)."""
+    scopes = tuple(_source(scope) for scope in scopes)
+    view = state.view(viewer)
+    for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
+        if not any(read_in_scope(read, guard, scope, viewer) for scope in scopes):
+            return WRITE_AFTER_READ, position
+    write = state.write
+    if state.reads or write is None:
+        return None, -1
+    if write.sync == LAYOUT_TRANSITION and write.queue == queue:
+        return None, -1  # transitions of one image on one queue are ordered among themselves
+    if any(write_in_scope(write, view.write, scope, viewer) for scope in scopes):
+        return None, -1
+    return WRITE_AFTER_WRITE, -1
+
+
+def _source(scope: Scope) -> Scope:
+    """NONE without accesses means TOP_OF_PIPE (specification, VK_PIPELINE_STAGE_2_NONE)."""
+    if scope.src_stages or scope.src_accesses or scope.event:
+        return scope
+    return scope._replace(src_stages=TOP_OF_PIPE)

@@ -1,0 +1,72 @@
+"""Acquire and present as accesses of a queue of their own, the presentation engine's (SYNC_RULES 2.11, "WSI").
+
+Presenting an image counts as a write of all of it, acquiring it as a read: until that read is known to be over, by the
+acquire's semaphore or fence, the image belongs to the engine. Ordinary fences and idle waits say nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.findings import PRESENT_AFTER_READ, PRESENT_AFTER_WRITE, Place
+from harness.spans import Span
+from harness.spec.scopes import BY_NAME
+from harness.syncval.context import Context, Hit
+from harness.syncval.queue import PRESENTATION, Queues
+from harness.syncval.race import NO_RIVALS, tag_of
+from harness.syncval.state import Read, Write
+from harness.trace.effects import Access, Acquired, Presented
+
+ACQUIRE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
+PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
+EVERYTHING: Span = (0, 1 << 62)
+
+
+class Presentation:
+    """The presentation engine over a device's context."""
+
+    def __init__(self, context: Context, queues: Queues) -> None:
+        self._context, self._queues = context, queues
+        self._fences: dict[int, int] = {}
+
+    def acquire(self, acquired: Acquired) -> None:
+        """The engine may still read the image; the semaphore and the fence are signaled when it no longer does."""
+        place = Place(acquired.call, acquired.name, acquired.site, submit=acquired.call, queue=PRESENTATION)
+        self._engine_access(ACQUIRE.index, acquired.image, place)
+        if acquired.semaphore:
+            self._queues.signal_acquired(acquired.semaphore, tag_of(place), ACQUIRE.stage)
+        if acquired.fence:
+            self._fences[acquired.fence] = acquired.image
+
+    def wait_fence(self, fence: int) -> None:
+        """The host knows that the image of this acquire is its own."""
+        image = self._fences.pop(fence, None)
+        if image is not None:
+            self._context.forget_queue(image, PRESENTATION)
+
+    def present(self, presented: Presented) -> Iterator[tuple[list[Hit], Place]]:
+        """The engine takes images after its semaphore waits; what those do not cover conflicts."""
+        clock = self._queues.wait_to_present(presented.waits)
+        for _, image in presented.images:
+            place = Place(presented.call, presented.name, presented.site, submit=presented.call, queue=PRESENTATION)
+            hits = []
+            for span, entry in self._context.unfinished(image, *EVERYTHING):
+                state = entry.slot.find().state
+                accesses: list[tuple[str, Write | Read | None, Place | None]]
+                accesses = [(PRESENT_AFTER_WRITE, state.write, entry.write)]
+                accesses += [(PRESENT_AFTER_READ, *pair) for pair in zip(state.reads, entry.reads, strict=True)]
+                for hazard, access, prior in accesses:
+                    if access is None or prior is None or access.queue == PRESENTATION:
+                        continue
+                    if tag_of(prior) > clock.get(access.queue, (-1, 0)):
+                        hits.append(Hit(hazard, span, PRESENT.index, prior, access.sync, state, image, PRESENTATION))
+                        break
+            self._engine_access(PRESENT.index, image, place)
+            yield hits, place
+
+    def _engine_access(self, sync: int, image: int, place: Place) -> None:
+        """The engine's accesses are tested against nothing but what is above."""
+        context = self._context
+        context.queue = context.viewer = PRESENTATION
+        context.rivals = NO_RIVALS
+        context.apply(Access(sync, image, (EVERYTHING,), image), place)

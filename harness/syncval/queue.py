@@ -1,0 +1,253 @@
+"""Queues, batches and semaphores: in which order the device's work is judged, and what each queue knows of the others.
+
+(SYNC_RULES 2.11.) A batch that waits for a timeline value that nothing signals yet, and every later batch of its queue,
+is held back until the signal is seen. Each queue has a clock: for each other queue, up to which batch that one's work
+is ordered before its own.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from harness.spec.scopes import (
+    ALL_COMMANDS,
+    BOTTOM_OF_PIPE,
+    TOP_OF_PIPE,
+    execution_scope_dst,
+    execution_scope_src,
+    stage_accesses,
+)
+from harness.syncval.barrier import Scope, after_barrier
+from harness.syncval.context import Context
+from harness.syncval.handover import Gift, after_gifts
+from harness.syncval.race import NO_RIVALS, Rivals, Tag
+from harness.syncval.state import LAYOUT_TRANSITION
+from harness.trace.effects import SemaphoreOperation, Submission, Submitted
+
+HOST = -1
+"""The queue of signals made by the host."""
+PRESENTATION = 1 << 62
+"""The queue of the presentation engine."""
+WHOLE_PIPE = ALL_COMMANDS | TOP_OF_PIPE | BOTTOM_OF_PIPE
+"""Stages with which a semaphore's scope holds layout transitions too."""
+LAYOUT_TRANSITION_BIT = 1 << LAYOUT_TRANSITION
+SIGNALS_KEPT = 100
+"""Signals of one timeline that are kept; older ones are covered by later ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One signal operation: what it covers on its queue, and what that queue knew of others."""
+
+    queue: int
+    tag: Tag
+    stages: int
+    queue_flags: int
+    clock: dict[int, Tag]
+
+
+@dataclass(slots=True)
+class Semaphore:
+    """`values` and `signals` run in parallel; a binary semaphore has at most one pending signal, of value 0."""
+
+    initial: int | None = None
+    values: list[int] = field(default_factory=list)
+    signals: list[Signal] = field(default_factory=list)
+
+    def add(self, value: int, signal: Signal) -> None:
+        """Records a signal operation."""
+        at = bisect_left(self.values, value)
+        self.values.insert(at, value)
+        self.signals.insert(at, signal)
+        if self.initial is not None and len(self.values) > SIGNALS_KEPT:
+            del self.values[0], self.signals[0]
+
+    def find(self, value: int) -> Signal | None:
+        """The first signal that reaches a timeline value; None when none does."""
+        at = bisect_left(self.values, value)
+        return self.signals[at] if at < len(self.signals) else None
+
+    def reached(self, value: int) -> bool:
+        """Whether a wait for this value can be resolved now."""
+        return self.initial is not None and (value <= self.initial or self.find(value) is not None)
+
+
+@dataclass(slots=True)
+class Batch:
+    """One batch of a submit on its way to being judged."""
+
+    submit: Submitted
+    submission: Submission
+    tag: Tag
+    fence: int
+    """Signaled when the batch is complete; 0 for all but the last batch of a submit."""
+
+
+@dataclass(slots=True)
+class Mark:
+    """Up to where a queue had got, and what it knew of others: what a fence stands for."""
+
+    queue: int
+    tag: Tag
+    clock: dict[int, Tag]
+
+
+class Queues:
+    """The queues of a device over one context."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._clocks: dict[int, dict[int, Tag]] = {}
+        self._latest: dict[int, Tag] = {}
+        self._semaphores: dict[int, Semaphore] = {}
+        self._held: dict[int, deque[Batch]] = {}
+        self._fences: dict[int, Mark] = {}
+
+    # -- semaphores ---------------------------------------------------------------------------------------------------
+
+    def create(self, semaphore: int, initial: int | None) -> None:
+        """A new semaphore: timeline with a value, or binary."""
+        self._semaphores[semaphore] = Semaphore(initial)
+
+    def host_signal(self, semaphore: int, value: int) -> None:
+        """The host signals a timeline: waits resolve, but no device memory dependency follows."""
+        self._semaphore(semaphore).add(value, Signal(HOST, (0, 0), 0, 0, {}))
+
+    def signal_acquired(self, semaphore: int, tag: Tag, stages: int) -> None:
+        """An acquire signals a semaphore when the presentation engine has done with the image."""
+        self._clocks.setdefault(PRESENTATION, {})
+        self._semaphore(semaphore).add(0, Signal(PRESENTATION, tag, stages, 0, {}))
+
+    def wait_to_present(self, waits: tuple[int, ...]) -> dict[int, Tag]:
+        """Consumes the semaphores that a present waits for: up to where each queue's work is over by then."""
+        clock = self._clocks.setdefault(PRESENTATION, {})
+        for wait in waits:
+            semaphore = self._semaphore(wait)
+            signal = semaphore.signals.pop() if semaphore.signals else None
+            semaphore.values.clear()
+            if signal is not None:
+                for queue, tag in ((signal.queue, signal.tag), *signal.clock.items()):
+                    clock[queue] = max(clock.get(queue, (-1, 0)), tag)
+        return clock
+
+    def _semaphore(self, id: int) -> Semaphore:
+        return self._semaphores.setdefault(id, Semaphore())
+
+    # -- submission ---------------------------------------------------------------------------------------------------
+
+    def submit(self, submitted: Submitted) -> Iterator[Batch]:
+        """Takes a submit; yields the batches that can be judged now, of any queue, in order. The caller judges each
+        between this generator's steps: its waits are done before, its signals after."""
+        queue = submitted.queue
+        self._clocks.setdefault(queue, {})
+        held = self._held.setdefault(queue, deque())
+        batches = submitted.batches or (Submission(0, ()),)
+        for submission in batches:
+            fence = submitted.fence if submission is batches[-1] else 0
+            held.append(Batch(submitted, submission, (submitted.call, submission.batch), fence))
+        yield from self.release()
+
+    def release(self) -> Iterator[Batch]:
+        """Batches that can be judged now."""
+        progress = True
+        while progress:
+            progress = False
+            for held in list(self._held.values()):
+                while held and self._ready(held[0].submission):
+                    batch = held.popleft()
+                    yield from self._judge(batch)
+                    progress = True
+
+    def _ready(self, submission: Submission) -> bool:
+        """Timeline waits need a signal; binary ones were signaled before, by the specification."""
+        return all(
+            self._semaphores[wait.semaphore].reached(wait.value)
+            for wait in submission.waits
+            if wait.semaphore in self._semaphores and self._semaphores[wait.semaphore].initial is not None
+        )
+
+    def _judge(self, batch: Batch) -> Iterator[Batch]:
+        queue, flags = batch.submit.queue, batch.submit.queue_flags
+        context = self._context
+        context.queue = context.viewer = queue
+        for wait in batch.submission.waits:
+            self._wait(queue, flags, wait)
+        several = len(self._clocks) > 1
+        context.rivals = Rivals(queue, self._clocks[queue], frozenset()) if several else NO_RIVALS
+        yield batch
+        self._latest[queue] = batch.tag
+        for signal in batch.submission.signals:
+            made = Signal(queue, batch.tag, signal.stages, flags, dict(self._clocks[queue]))
+            self._semaphore(signal.semaphore).add(signal.value, made)
+        if batch.fence:
+            self._fences[batch.fence] = self._mark(queue)
+
+    def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> None:
+        semaphore = self._semaphore(wait.semaphore)
+        if semaphore.initial is None:
+            signal = semaphore.signals.pop() if semaphore.signals else None
+            semaphore.values.clear()
+        else:
+            signal = semaphore.find(wait.value) if wait.value > semaphore.initial else None
+        if signal is None or signal.queue == HOST:
+            return
+        scope = _scope(signal, wait.stages, queue_flags)
+        giver = signal.queue
+        if giver == queue:
+            self._context.map_slots(lambda state: after_barrier(state, (scope,), queue))
+            return
+        clock = self._clocks[queue]
+        for other, tag in ((giver, signal.tag), *signal.clock.items()):
+            if other != queue:
+                clock[other] = max(clock.get(other, (-1, 0)), tag)
+        self._context.map_slots(lambda state: after_gifts(state, (Gift(giver, (scope,), False),), queue))
+
+    # -- what the host waits for --------------------------------------------------------------------------------------
+
+    def _mark(self, queue: int) -> Mark:
+        return Mark(queue, self._latest.get(queue, (-1, 0)), dict(self._clocks.get(queue, {})))
+
+    def forget_fence(self, fence: int) -> None:
+        """The fence was reset or destroyed."""
+        self._fences.pop(fence, None)
+
+    def wait_fence(self, fence: int) -> None:
+        """The host waited for a fence: its queue's work before it, and what that waited for, is complete."""
+        mark = self._fences.get(fence)
+        if mark is not None:
+            self._retire(mark)
+
+    def wait_semaphore(self, semaphore: int, value: int) -> None:
+        """The host knows that a timeline reached a value."""
+        held = self._semaphore(semaphore)
+        signal = held.find(value) if held.initial is None or value > held.initial else None
+        if signal is not None and signal.queue != HOST:
+            self._retire(Mark(signal.queue, signal.tag, signal.clock))
+
+    def wait_idle(self, queue: int = 0) -> None:
+        """The host waited for one queue, or for all."""
+        for each in list(self._clocks):
+            if queue in (0, each):
+                self._retire(self._mark(each))
+
+    def _retire(self, mark: Mark) -> None:
+        for queue, tag in ((mark.queue, mark.tag), *mark.clock.items()):
+            if queue != PRESENTATION:
+                self._context.retire(queue, tag)
+
+
+def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
+    """Signal and wait as one memory dependency: extended scopes, and every access that their stages can make."""
+    if signal.queue == PRESENTATION:  # an execution dependency: the engine wrote nothing that must be made available
+        return Scope(signal.stages, 0, execution_scope_dst(stages, queue_flags), 0)
+    src = execution_scope_src(signal.stages, signal.queue_flags)
+    dst = execution_scope_dst(stages, queue_flags)
+    return Scope(src, _accesses(signal.stages, src), dst, _accesses(stages, dst))
+
+
+def _accesses(stages: int, extended: int) -> int:
+    everything = stage_accesses(extended)
+    return everything | LAYOUT_TRANSITION_BIT if stages & WHOLE_PIPE else everything

@@ -1,0 +1,65 @@
+"""Accesses that nothing orders at all: of another queue that no semaphore joins, or of a subpass without a path here.
+
+(SYNC_RULES 2.11 "Racing naming", 2.8 "asynchronous subpasses".)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from harness.findings import (
+    READ_AFTER_PRESENT,
+    READ_RACING_WRITE,
+    WRITE_AFTER_PRESENT,
+    WRITE_RACING_READ,
+    WRITE_RACING_WRITE,
+    Place,
+)
+from harness.spec.scopes import BY_NAME, SYNC
+from harness.syncval.state import Read, State, Write
+
+Tag = tuple[int, int]
+"""When a batch was submitted: (block index of the submit, batch). Grows along each queue."""
+
+
+class Rivals(NamedTuple):
+    """Who races with the current viewer: other queues beyond what it waited for, and subpasses with no path here.
+
+    `clock` gives, for each other queue, the tag up to which its work is ordered before the current batch.
+    """
+
+    queue: int
+    clock: Mapping[int, Tag]
+    subpasses: frozenset[int]
+
+
+PRESENT_ENGINE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].stage
+NO_RIVALS = Rivals(0, {}, frozenset())
+
+
+def tag_of(place: Place) -> Tag:
+    """When an executed access was submitted."""
+    return (place.submit or 0, place.batch)
+
+
+def race(
+    state: State, write: Place | None, reads: tuple[Place, ...], sync: int, rivals: Rivals
+) -> tuple[str, int] | None:
+    """The racing hazard that an access meets, with its prior access as `Outcome` spells it; None without one."""
+    writes = SYNC[sync].write
+    if state.write is not None and write is not None and _is_rival(state.write, write, rivals):
+        if SYNC[state.write.sync].stage == PRESENT_ENGINE:
+            return (WRITE_AFTER_PRESENT if writes else READ_AFTER_PRESENT), -1
+        return (WRITE_RACING_WRITE if writes else READ_RACING_WRITE), -1
+    if writes:
+        for position, (read, place) in enumerate(zip(state.reads, reads, strict=True)):
+            if _is_rival(read, place, rivals):
+                return (WRITE_AFTER_PRESENT if read.stage == PRESENT_ENGINE else WRITE_RACING_READ), position
+    return None
+
+
+def _is_rival(access: Write | Read, place: Place, rivals: Rivals) -> bool:
+    if access.viewer in rivals.subpasses:
+        return True
+    return access.queue != rivals.queue and tag_of(place) > rivals.clock.get(access.queue, (-1, 0))
