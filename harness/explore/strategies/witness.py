@@ -191,7 +191,8 @@ class Outcome:
     def _stores(self, rendered: Rendered, begin: int, end: int) -> list[Mask | None]:
         """The texels of each piece that render pass instances in steps [begin, end) store; None for no box."""
         boxes = rendered.stored(self._region.image, begin, end) if self._region.boxes else []
-        return [None] * len(self._region.spans) + [covered(box, boxes) for box in self._region.boxes]
+        held = [covered(box, boxes) if boxes else None for box in self._region.boxes]
+        return [*([None] * len(self._region.spans)), *held]
 
     def _probes(self, steps: list[Step], ends: Ends) -> list[tuple[int, Probe]]:
         family = FAMILIES[self._finding.hazard]
