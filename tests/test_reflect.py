@@ -42,6 +42,7 @@ SHADERS = {
     "fill_words.comp": ["0.0 storage_buffer write"],
     "fill_words_writeonly.comp": ["0.0 storage_buffer write"],
     "fullscreen.vert": [],
+    "gradient.frag": [],
     "half_range.comp": ["0.0 storage_buffer write 0+64"],
     "half_range_copy.comp": ["0.0 storage_buffer read 0+64 write 64+64"],
     "half_range_high.comp": ["0.0 storage_buffer write 64+64"],
@@ -52,6 +53,7 @@ SHADERS = {
     "image_store_2d.comp": ["0.0 storage_image write"],
     "indirect_args.comp": ["0.0 storage_buffer write 0+12"],
     "input_color.frag": ["0.0 input_attachment(1) read"],
+    "invert_input.frag": ["0.0 input_attachment(0) read"],
     "length_only.comp": ["0.0 storage_buffer", "0.1 storage_buffer write"],
     "push_constant_copy.comp": ["0.0 storage_buffer write"],
     "reverse_words.comp": ["0.0 storage_buffer read", "0.1 storage_buffer write"],
@@ -65,6 +67,7 @@ SHADERS = {
     "texel_load_buffer.comp": ["0.0 storage_texel_buffer read", "0.1 storage_buffer write"],
     "texel_store_buffer.comp": ["0.0 storage_texel_buffer write"],
     "unused_binding.comp": ["0.1 storage_buffer write"],
+    "vertex_position.vert": [],
     "write_depth.frag": [],
 }
 """set.binding[element] kind and accesses, with offset+size where the bytes are known."""

@@ -29,7 +29,7 @@ def queue_submit(objects: Objects, call: Call) -> Iterable[Occurrence]:
     batches = []
     for index, info in enumerate(call.args["pSubmits"] or ()):
         values = chained(info, TIMELINE_SUBMIT_INFO) or {}
-        waits = _operations(info["pWaitSemaphores"], info["pWaitDstStageMask"], values.get("pWaitSemaphoreValues"))
+        waits = _operations(info["pWaitSemaphores"], info.get("pWaitDstStageMask"), values.get("pWaitSemaphoreValues"))
         signals = _operations(info["pSignalSemaphores"], None, values.get("pSignalSemaphoreValues"))
         batches.append(_submission(objects, index, info["pCommandBuffers"] or (), waits, signals))
     yield _submitted(objects, call, batches)
