@@ -121,7 +121,8 @@ class Tape:
         return self.add("vkCmdPipelineBarrier2", pDependencyInfo=empty | lists)
 
     def submit(self) -> Tape:
-        batch = {"pCommandBuffers": [CB], "pWaitSemaphores": None, "pSignalSemaphores": None}
+        none = dict.fromkeys(("pWaitSemaphores", "pWaitDstStageMask", "pSignalSemaphores"))
+        batch = {"pCommandBuffers": [CB], **none}
         return self.other("vkQueueSubmit", queue=1, fence=0, pSubmits=[batch])
 
 
