@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from harness.findings import Finding, Place
 from harness.syncval.messages import resource
+from harness.syncval.queue import PRESENTATION
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -69,7 +70,12 @@ def print_verdict(console: Console, verdict: str, findings: Sequence[Finding], u
 def _where(place: Place) -> str:
     """'call 12, command buffer 5, submit 20, queue 3': block indices and handles as far as they are known."""
     parts = [f"call {place.call}"]
-    for word, value in (("command buffer", place.command_buffer), ("submit", place.submit), ("queue", place.queue)):
+    for word, value in (("command buffer", place.command_buffer), ("submit", place.submit), ("queue", _queue(place))):
         if value is not None:
             parts.append(f"{word} {value}")
     return ", ".join(parts)
+
+
+def _queue(place: Place) -> int | None:
+    """The presentation engine is a queue to syncval, but none that the program knows."""
+    return None if place.queue == PRESENTATION else place.queue

@@ -7,6 +7,7 @@ acquire's semaphore or fence, the image belongs to the engine. Ordinary fences a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from harness.findings import PRESENT_AFTER_READ, PRESENT_AFTER_WRITE, Place
 from harness.spans import Span
@@ -62,7 +63,7 @@ class Presentation:
                         hits.append(Hit(hazard, span, PRESENT.index, prior, access.sync, state, image, PRESENTATION))
                         break
             self._engine_access(PRESENT.index, image, place)
-            yield hits, place
+            yield hits, replace(place, queue=presented.queue)
 
     def _engine_access(self, sync: int, image: int, place: Place) -> None:
         """The engine's accesses are tested against nothing but what is above."""
