@@ -69,6 +69,7 @@ class Player:
         with self.rig.commands() as commands:
             for image in (*self.images, self.depth, self.samples):
                 commands.transition(image)
+            commands.fill(self.counts, 0)  # no groups: memory as it comes could hold any number
         self.rig.submit(commands)
         self.rig.wait()
 
