@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from harness.findings import Finding, Place
+from harness.findings import WRITE_AFTER_READ, Finding, Place
 from harness.layer.manifest import Version
 from harness.layer.messages import RECORD, LayerMessage, plain_command
 from harness.layer.ordering import ordered_by_another_resource
@@ -133,6 +133,14 @@ def several_barriers_with_transition(subject: Subject, stream: Stream, _: Versio
     return any(len(group) > 1 and any(scope.transition for scope in group) for group in groups)
 
 
+@condition
+def transition_beside_other_barriers(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The first access is a transition whose command carries another barrier too."""
+    command = stream.at(subject.finding.prior.call) if subject.finding is not None else None
+    group = list(scopes(command)) if command is not None else []
+    return len(group) > 1 and any(scope.transition for scope in group)
+
+
 # --- commands and shaders --------------------------------------------------------------------------------------------
 
 
@@ -158,7 +166,11 @@ def atomic_access(subject: Subject, stream: Stream, _: Version) -> bool:
     own = stream.command(subject)
     if own is not None and "commandBuffer" in own.args:
         steps = stream.steps(subject)
-        between = [step.call for step in steps]
+        # What a message counts commands by differs between versions; only our own first command is sure. It is not the
+        # layer's where that took an older atomic for the first of the reads since.
+        sure = subject.finding is not None and not _reported_against_read(subject)
+        first = stream.prior_position(subject, steps) if sure else 0
+        between = [step.call for step in steps[max(0, first) :]]
         seconds = [own]
     else:
         submitted = [held for batch in stream.executed(stream.at(subject.call)) for held in batch]
@@ -170,6 +182,15 @@ def atomic_access(subject: Subject, stream: Stream, _: Version) -> bool:
         for second in seconds
         for call in (*between, second)
         for touch in stream.touches(call)
+    )
+
+
+def _reported_against_read(subject: Subject) -> bool:
+    """The layer reported the same access as a write after a shader's read, which an atomic is to it."""
+    return any(
+        (each.hazard, plain_command(each.command), each.access) == (WRITE_AFTER_READ, subject.key[1], subject.key[3])
+        and each.prior_access.endswith("_SHADER_STORAGE_READ")
+        for each in subject.messages
     )
 
 
@@ -304,6 +325,15 @@ def equal_shader_writes_lower(subject: Subject, _: Stream, __: Version) -> bool:
     return any(
         each.hazard == "WRITE_AFTER_WRITE" and each.access == each.prior_access and "SHADER_STORAGE" in each.access
         for each in _lower_ones(subject)
+    )
+
+
+@condition
+def found_after_another_read(subject: Subject, _: Stream, __: Version) -> bool:
+    """We found that a command of this name and access writes after another read: of several reads one is named."""
+    hazard, _command, _prior_command, access, _prior_access = subject.key
+    return any(
+        (each.hazard, each.access) == (hazard, access) and each.key != subject.key for each in subject.of_command
     )
 
 
