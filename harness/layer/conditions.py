@@ -124,11 +124,10 @@ def transition_after_top_of_pipe(subject: Subject, stream: Stream, _: Version) -
 
 @condition
 def several_barriers_with_transition(subject: Subject, stream: Stream, _: Version) -> bool:
-    """One command carries a transition and at least one other barrier; the layer lets the others of that command act
-    on the transition itself."""
+    """One command carries a transition and at least one other barrier; the old layer lets the others of that command
+    act on the transition itself."""
     own = stream.command(subject)
-    first = stream.at(subject.finding.prior.call) if subject.finding is not None else None
-    calls = [call for call in (first, *stream.window(subject), own) if call is not None]
+    calls = stream.window(subject) + ([own] if own is not None else [])
     groups = [list(scopes(call)) for call in calls]
     return any(len(group) > 1 and any(scope.transition for scope in group) for group in groups)
 
@@ -161,8 +160,8 @@ def unhooked_command(subject: Subject, stream: Stream, version: Version) -> bool
 
 @condition
 def atomic_access(subject: Subject, stream: Stream, _: Version) -> bool:
-    """The second command, or one before it, updates atomically what the second one touches. Which one the second is,
-    today's layer does not say at submit: then any of its name in that submit."""
+    """One of the two commands, or one between them, updates atomically what the second one touches. Which one the
+    second is, today's layer does not say at submit: then any of its name in that submit, and all commands before."""
     own = stream.command(subject)
     if own is not None and "commandBuffer" in own.args:
         steps = stream.steps(subject)
