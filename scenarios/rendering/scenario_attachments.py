@@ -1,0 +1,63 @@
+"""What comes before and after rendering: load and store operations are accesses like others."""
+
+from harness.device.rig_rendering import Rendered
+from harness.scenario import Rig, read_after_write, scenario, write_after_write
+
+STORED = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
+
+
+@scenario(
+    without={"rendered before copied": [read_after_write("vkCmdCopyImageToBuffer", "vkCmdEndRendering")]},
+    weakened={
+        "rendered before copied / execution only": [read_after_write("vkCmdCopyImageToBuffer", "vkCmdEndRendering")],
+        "rendered before copied / fragment shader": [read_after_write("vkCmdCopyImageToBuffer", "vkCmdEndRendering")],
+    },
+    rule="specification, Render Pass Store Operations: COLOR_ATTACHMENT_OUTPUT, COLOR_ATTACHMENT_WRITE",
+)
+def scenario_copy_reads_a_rendered_image(rig: Rig) -> None:
+    """A copy that reads what was rendered needs a memory dependency on the store operation."""
+    image, out = rig.target(), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(rig.graphics())
+        commands.draw()
+        commands.end_rendering()
+        commands.barrier(
+            "rendered before copied",
+            STORED,
+            "COPY/TRANSFER_READ",
+            weaker={
+                "execution only": {"src": "COLOR_ATTACHMENT_OUTPUT", "dst": "COPY"},
+                "fragment shader": {"src": "FRAGMENT_SHADER/SHADER_STORAGE_WRITE"},
+            },
+        )
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"uploaded before cleared": [write_after_write("vkCmdBeginRendering", "vkCmdCopyBufferToImage")]},
+    weakened={
+        "uploaded before cleared / for reads only": [
+            write_after_write("vkCmdBeginRendering", "vkCmdCopyBufferToImage")
+        ],
+    },
+    rule="specification, Render Pass Load Operations: a clear is a write at COLOR_ATTACHMENT_OUTPUT",
+)
+def scenario_load_operation_clears_an_uploaded_image(rig: Rig) -> None:
+    """A load operation that clears writes the attachment: it needs a memory dependency on an earlier copy to it."""
+    image, data = rig.target(), rig.buffer(1024)
+    rig.host_write(data, bytes(range(256)) * 4)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image)
+        commands.barrier(
+            "uploaded before cleared",
+            "COPY/TRANSFER_WRITE",
+            STORED,
+            weaker={"for reads only": {"dst": "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ"}},
+        )
+        commands.begin_rendering(Rendered(rig.view(image), load="CLEAR", clear=2))
+        commands.end_rendering()
+    rig.submit(commands)
