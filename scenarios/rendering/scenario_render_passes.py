@@ -1,0 +1,36 @@
+"""Subpass dependencies with what is outside the render pass instance."""
+
+from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
+from harness.scenario import Rig, read_after_write, scenario
+
+WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
+
+
+@scenario(
+    without={
+        "upload before load": [read_after_write("vkCmdBeginRenderPass2", "vkCmdCopyBufferToImage")],
+        "store before download": [read_after_write("vkCmdCopyImageToBuffer", "vkCmdEndRenderPass2")],
+    },
+    rule="specification, Subpass Dependencies with VK_SUBPASS_EXTERNAL; Implicit External Dependencies",
+)
+def scenario_external_dependencies_order_a_pass_among_copies(rig: Rig) -> None:
+    """Dependencies from and to EXTERNAL do for a render pass what barriers do; the implicit ones order no copy."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, bytes(range(256)) * 4)
+    made = rig.render_pass(
+        [Attach(load="LOAD", initial="GENERAL", final="GENERAL")],
+        [Subpass([(0, "GENERAL")])],
+        [
+            Depends("upload before load", EXTERNAL, 0, "COPY/TRANSFER_WRITE", f"{WRITTEN}|COLOR_ATTACHMENT_READ"),
+            Depends("store before download", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image)
+        commands.begin_pass(made, frame, form=2)
+        commands.clear_attachments((1, 0, 3), rects=[((0, 0, 4, 4), 0, 1)])
+        commands.end_pass(form=2)
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
