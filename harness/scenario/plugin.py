@@ -13,6 +13,9 @@ from harness.scenario.claims import Claim
 from harness.scenario.row import Row
 from harness.scenario.table import print_table
 
+LOG_WIDTH = 180
+"""Characters of the table's lines where the output is no terminal."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """The scenario options, in the plugin's one group."""
@@ -39,7 +42,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     if rows:
         terminalreporter.section("scenarios")
         writer = terminalreporter._tw
-        console = Console(file=writer._file, force_terminal=writer.hasmarkup, width=max(100, writer.fullwidth))
+        # A log has no width of its own: nothing may be cut there.
+        width = max(100, writer.fullwidth) if writer.hasmarkup else LOG_WIDTH
+        console = Console(file=writer._file, force_terminal=writer.hasmarkup, width=width)
         print_table(rows, console, str(config.getoption("--vk-artifacts")))
 
 
