@@ -59,4 +59,4 @@ def _joined(rows: Sequence[Row]) -> list[tuple[str, Row]]:
         witness = row.witness.split(" (")[0]
         key = (row.scenario, row.variant, tuple(row.syncval), row.layer, witness, row.native, row.status)
         joined.setdefault(key, []).append(row)
-    return [(" ".join(row.device for row in same), same[0]) for same in joined.values()]
+    return [(" ".join(sorted(row.device for row in same)), same[0]) for same in joined.values()]
