@@ -27,7 +27,7 @@ from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.device.rig import Rig
 from harness.device.rig_commands import Commands
-from harness.findings import Finding, UserError
+from harness.findings import WRITE_AFTER_READ, Finding, UserError
 from harness.layer.compare import compare
 from harness.layer.manifest import Version, find_layer
 from harness.layer.messages import LayerMessage, plain_command
@@ -283,22 +283,30 @@ def judge(seed: int, layer: str = "today", steps: Sequence[Step] | None = None) 
     return {"calls": commands, "agreed": said.agreed, "expected": said.used, "disagreements": problems}
 
 
-def unlike(predicted: Iterable[Finding], messages: Iterable[LayerMessage]) -> list[str]:
-    """Where the layer says other than predicted, in words. Each distinct pair of accesses counts once a call."""
-    ours: set[tuple[int, ...] | tuple[Any, ...]] = set()
-    for each in predicted:
-        hazard, command, prior_command, access, prior_access = each.key
-        call = each.place.call if each.place.submit is None else each.place.submit
-        ours.add((call, hazard, plain_command(command), access, plain_command(prior_command), prior_access))
-    theirs = set()
-    for message in messages:
-        hazard, command, prior_command, access, prior_access = message.key
-        theirs.add((message.call, hazard, plain_command(command), access, plain_command(prior_command), prior_access))
+Told = tuple[int | None, str, str, str, str, str]
+"""(block index of the call in which it was said, hazard, command, access, prior command, prior access)"""
+
+
+def unlike(predicted: Sequence[Finding], messages: Iterable[LayerMessage]) -> list[str]:
+    """Where the layer says other than predicted, in words. Each distinct pair of accesses counts once a call.
+
+    Which of several earlier reads a write at submit is said to conflict with is left open: the layer's order of them
+    changes when a command buffer is submitted again.
+    """
+    ours = {_told(each.place.submit or each.place.call, each.key) for each in predicted}
+    theirs = {_told(message.call, message.key) for message in messages}
+    submits = {each.place.submit for each in predicted}
     return [
-        f"{side} in block {call}: {hazard} {command} {access} after {prior_command} {prior_access}"
-        for side, only in (("predicted only", ours - theirs), ("not predicted", theirs - ours))
-        for call, hazard, command, access, prior_command, prior_access in sorted(only)
+        f"{side} in block {told[0]}: {' '.join(told[1:4])} after {' '.join(told[4:])}"
+        for side, one, other in (("predicted only", ours, theirs), ("not predicted", theirs, ours))
+        for told in sorted(one - other, key=str)
+        if not (told[0] in submits and told[1] == WRITE_AFTER_READ and told[:4] in {each[:4] for each in other})
     ]
+
+
+def _told(call: int | None, key: tuple[str, str, str, str, str]) -> Told:
+    hazard, command, prior_command, access, prior_access = key
+    return call, hazard, plain_command(command), access, plain_command(prior_command), prior_access
 
 
 def ask(worker: Worker, seed: int, layer: str, steps: Sequence[Step] | None = None) -> dict[str, Any]:

@@ -127,7 +127,8 @@ def several_barriers_with_transition(subject: Subject, stream: Stream, _: Versio
     """One command carries a transition and at least one other barrier; the old layer lets the others of that command
     act on the transition itself."""
     own = stream.command(subject)
-    calls = stream.window(subject) + ([own] if own is not None else [])
+    first = stream.at(subject.finding.prior.call) if subject.finding is not None else None
+    calls = [call for call in (first, *stream.window(subject), own) if call is not None]
     groups = [list(scopes(call)) for call in calls]
     return any(len(group) > 1 and any(scope.transition for scope in group) for group in groups)
 

@@ -242,11 +242,13 @@ class Stream:
         if subject.kind != SUBMIT:
             return [Step(0, None, call) for call in self.recorded(own.args["commandBuffer"], own.index)]
         steps: list[Step] = []
+        before = steps
         for number, place, commands in self._executions(subject.call or 0):
             if self.is_own(subject, place):
-                return steps + [Step(number, place, call) for call in commands if call.index < own.index]
+                # A message does not name its batch: all that may lie before its command, up to the last it can mean.
+                before = steps + [Step(number, place, call) for call in commands if call.index < own.index]
             steps += [Step(number, place, call) for call in commands]
-        return steps
+        return before
 
     def prior_position(self, subject: Subject, steps: Sequence[Step]) -> int:
         """Position in `steps` of the latest step that can be the first access, -1 when there is none."""

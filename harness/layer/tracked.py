@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from harness.layer.stream import Address, Stream, Touch
+from harness.layer.stream import UNHOOKED_BEFORE, Address, Stream, Touch
 from harness.spans import Span, SpanMap
 from harness.trace.calls import Call
 
@@ -18,6 +18,10 @@ DRAW_INDIRECT = 0x2
 
 Key = tuple[int, int, int]
 """(memory, offset of the resource, address) as the layer orders what it tracks."""
+
+
+PASSED_OVER = tuple(name for name, _ in UNHOOKED_BEFORE)
+"""Commands that are nothing to the layers that lose parts: all were hooked later than those were mended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,8 @@ def lost_parts(stream: Stream, commands: Iterable[Call]) -> Iterator[Lost]:
     tracked: dict[int, SpanMap[bool]] = {}
     last: dict[bool, tuple[Key, int]] = {}
     for call in commands:
+        if call.name.startswith(PASSED_OVER):
+            continue
         for touch in _in_order(stream, call):
             address = stream.address_of(touch.resource)
             ranges = tracked.setdefault(touch.space, SpanMap())
