@@ -7,7 +7,10 @@ from typing import Any
 
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import command
-from harness.trace.effects import Barrier, Dependency, Effect, RangeBarrier
+from harness.trace.effects import FAMILY_IGNORED, Barrier, Dependency, Effect, RangeBarrier
+
+BY_REGION = 0x1
+"""VK_DEPENDENCY_BY_REGION_BIT."""
 
 
 @command("vkCmdPipelineBarrier")
@@ -55,7 +58,8 @@ def make_barrier(
         ranges += _buffer_barrier(objects, _dependency(stages(each), each), each)
     for each in lists["pImageMemoryBarriers"] or ():
         ranges += _image_barrier(objects, _dependency(stages(each), each), each)
-    return Barrier(tuple(everything), tuple(ranges))
+    by_region = bool(lists.get("dependencyFlags", 0) & BY_REGION)
+    return Barrier(tuple(everything), tuple(ranges), by_region)
 
 
 def _dependency(stages: tuple[int, int], barrier: dict[str, Any]) -> Dependency:
@@ -66,7 +70,7 @@ def _buffer_barrier(objects: Objects, dependency: Dependency, barrier: dict[str,
     buffer = objects.buffer(barrier["buffer"])
     if buffer is not None:
         span = buffer.span(barrier["offset"], barrier["size"])
-        yield RangeBarrier(dependency, buffer.space, (span,), buffer.id)
+        yield RangeBarrier(dependency, buffer.space, (span,), buffer.id, False, 0, 0, *_families(barrier))
 
 
 def _image_barrier(objects: Objects, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:
@@ -77,4 +81,12 @@ def _image_barrier(objects: Objects, dependency: Dependency, barrier: dict[str, 
             part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
         )
         old, new = barrier["oldLayout"], barrier["newLayout"]
-        yield RangeBarrier(dependency, image.id, spans, image.id, old != new, old, new)
+        yield RangeBarrier(dependency, image.id, spans, image.id, old != new, old, new, *_families(barrier))
+
+
+def _families(barrier: dict[str, Any]) -> tuple[int, int]:
+    """The families of an ownership transfer. Equal ones transfer nothing, whatever they are (VkBufferMemoryBarrier)."""
+    src, dst = (
+        barrier.get(name, FAMILY_IGNORED) & FAMILY_IGNORED for name in ("srcQueueFamilyIndex", "dstQueueFamilyIndex")
+    )
+    return (FAMILY_IGNORED, FAMILY_IGNORED) if src == dst else (src, dst)

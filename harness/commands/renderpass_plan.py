@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from harness.commands.barrier import BY_REGION
 from harness.commands.descriptors import chained
 from harness.findings import UserError
 from harness.spec.formats import format_of
@@ -131,6 +132,7 @@ def _dependency(info: dict[str, Any]) -> SubpassDependency:
         _end(info["srcSubpass"]),
         _end(info["dstSubpass"]),
         Dependency(masks["srcStageMask"], masks["srcAccessMask"], masks["dstStageMask"], masks["dstAccessMask"]),
+        bool(info.get("dependencyFlags", 0) & BY_REGION),
     )
 
 

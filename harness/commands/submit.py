@@ -9,6 +9,7 @@ from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import call
 from harness.trace.calls import Call
 from harness.trace.effects import (
+    FAMILY_IGNORED,
     FenceReset,
     HostWaited,
     Occurrence,
@@ -79,7 +80,8 @@ def _submission(
 def _submitted(objects: Objects, call: Call, batches: list[Submission]) -> Submitted:
     queue = call.args["queue"]
     flags = objects.queue_flags(queue)
-    return Submitted(call.index, call.name, call.site, queue, flags, tuple(batches), call.args["fence"])
+    _, family = objects.queue_family.get(queue, (0, FAMILY_IGNORED))
+    return Submitted(call.index, call.name, call.site, queue, flags, tuple(batches), call.args["fence"], family)
 
 
 @call("vkGetDeviceQueue", "vkGetDeviceQueue2")

@@ -35,6 +35,15 @@ class Operation(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class Alias:
+    """Addresses of another resource that are the same memory (specification: "Memory Aliasing")."""
+
+    space: int
+    spans: tuple[Span, ...]
+    resource: int
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
     """One stage reads or writes some spans of one resource."""
 
@@ -51,6 +60,8 @@ class Access:
     """Why the Khronos layer does not record this access; empty when it does."""
     marker: bool = False
     """A marker written by VK_AMD_buffer_marker: unordered markers do not conflict with one another."""
+    aliases: tuple[Alias, ...] = ()
+    """What else this memory is; empty for nearly every access."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +81,17 @@ class Dependency:
         return (self.src_stages, self.src_accesses, self.dst_stages, self.dst_accesses)
 
 
+FAMILY_IGNORED = 0xFFFFFFFF
+"""VK_QUEUE_FAMILY_IGNORED."""
+
+
 @dataclass(frozen=True, slots=True)
 class RangeBarrier:
-    """A dependency limited to spans of one resource; an image one may also transition the layout."""
+    """A dependency limited to spans of one resource; an image one may also transition the layout.
+
+    With two different families it is one half of a queue family ownership transfer: the release on a queue of
+    `src_family`, the acquire on one of `dst_family`.
+    """
 
     dependency: Dependency
     space: int
@@ -81,6 +100,9 @@ class RangeBarrier:
     transition: bool = False
     old_layout: int = 0
     new_layout: int = 0
+    src_family: int = FAMILY_IGNORED
+    dst_family: int = FAMILY_IGNORED
+    aliases: tuple[Alias, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +111,8 @@ class Barrier:
 
     globals: tuple[Dependency, ...]
     ranges: tuple[RangeBarrier, ...] = ()
+    by_region: bool = False
+    """VK_DEPENDENCY_BY_REGION_BIT: inside a render pass instance, framebuffer-local."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +136,8 @@ class SubpassDependency:
     src: int
     dst: int
     dependency: Dependency
+    by_region: bool = False
+    """VK_DEPENDENCY_BY_REGION_BIT: framebuffer-local."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +301,8 @@ class Submitted:
     queue_flags: int
     batches: tuple[Submission, ...]
     fence: int
+    family: int = FAMILY_IGNORED
+    """The queue family's index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,6 +323,28 @@ class FenceReset:
 @dataclass(frozen=True, slots=True)
 class HostWrote:
     """The host wrote addresses of a memory object before the device call that follows."""
+
+    call: int
+    site: str | None
+    memory: int
+    span: Span
+    coherent: bool = True
+    """The memory is HOST_COHERENT; what the host writes elsewhere needs a flush to become available."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostFlushed:
+    """vkFlushMappedMemoryRanges: what the host wrote to these bytes becomes available to the host domain."""
+
+    call: int
+    site: str | None
+    memory: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class HostInvalidated:
+    """vkInvalidateMappedMemoryRanges: what is available to the host domain becomes visible to the host."""
 
     call: int
     site: str | None
@@ -413,6 +463,8 @@ Occurrence = (
     | HostWaitedSemaphores
     | HostSetEvent
     | HostRead
+    | HostFlushed
+    | HostInvalidated
     | HostAccess
     | Acquired
     | Presented
