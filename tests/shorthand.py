@@ -1,0 +1,414 @@
+"""Streams as short text, for tests and for what a fuzzer prints; `parse` and `spell` are inverse to one another.
+
+    semaphore t1 = 0
+    submit q1 wait s1@COPY, t1=3@CLEAR signal s2@ALL_COMMANDS fence f1
+        COPY_TRANSFER_READ a; COPY_TRANSFER_WRITE b[0:32]
+        barrier COPY/TRANSFER_WRITE > COPY/TRANSFER_READ, a[0:32] CLEAR > COPY, i 1->7 COPY > CLEAR
+        set e1 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE
+        wait e1 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE
+        set1 e1 COPY
+        wait1 e1 e2 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE
+        reset e1 COPY
+        pass 2 region 0->1 A > B, EXTERNAL->0 A > B
+        COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
+        subpass 1 i 1->2
+        end i 2->7 after 1
+    host waits f1
+    host writes a[0:4]
+
+A line is an occurrence, an indented one a command of that submit's one command buffer. Letters are resources of SIZE
+addresses, `q`, `s`, `t`, `e`, `f` with a number queues, binary and timeline semaphores, events and fences. Every
+range barrier is also an execution dependency of everything, as in the API.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+
+from harness.spec import names
+from harness.spec.masks import scope
+from harness.spec.scopes import BY_NAME, SYNC
+from harness.trace.effects import (
+    EXTERNAL,
+    FAMILY_IGNORED,
+    Access,
+    Barrier,
+    Command,
+    Dependency,
+    Effect,
+    HostFlushed,
+    HostInvalidated,
+    HostRead,
+    HostSetEvent,
+    HostSignaled,
+    HostWaited,
+    HostWaitedSemaphores,
+    HostWrote,
+    Occurrence,
+    Operation,
+    Order,
+    PassBegin,
+    PassEnd,
+    RangeBarrier,
+    ResetEvent,
+    SemaphoreCreated,
+    SemaphoreOperation,
+    SetEvent,
+    Submission,
+    Submitted,
+    SubpassBegin,
+    SubpassDependency,
+    Transition,
+    WaitEvents,
+)
+
+SIZE = 64
+"""Addresses of each resource."""
+QUEUE_FLAGS = 0x7
+"""Graphics, compute and transfer."""
+_FIRST = {"q": 1000, "s": 2000, "t": 3000, "e": 4000, "f": 5000}
+_RANGE = re.compile(r"(?P<resource>[a-z])(?:\[(?P<begin>\d+):(?P<end>\d+)\])?$")
+_HOST = {"writes": HostWrote, "reads": HostRead, "flushes": HostFlushed, "invalidates": HostInvalidated}
+
+
+def parse(text: str) -> list[Occurrence]:
+    """The stream of a text. Raises ValueError naming the line that cannot be read."""
+    found: list[Occurrence] = []
+    calls = count(1)
+    lines = [line for line in text.splitlines() if line.strip()]
+    margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+    at = 0
+    while at < len(lines):
+        line, at = lines[at], at + 1
+        body = []
+        while at < len(lines) and lines[at][margin : margin + 1] == " ":
+            body.append(lines[at])
+            at += 1
+        try:
+            found.append(_occurrence(line.split(), body, calls))
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError(f"{line.strip()!r}: {error}") from None
+    return found
+
+
+def spell(stream: Iterable[Occurrence]) -> str:
+    """The text of a stream that the short form can express."""
+    return "\n".join(line for occurrence in stream for line in _lines(occurrence)) + "\n"
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def number(name: str) -> int:
+    """The handle of a queue, semaphore, event, fence (a letter and a number) or resource (a letter)."""
+    return _FIRST[name[0]] + int(name[1:]) if len(name) > 1 else 100 + ord(name) - ord("a")
+
+
+def name(handle: int) -> str:
+    """The inverse of `number`."""
+    if handle < 1000:
+        return chr(ord("a") + handle - 100)
+    return next(f"{kind}{handle - first}" for kind, first in reversed(_FIRST.items()) if handle >= first)
+
+
+def _range(text: str) -> tuple[int, tuple[int, int]]:
+    match = _RANGE.match(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no resource or range")
+    return number(match["resource"]), (int(match["begin"] or 0), int(match["end"] or SIZE))
+
+
+def _spell_range(resource: int, spans: tuple[tuple[int, int], ...]) -> str:
+    ((begin, end),) = spans
+    return name(resource) if (begin, end) == (0, SIZE) else f"{name(resource)}[{begin}:{end}]"
+
+
+def _spell_scope(stages: int, accesses: int) -> str:
+    def short(spelled: str, prefix: str) -> str:
+        parts = [each.removeprefix(prefix) for each in spelled.split("|")]
+        return "|".join(re.sub(r"_BIT(_[A-Z]+)?$", "", each) for each in parts)
+
+    text = short(names.stages(stages), "VK_PIPELINE_STAGE_2_")
+    return text if not accesses else f"{text}/{short(names.accesses(accesses), 'VK_ACCESS_2_')}"
+
+
+# -- dependencies ------------------------------------------------------------------------------------------------------
+
+
+def _dependency(words: list[str]) -> Dependency:
+    src, arrow, dst = words
+    if arrow != ">":
+        raise ValueError(f"{' '.join(words)!r} is no dependency: SCOPE > SCOPE")
+    return Dependency(*scope(src), *scope(dst))
+
+
+def _spell_dependency(each: Dependency) -> str:
+    src, dst = _spell_scope(each.src_stages, each.src_accesses), _spell_scope(each.dst_stages, each.dst_accesses)
+    return f"{src} > {dst}"
+
+
+def _pair(text: str) -> tuple[int, int]:
+    before, _, after = text.partition("->")
+    return (EXTERNAL if before == "EXTERNAL" else int(before), EXTERNAL if after == "EXTERNAL" else int(after))
+
+
+def _spell_pair(before: int, after: int) -> str:
+    return "->".join("EXTERNAL" if each == EXTERNAL else str(each) for each in (before, after))
+
+
+def _barrier(text: str) -> Barrier:
+    everything: dict[Dependency, None] = {}
+    ranges = []
+    by_region = text.startswith("region ")
+    for part in text.removeprefix("region ").split(","):
+        words = part.split()
+        dependency = _dependency(words[-3:])
+        if len(words) == 3:
+            everything[dependency] = None
+            continue
+        resource, span = _range(words[0])
+        layouts, families = (0, 0), (FAMILY_IGNORED, FAMILY_IGNORED)
+        if "family" in words:
+            families = _pair(words[words.index("family") + 1])
+        if "->" in words[1]:
+            layouts = _pair(words[1])
+        everything[Dependency(dependency.src_stages, 0, dependency.dst_stages, 0)] = None
+        moved = layouts[0] != layouts[1]
+        ranges.append(RangeBarrier(dependency, resource, (span,), resource, moved, *layouts, *families))
+    return Barrier(tuple(everything), tuple(ranges), by_region)
+
+
+def _spell_barrier(barrier: Barrier) -> str:
+    implied = {Dependency(each.dependency.src_stages, 0, each.dependency.dst_stages, 0) for each in barrier.ranges}
+    parts = [_spell_dependency(each) for each in barrier.globals if each not in implied]
+    for each in barrier.ranges:
+        layouts = f"{each.old_layout}->{each.new_layout} " if each.transition else ""
+        families = f"family {each.src_family}->{each.dst_family} " if each.src_family != each.dst_family else ""
+        where = _spell_range(each.resource, each.spans)
+        parts.append(f"{where} {layouts}{families}{_spell_dependency(each.dependency)}")
+    return ("region " if barrier.by_region else "") + ", ".join(parts)
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+def _command(text: str, calls: Iterator[int]) -> Command:
+    call = next(calls)
+    effects = tuple(_effect(part.strip()) for part in text.split(";"))
+    return Command(call, f"vkCmd{text.split(maxsplit=1)[0]}", None, effects)
+
+
+def _effect(text: str) -> Effect:
+    word, _, rest = text.partition(" ")
+    return _EFFECTS[word](rest) if word in _EFFECTS else _access(text)
+
+
+def _access(text: str) -> Access:
+    sync, where, *flags = text.split()
+    resource, span = _range(where)
+    order = next((Order[each.upper()] for each in flags if each.upper() in Order.__members__), Order.NONE)
+    kinds = [Operation[each.upper()] for each in flags if each.upper() in Operation.__members__]
+    operation = kinds[0] if kinds else Operation.ORDINARY
+    index = BY_NAME[f"SYNC_{sync}"].index
+    return Access(index, resource, (span,), resource, "atomic" in flags, order, operation, "", "marker" in flags)
+
+
+def _spell_access(access: Access) -> str:
+    words = [SYNC[access.sync].name.removeprefix("SYNC_"), _spell_range(access.resource, access.spans)]
+    words += ["atomic"] * access.atomic + ["marker"] * access.marker
+    words += [each.name.lower() for each in (access.order, access.operation) if each]
+    return " ".join(words)
+
+
+def _set(text: str) -> Effect:
+    event, _, rest = text.partition(" ")
+    return SetEvent(number(event), _barrier(rest), 2)
+
+
+def _set_first_form(text: str) -> Effect:
+    event, stages = text.split()
+    return SetEvent(number(event), Barrier((Dependency(scope(stages)[0], 0, 0, 0),)), 1)
+
+
+def _wait(text: str) -> Effect:
+    parts = [part.split(maxsplit=1) for part in text.split("&")]
+    return WaitEvents(tuple(number(event) for event, _ in parts), tuple(_barrier(rest) for _, rest in parts), 2)
+
+
+def _wait_first_form(text: str) -> Effect:
+    events = re.match(r"(?:e\d+ )+", text)
+    if events is None:
+        raise ValueError("wait1 needs events")
+    several = tuple(number(event) for event in events[0].split())
+    return WaitEvents(several, (_barrier(text[events.end() :]),), 1)
+
+
+def _reset(text: str) -> Effect:
+    event, stages = text.split()
+    return ResetEvent(number(event), scope(stages)[0])
+
+
+def _pass(text: str) -> Effect:
+    many, _, rest = text.partition(" ")
+    dependencies = []
+    for part in filter(None, rest.split(",")):
+        words = part.split()
+        by_region = words[0] == "region"
+        pair, *given = words[by_region:]
+        dependencies.append(SubpassDependency(*_pair(pair), _dependency(given), by_region))
+    return PassBegin(int(many), tuple(dependencies))
+
+
+def _transition(words: list[str]) -> Transition:
+    resource, span = _range(words[0])
+    return Transition(resource, resource, (span,), *_pair(words[1]))
+
+
+def _subpass(text: str) -> Effect:
+    index, _, rest = text.partition(" ")
+    return SubpassBegin(int(index), tuple(_transition(part.split()) for part in filter(None, rest.split(","))))
+
+
+def _end(text: str) -> Effect:
+    parts = [part.split() for part in filter(None, text.split(","))]
+    last = tuple(EXTERNAL if words[3] == "EXTERNAL" else int(words[3]) for words in parts)
+    return PassEnd(tuple(_transition(words) for words in parts), last)
+
+
+_EFFECTS: dict[str, Callable[[str], Effect]] = {
+    "barrier": _barrier,
+    "set": _set,
+    "set1": _set_first_form,
+    "wait": _wait,
+    "wait1": _wait_first_form,
+    "reset": _reset,
+    "pass": _pass,
+    "subpass": _subpass,
+    "end": _end,
+}
+
+
+def _spell_transition(each: Transition) -> str:
+    return f"{_spell_range(each.resource, each.spans)} {_spell_pair(each.old_layout, each.new_layout)}"
+
+
+def _spell_effect(effect: Effect) -> str:
+    match effect:
+        case Access():
+            return _spell_access(effect)
+        case Barrier():
+            return f"barrier {_spell_barrier(effect)}"
+        case SetEvent(event, barrier, 1):
+            return f"set1 {name(event)} {_spell_scope(barrier.globals[0].src_stages, 0)}"
+        case SetEvent(event, barrier, _):
+            return f"set {name(event)} {_spell_barrier(barrier)}"
+        case WaitEvents(events, (barrier,), 1):
+            return f"wait1 {' '.join(map(name, events))} {_spell_barrier(barrier)}"
+        case WaitEvents(events, barriers, _):
+            parts = (f"{name(event)} {_spell_barrier(each)}" for event, each in zip(events, barriers, strict=True))
+            return f"wait {' & '.join(parts)}"
+        case ResetEvent(event, stages):
+            return f"reset {name(event)} {_spell_scope(stages, 0)}"
+        case PassBegin(subpasses, dependencies):
+            parts = (
+                f"{'region ' * each.by_region}{_spell_pair(each.src, each.dst)} {_spell_dependency(each.dependency)}"
+                for each in dependencies
+            )
+            return f"pass {subpasses} {', '.join(parts)}".rstrip()
+        case SubpassBegin(index, transitions):
+            return f"subpass {index} {', '.join(map(_spell_transition, transitions))}".rstrip()
+        case PassEnd(transitions, last):
+            parts = (
+                f"{_spell_transition(each)} after {'EXTERNAL' if at == EXTERNAL else at}"
+                for each, at in zip(transitions, last, strict=True)
+            )
+            return f"end {', '.join(parts)}".rstrip()
+    raise ValueError(f"the short form has no {type(effect).__name__}")
+
+
+# -- occurrences -------------------------------------------------------------------------------------------------------
+
+
+def _occurrence(words: list[str], body: list[str], calls: Iterator[int]) -> Occurrence:
+    match words:
+        case ["semaphore", semaphore, "=", value]:
+            return SemaphoreCreated(number(semaphore), int(value))
+        case ["submit", queue, *options]:
+            return _submitted(queue, " ".join(options), body, calls)
+        case ["host", "waits", *several]:
+            return _host_waits(several)
+        case ["host", "signals", operation]:
+            semaphore, _, value = operation.partition("=")
+            return HostSignaled(number(semaphore), int(value))
+        case ["host", ("sets" | "resets") as verb, event]:
+            return HostSetEvent(number(event), verb == "sets")
+        case ["host", verb, where] if verb in _HOST:
+            memory, span = _range(where)
+            return _HOST[verb](next(calls), None, memory, span)  # type: ignore[no-any-return]
+    raise ValueError("no such occurrence")
+
+
+def _host_waits(several: list[str]) -> Occurrence:
+    if not several or several[0][0] == "q":
+        return HostWaited(queue=number(several[0]) if several else 0)
+    if several[0][0] == "f":
+        return HostWaited(fences=tuple(map(number, several)))
+    pairs = (each.partition("=") for each in several)
+    return HostWaitedSemaphores(tuple((number(semaphore), int(value)) for semaphore, _, value in pairs))
+
+
+def _submitted(queue: str, options: str, body: list[str], calls: Iterator[int]) -> Submitted:
+    commands = tuple(_command(line.strip(), calls) for line in body)
+    call = next(calls)
+    found = dict(re.findall(r"(wait|signal|fence|family) (.*?)(?= (?:wait|signal|fence|family) |$)", options))
+    waits, signals = (_operations(found.get(key, "")) for key in ("wait", "signal"))
+    batch = Submission(0, ((100000 + call, commands),), waits, signals)
+    fence = number(found["fence"]) if "fence" in found else 0
+    family = int(found.get("family", FAMILY_IGNORED))
+    return Submitted(call, "vkQueueSubmit2", None, number(queue), QUEUE_FLAGS, (batch,), fence, family)
+
+
+def _operations(text: str) -> tuple[SemaphoreOperation, ...]:
+    found = []
+    for part in filter(None, text.replace(" ", "").split(",")):
+        what, _, stages = part.partition("@")
+        semaphore, _, value = what.partition("=")
+        found.append(SemaphoreOperation(number(semaphore), scope(stages)[0], int(value or 0)))
+    return tuple(found)
+
+
+def _spell_operations(word: str, operations: tuple[SemaphoreOperation, ...]) -> str:
+    parts = (
+        f"{name(each.semaphore)}{f'={each.value}' if each.value else ''}@{_spell_scope(each.stages, 0)}"
+        for each in operations
+    )
+    return f" {word} {', '.join(parts)}" if operations else ""
+
+
+def _lines(occurrence: Occurrence) -> Iterator[str]:
+    match occurrence:
+        case SemaphoreCreated(semaphore, initial):
+            yield f"semaphore {name(semaphore)} = {initial}"
+        case Submitted(_, _, _, queue, _, (batch,), fence, family):
+            options = _spell_operations("wait", batch.waits) + _spell_operations("signal", batch.signals)
+            options += f" fence {name(fence)}" if fence else ""
+            options += f" family {family}" if family != FAMILY_IGNORED else ""
+            yield f"submit {name(queue)}{options}"
+            for _, commands in batch.buffers:
+                for command in commands:
+                    yield "    " + "; ".join(map(_spell_effect, command.effects))
+        case HostWaited(fences, queue):
+            yield " ".join(["host waits", *map(name, fences), *([name(queue)] if queue else [])])
+        case HostWaitedSemaphores(values):
+            yield " ".join(["host waits", *(f"{name(semaphore)}={value}" for semaphore, value in values)])
+        case HostSignaled(semaphore, value):
+            yield f"host signals {name(semaphore)}={value}"
+        case HostSetEvent(event, signaled):
+            yield f"host {'sets' if signaled else 'resets'} {name(event)}"
+        case HostWrote() | HostRead() | HostFlushed() | HostInvalidated():
+            verb = next(verb for verb, kind in _HOST.items() if isinstance(occurrence, kind))
+            yield f"host {verb} {_spell_range(occurrence.memory, (occurrence.span,))}"
+        case _:
+            raise ValueError(f"the short form has no {type(occurrence).__name__}")
