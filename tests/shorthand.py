@@ -174,9 +174,10 @@ def _barrier(text: str) -> Barrier:
             families = _pair(words[words.index("family") + 1])
         if "->" in words[1]:
             layouts = _pair(words[1])
-        everything[Dependency(dependency.src_stages, 0, dependency.dst_stages, 0)] = None
         moved = layouts[0] != layouts[1]
         ranges.append(RangeBarrier(dependency, resource, (span,), resource, moved, *layouts, *families))
+    for each in ranges:
+        everything[Dependency(each.dependency.src_stages, 0, each.dependency.dst_stages, 0)] = None
     return Barrier(tuple(everything), tuple(ranges), by_region)
 
 

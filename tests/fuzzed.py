@@ -1,0 +1,268 @@
+"""Streams for a fuzzer: Hypothesis strategies over the short text form, valid apart from their dependencies.
+
+What a draw would make invalid (a wait for a semaphore that nobody signals, for an event that nobody sets) is left
+out, so that removing any part of a stream leaves a valid one: that is what makes shrinking reach the smallest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from hypothesis import strategies as st
+
+Draw = Callable[[st.SearchStrategy[str]], str]
+
+FEATURES = ("images", "queues", "timelines", "events", "passes", "host")
+"""What a stream may have beside accesses of buffers, barriers and submits."""
+
+_BUFFERS = st.sampled_from(("a", "b", "a[0:32]", "a[32:64]", "a[16:48]"))
+_IMAGES = st.sampled_from(("i", "i[0:32]", "j"))
+_ACCESSES = st.sampled_from(
+    (
+        "COPY_TRANSFER_WRITE",
+        "COPY_TRANSFER_READ",
+        "CLEAR_TRANSFER_WRITE",
+        "COMPUTE_SHADER_SHADER_STORAGE_WRITE",
+        "COMPUTE_SHADER_SHADER_STORAGE_READ",
+        "COMPUTE_SHADER_UNIFORM_READ",
+        "FRAGMENT_SHADER_SHADER_STORAGE_READ",
+        "FRAGMENT_SHADER_SHADER_STORAGE_WRITE",
+        "VERTEX_SHADER_UNIFORM_READ",
+        "DRAW_INDIRECT_INDIRECT_COMMAND_READ",
+    )
+)
+_SCOPES = st.sampled_from(
+    (
+        "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE",
+        "ALL_COMMANDS",
+        "ALL_COMMANDS/MEMORY_READ",
+        "ALL_COMMANDS/MEMORY_WRITE",
+        "COPY/TRANSFER_WRITE",
+        "COPY/TRANSFER_READ",
+        "COPY/TRANSFER_READ|TRANSFER_WRITE",
+        "COPY",
+        "CLEAR/TRANSFER_WRITE",
+        "CLEAR",
+        "ALL_TRANSFER/TRANSFER_READ|TRANSFER_WRITE",
+        "COMPUTE_SHADER/SHADER_STORAGE_WRITE",
+        "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE",
+        "COMPUTE_SHADER/SHADER_READ",
+        "COMPUTE_SHADER/UNIFORM_READ",
+        "COMPUTE_SHADER",
+        "VERTEX_SHADER",
+        "VERTEX_SHADER/UNIFORM_READ",
+        "FRAGMENT_SHADER/SHADER_STORAGE_READ",
+        "FRAGMENT_SHADER/SHADER_STORAGE_WRITE",
+        "FRAGMENT_SHADER",
+        "DRAW_INDIRECT/INDIRECT_COMMAND_READ",
+        "ALL_GRAPHICS/MEMORY_WRITE",
+        "TOP_OF_PIPE",
+        "BOTTOM_OF_PIPE",
+        "NONE",
+    )
+)
+_STAGES = st.sampled_from(
+    (
+        "ALL_COMMANDS",
+        "COPY",
+        "CLEAR",
+        "ALL_TRANSFER",
+        "COMPUTE_SHADER",
+        "VERTEX_SHADER",
+        "FRAGMENT_SHADER",
+        "TOP_OF_PIPE",
+    )
+)
+_PASS_SCOPES = st.sampled_from(
+    (
+        "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
+        "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
+        "COLOR_ATTACHMENT_OUTPUT",
+        "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ",
+        "FRAGMENT_SHADER/SHADER_STORAGE_WRITE",
+        "FRAGMENT_SHADER/SHADER_STORAGE_READ",
+        "ALL_GRAPHICS/MEMORY_READ|MEMORY_WRITE",
+        "NONE",
+    )
+)
+_LAYOUTS = st.sampled_from(("0->1", "1->2", "2->7"))
+_MANY = st.sampled_from(("1", "2", "3"))
+
+
+def streams(*features: str) -> st.SearchStrategy[str]:
+    """Texts of streams that may use `features` (of FEATURES; all when none is given)."""
+    chosen = features or FEATURES
+    return _stream(frozenset(chosen))
+
+
+@st.composite
+def _stream(draw: st.DrawFn, features: frozenset[str]) -> str:
+    made = Stream(draw, features)
+    for _ in range(draw(st.integers(1, 5))):
+        made.occurrence()
+    return "\n".join(made.lines) + "\n"
+
+
+@dataclass
+class Stream:
+    """A stream in the making: what was signalled and set so far decides what may come next."""
+
+    draw: Draw
+    features: frozenset[str]
+    lines: list[str] = field(default_factory=list)
+    pending: set[str] = field(default_factory=set)
+    """Binary semaphores with a signal that nothing waited for."""
+    values: dict[str, int] = field(default_factory=dict)
+    """By timeline, the highest value signalled."""
+    fences: int = 0
+    events: dict[tuple[str, str], str] = field(default_factory=dict)
+    """By (queue, event), the wait that matches its last set."""
+
+    def occurrence(self) -> None:
+        """One more submit, or something that the host does."""
+        kinds = ["submit", "submit", "submit", "submit"]
+        kinds += ["waits"] * bool(self.lines) + ["writes", "waits"] * ("host" in self.features)
+        if self.values:
+            kinds += ["signals", "waits value"]
+        kind = self.draw(st.sampled_from(kinds))
+        match kind:
+            case "submit":
+                self.submit()
+            case "waits":
+                several = ["", " q1"] + [f" f{at}" for at in range(1, self.fences + 1)]
+                self.lines.append(f"host waits{self.draw(st.sampled_from(several))}")
+            case "writes":
+                self.lines.append(f"host writes {self.draw(_BUFFERS)}")
+            case "signals":
+                self.values["t1"] += 1
+                self.lines.append(f"host signals t1={self.values['t1']}")
+            case _:
+                self.lines.append(f"host waits t1={self.draw(st.sampled_from(('1', '2')))}")
+
+    def submit(self) -> None:
+        """One batch on a queue, with what it waits for and signals."""
+        queue = self.draw(st.sampled_from(("q1", "q2") if "queues" in self.features else ("q1",)))
+        waits = [f"{each}@{self.draw(_STAGES)}" for each in sorted(self.pending) if self._coin()]
+        self.pending -= {each.partition("@")[0] for each in waits}
+        signals = []
+        if "queues" in self.features and "s1" not in self.pending and self._coin():
+            signals.append(f"s1@{self.draw(_STAGES)}")
+        waits, signals = self._timeline(waits, signals)
+        fence = self._coin()
+        self.fences += fence
+        body = [
+            line for _ in range(int(self.draw(st.sampled_from(("1", "2", "3", "4"))))) for line in self.command(queue)
+        ]
+        options = f" wait {', '.join(waits)}" * bool(waits) + f" signal {', '.join(signals)}" * bool(signals)
+        self.lines.append(f"submit {queue}{options}{f' fence f{self.fences}' * fence}")
+        self.lines += [f"    {line}" for line in body]
+        self.pending |= {"s1"} if any(each.startswith("s1") for each in signals) else set()
+
+    def _timeline(self, waits: list[str], signals: list[str]) -> tuple[list[str], list[str]]:
+        if "timelines" not in self.features:
+            return waits, signals
+        if not self.values:
+            self.lines.insert(0, "semaphore t1 = 0")
+            self.values["t1"] = 0
+        if self._coin():
+            waits = [*waits, f"t1={self.draw(_MANY)}@{self.draw(_STAGES)}"]
+        if self._coin():
+            self.values["t1"] += 1
+            signals = [*signals, f"t1={self.values['t1']}@{self.draw(_STAGES)}"]
+        return waits, signals
+
+    def command(self, queue: str) -> list[str]:
+        """A command, or a whole render pass instance."""
+        kinds = ["access", "access", "access", "barrier", "barrier"]
+        kinds += ["event"] * ("events" in self.features) + ["pass"] * ("passes" in self.features)
+        match self.draw(st.sampled_from(kinds)):
+            case "access":
+                return [self._access()]
+            case "barrier":
+                return [f"barrier {self._barrier()}"]
+            case "event":
+                return [self._event(queue)]
+            case _:
+                return self._pass()
+
+    def _coin(self) -> bool:
+        return self.draw(st.sampled_from(("no", "yes"))) == "yes"
+
+    def _access(self) -> str:
+        first = f"{self.draw(_ACCESSES)} {self._resource()}"
+        if self._coin():
+            return first
+        return f"{first}; {self.draw(_ACCESSES)} {self._resource()}"
+
+    def _resource(self) -> str:
+        return self.draw(_IMAGES if "images" in self.features and self._coin() else _BUFFERS)
+
+    def _barrier(self) -> str:
+        parts = []
+        for _ in range(1 + self._coin()):
+            scopes = f"{self.draw(_SCOPES)} > {self.draw(_SCOPES)}"
+            if not self._coin():
+                parts.append(scopes)
+            elif "images" in self.features and self._coin():
+                parts.append(f"{self.draw(_IMAGES)} {self.draw(_LAYOUTS)} {scopes}")
+            else:
+                parts.append(f"{self._resource()} {scopes}")
+        return ", ".join(parts)
+
+    def _event(self, queue: str) -> str:
+        matching = self.events.get((queue, "e1"))
+        if matching is not None and self._coin():
+            return matching
+        if matching is not None and self._coin():
+            del self.events[queue, "e1"]
+            return f"reset e1 {self.draw(_STAGES)}"
+        if any(other != queue for other, _ in self.events):
+            return f"barrier {self._barrier()}"  # an event belongs to one queue
+        if self._coin():
+            barrier = self._barrier()
+            self.events[queue, "e1"] = f"wait e1 {barrier}"
+            return f"set e1 {barrier}"
+        stages = self.draw(_STAGES)
+        accesses = "/MEMORY_WRITE" if self._coin() else ""
+        self.events[queue, "e1"] = f"wait1 e1 {stages}{accesses} > {self.draw(_SCOPES)}"
+        return f"set1 e1 {stages}"
+
+    # -- render passes ------------------------------------------------------------------------------------------------
+
+    def _pass(self) -> list[str]:
+        many = int(self.draw(st.sampled_from(("1", "2"))))
+        dependencies, own = self._dependencies(many)
+        lines = [f"pass {many} {dependencies}".rstrip()]
+        for index in range(many):
+            lines.append(f"subpass {index}" + (f" i {self.draw(_LAYOUTS)}" if self._coin() else ""))
+            lines += [self._inside(index in own) for _ in range(int(self.draw(_MANY)))]
+        lines.append("end" + (f" i 2->7 after {many - 1}" if self._coin() else ""))
+        return lines
+
+    def _dependencies(self, many: int) -> tuple[str, set[int]]:
+        pairs = ["EXTERNAL->0", f"{many - 1}->EXTERNAL", "0->0"] + ["0->1"] * (many - 1)
+        chosen = [pair for pair in pairs if self._coin()]
+        parts = [
+            f"{'region ' if 'EXTERNAL' not in pair and self._coin() else ''}{pair} "
+            f"{self.draw(_PASS_SCOPES)} > {self.draw(_PASS_SCOPES)}"
+            for pair in chosen
+        ]
+        return ", ".join(parts), {0} if "0->0" in chosen else set()
+
+    def _inside(self, barriers: bool) -> str:
+        kinds = ["load", "draw", "input", "shader", "store"] + ["barrier"] * barriers
+        match self.draw(st.sampled_from(kinds)):
+            case "load":
+                sync = self.draw(st.sampled_from(("READ", "WRITE")))
+                return f"COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_{sync} i color load"
+            case "draw":
+                return "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color"
+            case "store":
+                return "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color store"
+            case "input":
+                return "FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster"
+            case "shader":
+                return f"FRAGMENT_SHADER_SHADER_STORAGE_{self.draw(st.sampled_from(('READ', 'WRITE')))} a"
+            case _:
+                return f"barrier region {self.draw(_PASS_SCOPES)} > {self.draw(_PASS_SCOPES)}"
