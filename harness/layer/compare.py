@@ -154,7 +154,7 @@ def _subject(side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dic
         message,
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
-        any(other[2] == key and _is_earlier(other[0], said[0]) for other in ours),
+        any(_is_same(other[2], key) and _is_earlier(other[0], said[0]) for other in ours),
         tuple(each for group in ours.values() for each in group if _is_of_command(each, finding, key)),
     )
 
@@ -163,6 +163,11 @@ def _is_of_command(each: Finding, finding: Finding | None, key: Key) -> bool:
     if finding is not None:
         return each.place.call == finding.place.call
     return plain_command(each.place.command) == key[1]
+
+
+def _is_same(ours: Key, theirs: Key) -> bool:
+    """True for one key, and for one whose access the layer did not name."""
+    return ours == theirs or (not theirs[3] and (*ours[:3], ours[4]) == (*theirs[:3], theirs[4]))
 
 
 def _is_earlier(call: int | None, than: int | None) -> bool:

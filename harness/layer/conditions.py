@@ -349,11 +349,13 @@ def segment_reported_already(subject: Subject, stream: Stream, _: Version) -> bo
     commands: it says one a segment."""
     if subject.finding is None:
         return False
-    piece = {call.index for call in stream.segment(subject)}
+    piece = {call.index: call for call in stream.segment(subject)}
     for message in subject.messages:
         if message.entry != subject.finding.place.position:
             continue
         said = stream.command(_as_subject(message, subject))
+        if said is None:  # newer layers do not say where in its command buffer the command is
+            said = next((call for call in piece.values() if call.name == message.command), None)
         if said is not None and said.index in piece:
             return True
     return False
