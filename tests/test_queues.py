@@ -243,8 +243,30 @@ def test_operations_on_one_event_need_an_order() -> None:
     device = Device()
     assert device.submit(1, set_event("COPY"), ResetEvent(50, TRANSFER)) == ["vkCmdResetEvent-set-race"]
     device = Device()
-    ordered = set_event("COPY"), barrier("COPY", "COPY"), ResetEvent(50, TRANSFER)
+    ordered = set_event("COPY"), barrier("ALL_COMMANDS", "COPY"), ResetEvent(50, TRANSFER)
     assert device.submit(1, *ordered) == []
+
+
+def test_operations_on_events_happen_in_no_stage() -> None:
+    """Only ALL_COMMANDS covers them: a barrier from the stages of the set does not."""
+    device = Device()
+    steps = set_event("COPY"), barrier("COPY", "COPY"), ResetEvent(50, TRANSFER)
+    assert device.submit(1, *steps) == ["vkCmdResetEvent-set-race"]
+
+
+def test_what_follows_a_wait_is_ordered_after_it() -> None:
+    for stage, met in (("COPY", []), ("BLIT", ["vkCmdX-wait"])):
+        device = Device()
+        assert device.submit(1, set_event("COPY"), wait_event("COPY", "COPY"), set_event(stage)) == met
+    device = Device()
+    reset = set_event("COPY"), wait_event("COPY", "BLIT"), ResetEvent(50, scope("COMPUTE_SHADER")[0])
+    assert device.submit(1, *reset) == ["vkCmdResetEvent-wait-race"]
+
+
+def test_a_wait_for_two_unordered_sets_is_found() -> None:
+    device = Device()
+    steps = set_event("COPY"), set_event("COPY"), wait_event("COPY", "COPY")
+    assert device.submit(1, *steps) == ["vkCmdX-set-race", "vkCmdWaitEvents-unsynchronized-setops"]
 
 
 # -- render passes -----------------------------------------------------------------------------------------------------

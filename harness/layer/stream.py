@@ -15,7 +15,7 @@ from harness.layer.messages import SUBMIT, LayerMessage, plain_command
 from harness.spans import Span
 from harness.spec.scopes import SYNC
 from harness.trace.calls import Block, Call
-from harness.trace.effects import Access, Barrier, Effect, Recorded
+from harness.trace.effects import Access, Barrier, Effect, Recorded, WaitEvents
 
 OURS = "ours-only"
 LAYER = "layer-only"
@@ -322,10 +322,15 @@ def common(one: Iterable[Touch], other: Iterable[Touch]) -> list[Touch]:
 
 
 def scopes(call: Call) -> Iterator[Scope]:
-    """The barriers of a vkCmdPipelineBarrier or vkCmdPipelineBarrier2 in any spelling; nothing for other commands."""
-    if not call.name.startswith("vkCmdPipelineBarrier"):
-        return
-    info: dict[str, Any] = call.args.get("pDependencyInfo") or call.args
+    """The barriers of a vkCmdPipelineBarrier or vkCmdWaitEvents in any spelling; nothing for other commands."""
+    if call.name.startswith("vkCmdPipelineBarrier"):
+        yield from _scopes_of(call, call.args.get("pDependencyInfo") or call.args)
+    elif call.name.startswith("vkCmdWaitEvents"):
+        for info in call.args.get("pDependencyInfos") or (call.args,):
+            yield from _scopes_of(call, info)
+
+
+def _scopes_of(call: Call, info: dict[str, Any]) -> Iterator[Scope]:
     lists = (("memory", "pMemoryBarriers"), ("buffer", "pBufferMemoryBarriers"), ("image", "pImageMemoryBarriers"))
     count = 0
     for what, member in lists:
@@ -351,7 +356,8 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
         if isinstance(effect, Access):
             sync = SYNC[effect.sync]
             yield Touch(effect.resource, effect.space, effect.spans, sync.write, sync.stage, effect.atomic)
-        elif isinstance(effect, Barrier):
-            for part in effect.ranges:
-                if part.transition:
-                    yield Touch(part.resource, part.space, part.spans, True)
+        elif isinstance(effect, Barrier | WaitEvents):
+            for barrier in (effect,) if isinstance(effect, Barrier) else effect.barriers:
+                for part in barrier.ranges:
+                    if part.transition:
+                        yield Touch(part.resource, part.space, part.spans, True)

@@ -14,10 +14,12 @@ from types import ModuleType
 from typing import Any
 
 import harness
+from harness.device.logical import logical_queues
 from harness.device.rig import Rig
+from harness.device.rig_queues import queue_masks
 from harness.explore.jobs import run_native, run_serial, run_witness
 from harness.explore.observe import compare as compare_outputs
-from harness.findings import Finding, UserError
+from harness.findings import HAZARDS, Finding, UserError
 from harness.layer.compare import compare
 from harness.layer.manifest import LayerInfo, find_layer, find_layers
 from harness.layer.witness import LayerWitness
@@ -29,6 +31,8 @@ from harness.trace.calls import Block
 from harness.trace.codec import save
 
 AUTO, OFF = "auto", "off"
+NOT_ASKED = "not asked (the queues are logical: below the mirror, where the layer is, there is one)"
+"""Of streams with queues that the device lacks: the layer would judge another stream."""
 
 
 def load_module(path: Path) -> ModuleType:
@@ -57,8 +61,10 @@ def run(
         # One layer to an instance: every one asked has its own recording. The newest one's is what goes on.
         layers: list[LayerInfo | None] = [*chosen_layers(layer)]
         for asked in layers or [None]:
-            session, witness = _record(claim, Twin(chosen), asked)
-            if witness is not None:
+            session, witness, logical = _record(claim, Twin(chosen), asked)
+            if witness is not None and logical:
+                row.layers[witness.layer.version_text] = NOT_ASKED
+            elif witness is not None:
                 _ask_layer(row, session, witness)
     except UserError as error:
         row.problem, row.status = str(error), UNAVAILABLE
@@ -91,19 +97,20 @@ def chosen_layers(choice: str) -> list[LayerInfo]:
     return [found]
 
 
-def _record(claim: Claim, twin: Twin, layer: LayerInfo | None) -> tuple[harness.Session, LayerWitness | None]:
-    """Records the variant on the device, mirrored; with that layer enabled in the same process when asked for."""
-    with _witness(layer) as witness:
+def _record(claim: Claim, twin: Twin, layer: LayerInfo | None) -> tuple[harness.Session, LayerWitness | None, bool]:
+    """Records the variant on the device, mirrored; with that layer enabled in the same process when asked for. Also
+    whether logical queues stood for some that the device lacks."""
+    with _witness(layer) as witness, logical_queues(queue_masks(claim.queues)) as below:
 
         def sink(block: Block) -> None:
             if witness is not None:
                 witness.take(block.index)
 
         with harness.attach(keep_trace=True, sink=sink) as session:
-            with Rig(claim.needs, witness, twin.amend) as rig:
+            with Rig(claim.needs, witness, twin.amend, claim.queues) as rig:
                 claim.function(rig)
             twin.finish()
-    return session, witness
+    return session, witness, below.active
 
 
 @contextmanager
@@ -122,10 +129,12 @@ def _ask_layer(row: Row, session: harness.Session, witness: LayerWitness) -> Non
 
 
 def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None, native: int) -> None:
-    """Executes every hazard's outcomes, and the stream as recorded, beside the serial run."""
+    """Executes every hazard's outcomes, and the stream as recorded, beside the serial run. What is found of events has
+    no outcome of its own."""
     shown = 0
     notes = []
-    for number, finding in enumerate(findings):
+    hazards = [finding for finding in findings if finding.hazard in HAZARDS]
+    for number, finding in enumerate(hazards):
         result = run_witness(blocks, finding, row.device)
         shown += result.shown
         if not result.shown:
@@ -135,11 +144,11 @@ def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder:
             place = folder / f"{number}-{finding.hazard.lower()}"
             write_pictures(place, result.expected, result.observed, result.differences, record)
             row.artifacts.append(str(place))
-    if findings:
-        row.witness = _shown(shown, len(findings), notes)
-        if folder is not None:
-            folder.mkdir(parents=True, exist_ok=True)
-            save(folder / "trace.jsonl", blocks)
+    if hazards:
+        row.witness = _shown(shown, len(hazards), notes)
+    if findings and folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        save(folder / "trace.jsonl", blocks)
     if native:
         _run_native(row, blocks, folder, native)
 

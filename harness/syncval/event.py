@@ -12,11 +12,15 @@ from itertools import count
 from harness.findings import Finding, Place
 from harness.spec.scopes import ALL_COMMANDS, execution_scope_src, expand_stages, stage_accesses
 from harness.syncval.barrier import Scope, after_forgetting, after_set
-from harness.syncval.context import Context, Hit, RangeScope
+from harness.syncval.context import NEVER, Context, Hit, RangeScope
+from harness.syncval.race import tag_of
 from harness.syncval.scope import expand
 from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, WaitEvents
 
 SET, RESET, WAIT = "set", "reset", "wait"
+BOTTOM_OF_PIPE = 0x2000
+EVERYTHING = ALL_COMMANDS | BOTTOM_OF_PIPE
+"""In a first scope both are all earlier commands."""
 _TOKENS = count(1)
 
 
@@ -27,9 +31,10 @@ class Event:
     last: str = ""
     place: Place | None = None
     tokens: dict[int, int] = field(default_factory=dict)
-    stages: int = 0
     barriers: int = 0
-    """Stages ordered after its last operation."""
+    """Stages ordered after its last operation, which happens in no stage: only ALL_COMMANDS covers it."""
+    unordered_sets: bool = False
+    """Two sets, with nothing to order them, were its last operations."""
 
 
 class Events:
@@ -56,8 +61,8 @@ class Events:
                 )
             )
             event.tokens[mask] = token
+        event.unordered_sets = event.last == SET and bool(problems)
         event.last, event.place, event.barriers = SET, place, 0
-        event.stages = execution_scope_src(union_of(masks), queue_flags)
         return problems
 
     def reset(self, effect: ResetEvent, place: Place, queue_flags: int) -> list[Finding]:
@@ -65,8 +70,7 @@ class Events:
         event = self._events.setdefault(effect.event, Event())
         problems = self._race(event, effect.event, place, effect.stages, queue_flags, RESET)
         self._forget(event)
-        event.last, event.place, event.barriers = RESET, place, 0
-        event.stages = execution_scope_src(effect.stages, queue_flags)
+        event.last, event.place, event.barriers, event.unordered_sets = RESET, place, 0, False
         return problems
 
     def host(self, id: int) -> None:
@@ -95,10 +99,15 @@ class Events:
                     )
                     hits += self._context.check_transition(each.space, each.spans, scopes, each.resource)
         self._context.barrier(tuple(everything), ranges, place)
-        for id in effect.events:
+        problems: list[Finding] = []
+        for position, id in enumerate(effect.events):
             event = self._events.setdefault(id, Event())
-            event.last, event.place = WAIT, place
-        return hits, []
+            if event.unordered_sets and event.place is not None:
+                problems.append(_finding(UNORDERED_SETS, id, place, event.place, "two sets that it waits for"))
+            dependencies = _dependencies(effect.barriers[position if effect.form == 2 else 0])
+            event.last, event.place, event.unordered_sets = WAIT, place, False
+            event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
+        return hits, problems
 
     def _scopes(self, event: Event, dependency: Dependency, form: int, queue_flags: int) -> list[Scope]:
         """The dependency, limited to what the event's last set marked; none when it was not set on this stream."""
@@ -112,11 +121,11 @@ class Events:
     def after_barrier(self, barrier: Barrier, queue_flags: int) -> None:
         """A barrier orders what follows it after event operations in its first scope."""
         for event in self._events.values():
-            if event.last:
-                for each in barrier.globals:
-                    scope = expand(each, queue_flags)
-                    if scope.src_stages & (event.stages | event.barriers):
-                        event.barriers |= scope.dst_stages
+            reached = event.barriers
+            for each in barrier.globals:
+                scope = expand(each, queue_flags)
+                if each.src_stages & EVERYTHING or scope.src_stages & reached:
+                    event.barriers |= scope.dst_stages
 
     def _forget(self, event: Event) -> None:
         for token in event.tokens.values():
@@ -127,13 +136,17 @@ class Events:
         self, event: Event, id: int, place: Place, stages: int, queue_flags: int, operation: str
     ) -> list[Finding]:
         """Two operations on one event that nothing orders, under the names that the layer gives them."""
-        covered = stages & ALL_COMMANDS or event.barriers & execution_scope_src(stages, queue_flags)
-        if not event.last or covered or event.place is None:
+        covered = stages & EVERYTHING or event.barriers & execution_scope_src(stages, queue_flags)
+        if covered or event.place is None or self._is_complete(event.place):
             return []
         name = _RACES.get((operation, event.last))
         if name is None:
             return []
-        return [_finding(name, id, place, event.place, operation, event.last)]
+        return [_finding(name, id, place, event.place, f"the {event.last} and the {operation}")]
+
+    def _is_complete(self, place: Place) -> bool:
+        """Whether the host knows that an operation is complete."""
+        return tag_of(place) <= self._context.retired.get(place.queue or 0, NEVER)
 
 
 _RACES = {
@@ -141,11 +154,13 @@ _RACES = {
     (SET, SET): "{command}-set-race",
     (SET, WAIT): "{command}-wait",
     (RESET, SET): "vkCmdResetEvent-set-race",
+    (RESET, WAIT): "vkCmdResetEvent-wait-race",
 }
+UNORDERED_SETS = "vkCmdWaitEvents-unsynchronized-setops"
 
 
-def _finding(name: str, id: int, place: Place, prior: Place, operation: str, last: str) -> Finding:
-    lack = f"an execution dependency between the {last} and the {operation}"
+def _finding(name: str, id: int, place: Place, prior: Place, what: str) -> Finding:
+    lack = f"an execution dependency between {what}"
     return Finding(
         hazard=name.format(command=place.command),
         access="",
