@@ -55,9 +55,10 @@ class Box:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Place:
-    """Where in the stream an access happened. Indices are block indices of the trace.
+    """Where in the stream an access happened. Indices are block indices of the trace. Nobody changes a place; it is not
+    declared frozen because one is made for each executed command, and a frozen one takes five times as long to make.
 
     `call` is the vkCmd* (or host, present, …) call. `submit` is the vkQueueSubmit* that executed it, None while
     recording; `batch` and `position` (of the command buffer in the batch) tell executions of one submit apart.

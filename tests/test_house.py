@@ -38,7 +38,6 @@ ROOMS = (
 
 THIRD_PARTY = {
     "vulkan": (("record", "device", "layer", "explore/executor", "scenario"), "inside functions"),
-    "sortedcontainers": (("spans",), "anywhere"),
     "click": (("cli",), "anywhere"),
     "rich": (("report", "cli", "pytest_plugin", "scenario"), "anywhere"),
     "jinja2": (("report",), "anywhere"),
@@ -221,7 +220,7 @@ def test_the_command_starts_with_no_loader(arguments: list[str]) -> None:
 def test_starting_the_command_loads_nothing_slow() -> None:
     result = bare("import harness.cli, sys\nprint(*sorted(sys.modules))")
     loaded = {name.split(".")[0] for name in result.stdout.split()}
-    assert not loaded & {"numpy", "rich", "PIL", "pytest", "cffi", "_cffi_backend", "sortedcontainers"}
+    assert not loaded & {"numpy", "rich", "PIL", "pytest", "cffi", "_cffi_backend"}
 
 
 def test_what_the_readme_tells_to_type_exists() -> None:

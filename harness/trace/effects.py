@@ -2,6 +2,9 @@
 
 `commands` makes effects, `syncval` and every later judge consume them. An address space (`space`) is the id of the
 object that owns it: a `VkDeviceMemory` for bound buffers, a `VkImage` for its idealized texel-block space.
+
+Nobody changes an effect. Those made for nearly every command are not declared `frozen`, since a frozen one takes five
+times as long to make.
 """
 
 from __future__ import annotations
@@ -43,7 +46,7 @@ class Alias:
     resource: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Access:
     """One stage reads or writes some spans of one resource."""
 
@@ -64,7 +67,7 @@ class Access:
     """What else this memory is; empty for nearly every access."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Dependency:
     """The scopes of one memory dependency, as given in the API: 64-bit stage and access masks.
 
@@ -85,7 +88,7 @@ FAMILY_IGNORED = 0xFFFFFFFF
 """VK_QUEUE_FAMILY_IGNORED."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class RangeBarrier:
     """A dependency limited to spans of one resource; an image one may also transition the layout.
 
@@ -105,7 +108,7 @@ class RangeBarrier:
     aliases: tuple[Alias, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Barrier:
     """One synchronization command. Its dependencies are independent of one another: they do not chain."""
 
@@ -262,7 +265,7 @@ class Begun:
     command_buffer: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Recorded:
     """A command was appended to a command buffer. `queue_flags` are those of its pool's family."""
 
