@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from harness.findings import Finding
+from harness.findings import HAZARDS, Finding
 from harness.layer.differences import Difference, expected_differences
 from harness.layer.manifest import Version
 from harness.layer.messages import RECORD, SUBMIT, LayerMessage, plain_command
@@ -116,7 +116,7 @@ def _said_by_layer(message: LayerMessage, by_call: bool) -> Said:
 def _match(
     ours: dict[Said, list[Finding]], theirs: dict[Said, list[LayerMessage]], result: Comparison
 ) -> tuple[list[Said], list[Said]]:
-    """Takes out what both have. Today's layer does not name the access at submit: an empty one matches any."""
+    """Takes out what both have; what a message leaves out matches anything."""
     both = ours.keys() & theirs.keys()
     result.agreed = len(both)
     left_of_ours = [said for said in ours if said not in both]
@@ -124,13 +124,21 @@ def _match(
     for said in theirs:
         if said in both:
             continue
-        alike = [each for each in ours if said[2][3] == "" and _without_access(each) == _without_access(said)]
+        alike = [each for each in ours if _is_alike(each, said)]
         if alike:
             result.agreed += 1
             left_of_ours = [each for each in left_of_ours if each not in alike]
         else:
             left_of_theirs.append(said)
     return left_of_ours, left_of_theirs
+
+
+def _is_alike(ours: Said, theirs: Said) -> bool:
+    """True when they differ in nothing but what the layer leaves out: the access at submit, and of an event rule the
+    earlier command."""
+    if theirs[2][0] not in HAZARDS:
+        return (*ours[:2], *ours[2][:2]) == (*theirs[:2], *theirs[2][:2])
+    return theirs[2][3] == "" and _without_access(ours) == _without_access(theirs)
 
 
 def _without_access(said: Said) -> tuple[int | None, str, str, str, str, str]:
