@@ -23,6 +23,7 @@ ROOMS = (
     "trace",
     "shader",
     "commands",
+    "model",
     "syncval",
     "record",
     "device",
@@ -31,6 +32,8 @@ ROOMS = (
     "report",
     "check",
     "scenario",
+    "mutation",
+    "matrix",
     "pytest_plugin",
     "cli",
 )
@@ -39,7 +42,7 @@ ROOMS = (
 THIRD_PARTY = {
     "vulkan": (("record", "device", "layer", "explore/executor", "scenario"), "inside functions"),
     "click": (("cli",), "anywhere"),
-    "rich": (("report", "cli", "pytest_plugin", "scenario"), "anywhere"),
+    "rich": (("report", "cli", "pytest_plugin", "scenario", "mutation", "matrix"), "anywhere"),
     "jinja2": (("report",), "anywhere"),
     "PIL": (("report",), "anywhere"),
     "pytest": (("pytest_plugin", "scenario"), "anywhere"),
