@@ -110,7 +110,8 @@ class Headless:
                 Queue(self.vk.vkGetDeviceQueue(self.device, family, index), family, index, flags)
                 for family, index, flags in places
             ]
-            self.command_pool = self._create_command_pool(self.queues[0].family)
+            self._pools: dict[int, Any] = {}
+            self.command_pool = self.pool(self.queues[0].family)
         except BaseException:
             self.close()
             raise
@@ -119,6 +120,12 @@ class Headless:
     def queue(self) -> Queue:
         """The first of the queues asked for."""
         return self.queues[0]
+
+    def pool(self, family: int) -> Any:
+        """The VkCommandPool for queues of a family, made when first asked for."""
+        if family not in self._pools:
+            self._pools[family] = self._create_command_pool(family)
+        return self._pools[family]
 
     def memory_type(self, type_bits: int, required: int, preferred: int = 0) -> int:
         """Index of the memory type within `type_bits` that has all `required` property flags and most `preferred`."""
@@ -189,20 +196,11 @@ class Headless:
     def _place_queues(self, wanted: Sequence[int]) -> list[tuple[int, int, int]]:
         """(family, index in it, the family's flags) for each wanted mask, in families with the fewest other uses."""
         found = self.vk.vkGetPhysicalDeviceQueueFamilyProperties(self.physical_device)
-        flags = [int(family.queueFlags) for family in found]
-        free = [list(range(family.queueCount)) for family in found]
-        places = []
-        for mask in wanted:
-            # Graphics and compute queues can transfer whether or not they say so.
-            fitting = [
-                (have.bit_count(), family)
-                for family, have in enumerate(flags)
-                if free[family] and (have | (QUEUE_TRANSFER if have & 3 else 0)) & mask == mask
-            ]
-            if not fitting:
-                raise UserError(f"{self.device_name} has no further queue with flags {mask:#x}")
-            family = min(fitting)[1]
-            places.append((family, free[family].pop(0), flags[family]))
+        families = [(int(family.queueFlags), int(family.queueCount)) for family in found]
+        places = place_queues(families, wanted)
+        if places is None:
+            asked = ", ".join(f"{mask:#x}" for mask in wanted)
+            raise UserError(f"{self.device_name} has no further queue: it lacks one of those with flags {asked}")
         return places
 
     def _create_device(
@@ -266,6 +264,28 @@ class Headless:
         pool = vk.vkCreateCommandPool(self.device, info, None)
         self.cleanup.callback(vk.vkDestroyCommandPool, self.device, pool, None)
         return pool
+
+
+def place_queues(families: Sequence[tuple[int, int]], wanted: Sequence[int]) -> list[tuple[int, int, int]] | None:
+    """(family, index in it, the family's flags) for each wanted mask of VkQueueFlagBits; None when there are too few.
+
+    `families` gives (VkQueueFlags, number of queues) each.
+    """
+    taken = [0] * len(families)
+    places = []
+    for mask in wanted:
+        # Graphics and compute queues can transfer whether or not they say so.
+        fitting = [
+            (have.bit_count(), family)
+            for family, (have, count) in enumerate(families)
+            if taken[family] < count and (have | (QUEUE_TRANSFER if have & 3 else 0)) & mask == mask
+        ]
+        if not fitting:
+            return None
+        family = min(fitting)[1]
+        places.append((family, taken[family], families[family][0]))
+        taken[family] += 1
+    return places
 
 
 def is_null_hardware() -> bool:

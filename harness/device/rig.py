@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from harness.device import rig_graphics
-from harness.device.headless import Headless
+from harness.device import rig_events, rig_graphics, rig_queues, rig_secondary
+from harness.device.headless import Headless, Queue
 from harness.device.rig_commands import Amend, Commands, unamended
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
@@ -80,10 +80,17 @@ class Rig:
     """One device for one scenario. Use as a context manager: leaving it waits, then destroys everything made.
 
     `layer` takes what the Khronos layer needs at instance creation (`LayerWitness`), `amend` decides what becomes of
-    each named dependency. Raises `UserError` when the device lacks a required extension.
+    each named dependency. `queues` asks for queues beside the first, by kind (`rig_queues.QUEUE_KINDS`). Raises
+    `UserError` when the device lacks a required extension or queue.
     """
 
-    def __init__(self, extensions: Sequence[str] = (), layer: Any = None, amend: Amend = unamended) -> None:
+    def __init__(
+        self,
+        extensions: Sequence[str] = (),
+        layer: Any = None,
+        amend: Amend = unamended,
+        queues: Sequence[str] = (),
+    ) -> None:
         parts = layer.instance_create_info_parts() if layer is not None else None
         chain = parts.chain(None) if parts is not None else None
         self.gpu = Headless(
@@ -91,10 +98,13 @@ class Rig:
             instance_extensions=parts.instance_extensions if parts is not None else (),
             instance_next=chain.head if chain is not None else None,
             device_extensions=extensions,
+            queues=rig_queues.queue_masks(queues),
         )
         self.vk = self.gpu.vk
         self.device = self.gpu.device
         self.queue = self.gpu.queue.handle
+        self.queues = self.gpu.queues
+        """The queue for everything, then those asked for, in order."""
         self.amend = amend
         self._undo: dict[Any, list[tuple[str, Any]]] = {}
         """What destroys each object made here, empty once it is destroyed."""
@@ -152,10 +162,16 @@ class Rig:
             vk.vkUnmapMemory(self.device, handle)
         return handle
 
-    def buffer(self, size: int = 256, memory: Any = None, offset: int = 0) -> Buffer:
+    def _sharing(self, exclusive: bool) -> dict[str, Any]:
+        """Create info members: all families of the device share a resource, unless one at a time is to own it."""
+        families = sorted({queue.family for queue in self.queues})
+        shared = len(families) > 1 and not exclusive
+        return {"sharingMode": int(shared), "pQueueFamilyIndices": families} if shared else {"sharingMode": 0}
+
+    def buffer(self, size: int = 256, memory: Any = None, offset: int = 0, *, exclusive: bool = False) -> Buffer:
         """A buffer for every use that a scenario has, in memory of its own or at `offset` of the memory given."""
         vk = self.vk
-        info = vk.VkBufferCreateInfo(size=size, usage=BUFFER_USAGE, sharingMode=vk.VK_SHARING_MODE_EXCLUSIVE)
+        info = vk.VkBufferCreateInfo(size=size, usage=BUFFER_USAGE, **self._sharing(exclusive))
         handle = vk.vkCreateBuffer(self.device, info, None)
         if memory is None:
             needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
@@ -173,6 +189,7 @@ class Rig:
         layers: int = 1,
         samples: int = 1,
         usage: int | None = None,
+        exclusive: bool = False,
     ) -> Image:
         """An optimally tiled image; its type follows from the extent."""
         vk = self.vk
@@ -192,6 +209,7 @@ class Rig:
             samples=samples,
             usage=usage,
             initialLayout=vk.VK_IMAGE_LAYOUT_UNDEFINED,
+            **self._sharing(exclusive),
         )
         handle = vk.vkCreateImage(self.device, info, None)
         needs = vk.vkGetImageMemoryRequirements(self.device, handle)
@@ -360,37 +378,43 @@ class Rig:
     framebuffer = rig_graphics.framebuffer
     graphics = rig_graphics.graphics
 
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    event = rig_events.event
+    host_set_event = rig_events.host_set_event
+    host_reset_event = rig_events.host_reset_event
+
     # -- recording and submission --------------------------------------------------------------------------------------
 
     @contextmanager
-    def commands(self, again: Commands | None = None, flags: int = SIMULTANEOUS_USE) -> Iterator[Commands]:
-        """Records a new command buffer, or `again` the same one; `flags` are VkCommandBufferUsageFlags."""
+    def commands(
+        self, again: Commands | None = None, flags: int = SIMULTANEOUS_USE, queue: Queue | None = None
+    ) -> Iterator[Commands]:
+        """Records a new command buffer for a queue, or `again` the same one; `flags` are VkCommandBufferUsageFlags."""
         vk = self.vk
         if again is None:
+            queue = queue or self.queues[0]
             info = vk.VkCommandBufferAllocateInfo(
-                commandPool=self.gpu.command_pool, level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
+                commandPool=self.gpu.pool(queue.family),
+                level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY,
+                commandBufferCount=1,
             )
             again = Commands(self, vk.vkAllocateCommandBuffers(self.device, info)[0])
+            again.queue = queue
+        again.event_operations.clear()
         vk.vkBeginCommandBuffer(again.handle, vk.VkCommandBufferBeginInfo(flags=flags))
         yield again
         vk.vkEndCommandBuffer(again.handle)
 
-    def submit(self, *recorded: Commands, fence: Any = None, form: int = 1) -> None:
-        """One vkQueueSubmit (or vkQueueSubmit2) with one batch."""
-        self.submit_batches(recorded, fence=fence, form=form)
+    secondary = rig_secondary.secondary
 
-    def submit_batches(self, *batches: Sequence[Commands], fence: Any = None, form: int = 1) -> None:
-        """One vkQueueSubmit (or vkQueueSubmit2) of several batches."""
-        vk = self.vk
-        made = []
-        for batch in batches:
-            handles = [each.handle for each in batch]
-            if form == 1:
-                made.append(vk.VkSubmitInfo(commandBufferCount=len(handles), pCommandBuffers=handles))
-            else:
-                infos = [vk.VkCommandBufferSubmitInfo(commandBuffer=each) for each in handles]
-                made.append(vk.VkSubmitInfo2(commandBufferInfoCount=len(infos), pCommandBufferInfos=infos))
-        (vk.vkQueueSubmit if form == 1 else vk.vkQueueSubmit2)(self.queue, len(made), made, fence)
+    operation = rig_queues.operation
+    submit = rig_queues.submit
+    submit_batches = rig_queues.submit_batches
+    semaphore = rig_queues.semaphore
+    timeline = rig_queues.timeline
+    host_signal = rig_queues.host_signal
+    host_wait_timeline = rig_queues.host_wait_timeline
 
     def fence(self) -> Any:
         """An unsignaled fence."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.device import rig_rendering
+from harness.device import rig_events, rig_rendering, rig_secondary
+from harness.device.headless import Queue
 from harness.spec.masks import scope
 from harness.spec.names import enum_value
 
@@ -56,6 +57,10 @@ class Commands:
 
     def __init__(self, rig: Rig, handle: Any) -> None:
         self.rig, self.vk, self.handle = rig, rig.vk, handle
+        self.event_operations: list[rig_events.Operation] = []
+        """What the commands recorded so far do to events, in order."""
+        self.queue: Queue = rig.queues[0]
+        """The queue that it is recorded for."""
 
     # -- transfer ------------------------------------------------------------------------------------------------------
 
@@ -329,6 +334,16 @@ class Commands:
     draw_indirect = rig_rendering.draw_indirect
     set_state = rig_rendering.set_state
 
+    # -- secondary command buffers -------------------------------------------------------------------------------------
+
+    execute = rig_secondary.execute
+
+    # -- events --------------------------------------------------------------------------------------------------------
+
+    set_event = rig_events.set_event
+    reset_event = rig_events.reset_event
+    wait_events = rig_events.wait_events
+
     # -- synchronization -----------------------------------------------------------------------------------------------
 
     def barrier(
@@ -337,10 +352,10 @@ class Commands:
         """One named dependency, recorded as a command of its own unless a twin leaves it out.
 
         `src` and `dst` are scopes as text (`harness.spec.masks`). Options: `buffer` with `offset`, `size`; or `image`
-        with `aspects`, `mips`, `layers`, `old`, `new` (layouts); `form` 1 or 2 of the command; `flags`
-        (VkDependencyFlags). Without a resource it is a global barrier; with no access masks and no resource, a pure
-        execution dependency. `weaker` names sets of replaced options, for twins; `{"several": [...]}` there records
-        those barriers, in one command, instead.
+        with `aspects`, `mips`, `layers`, `old`, `new` (layouts); `families` (from, to) of an ownership transfer of the
+        resource; `form` 1 or 2 of the command; `flags` (VkDependencyFlags). Without a resource it is a global barrier;
+        with no access masks and no resource, a pure execution dependency. `weaker` names sets of replaced options, for
+        twins; `{"several": [...]}` there records those barriers, in one command, instead.
         """
         written = {"src": src, "dst": dst, **options}
         amended = self.rig.amend(name, written, weaker or {}) if name else written
@@ -374,6 +389,10 @@ class Commands:
             (self._record1 if several[0].get("form", 2) == 1 else self._record2)(several)
 
     def _record2(self, several: Sequence[Mapping[str, Any]]) -> None:
+        self.vk.vkCmdPipelineBarrier2(self.handle, self.dependency_info(several))
+
+    def dependency_info(self, several: Sequence[Mapping[str, Any]]) -> Any:
+        """A VkDependencyInfo of barriers as `barrier` takes them."""
         vk = self.vk
         lists: dict[str, list[Any]] = {"Memory": [], "BufferMemory": [], "ImageMemory": []}
         for each in several:
@@ -386,7 +405,7 @@ class Commands:
             }
             kind, more = self._target(each)
             lists[kind].append(getattr(vk, f"Vk{kind}Barrier2")(**masks, **more))
-        info = vk.VkDependencyInfo(
+        return vk.VkDependencyInfo(
             dependencyFlags=several[0].get("flags", 0),
             memoryBarrierCount=len(lists["Memory"]),
             pMemoryBarriers=lists["Memory"],
@@ -395,24 +414,28 @@ class Commands:
             imageMemoryBarrierCount=len(lists["ImageMemory"]),
             pImageMemoryBarriers=lists["ImageMemory"],
         )
-        vk.vkCmdPipelineBarrier2(self.handle, info)
 
     def _record1(self, several: Sequence[Mapping[str, Any]]) -> None:
+        src_stages, dst_stages = scope(several[0]["src"])[0], scope(several[0]["dst"])[0]
+        flags = several[0].get("flags", 0)
+        counted = self.counted_barriers(several)
+        self.vk.vkCmdPipelineBarrier(self.handle, src_stages or 0x1, dst_stages or 0x2000, flags, *counted)
+
+    def counted_barriers(self, several: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Count and array of the memory, buffer and image barriers, as the commands of the first form take them."""
         vk = self.vk
         lists: dict[str, list[Any]] = {"Memory": [], "BufferMemory": [], "ImageMemory": []}
-        src_stages, dst_stages = scope(several[0]["src"])[0], scope(several[0]["dst"])[0]
         for each in several:
             masks = {"srcAccessMask": scope(each["src"])[1], "dstAccessMask": scope(each["dst"])[1]}
             kind, more = self._target(each)
             if kind != "Memory" or any(masks.values()):
                 lists[kind].append(getattr(vk, f"Vk{kind}Barrier")(**masks, **more))
-        counted = [part for each in lists.values() for part in (len(each), each)]
-        flags = several[0].get("flags", 0)
-        vk.vkCmdPipelineBarrier(self.handle, src_stages or 0x1, dst_stages or 0x2000, flags, *counted)
+        return [part for each in lists.values() for part in (len(each), each)]
 
     def _target(self, each: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         buffer, image = each.get("buffer"), each.get("image")
-        families = {"srcQueueFamilyIndex": IGNORED, "dstQueueFamilyIndex": IGNORED}
+        source, target = each.get("families", (IGNORED, IGNORED))
+        families = {"srcQueueFamilyIndex": source, "dstQueueFamilyIndex": target}
         if buffer is not None:
             place = {"offset": each.get("offset", 0), "size": each.get("size", WHOLE_SIZE)}
             return "BufferMemory", {"buffer": buffer.handle, **place, **families}

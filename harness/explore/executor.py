@@ -16,6 +16,7 @@ from harness.device.target import Device, open_target
 from harness.explore.contents import Contents
 from harness.explore.fill import fill_all
 from harness.explore.layouts import Layouts, Transition, transitions
+from harness.explore.order import runnable
 from harness.explore.passes import Passes
 from harness.explore.recorder import LayoutChange, Recorder
 from harness.explore.recreate import Objects, one_family, open_device
@@ -180,7 +181,7 @@ class _Run:
 
 def execute_native(scene: Scene) -> None:
     """Re-issues every block as recorded, with the trace's own command buffers, submits and waits."""
-    for block in scene.blocks:
+    for block in runnable(scene.blocks):
         if not isinstance(block, Call) or block.succeeded:
             scene.objects.perform(block)
     scene.device.check(scene.device.function("vkDeviceWaitIdle")(scene.device.handle), "vkDeviceWaitIdle")

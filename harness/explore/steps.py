@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any
 
+from harness.explore.order import SUBMITS, Order
 from harness.findings import Place, UserError
 from harness.spec._generated import COMMAND_ALIASES, TASKS
 from harness.trace.calls import Block, Call
 from harness.trace.templates import plain
 
-SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueSubmit2KHR"})
 MAX_STEPS = 1_000_000
 """More than this from one trace is refused: re-submission and secondaries multiply."""
 
@@ -111,24 +111,26 @@ def batches(call: Call) -> list[list[int]]:
 
 
 def flatten(blocks: list[Block]) -> list[Step]:
-    """All steps of a trace in submission order. Calls that failed are left out.
+    """All steps of a trace in submission order; batches that wait for values not signaled yet come when they are.
+    Calls that failed are left out.
 
     Secondary command buffers stand in place of the vkCmdExecuteCommands that runs them. UserError when a submit names
     a command buffer that was never recorded.
     """
     recorded: dict[int, list[Call]] = {}
     steps: list[Step] = []
+    order: Order[_Part] = Order()
     for block in blocks:
         if isinstance(block, Call) and not block.succeeded:
             continue
         with reading(block):
-            steps.extend(_steps_of(block, recorded))
+            steps.extend(_steps_of(block, recorded, order))
         if len(steps) > MAX_STEPS:
             raise UserError(f"block {block.index}: the trace executes more than {MAX_STEPS} commands")
     return steps
 
 
-def _steps_of(block: Block, recorded: dict[int, list[Call]]) -> Iterator[Step]:
+def _steps_of(block: Block, recorded: dict[int, list[Call]], order: Order[_Part]) -> Iterator[Step]:
     """The steps that one block adds; commands only join their command buffer."""
     block = plain(block) if isinstance(block, Call) else block
     if isinstance(block, Call) and block.name == "vkBeginCommandBuffer":
@@ -136,24 +138,39 @@ def _steps_of(block: Block, recorded: dict[int, list[Call]]) -> Iterator[Step]:
     elif isinstance(block, Call) and block.name.startswith("vkCmd"):
         recorded.setdefault(block.args["commandBuffer"], []).append(block)
     elif isinstance(block, Call) and block.name in SUBMITS:
-        yield from _submission(block, recorded)
+        unit = _Unit()
+        parts = [_Part(block, index, buffers, unit) for index, buffers in enumerate(batches(block))]
+        for part in order.submit(block, parts):
+            yield from _batch(part, recorded)
     else:
         yield Step(Kind.HOST, Identity(0, 0, 0, block.index), block)
+        if isinstance(block, Call):
+            for part in order.follow(block):
+                yield from _batch(part, recorded)
 
 
-def _submission(submit: Call, recorded: dict[int, list[Call]]) -> Iterator[Step]:
-    unit = _Unit()
-    for batch, command_buffers in enumerate(batches(submit)):
-        for position, command_buffer in enumerate(command_buffers):
-            if command_buffer not in recorded:
-                raise UserError(f"block {submit.index}: {submit.name} of command buffer {command_buffer}, not recorded")
-            begin = Identity(submit.index, batch, position, submit.index)
-            yield Step(Kind.BEGIN, begin, submit, inside=unit.suspended, in_pass=unit.suspended)
-            unit.begin()
-            for call in _inlined(recorded[command_buffer], recorded, submit.index):
-                where = Identity(submit.index, batch, position, call.index)
-                yield Step(kind_of(call.name), where, call, inside=unit.depth > 0, in_pass=unit.in_pass)
-                unit.follow(call)
+def _batch(part: _Part, recorded: dict[int, list[Call]]) -> Iterator[Step]:
+    submit, unit = part.submit, part.unit
+    for position, command_buffer in enumerate(part.command_buffers):
+        if command_buffer not in recorded:
+            raise UserError(f"block {submit.index}: {submit.name} of command buffer {command_buffer}, not recorded")
+        begin = Identity(submit.index, part.batch, position, submit.index)
+        yield Step(Kind.BEGIN, begin, submit, inside=unit.suspended, in_pass=unit.suspended)
+        unit.begin()
+        for call in _inlined(recorded[command_buffer], recorded, submit.index):
+            where = Identity(submit.index, part.batch, position, call.index)
+            yield Step(kind_of(call.name), where, call, inside=unit.depth > 0, in_pass=unit.in_pass)
+            unit.follow(call)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One batch of a submit. The batches of one share what is open."""
+
+    submit: Call
+    batch: int
+    command_buffers: list[int]
+    unit: _Unit
 
 
 @dataclass(slots=True)

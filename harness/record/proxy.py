@@ -106,7 +106,7 @@ class Proxy:
 
     def put_in(self, keep_alive: bool) -> None:
         """Changes the package."""
-        _replace(self.lib, self.stand_in)
+        rebind(self.lib, self.stand_in)
         self.package.__dict__["_callApi"] = self._make_call_api()
         if keep_alive:
             owners, cdata = self.package.__dict__["_weakkey_dict"], layout.package_ffi().CData
@@ -114,7 +114,7 @@ class Proxy:
 
     def take_out(self) -> None:
         """Gives everything back; function pointers that the program keeps only forward from now on."""
-        _replace(self.stand_in, self.lib)
+        rebind(self.stand_in, self.lib)
         self.package.__dict__["_callApi"] = self._call_api
         self.package.__dict__["_new"] = self._new
         with self._lock:
@@ -224,7 +224,7 @@ def install(recorder: Recorder, keep_alive: bool) -> tuple[Callable[[], str | No
     return sites.caller, remove
 
 
-def _replace(old: object, new: object) -> None:
+def rebind(old: object, new: object) -> None:
     """Makes every global name of every module that is bound to `old` be bound to `new`."""
     for module in list(sys.modules.values()):
         names = getattr(module, "__dict__", None)

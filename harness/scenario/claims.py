@@ -89,6 +89,8 @@ class Claim:
     variants: Mapping[Variant, tuple[Expect, ...]]
     needs: tuple[str, ...] = ()
     """Device extensions without which the scenario cannot be recorded."""
+    queues: tuple[str, ...] = ()
+    """Kinds of the queues that it takes beside the first (`harness.device.rig_queues.QUEUE_KINDS`)."""
     rule: str = ""
     """The rule or specification section that it is about."""
     name: str = field(default="")
@@ -108,6 +110,7 @@ def scenario(
     without: Mapping[str, Iterable[Expect]] | None = None,
     weakened: Mapping[str, Iterable[Expect]] | None = None,
     needs: Iterable[str] = (),
+    queues: Iterable[str] = (),
     rule: str = "",
 ) -> Callable[[Callable[[Rig], None]], Claim]:
     """Declares a scenario. `without` is keyed by dependency, `weakened` by "dependency / weakness"."""
@@ -123,7 +126,7 @@ def scenario(
     def declare(function: Callable[[Rig], None]) -> Claim:
         if not (function.__doc__ or "").strip():
             raise ValueError(f"{function.__name__} has no docstring: a scenario states its claim")
-        return Claim(function, variants, tuple(needs), rule, function.__name__)
+        return Claim(function, variants, tuple(needs), tuple(queues), rule, function.__name__)
 
     return declare
 

@@ -21,7 +21,8 @@ class Row:
     syncval: list[str] = field(default_factory=list)
     unmodelled: list[str] = field(default_factory=list)
     layers: dict[str, str] = field(default_factory=dict)
-    """What each Khronos layer asked makes of our findings, by its version: agrees, agrees (2 by version), disagrees."""
+    """What each Khronos layer makes of our findings, by its version: agrees, agrees (2 by version), disagrees; or why
+    it was not asked."""
     layer_disagreements: dict[str, list[str]] = field(default_factory=dict)
     witness: str = "-"
     native: str = "-"
@@ -41,7 +42,7 @@ class Row:
         verdicts = {version: said.split(" (")[0] for version, said in self.layers.items()}
         if len(set(verdicts.values())) > 1:
             return ", ".join(f"{version} {said}" for version, said in verdicts.items())
-        star = "*" if any("(" in said for said in self.layers.values()) else ""
+        star = "*" if any(said.startswith("agrees (") for said in self.layers.values()) else ""
         return next((said + star for said in verdicts.values()), "-")
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,7 +75,8 @@ def settle(row: Row, entries: list[Entry]) -> None:
 def _asked(row: Row, entry: Entry) -> list[str]:
     """The judges that an entry is about and that took part: what one did not say proves no entry needless."""
     if entry.judge == "layer":
-        return [f"layer {version}" for version in row.layers if entry.holds_for(version)]
+        asked = [version for version, said in row.layers.items() if not said.startswith("not asked")]
+        return [f"layer {version}" for version in asked if entry.holds_for(version)]
     said = {"witness": row.witness, "native": row.native}
     return [] if said.get(entry.judge) == "-" else [entry.judge]
 
