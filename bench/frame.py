@@ -76,16 +76,15 @@ def _frames(rig: Rig, functions: Any, recorded: list[Recorded], rounds: int) -> 
     for _ in range(WARM_UP + rounds):
         with rig.commands(commands) as commands:
             handle = commands.handle
-            times["record"].append(_timed(lambda handle=handle: [f(handle, *rest) for f, rest in calls]))
-        times["submit"].append(_timed(lambda commands=commands: rig.submit(commands)))
+            start = time.thread_time()
+            for function, rest in calls:
+                function(handle, *rest)
+            times["record"].append(time.thread_time() - start)
+        start = time.thread_time()
+        rig.submit(commands)
+        times["submit"].append(time.thread_time() - start)
         rig.wait()
     return {part: min(each[WARM_UP:]) / len(calls) * 1e6 for part, each in times.items()}
-
-
-def _timed(work: Callable[[], object]) -> float:
-    start = time.thread_time()
-    work()
-    return time.thread_time() - start
 
 
 # -- the streams -------------------------------------------------------------------------------------------------------
