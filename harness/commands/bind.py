@@ -72,15 +72,7 @@ def _bind_sets(objects: Objects, buffer: CommandBuffer, point: int, args: dict[s
         if held is None:
             bound.pop(index, None)
             continue
-        dynamic = [each for each in held.layout.bindings.values() if each.type in DYNAMIC_TYPES]
-        bound[index] = BoundSet(
-            held,
-            {
-                (each.binding, element): next(offsets, 0)
-                for each in sorted(dynamic, key=lambda b: b.binding)
-                for element in range(each.count)
-            },
-        )
+        bound[index] = BoundSet(held, {place: next(offsets, 0) for place in held.layout.places(*DYNAMIC_TYPES)})
 
 
 @command("vkCmdPushDescriptorSet")

@@ -20,8 +20,8 @@ DISPATCH_INDIRECT_BYTES = 12
 @command("vkCmdDispatch", "vkCmdDispatchBase")
 def dispatch(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """The shader's accesses; an empty grid runs nothing."""
-    if args["groupCountX"] and args["groupCountY"] and args["groupCountZ"]:
-        yield from shader_effects(objects, buffer, COMPUTE_BIND_POINT)
+    runs = args["groupCountX"] and args["groupCountY"] and args["groupCountZ"]
+    return shader_effects(objects, buffer, COMPUTE_BIND_POINT) if runs else ()
 
 
 @command("vkCmdDispatchIndirect")

@@ -112,6 +112,7 @@ def _copy(objects: Objects, copy: dict[str, Any]) -> None:
         return
     count = copy["descriptorCount"]
     read = elements(source.layout, copy["srcBinding"], copy["srcArrayElement"], count)
+    target.version += 1
     for origin, place in zip(
         read, elements(target.layout, copy["dstBinding"], copy["dstArrayElement"], count), strict=False
     ):
@@ -133,6 +134,7 @@ def elements(layout: SetLayout, binding: int, element: int, count: int) -> Itera
 
 def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
     """Applies one VkWriteDescriptorSet."""
+    target.version += 1
     kind, count = write["descriptorType"], write["descriptorCount"]
     places = elements(target.layout, write["dstBinding"], write["dstArrayElement"], count)
     if kind in IMAGE_TYPES:

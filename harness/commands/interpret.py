@@ -62,7 +62,7 @@ class Interpreter:
             return (Ignored(block.name),)
         return ()
 
-    def _record(self, call: Call) -> Iterator[Occurrence]:
+    def _record(self, call: Call) -> tuple[Occurrence, ...]:
         args = call.args
         buffer = self.objects.get(CommandBuffer, args["commandBuffer"])
         if buffer is None:
@@ -71,10 +71,11 @@ class Interpreter:
         handler = COMMANDS.get(call.name)
         effects: tuple[Effect, ...]
         effects = (Unmodelled(call.name),) if handler is None else tuple(handler(self.objects, buffer, args))
-        if effects:
-            command = Command(call.index, call.name, call.site, effects)
-            buffer.commands.append(command)
-            yield Recorded(buffer.id, command, self.objects.pool_flags(buffer.pool))
+        if not effects:
+            return ()
+        command = Command(call.index, call.name, call.site, effects)
+        buffer.commands.append(command)
+        return (Recorded(buffer.id, command, buffer.queue_flags),)
 
     def _host_write(self, write: HostWrite) -> Iterator[Occurrence]:
         held = self.objects.get(Memory, write.memory)

@@ -9,8 +9,9 @@ from harness.commands.descriptors import chained
 from harness.commands.objects import Objects
 from harness.commands.registry import call
 from harness.trace.calls import Call
-from harness.trace.effects import Destroyed, Ignored, Occurrence
+from harness.trace.effects import Concurrent, Destroyed, Ignored, Occurrence
 from harness.trace.resources import (
+    CONCURRENT,
     IMAGE_TYPE_3D,
     REMAINING,
     WHOLE_SIZE,
@@ -48,27 +49,28 @@ def free_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
 @call("vkCreateBuffer")
 def create_buffer(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """A buffer has its own addresses until it is bound."""
-    objects.add(Buffer(call.args["pBuffer"], call.args["pCreateInfo"]["size"]))
-    return ()
+    info = call.args["pCreateInfo"]
+    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=info.get("sharingMode") == CONCURRENT)
+    objects.add(buffer)
+    return (Concurrent(buffer.id),) if buffer.concurrent else ()
 
 
 @call("vkCreateImage")
 def create_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """An image keeps its own idealized addresses, bound or not."""
     info = call.args["pCreateInfo"]
-    objects.add(
-        Image(
-            id=call.args["pImage"],
-            type=info["imageType"],
-            format_value=info["format"],
-            extent=_extent(info["extent"]),
-            mips=info["mipLevels"],
-            layers=info["arrayLayers"],
-            samples=info["samples"],
-            info=info,
-        )
+    image = Image(
+        id=call.args["pImage"],
+        type=info["imageType"],
+        format_value=info["format"],
+        extent=_extent(info["extent"]),
+        mips=info["mipLevels"],
+        layers=info["arrayLayers"],
+        samples=info["samples"],
+        info=info,
     )
-    return ()
+    objects.add(image)
+    return (Concurrent(image.id),) if image.concurrent else ()
 
 
 @call("vkBindBufferMemory", "vkBindImageMemory")
@@ -92,6 +94,7 @@ def _bind(objects: Objects, resource: int, memory: int, offset: int) -> None:
     bound = objects.buffer(resource) or objects.image(resource)
     if bound is not None:
         bound.memory, bound.offset = memory, offset
+        objects.settled.clear()
 
 
 @call("vkDestroyBuffer")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from harness.trace.graphics_state import DrawState
 from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
 
 R = TypeVar("R")
+ALL_QUEUE_FLAGS = 0x7FFFFFFF
 
 
 @dataclass(slots=True)
@@ -21,6 +22,11 @@ class BoundSet:
 
     set: DescriptorSet
     offsets: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """What stands for everything that this refers to while no object goes; pushed sets have none."""
+        return (self.set.id, self.set.version, *self.offsets.values())
 
 
 @dataclass(slots=True)
@@ -38,6 +44,8 @@ class CommandBuffer:
     inheritance: dict[str, Any] | None = None
     """VkCommandBufferInheritanceInfo of a secondary that continues a render pass; else None."""
     drawing: DrawState = field(default_factory=DrawState)
+    queue_flags: int = ALL_QUEUE_FLAGS
+    """VkQueueFlags of its pool's family; all of them when that is not known (masks then mean every stage)."""
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
@@ -58,6 +66,8 @@ class Objects:
 
     def __init__(self) -> None:
         self._by_id: dict[int, Any] = {}
+        self.settled: dict[Hashable, tuple[Effect, ...]] = {}
+        """What shaders access, by what is bound (`shaders`); forgotten when an object goes or is bound to memory."""
         self.children: dict[int, set[int]] = {}
         """Ids of command buffers and descriptor sets by pool."""
         self.devices: dict[int, int] = {}
@@ -84,6 +94,7 @@ class Objects:
 
     def remove(self, id: int) -> Any:
         """Takes an object out; None when it is unknown."""
+        self.settled.clear()
         return self._by_id.pop(id, None)
 
     def buffer(self, id: int) -> Buffer | None:
@@ -116,4 +127,3 @@ class Objects:
 
 
 NOTHING: tuple[Effect, ...] = ()
-ALL_QUEUE_FLAGS = 0x7FFFFFFF

@@ -19,7 +19,9 @@ def allocate_command_buffers(objects: Objects, call: Call) -> Iterable[Occurrenc
     info = call.args["pAllocateInfo"]
     members = objects.children.setdefault(info["commandPool"], set())
     for id in call.args["pCommandBuffers"] or ():
-        objects.add(CommandBuffer(id, info["commandPool"], info["level"] == LEVEL_SECONDARY))
+        buffer = CommandBuffer(id, info["commandPool"], info["level"] == LEVEL_SECONDARY)
+        buffer.queue_flags = objects.pool_flags(buffer.pool)
+        objects.add(buffer)
         members.add(id)
     return ()
 
@@ -33,6 +35,7 @@ def begin(objects: Objects, call: Call) -> Iterable[Occurrence]:
         buffer = CommandBuffer(id, 0)
         objects.add(buffer)
     buffer.reset()
+    buffer.queue_flags = objects.pool_flags(buffer.pool)
     info = call.args.get("pBeginInfo")
     if info and buffer.secondary and info["flags"] & RENDER_PASS_CONTINUE:
         buffer.inheritance = info["pInheritanceInfo"]

@@ -25,7 +25,7 @@ from harness.spans import Span, merge, subtract
 from harness.spec.scopes import BY_NAME
 from harness.trace.effects import Access, Effect, Order, Unmodelled
 from harness.trace.graphics_state import Targets
-from harness.trace.resources import BufferView, Descriptor, ImageView, Stage
+from harness.trace.resources import BufferView, Descriptor, DescriptorSet, ImageView, Pipeline, Stage
 
 STAGE_NAMES = {
     0x1: "VERTEX_SHADER",
@@ -40,20 +40,42 @@ STAGE_NAMES = {
 """Pipeline stage name by VkShaderStageFlagBits, as access names spell it."""
 STAGE_NAMES |= dict.fromkeys((0x100, 0x200, 0x400, 0x800, 0x1000, 0x2000), "RAY_TRACING_SHADER")
 
+SETTLED_LIMIT = 1 << 14
+"""So many combinations of a pipeline and what is bound are remembered."""
 UNIFORM_TYPES = (UNIFORM_BUFFER, UNIFORM_BUFFER_DYNAMIC)
 STORAGE_TYPES = (STORAGE_BUFFER, STORAGE_BUFFER_DYNAMIC, STORAGE_IMAGE, STORAGE_TEXEL_BUFFER)
 
 
-def shader_effects(objects: Objects, buffer: CommandBuffer, bind_point: int, idle: int = 0) -> Iterator[Effect]:
+def shader_effects(objects: Objects, buffer: CommandBuffer, bind_point: int, idle: int = 0) -> tuple[Effect, ...]:
     """Accesses of every stage of the bound pipeline, spans of equal accesses joined.
 
-    `idle` holds the stages (VkShaderStageFlags) that do not run.
+    `idle` holds the stages (VkShaderStageFlags) that do not run. What one pipeline does with sets that nobody wrote to
+    since is worked out once, as long as everything lives that a descriptor may refer to.
     """
     pipeline = buffer.pipelines.get(bind_point)
     if pipeline is None or not pipeline.stages:
-        yield Unmodelled("a pipeline whose shaders were not seen")
-        return
+        return (Unmodelled("a pipeline whose shaders were not seen"),)
     sets = buffer.sets.get(bind_point, {})
+    if any(_depends_on_more(bound.set) for bound in sets.values()):
+        return tuple(_shader_effects(objects, buffer, pipeline, sets, idle))
+    key = (pipeline.id, idle, *((index, *bound.key) for index, bound in sets.items()))
+    made = objects.settled.get(key)
+    if made is None:
+        if len(objects.settled) >= SETTLED_LIMIT:
+            objects.settled.clear()
+        made = objects.settled[key] = tuple(_shader_effects(objects, buffer, pipeline, sets, idle))
+    return made
+
+
+def _depends_on_more(held: DescriptorSet) -> bool:
+    """Whether what descriptors of a set mean depends on more than the set: on the render pass instance, on the last
+    build of an acceleration structure, on what was pushed."""
+    return held.id == 0 or bool(held.layout.places(INPUT_ATTACHMENT, ACCELERATION_STRUCTURE))
+
+
+def _shader_effects(
+    objects: Objects, buffer: CommandBuffer, pipeline: Pipeline, sets: dict[int, BoundSet], idle: int
+) -> Iterator[Effect]:
     joined: dict[tuple[int, int, int, bool, Order], list[Span]] = {}
     for stage in pipeline.stages:
         if stage.stage & idle:

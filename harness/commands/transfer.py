@@ -21,35 +21,41 @@ RESOLVE_READ = BY_NAME["SYNC_RESOLVE_TRANSFER_READ"].index
 RESOLVE_WRITE = BY_NAME["SYNC_RESOLVE_TRANSFER_WRITE"].index
 
 
-def buffer_access(sync: int, buffer: Buffer | None, spans: list[Span]) -> Iterable[Effect]:
+def buffer_access(sync: int, buffer: Buffer | None, spans: list[Span]) -> tuple[Effect, ...]:
     """An access of addresses of a buffer; none when the buffer is unknown or nothing is touched."""
-    merged = tuple(merge(spans)) if len(spans) > 1 else tuple(span for span in spans if span[0] < span[1])
-    if buffer is not None and merged:
-        yield Access(sync, buffer.space, merged, buffer.id)
+    touched = _touched(spans)
+    return (Access(sync, buffer.space, touched, buffer.id),) if buffer is not None and touched else ()
 
 
-def image_access(sync: int, image: Image | None, spans: list[Span]) -> Iterable[Effect]:
+def image_access(sync: int, image: Image | None, spans: list[Span]) -> tuple[Effect, ...]:
     """An access of addresses of an image; none when the image is unknown or nothing is touched."""
-    merged = tuple(merge(spans))
-    if image is not None and merged:
-        yield Access(sync, image.id, merged, image.id)
+    touched = _touched(spans)
+    return (Access(sync, image.id, touched, image.id),) if image is not None and touched else ()
+
+
+def _touched(spans: list[Span]) -> tuple[Span, ...]:
+    if len(spans) == 1:
+        return tuple(spans) if spans[0][0] < spans[0][1] else ()
+    return tuple(merge(spans))
 
 
 @command("vkCmdFillBuffer")
 def fill_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes in the CLEAR stage; VK_WHOLE_SIZE is rounded down to a multiple of 4."""
     buffer = objects.buffer(args["dstBuffer"])
-    if buffer is not None:
-        begin, end = buffer.span(args["dstOffset"], args["size"])
-        yield from buffer_access(CLEAR_WRITE, buffer, [(begin, end - (end - begin) % 4)])
+    if buffer is None:
+        return ()
+    begin, end = buffer.span(args["dstOffset"], args["size"])
+    return buffer_access(CLEAR_WRITE, buffer, [(begin, end - (end - begin) % 4)])
 
 
 @command("vkCmdUpdateBuffer")
 def update_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes in the CLEAR stage."""
     buffer = objects.buffer(args["dstBuffer"])
-    if buffer is not None:
-        yield from buffer_access(CLEAR_WRITE, buffer, [buffer.span(args["dstOffset"], args["dataSize"])])
+    if buffer is None:
+        return ()
+    return buffer_access(CLEAR_WRITE, buffer, [buffer.span(args["dstOffset"], args["dataSize"])])
 
 
 @command("vkCmdCopyBuffer", "vkCmdCopyBuffer2")
@@ -58,10 +64,12 @@ def copy_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Ite
     info = folded(args, "pCopyBufferInfo")
     regions = info["pRegions"] or ()
     source, target = objects.buffer(info["srcBuffer"]), objects.buffer(info["dstBuffer"])
+    effects: tuple[Effect, ...] = ()
     if source is not None:
-        yield from buffer_access(COPY_READ, source, [source.span(r["srcOffset"], r["size"]) for r in regions])
+        effects = buffer_access(COPY_READ, source, [source.span(r["srcOffset"], r["size"]) for r in regions])
     if target is not None:
-        yield from buffer_access(COPY_WRITE, target, [target.span(r["dstOffset"], r["size"]) for r in regions])
+        effects += buffer_access(COPY_WRITE, target, [target.span(r["dstOffset"], r["size"]) for r in regions])
+    return effects
 
 
 def _offset(value: dict[str, int]) -> Extent:

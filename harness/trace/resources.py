@@ -14,6 +14,8 @@ from harness.spec.formats import Format, format_of
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
 REMAINING = 0xFFFFFFFF
 IMAGE_TYPE_3D = 2
+CONCURRENT = 1
+"""VK_SHARING_MODE_CONCURRENT."""
 
 COLOR, DEPTH, STENCIL = 1, 2, 4
 PLANES = 0x70
@@ -36,6 +38,8 @@ class Buffer:
     size: int
     memory: int | None = None
     offset: int = 0
+    concurrent: bool = False
+    """VK_SHARING_MODE_CONCURRENT."""
 
     @property
     def space(self) -> int:
@@ -63,6 +67,11 @@ class Image:
     info: dict[str, Any] = field(default_factory=dict, repr=False)
     memory: int | None = None
     offset: int = 0
+
+    @property
+    def concurrent(self) -> bool:
+        """VK_SHARING_MODE_CONCURRENT."""
+        return self.info.get("sharingMode") == CONCURRENT
 
     @cached_property
     def format(self) -> Format:
@@ -233,6 +242,15 @@ class SetLayout:
     id: int
     bindings: dict[int, Binding]
     push: bool = False
+    _places: dict[tuple[int, ...], list[tuple[int, int]]] = field(default_factory=dict, repr=False, compare=False)
+
+    def places(self, *types: int) -> list[tuple[int, int]]:
+        """(binding, array element) of every descriptor of these VkDescriptorTypes, in order."""
+        found = self._places.get(types)
+        if found is None:
+            held = sorted((one for one in self.bindings.values() if one.type in types), key=lambda one: one.binding)
+            found = self._places[types] = [(one.binding, element) for one in held for element in range(one.count)]
+        return found
 
 
 @dataclass(slots=True)
@@ -252,6 +270,8 @@ class DescriptorSet:
     id: int
     layout: SetLayout
     slots: dict[tuple[int, int], Descriptor] = field(default_factory=dict)
+    version: int = 0
+    """How often it was written to."""
 
 
 @dataclass(slots=True)
