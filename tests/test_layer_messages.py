@@ -186,6 +186,21 @@ def test_todays_submits_name_the_recorded_command_and_its_access() -> None:
     assert (said.kind, said.function, said.entry, said.seq_no, said.barriers) == (SUBMIT, "vkQueueSubmit", 0, 2, ())
 
 
+@pytest.mark.parametrize(
+    ("old", "today"),
+    [
+        ("vkCmdSetEvent2-missingbarrier-reset", "vkCmdSetEvent2-reset-race"),
+        ("vkCmdSetEvent-missingbarrier-set", "vkCmdSetEvent-set-race"),
+        ("vkCmdSetEvent-missingbarrier-wait", "vkCmdSetEvent-wait"),
+        ("vkCmdResetEvent-missingbarrier-set", "vkCmdResetEvent-set-race"),
+        ("vkCmdWaitEvents-unsynchronized-setops", "vkCmdWaitEvents-unsynchronized-setops"),
+    ],
+)
+def test_old_names_of_event_rules(old: str, today: str) -> None:
+    """As 1.3.239 was seen to spell them."""
+    assert parse(f"SYNC-{old}", "vkCmdSetEvent: VkEvent 0x1[] vkCmdSetEvent operation").hazard == today
+
+
 def test_todays_event_rules() -> None:
     said = parse("SYNC-vkCmdSetEvent-set-race", REAL_EVENT)
     assert (said.hazard, said.command, said.access) == ("vkCmdSetEvent-set-race", "vkCmdSetEvent", "")

@@ -135,9 +135,9 @@ def _match(
 
 def _is_alike(ours: Said, theirs: Said) -> bool:
     """True when they differ in nothing but what the layer leaves out: the access at submit, and of an event rule the
-    earlier command."""
+    earlier command and whether it is about a submit."""
     if theirs[2][0] not in HAZARDS:
-        return (*ours[:2], *ours[2][:2]) == (*theirs[:2], *theirs[2][:2])
+        return (ours[0], *ours[2][:2]) == (theirs[0], *theirs[2][:2])
     return theirs[2][3] == "" and _without_access(ours) == _without_access(theirs)
 
 
@@ -174,7 +174,9 @@ def _is_of_command(each: Finding, finding: Finding | None, key: Key) -> bool:
 
 
 def _is_same(ours: Key, theirs: Key) -> bool:
-    """True for one key, and for one whose access the layer did not name."""
+    """True for one key, and for one of which the layer left out the access, or of an event rule what came before."""
+    if theirs[0] not in HAZARDS:
+        return ours[:2] == theirs[:2]
     return ours == theirs or (not theirs[3] and (*ours[:3], ours[4]) == (*theirs[:3], theirs[4]))
 
 

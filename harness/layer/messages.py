@@ -37,7 +37,7 @@ class LayerMessage:
     vuid: str
     """`SYNC-HAZARD-READ-AFTER-WRITE`, or an event rule such as `SYNC-vkCmdSetEvent-set-race`."""
     hazard: str
-    """`READ_AFTER_WRITE`; for event rules the identifier without `SYNC-`."""
+    """`READ_AFTER_WRITE`; for event rules today's identifier without `SYNC-`."""
     command: str
     """The vkCmd* whose access is the second one; at submit the recorded command, not vkQueueSubmit."""
     access: str
@@ -93,7 +93,7 @@ def parse(vuid: str, text: str, objects: Sequence[tuple[str, int]] = ()) -> Laye
     if vuid.startswith(HAZARD_PREFIX):
         hazard = vuid.removeprefix(HAZARD_PREFIX).replace("-", "_")
     else:
-        hazard = vuid.removeprefix("SYNC-")
+        hazard = _event_rule(vuid.removeprefix("SYNC-"))
     function = _FUNCTION.match(body.strip())
     name = function.group(1) if function else ""
     message = LayerMessage(
@@ -113,6 +113,15 @@ def parse(vuid: str, text: str, objects: Sequence[tuple[str, int]] = ()) -> Laye
     if EXTRA_PROPERTIES in body:
         return _with_properties(message, extra_properties(body))
     return _with_access_info(message, body)
+
+
+def _event_rule(name: str) -> str:
+    """An event rule as today's layer calls it: 1.3.239 has `missingbarrier-set` for `set-race`, and so on. Today's has
+    no rule for a reset after a wait; ours is named alike."""
+    if name.startswith("vkCmdSetEvent") and name.endswith("-missingbarrier-wait"):
+        return name.replace("-missingbarrier-wait", "-wait")
+    head, old, last = name.partition("-missingbarrier-")
+    return f"{head}-{last}-race" if old else name
 
 
 # --- old style -------------------------------------------------------------------------------------------------------

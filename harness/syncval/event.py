@@ -33,8 +33,8 @@ class Event:
     tokens: dict[int, int] = field(default_factory=dict)
     barriers: int = 0
     """Stages ordered after its last operation, which happens in no stage: only ALL_COMMANDS covers it."""
-    unordered_sets: bool = False
-    """Two sets, with nothing to order them, were its last operations."""
+    unordered: bool = False
+    """Its last operation was a set, and nothing ordered that after the operation before."""
 
 
 class Events:
@@ -61,7 +61,7 @@ class Events:
                 )
             )
             event.tokens[mask] = token
-        event.unordered_sets = event.last == SET and bool(problems)
+        event.unordered = bool(problems)
         event.last, event.place, event.barriers = SET, place, 0
         return problems
 
@@ -70,7 +70,7 @@ class Events:
         event = self._events.setdefault(effect.event, Event())
         problems = self._race(event, effect.event, place, effect.stages, queue_flags, RESET)
         self._forget(event)
-        event.last, event.place, event.barriers, event.unordered_sets = RESET, place, 0, False
+        event.last, event.place, event.barriers, event.unordered = RESET, place, 0, False
         return problems
 
     def host(self, id: int) -> None:
@@ -102,10 +102,10 @@ class Events:
         problems: list[Finding] = []
         for position, id in enumerate(effect.events):
             event = self._events.setdefault(id, Event())
-            if event.unordered_sets and event.place is not None:
-                problems.append(_finding(UNORDERED_SETS, id, place, event.place, "two sets that it waits for"))
+            if event.unordered and event.place is not None:
+                problems.append(_finding(UNORDERED_SET, id, place, event.place, "the set that it waits for and the operation before"))
             dependencies = _dependencies(effect.barriers[position if effect.form == 2 else 0])
-            event.last, event.place, event.unordered_sets = WAIT, place, False
+            event.last, event.place, event.unordered = WAIT, place, False
             event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
         return hits, problems
 
@@ -156,7 +156,7 @@ _RACES = {
     (RESET, SET): "vkCmdResetEvent-set-race",
     (RESET, WAIT): "vkCmdResetEvent-wait-race",
 }
-UNORDERED_SETS = "vkCmdWaitEvents-unsynchronized-setops"
+UNORDERED_SET = "vkCmdWaitEvents-unsynchronized-setops"
 
 
 def _finding(name: str, id: int, place: Place, prior: Place, what: str) -> Finding:

@@ -1,0 +1,171 @@
+"""Operations on one event happen in no pipeline stage: without an order among them nobody knows its state."""
+
+from harness.scenario import Rig, race, scenario
+
+WRITTEN, READ = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ"
+TRANSFER, COMPUTE = "ALL_TRANSFER", "COMPUTE_SHADER"
+SET, SET2, RESET, RESET2 = "vkCmdSetEvent", "vkCmdSetEvent2", "vkCmdResetEvent", "vkCmdResetEvent2"
+WAIT, WAIT2 = "vkCmdWaitEvents", "vkCmdWaitEvents2"
+RESET_RACE = [race("vkCmdResetEvent-set-race", RESET2, SET2)]
+SET_RACE = [race("vkCmdSetEvent2-reset-race", SET2, RESET2)]
+RULE = "specification, vkCmdSetEvent2, vkCmdResetEvent2: operations on events are ordered by execution dependencies"
+
+
+@scenario(
+    without={"set before reset": RESET_RACE},
+    weakened={"set before reset / from the stages of the set": RESET_RACE, "set before reset / to compute": RESET_RACE},
+    rule=RULE,
+)
+def scenario_reset_after_set(rig: Rig) -> None:
+    """A reset must be ordered after a set; a barrier does that from ALL_COMMANDS alone."""
+    event = rig.event("", WRITTEN, READ)
+    with rig.commands() as commands:
+        commands.set_event(event)
+        commands.barrier(
+            "set before reset",
+            "ALL_COMMANDS",
+            TRANSFER,
+            weaker={"from the stages of the set": {"src": TRANSFER}, "to compute": {"dst": COMPUTE}},
+        )
+        commands.reset_event(event, TRANSFER)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"set before reset": [race("vkCmdResetEvent-set-race", RESET, SET)]},
+    weakened={"set before reset / from the stages of the set": [race("vkCmdResetEvent-set-race", RESET, SET)]},
+    rule="specification, vkCmdSetEvent, vkCmdResetEvent",
+)
+def scenario_reset_after_set_of_the_first_form(rig: Rig) -> None:
+    """The same for the commands of the first form."""
+    event = rig.event("", WRITTEN, READ, form=1)
+    with rig.commands() as commands:
+        commands.set_event(event)
+        commands.barrier(
+            "set before reset",
+            "ALL_COMMANDS",
+            TRANSFER,
+            form=1,
+            weaker={"from the stages of the set": {"src": TRANSFER}},
+        )
+        commands.reset_event(event, TRANSFER)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"stages / some": RESET_RACE},
+    rule="specification, vkCmdResetEvent2: stageMask is its first scope",
+)
+def scenario_reset_after_everything(rig: Rig) -> None:
+    """A reset whose own stages are ALL_COMMANDS needs no barrier after a set."""
+    event = rig.event("", WRITTEN, READ)
+    stages = rig.choose("stages", "ALL_COMMANDS", {"some": TRANSFER})
+    with rig.commands() as commands:
+        commands.set_event(event)
+        commands.reset_event(event, stages)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"reset before set": SET_RACE},
+    weakened={"reset before set / from the stages of the reset": SET_RACE},
+    rule=RULE,
+)
+def scenario_set_after_reset(rig: Rig) -> None:
+    """A set must be ordered after a reset."""
+    event = rig.event("", WRITTEN, READ)
+    with rig.commands() as commands:
+        commands.reset_event(event, TRANSFER)
+        commands.barrier(
+            "reset before set", "ALL_COMMANDS", TRANSFER, weaker={"from the stages of the reset": {"src": TRANSFER}}
+        )
+        commands.set_event(event)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"one set before the other": [race("vkCmdSetEvent2-set-race", SET2, SET2)]},
+    weakened={"one set before the other / to compute": [race("vkCmdSetEvent2-set-race", SET2, SET2)]},
+    rule="SYNC_RULES 2.9: a set after a set needs a barrier",
+)
+def scenario_set_after_set(rig: Rig) -> None:
+    """Nobody knows which of two sets a wait would see, unless one is ordered after the other."""
+    event = rig.event("", WRITTEN, READ)
+    with rig.commands() as commands:
+        commands.set_event(event)
+        commands.barrier("one set before the other", "ALL_COMMANDS", TRANSFER, weaker={"to compute": {"dst": COMPUTE}})
+        commands.set_event(event)
+    rig.submit(commands)
+
+
+@scenario(
+    without={
+        "one set before the other": [
+            race("vkCmdSetEvent2-set-race", SET2, SET2),
+            race("vkCmdWaitEvents-unsynchronized-setops", WAIT2, SET2),
+        ]
+    },
+    rule="SYNC_RULES 2.9: a wait for an unsynchronized set",
+)
+def scenario_wait_after_two_sets(rig: Rig) -> None:
+    """A wait after two unordered sets has no first scope that anyone can know."""
+    event = rig.event("", WRITTEN, READ)
+    with rig.commands() as commands:
+        commands.set_event(event)
+        commands.barrier("one set before the other", "ALL_COMMANDS", TRANSFER)
+        commands.set_event(event)
+        commands.wait_events(event)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={
+        "second scope / compute": [race("vkCmdSetEvent2-wait", SET2, WAIT2)],
+    },
+    rule="SYNC_RULES 2.9: a set after a wait needs a barrier, or lies in the wait's second scope",
+)
+def scenario_set_after_wait(rig: Rig) -> None:
+    """What a set comes after must be in the second scope of an earlier wait for the same event."""
+    stages = rig.choose("second scope", TRANSFER, {"compute": COMPUTE})
+    event = rig.event("", TRANSFER, stages)
+    with rig.commands() as commands:
+        commands.set_event(event)
+        commands.wait_events(event)
+        commands.set_event(event)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"wait before reset": [race("vkCmdResetEvent-wait-race", RESET2, WAIT2)]},
+    weakened={"wait before reset / not chained": [race("vkCmdResetEvent-wait-race", RESET2, WAIT2)]},
+    rule="specification, VUID-vkCmdResetEvent2-event-03831: an execution dependency between a wait and a reset",
+)
+def scenario_reset_after_wait(rig: Rig) -> None:
+    """A reset must be ordered after the wait, or the wait might never end."""
+    event = rig.event("", TRANSFER, TRANSFER)
+    with rig.commands() as commands:
+        commands.set_event(event)
+        commands.wait_events(event)
+        commands.barrier("wait before reset", TRANSFER, COMPUTE, weaker={"not chained": {"src": "FRAGMENT_SHADER"}})
+        commands.reset_event(event, COMPUTE)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"idle": [race("vkCmdResetEvent-wait-race", RESET, WAIT)]},
+    rule="specification, vkQueueWaitIdle; VUID-vkCmdResetEvent-event-03834",
+)
+def scenario_host_wait_ends_operations_on_events(rig: Rig) -> None:
+    """What the host knows to be complete races with nothing that is submitted later."""
+    event = rig.event("", WRITTEN, COMPUTE, form=1)
+    with rig.commands() as first:
+        first.set_event(event)
+        first.wait_events(event)
+    with rig.commands() as second:
+        second.reset_event(event, TRANSFER)
+        second.barrier("", "ALL_COMMANDS", TRANSFER)
+        second.set_event(event)
+        second.wait_events(event)
+    rig.submit(first)
+    rig.host_wait("idle", "queue")
+    rig.submit(second)
