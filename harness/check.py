@@ -14,6 +14,7 @@ from harness.spans import Span
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.calls import Block
+from harness.trace.resources import Memory
 
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 
@@ -23,7 +24,7 @@ class Mirror:
 
     def __init__(self) -> None:
         self._interpreter = Interpreter()
-        self._validator = Validator(self._describe)
+        self._validator = Validator(self._describe, is_host_visible=self._is_host_visible)
         self.findings: list[Finding] = []
 
     def step(self, block: Block) -> list[Finding]:
@@ -55,6 +56,10 @@ class Mirror:
     def written(self, memory: int, begin: int, end: int) -> list[Span]:
         """Bytes of a memory object that submitted work writes and that the host does not know to be complete."""
         return self._validator.written(memory, begin, end)
+
+    def _is_host_visible(self, space: int) -> bool:
+        held = self._interpreter.objects.get(Memory, space)
+        return held is not None and held.host_visible
 
     def _describe(self, resource: int, spans: list[Span]) -> Description:
         """What addresses of a resource mean: bytes of a buffer or memory object, boxes of an image."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 # Importing a family registers its handlers.
 from harness.commands import (  # noqa: F401
@@ -19,6 +19,7 @@ from harness.commands import (  # noqa: F401
     feedback,
     graphics,
     host_copy,
+    mapped,
     memory,
     pipelines,
     presentation,
@@ -36,9 +37,8 @@ from harness.commands import (  # noqa: F401
 )
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import CALLS, COMMANDS
-from harness.trace.calls import Block, Call, HostWrite
-from harness.trace.effects import Command, Effect, HostWrote, Ignored, Occurrence, Recorded, Unmodelled
-from harness.trace.resources import Memory
+from harness.trace.calls import Block, Call, HostRead, HostWrite
+from harness.trace.effects import Command, Effect, Ignored, Occurrence, Recorded, Unmodelled
 
 
 class Interpreter:
@@ -50,7 +50,9 @@ class Interpreter:
     def step(self, block: Block) -> Iterable[Occurrence]:
         """What one block does; failed calls do nothing. Cost: one dictionary look-up for calls without a handler."""
         if isinstance(block, HostWrite):
-            return self._host_write(block)
+            return mapped.host_write(self.objects, block)
+        if isinstance(block, HostRead):
+            return mapped.host_read(self.objects, block)
         if not block.succeeded:
             return ()
         handler = CALLS.get(block.name)
@@ -76,13 +78,6 @@ class Interpreter:
         command = Command(call.index, call.name, call.site, effects)
         buffer.commands.append(command)
         return (Recorded(buffer.id, command, buffer.queue_flags),)
-
-    def _host_write(self, write: HostWrite) -> Iterator[Occurrence]:
-        held = self.objects.get(Memory, write.memory)
-        size = held.size if held is not None else write.offset + len(write.data)
-        end = min(size, write.offset + len(write.data))
-        if write.offset < end:
-            yield HostWrote(write.index, write.site, write.memory, (write.offset, end))
 
 
 _LABELS = ("LabelEXT",)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from harness.commands.descriptors import chained
+from harness.commands.mapped import new_memory
 from harness.commands.objects import Objects
 from harness.commands.registry import call
 from harness.trace.calls import Call
@@ -19,7 +20,6 @@ from harness.trace.resources import (
     BufferView,
     Image,
     ImageView,
-    Memory,
     ShaderModule,
 )
 
@@ -35,7 +35,8 @@ def _extent(value: dict[str, Any]) -> tuple[int, int, int]:
 @call("vkAllocateMemory")
 def allocate_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """A new memory object is a new address space."""
-    objects.add(Memory(call.args["pMemory"], call.args["pAllocateInfo"]["allocationSize"]))
+    info = call.args["pAllocateInfo"]
+    objects.add(new_memory(objects, call.args["device"], call.args["pMemory"], info))
     return ()
 
 

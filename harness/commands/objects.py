@@ -79,6 +79,10 @@ class Objects:
         self.pool_family: dict[int, tuple[int, int]] = {}
         """(device, family index) by command pool."""
         self.addresses = Addresses(self.buffer)
+        self.memory_types: dict[int, list[int]] = {}
+        """VkMemoryPropertyFlags of each memory type, by physical device."""
+        self.atoms: dict[int, int] = {}
+        """nonCoherentAtomSize in bytes, by physical device."""
         self.build_sizes: dict[tuple[Any, ...], dict[tuple[int, ...], tuple[int, int]]] = {}
         """Scratch bytes of (a build, an update) of acceleration structures, by shape and numbers of primitives."""
 

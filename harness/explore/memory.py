@@ -173,6 +173,31 @@ class Memories:
                     raise UserError(f"the host writes memory {memory}, which {self.device.target.name} cannot map")
                 allocation.mapping[low - group.base : high - group.base] = data[low - offset : high - offset]
 
+    def ends(self) -> dict[int, int]:
+        """Where the resources of each memory object end in it, in bytes."""
+        return {
+            memory: max(each.group.base + each.group.size for each in allocations)
+            for memory, allocations in self.by_memory.items()
+        }
+
+    def read(self, memory: int, offset: int, size: int, sizes: dict[int, int]) -> bytes:
+        """What the host sees of a memory object of the trace; bytes outside every bound resource are 0.
+
+        `sizes` as in `write`. UserError when the target's memory cannot be mapped.
+        """
+        seen = bytearray(size)
+        for allocation in self.by_memory.get(memory, []):
+            group = allocation.group
+            for resource, start in group.offsets.items():
+                low = max(offset, group.base + start)
+                high = min(offset + size, group.base + start + sizes[resource])
+                if low >= high:
+                    continue
+                if allocation.mapping is None:
+                    raise UserError(f"the host reads memory {memory}, which {self.device.target.name} cannot map")
+                seen[low - offset : high - offset] = allocation.mapping[low - group.base : high - group.base]
+        return bytes(seen)
+
     def close(self) -> None:
         """Frees everything."""
         free, null = self.device.function("vkFreeMemory"), self.device.target.ffi.NULL

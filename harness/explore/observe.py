@@ -18,16 +18,16 @@ from harness.findings import Box, UserError
 Bytes = npt.NDArray[np.uint8]
 WORD = 4
 Key = tuple[int, Subresource | None]
-"""A resource, and the (aspect, mip, layer) of an image."""
+"""A resource, and the (aspect, mip, layer) of an image; the negative block index of a host read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """One buffer or one image subresource as observed.
+    """One buffer or one image subresource as observed, or what the host saw where it read.
 
-    `data` is (bytes,) for a buffer and (depth, height, width, bytes) in texel blocks for an image. Multisampled images
-    have their samples in place of depth and each texel as fetched: four 32-bit words of a colour, one of depth or
-    stencil.
+    `resource` is an id, or the negative block index of a host read. `data` is (bytes,) for a buffer or a host read and
+    (depth, height, width, bytes) in texel blocks for an image. Multisampled images have their samples in place of depth
+    and each texel as fetched: four 32-bit words of a colour, one of depth or stencil.
     """
 
     resource: int
@@ -38,8 +38,8 @@ class Surface:
 
     @property
     def kind(self) -> str:
-        """'buffer' or 'image'."""
-        return "buffer" if self.subresource is None else "image"
+        """'buffer', 'image' or 'host read'."""
+        return "image" if self.subresource is not None else "buffer" if self.resource > 0 else "host read"
 
 
 @dataclass(slots=True)
@@ -91,6 +91,8 @@ def observe(contents: Contents, notes: list[str]) -> Outputs:
         if buffer.bound:
             data = contents.read_buffer(buffer.id, 0, buffer.size)
             outputs.surfaces[buffer.id, None] = Surface(buffer.id, None, data)
+    for index, seen in contents.resources.host_reads.items():
+        outputs.surfaces[-index, None] = Surface(-index, None, np.frombuffer(seen, np.uint8))
     fetcher = Fetcher(contents)
     try:
         for image in contents.resources.images.values():
@@ -161,7 +163,7 @@ def _difference(before: Surface, after: Surface) -> Difference | None:
         return None
     at = int(np.argmax(wrong.ravel()))
     where = np.unravel_index(at, wrong.shape)
-    place: tuple[int, ...] = (at * WORD,) if before.kind == "buffer" else tuple(int(i) for i in reversed(where))
+    place: tuple[int, ...] = (at * WORD,) if before.kind != "image" else tuple(int(i) for i in reversed(where))
     return Difference(
         before.resource,
         before.kind,

@@ -17,7 +17,7 @@ from harness.explore.resources import Resources
 from harness.explore.steps import Kind, core_name, kind_of, reading
 from harness.findings import UserError
 from harness.spec._generated import COMMANDS, HANDLES
-from harness.trace.calls import Block, Call, HostWrite
+from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.templates import plain
 
 WITH_POOLS = frozenset({"VkCommandBuffer", "VkDescriptorSet"})
@@ -152,12 +152,16 @@ class Objects:
         self.skipped: set[int] = set()
         """sType values that the tables lack; their structs were left out."""
         self._sizes = resources.sizes()
+        self._ends = resources.memories.ends()
         self._destroys: list[tuple[str, int]] = []
 
     def perform(self, block: Block) -> None:
         """Re-issues one host block. UserError names the block when the target cannot."""
         if isinstance(block, HostWrite):
             self.resources.memories.write(block.memory, block.offset, block.data, self._sizes)
+            return
+        if isinstance(block, HostRead):
+            self._see(block.index, block.memory, block.offset, block.size)
             return
         block = plain(block)
         name = core_name(block.name)
@@ -172,9 +176,20 @@ class Objects:
         with reading(block):
             if self._is_ours(name, block) or name in DONE_BEFORE:
                 return
+            if name == "vkInvalidateMappedMemoryRanges":
+                for each in block.args["pMemoryRanges"] or ():
+                    self._see(block.index, each["memory"], each["offset"], each["size"])
             if name.startswith(WITHOUT_EFFECT) or "Debug" in name or (name in NATIVE_ONLY and not self.native):
                 return
             self._issue(block)
+
+    def _see(self, index: int, memory: int, offset: int, size: int) -> None:
+        """Keeps what the host sees here: a program that reads goes by it."""
+        size = min(size, self._ends.get(memory, 0) - offset)
+        if size > 0:
+            seen = self.resources.memories.read(memory, offset, size, self._sizes)
+            held = self.resources.host_reads
+            held[index] = held.get(index, b"") + seen
 
     def _refuse_without_data(self, call: Call) -> None:
         """What a template reads lies in memory whose shape only the template gives, which was not seen made."""

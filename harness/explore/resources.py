@@ -15,7 +15,7 @@ from harness.explore.memory import Allocation, Memories, Wanted, plan
 from harness.explore.steps import reading
 from harness.findings import UserError
 from harness.spec._generated import STYPES
-from harness.trace.calls import Block, Call, HostWrite
+from harness.trace.calls import Block, Call
 from harness.trace.resources import DEPTH, STENCIL, Image
 
 TRANSFER_SRC, TRANSFER_DST, SAMPLED = 1, 2, 4
@@ -83,6 +83,8 @@ class Resources:
     memories: Memories
     buffers: dict[int, BufferResource] = field(default_factory=dict)
     images: dict[int, ImageResource] = field(default_factory=dict)
+    host_reads: dict[int, bytes] = field(default_factory=dict)
+    """What the host saw where the program says that it read, by block index."""
 
     def sizes(self) -> dict[int, int]:
         """Bytes that each bound resource occupies in memory it can be written through."""
@@ -120,7 +122,7 @@ def _create_all(resources: Resources, blocks: list[Block]) -> None:
     original: dict[int, int] = {}
     for block in blocks:
         with reading(block):
-            if isinstance(block, HostWrite):
+            if not isinstance(block, Call):
                 mapped.add(block.memory)
             elif not block.succeeded:
                 continue

@@ -15,7 +15,7 @@ from typing import Any
 from harness.explore.order import SUBMITS, Order
 from harness.findings import Place, UserError
 from harness.spec._generated import COMMAND_ALIASES, TASKS
-from harness.trace.calls import Block, Call
+from harness.trace.calls import Block, Call, block_name
 from harness.trace.templates import plain
 
 MAX_STEPS = 1_000_000
@@ -72,8 +72,8 @@ class Step:
 
     @property
     def name(self) -> str:
-        """The C function, or 'host write'."""
-        return self.block.name if isinstance(self.block, Call) else "host write"
+        """The C function, or what the host did."""
+        return block_name(self.block)
 
 
 @contextmanager
@@ -82,8 +82,9 @@ def reading(block: Block) -> Iterator[None]:
     try:
         yield
     except (KeyError, TypeError, AttributeError, IndexError) as error:
-        name = block.name if isinstance(block, Call) else "host write"
-        raise UserError(f"block {block.index}: {name} is malformed ({type(error).__name__}: {error})") from None
+        raise UserError(
+            f"block {block.index}: {block_name(block)} is malformed ({type(error).__name__}: {error})"
+        ) from None
 
 
 def core_name(name: str) -> str:

@@ -25,7 +25,7 @@ def to_pixels(surface: Surface, *scale_by: Surface) -> Pixels:
 
     `scale_by` are the surfaces whose range of values sets the brightness, so that a pair is drawn alike.
     """
-    if surface.kind == "buffer":
+    if surface.kind != "image":
         return false_colour(as_grid(units(surface)))
     flat = surface.data
     assert surface.subresource is not None

@@ -54,7 +54,7 @@ def _written(use: Use, sync: int) -> State:
 
 def _read_conflicts(state: State, view: View, use: Use) -> bool:
     write = state.write
-    if write is None or view.ordered & SYNC[use.sync].stage or view.write.barriers >> use.sync & 1:
+    if write is None or write.done or view.ordered & SYNC[use.sync].stage or view.write.barriers >> use.sync & 1:
         return False
     return not _read_is_ordered(state, write, use)
 
@@ -102,7 +102,7 @@ def _write_hazard(state: State, view: View, use: Use, sync: int | None = None) -
                 return WRITE_AFTER_READ, position
         return None, -1
     write = state.write
-    if write is None or view.write.barriers >> sync & 1 or (ordered and _in_order(write, use)):
+    if write is None or write.done or view.write.barriers >> sync & 1 or (ordered and _in_order(write, use)):
         return None, -1
     if use.marker and write.atomic and write.sync == sync:
         return None, -1

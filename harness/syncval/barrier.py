@@ -10,7 +10,8 @@ from harness.syncval.state import NO_TOKENS, Guard, Read, State, View, Write
 class Scope(NamedTuple):
     """One dependency, expanded: execution scopes as stage masks, access scopes as bits of SYNC indices.
 
-    With an `event` (a token, not 0) the first scope is what was in it when the event was set.
+    With an `event` (a token, not 0) the first scope is what was in it when the event was set. `host` (a token, not 0)
+    marks the writes that the dependency makes visible to the host.
     """
 
     src_stages: int
@@ -18,6 +19,7 @@ class Scope(NamedTuple):
     dst_stages: int
     dst_accesses: int
     event: int = 0
+    host: int = 0
 
 
 def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State:
@@ -28,11 +30,14 @@ def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State
 def guarded(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
     """A view after dependencies: each is held against it as it was, and their effects are united."""
     barriers, chain, ordered = view.write.barriers, view.write.chain, view.ordered
+    tokens = view.write.tokens
     gained = [guard.barriers for guard in view.reads]
     for scope in scopes:
         if state.write is not None and write_in_scope(state.write, view.write, scope, view.viewer):
             barriers |= scope.dst_accesses
             chain |= scope.dst_stages
+            if scope.host:
+                tokens |= {scope.host}
         stages = 0
         for read, guard in zip(state.reads, view.reads, strict=True):
             if read_in_scope(read, guard, scope, view.viewer):
@@ -43,7 +48,7 @@ def guarded(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
                 ordered |= scope.dst_stages
     return View(
         view.viewer,
-        view.write._replace(barriers=barriers, chain=chain),
+        Guard(barriers, chain, tokens),
         tuple(guard._replace(barriers=more) for guard, more in zip(view.reads, gained, strict=True)),
         ordered,
     )

@@ -11,10 +11,11 @@ from typing import NamedTuple
 
 from harness.findings import Place
 from harness.spans import Span, SpanMap
+from harness.spec.scopes import BY_NAME
 from harness.syncval.access import Use, after_use, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.layout import after_transition
-from harness.syncval.race import NO_RIVALS, Rivals, Tag, race, tag_of
+from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race, tag_of
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, State
 from harness.trace.effects import Access
 
@@ -62,6 +63,8 @@ class Hit(NamedTuple):
     viewer: int = 0
     layer_silent: str = ""
     """Of the access that conflicts; the earlier one's is in its place."""
+    missing: str = ""
+    """What would prevent it, where that does not follow from the two accesses."""
 
 
 class RangeScope(NamedTuple):
@@ -104,6 +107,10 @@ class Context:
         """Whose accesses race with those of the current viewer."""
         self.retired: dict[int, Tag] = {}
         """By queue: what was submitted up to this tag is known by the host to be complete."""
+        self.host_mark: Callable[[], int] = _no_mark
+        """The token of dependencies that make writes visible to the host now."""
+        self.kept: Callable[[int, State], bool] = _not_kept
+        """Whether a write that is complete must be remembered: its space, and its state."""
         self._maps: dict[int, SpanMap[Entry]] = {}
         self._slots: dict[State, Slot] = {}
         self._sweep_at = 64
@@ -214,12 +221,17 @@ class Context:
     def barrier(self, everything: tuple[Scope, ...], ranges: list[RangeScope], place: Place) -> None:
         """Applies one synchronization command: dependencies over everything, and over ranges. All are held against
         the states as they were before the command."""
+        everything = tuple(map(self.marked, everything))
         pieces = self._gather(ranges) if ranges else []
         if everything:
             viewer = self.viewer
             self.map_slots(lambda state: after_barrier(state, everything, viewer))
         for piece in pieces:
             self._settle(piece, everything, place)
+
+    def marked(self, scope: Scope) -> Scope:
+        """A scope that says of what it makes visible to the host when that is; others are as they were."""
+        return scope._replace(host=self.host_mark()) if scope.dst_accesses & HOST_READ_BIT else scope
 
     def map_slots(self, change: Callable[[State], State]) -> None:
         """Maps the state of every range; slots that come to hold one state are joined. Visits no range."""
@@ -244,7 +256,7 @@ class Context:
 
             def add(_begin: int, _end: int, known: Cover | None, each: RangeScope = each) -> Cover:
                 scopes, moved = known or Cover((), False)
-                return Cover((*scopes, each.scope), moved or each.moved)
+                return Cover((*scopes, self.marked(each.scope)), moved or each.moved)
 
             by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
         return [
@@ -320,41 +332,60 @@ class Context:
         write, reads = entry.write, entry.reads
         done = tuple(at for at, read in enumerate(reads) if self._is_retired(read))
         gone = write is not None and self._is_retired(write)
-        if not done and not gone:
-            return entry
         state = entry.slot.find().state
+        if not done and (not gone or state.write is None or state.write.done):
+            return entry
         if gone:
-            state, write = state.without_write(), None
+            state = state.finished()
         if done:
             # A read that is complete happened after the write that it did not conflict with.
-            state, write = state.without_reads(done), None
+            state = state.without_reads(done)
             reads = tuple(read for at, read in enumerate(reads) if at not in done)
         return Entry(Slot(state), write, reads)
 
     def sweep_retired(self) -> None:
-        """Forgets ranges whose accesses are all retired; bounds memory in long programs."""
+        """Forgets ranges whose accesses are all retired, but for writes that the host may have to see; bounds memory in
+        long programs."""
         for space in list(self._maps):
             held = self._maps[space]
             for begin, end, entry in list(held):
                 live = self._live(entry)
-                if live is entry:
-                    continue
-                if live.write is None and not live.reads:
+                state = live.slot.find().state
+                if not live.reads and (state.write is None or (state.write.done and not self.kept(space, state))):
                     held.erase(begin, end)
-                else:
-                    held.set_exact(begin, end, live._replace(slot=self._slot(live.slot.state)))
+                elif live is not entry:
+                    held.set_exact(begin, end, live._replace(slot=self._slot(state)))
             if not len(held):
                 del self._maps[space]
         self._sweep()
 
     def unfinished(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, Entry]]:
-        """Ranges of [begin, end) with accesses that the host does not know to be complete."""
+        """Ranges of [begin, end) with accesses of the device that the host does not know to be complete."""
+        for span, entry in self.known(space, begin, end):
+            write = entry.slot.find().state.write
+            if write is not None and (write.done or write.queue == HOST_QUEUE):
+                entry = entry._replace(write=None)
+            if entry.write is not None or entry.reads:
+                yield span, entry
+
+    def known(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, Entry]]:
+        """Ranges of [begin, end) with all that is known of them, complete or not."""
         held = self._maps.get(space)
-        if held is not None:
-            for piece_begin, piece_end, entry in held.pieces(begin, end):
-                live = self._live(entry)
-                if live.write is not None or live.reads:
-                    yield (piece_begin, piece_end), live
+        for piece_begin, piece_end, entry in held.pieces(begin, end) if held is not None else ():
+            yield (piece_begin, piece_end), self._live(entry)
+
+    def drop_writes(self, space: int, span: Span, which: Callable[[State], bool]) -> None:
+        """Forgets the last writes of a range where `which` says so of the state; reads since stay."""
+        held = self._maps.get(space)
+        for begin, end, entry in held.pieces(*span) if held is not None else ():
+            live = self._live(entry)
+            state = live.slot.find().state
+            if held is None or state.write is None or not which(state):
+                continue
+            if live.reads:
+                held.assign(begin, end, Entry(self._slot(state.without_write()), None, live.reads))
+            else:
+                held.erase(begin, end)
 
     def forget_queue(self, space: int, queue: int) -> None:
         """Erases the ranges of a space whose accesses are all of one queue."""
@@ -382,6 +413,17 @@ class Context:
                 assert self._slots.get(slot.state) is slot, "a range points to a slot that barriers do not reach"
                 assert (entry.write is None) == (slot.state.write is None), "a write without its place"
                 assert len(entry.reads) == len(slot.state.reads), "reads without their places"
+
+
+HOST_READ_BIT = 1 << BY_NAME["SYNC_HOST_HOST_READ"].index
+
+
+def _no_mark() -> int:
+    return 0
+
+
+def _not_kept(space: int, state: State) -> bool:
+    return False
 
 
 NEVER: Tag = (-1, 0)

@@ -96,6 +96,6 @@ class Reporter:
             ranges=seen.ranges,
             boxes=seen.boxes,
             missing=lack,
-            layer_silent=first.layer_silent or first.prior.layer_silent,
+            layer_silent=first.layer_silent or first.prior.layer_silent or place.layer_silent,
             message=messages.sentence(first, place, what, lack),
         )

@@ -30,7 +30,7 @@ def transition_hazard(state: State, scopes: tuple[Scope, ...], queue: int, viewe
         if not any(read_in_scope(read, guard, scope, viewer) for scope in scopes):
             return WRITE_AFTER_READ, position
     write = state.write
-    if state.reads or write is None:
+    if state.reads or write is None or write.done:
         return None, -1
     if write.sync == LAYOUT_TRANSITION and write.queue == queue:
         return None, -1  # transitions of one image on one queue are ordered among themselves

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from harness.findings import WRITE_AFTER_READ, Box, Place
 from harness.spec import names
-from harness.spec.scopes import SYNC
+from harness.spec.scopes import BY_NAME, SYNC
 from harness.syncval.context import Hit
 from harness.syncval.state import LAYOUT_TRANSITION, View, union
+
+HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
 
 
 def missing(hit: Hit) -> str:
     """What would prevent the hazard, in the specification's terms, and what is there instead."""
+    if hit.missing:
+        return hit.missing
+    if hit.prior_sync == HOST_WRITE:
+        return "vkFlushMappedMemoryRanges of what the host wrote, before the submit; the memory is not HOST_COHERENT"
     if "RACING" in hit.hazard:
         return "any order between the two: a semaphore between the queues, or a dependency between the subpasses"
     if hit.hazard == WRITE_AFTER_READ:

@@ -36,6 +36,8 @@ class Rivals(NamedTuple):
 
 PRESENT_ENGINE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].stage
 NO_RIVALS = Rivals(0, {}, frozenset())
+HOST_QUEUE = (1 << 62) + 1
+"""The queue of host writes that were not flushed. A submit comes after what the host did before it: that is no race."""
 
 
 def tag_of(place: Place) -> Tag:
@@ -48,7 +50,7 @@ def race(
 ) -> tuple[str, int] | None:
     """The racing hazard that an access meets, with its prior access as `Outcome` spells it; None without one."""
     writes = SYNC[sync].write
-    if state.write is not None and write is not None and _is_rival(state.write, write, rivals):
+    if state.write is not None and write is not None and not state.write.done and _is_rival(state.write, write, rivals):
         if SYNC[state.write.sync].stage == PRESENT_ENGINE:
             return (WRITE_AFTER_PRESENT if writes else READ_AFTER_PRESENT), -1
         return (WRITE_RACING_WRITE if writes else READ_RACING_WRITE), -1
@@ -62,4 +64,4 @@ def race(
 def _is_rival(access: Write | Read, place: Place, rivals: Rivals) -> bool:
     if access.viewer in rivals.subpasses:
         return True
-    return access.queue != rivals.queue and tag_of(place) > rivals.clock.get(access.queue, (-1, 0))
+    return access.queue not in (rivals.queue, HOST_QUEUE) and tag_of(place) > rivals.clock.get(access.queue, (-1, 0))

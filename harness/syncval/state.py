@@ -30,13 +30,15 @@ NO_TOKENS: frozenset[int] = frozenset()
 
 class Write(NamedTuple):
     """The most recent write, by `viewer` on `queue` (equal but for subpasses). `operation` is an `Operation`; `atomic`
-    writes (and markers) do not conflict with others of their kind."""
+    writes (and markers) do not conflict with others of their kind. One that is `done`, as the host knows, conflicts
+    with no access of the device; it is kept because the host may not see it yet."""
 
     sync: int
     queue: int
     viewer: int
     atomic: bool = False
     operation: int = 0
+    done: bool = False
 
 
 class Read(NamedTuple):
@@ -128,19 +130,24 @@ class State:
         return intern(self.write, self.reads, (*(v for v in self.views if v.viewer != view.viewer), view))
 
     def without_write(self) -> State:
-        """This state once the host knows that the write is complete."""
+        """This state when the write no longer counts: something else overwrote it, or the host sees it."""
         return intern(None, self.reads, tuple(view._replace(write=NO_GUARD) for view in self.views))
+
+    def finished(self) -> State:
+        """This state once the host knows that the write is complete."""
+        if self.write is None or self.write.done:
+            return self
+        return intern(self.write._replace(done=True), self.reads, self.views)
 
     def without_reads(self, positions: tuple[int, ...]) -> State:
         """This state once the host knows that these reads, and with them the older write, are complete."""
         kept = [at for at in range(len(self.reads)) if at not in positions]
         views = tuple(
-            view._replace(
-                write=NO_GUARD, reads=tuple(view.reads[at] for at in kept), ordered=view.ordered if kept else 0
-            )
+            view._replace(reads=tuple(view.reads[at] for at in kept), ordered=view.ordered if kept else 0)
             for view in self.views
         )
-        return intern(None, tuple(self.reads[at] for at in kept), views)
+        write = None if self.write is None else self.write._replace(done=True)
+        return intern(write, tuple(self.reads[at] for at in kept), views)
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""

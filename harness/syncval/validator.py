@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
+from harness.findings import Finding, Place
 from harness.spans import Span
-from harness.spec.scopes import BY_NAME
-from harness.syncval.context import Context, Hit
+from harness.syncval.context import Context
 from harness.syncval.evidence import Describe, Reporter
 from harness.syncval.execution import Execution
+from harness.syncval.host import Host
 from harness.syncval.present import Presentation
 from harness.syncval.queue import Batch, Queues
 from harness.trace.effects import (
@@ -24,6 +24,9 @@ from harness.trace.effects import (
     Destroyed,
     FenceReset,
     HostAccess,
+    HostFlushed,
+    HostInvalidated,
+    HostRead,
     HostSetEvent,
     HostSignaled,
     HostWaited,
@@ -38,9 +41,6 @@ from harness.trace.effects import (
     Unmodelled,
 )
 
-HOST_READ = BY_NAME["SYNC_HOST_HOST_READ"].index
-HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
-
 
 @dataclass(slots=True)
 class Recording:
@@ -54,7 +54,7 @@ class Validator:
     """Consumes occurrences, answers with findings. `unmodelled` counts what it cannot judge, by name.
 
     `make_context` makes the context of the device's queues, and of a recording; `make_execution` what runs commands
-    over one. Other judges put in theirs.
+    over one. Other judges put in theirs. `is_host_visible` tells of a space whether it is memory that the host can map.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Validator:
         describe: Describe,
         make_context: Callable[[int], Context] = Context,
         make_execution: Callable[[Context], Execution] = Execution,
+        is_host_visible: Callable[[int], bool] = lambda space: True,
     ) -> None:
         self.unmodelled: dict[str, int] = {}
         self._make_context = make_context
@@ -72,6 +73,7 @@ class Validator:
         self._executions: dict[int, Execution] = {}
         self._recordings: dict[int, Recording] = {}
         self._report = Reporter(describe)
+        self._host = Host(self._context, self._report, is_host_visible)
 
     def consume(self, occurrence: Occurrence) -> list[Finding]:
         """Follows one occurrence; the findings are those it causes."""
@@ -81,7 +83,11 @@ class Validator:
             case Submitted():
                 return list(self._judged(self._queues.submit(occurrence)))
             case HostWrote():
-                return list(self._host_wrote(occurrence))
+                return list(self._host.wrote(occurrence))
+            case HostRead():
+                return list(self._host.read(occurrence))
+            case HostInvalidated():
+                return list(self._host.invalidated(occurrence))
             case Presented():
                 return [
                     finding
@@ -89,7 +95,7 @@ class Validator:
                     for finding, _ in self._report.findings(hits, place)
                 ]
             case HostAccess():
-                return list(self._host_accessed(occurrence))
+                return list(self._host.accessed(occurrence))
             case HostSignaled():
                 self._queues.host_signal(occurrence.semaphore, occurrence.value)
                 return list(self._judged(self._queues.release()))
@@ -105,6 +111,9 @@ class Validator:
             case HostWaitedSemaphores():
                 for semaphore, value in occurrence.values:
                     self._queues.wait_semaphore(semaphore, value)
+                self._host.waited()
+            case HostFlushed():
+                self._host.flushed(occurrence)
             case Acquired():
                 self._presentation.acquire(occurrence)
             case SemaphoreCreated():
@@ -157,6 +166,7 @@ class Validator:
     def _judged(self, batches: Iterator[Batch]) -> Iterator[Finding]:
         for batch in batches:
             queue = batch.submit.queue
+            self._host.begin(queue, batch.tag)
             execution = self._executions.get(queue)
             if execution is None:
                 execution = self._executions[queue] = self._make_execution(self._context)
@@ -179,35 +189,4 @@ class Validator:
             self._presentation.wait_fence(fence)
         if not occurrence.fences:
             self._queues.wait_idle(occurrence.queue)
-
-    def _host_wrote(self, occurrence: HostWrote) -> Iterator[Finding]:
-        """Host writes are visible to all later submits; unfinished device work conflicts with them."""
-        place = Place(occurrence.call, "host write", occurrence.site)
-        return self._host_conflicts(place, occurrence.memory, occurrence.memory, (occurrence.span,), True)
-
-    def _host_accessed(self, occurrence: HostAccess) -> Iterator[Finding]:
-        """The call itself reads or writes on the host: only what the host has waited for is ordered before it."""
-        place = Place(occurrence.call, occurrence.name, occurrence.site)
-        spans = occurrence.spans
-        return self._host_conflicts(place, occurrence.space, occurrence.resource, spans, occurrence.write)
-
-    def _host_conflicts(
-        self, place: Place, space: int, resource: int, spans: Iterable[Span], write: bool
-    ) -> Iterator[Finding]:
-        hits: list[Hit] = []
-        for begin, end in spans:
-            for span, entry in self._context.unfinished(space, begin, end):
-                state = entry.slot.find().state
-                if write and entry.reads:
-                    hits.append(
-                        Hit(WRITE_AFTER_READ, span, HOST_WRITE, entry.reads[0], state.reads[0].sync, state, resource)
-                    )
-                elif entry.write is not None and state.write is not None:
-                    kind, sync = (WRITE_AFTER_WRITE, HOST_WRITE) if write else (READ_AFTER_WRITE, HOST_READ)
-                    hits.append(Hit(kind, span, sync, entry.write, state.write.sync, state, resource))
-        for finding, _ in self._report.findings(hits, place):
-            finding.layer_silent = HOST_UNTRACKED
-            yield finding
-
-
-HOST_UNTRACKED = "the Khronos layer does not track host accesses (a limitation that it documents)"
+        self._host.waited()

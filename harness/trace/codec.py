@@ -3,6 +3,7 @@
     {"header": {"vulkan-version": "1.3.275", "vkharness": {"version": 1}}}
     {"index": 1, "function": {"name": "vkCmdFillBuffer", "thread": 0, "args": {...}}, "site": "file.py:12"}
     {"index": 2, "meta": {"name": "FillMemoryCommand", "args": {"memory_id": 5, ..., "data": "run.bin/….bin"}}}
+    {"index": 3, "vkharness": {"name": "HostRead", "args": {"memory_id": 5, "offset": 0, "size": 256}}}
 
 A converted capture of any application is a trace too. Reading and writing hold one block at a time. Bad input raises
 `UserError`: one line, `file:line: what is wrong`.

@@ -1,4 +1,4 @@
-"""One block of a trace: from its JSON object to a `Call` or `HostWrite`, and back.
+"""One block of a trace: from its JSON object to a `Call`, `HostWrite` or `HostRead`, and back.
 
 What differs between the converters is mostly in single values (`harness.trace.scalars`); here is what differs in the
 envelope: `vkFunc` (0.9.18) or `function` (1.x), and the blocks that say nothing about the calls.
@@ -14,7 +14,7 @@ from typing import Any
 
 from harness.spec import _generated as tables
 from harness.trace.binaries import BinaryWriter
-from harness.trace.calls import Block, Call, HostWrite
+from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.forms import check_lengths, command_forms, outputs, own_forms
 from harness.trace.lines import Corrupt
 from harness.trace.scalars import NOT_A_VALUE, Enumeration, Integer, Reading, named_values, unexpected
@@ -25,6 +25,8 @@ SILENT = ("annotation", "state", "frame")
 LOSSY_META = ("InitBufferCommand", "InitImageCommand", "InitTensorCommand", "ExecuteBlocksFromFile")
 """Meta commands that put contents into resources in a way that this reader does not follow."""
 
+OWN = "vkharness"
+"""The key of blocks that converters do not write."""
 _RESULTS = Enumeration(tables.ENUMS["VkResult"])
 _ADDRESSES = Integer(64, False)
 _NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z", re.ASCII)
@@ -36,6 +38,8 @@ def read_block(value: dict[str, Any], reading: Reading, skipped: Counter[str]) -
     for key in ("function", "vkFunc"):
         if key in value:
             return _read_call(value, _object(value, key), reading)
+    if OWN in value:
+        return _read_own(value, _object(value, OWN))
     if "meta" in value:
         return _read_meta(value, _object(value, "meta"), reading, skipped)
     for key in SILENT:
@@ -52,6 +56,9 @@ def write_block(block: Block, binaries: BinaryWriter) -> dict[str, Any]:
     """The JSON object of a block, in upstream's 1.x shape with `site` beside it."""
     if isinstance(block, Call):
         value = _write_call(block, binaries)
+    elif isinstance(block, HostRead):
+        args = {"memory_id": block.memory, "offset": block.offset, "size": block.size}
+        value = {"index": block.index, OWN: {"name": "HostRead", "args": args}}
     else:
         value = {
             "index": block.index,
@@ -65,6 +72,8 @@ def write_block(block: Block, binaries: BinaryWriter) -> dict[str, Any]:
                 },
             },
         }
+        if block.initial:
+            value["initial"] = True
     if block.site is not None:
         value["site"] = block.site
     return value
@@ -185,7 +194,17 @@ def _read_meta(
     if name.startswith("["):  # upstream's placeholders for bytes that were not asked for, or could not be written
         skipped["host write"] += 1
         return None
-    return HostWrite(_count(value, "index"), memory, offset, reading.binaries.load(name, size), _site(value))
+    data, initial = reading.binaries.load(name, size), value.get("initial") is True
+    return HostWrite(_count(value, "index"), memory, offset, data, _site(value), initial)
+
+
+def _read_own(value: dict[str, Any], own: dict[str, Any]) -> HostRead:
+    """A block that only our traces have."""
+    if own.get("name") != "HostRead":
+        raise unexpected("the name of a block of vkharness", own.get("name"))
+    args = _object(own, "args")
+    memory, offset, size = (_count(args, key) for key in ("memory_id", "offset", "size"))
+    return HostRead(_count(value, "index"), memory, offset, size, _site(value))
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:

@@ -86,6 +86,8 @@ class Dependency:
 
 FAMILY_IGNORED = 0xFFFFFFFF
 """VK_QUEUE_FAMILY_IGNORED."""
+FAMILIES_OUTSIDE = (0xFFFFFFFE, 0xFFFFFFFD)
+"""VK_QUEUE_FAMILY_EXTERNAL and VK_QUEUE_FAMILY_FOREIGN_EXT: queues of other instances, devices or APIs."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -333,6 +335,8 @@ class HostWrote:
     span: Span
     coherent: bool = True
     """The memory is HOST_COHERENT; what the host writes elsewhere needs a flush to become available."""
+    atom: int = 1
+    """Bytes: what the host may not do beside the device is meant of whole atoms of this size (nonCoherentAtomSize)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,6 +414,11 @@ class HostRead:
     site: str | None
     memory: int
     span: Span
+    coherent: bool = True
+    atom: int = 1
+    """As in `HostWrote`."""
+    name: str = "host read"
+    """What declared it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -424,6 +433,21 @@ class HostAccess:
     spans: tuple[Span, ...]
     resource: int
     write: bool
+
+
+@dataclass(frozen=True, slots=True)
+class QueueObtained:
+    """The program got a queue of this family (its index)."""
+
+    queue: int
+    family: int
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrent:
+    """A resource was created with VK_SHARING_MODE_CONCURRENT; every other one belongs to one queue family at a time."""
+
+    resource: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -469,6 +493,8 @@ Occurrence = (
     | HostFlushed
     | HostInvalidated
     | HostAccess
+    | QueueObtained
+    | Concurrent
     | Acquired
     | Presented
 )

@@ -28,6 +28,11 @@ class Memory:
 
     id: int
     size: int
+    host_visible: bool = True
+    coherent: bool = True
+    """HOST_COHERENT, or not HOST_VISIBLE; what is unknown counts as both."""
+    atom: int = 1
+    """nonCoherentAtomSize in bytes where it matters: in memory that is not coherent."""
 
 
 @dataclass(slots=True)

@@ -1,0 +1,224 @@
+"""The host as one that reads and writes memory (specification: "Host Access to Device Memory Objects", "Host Write
+Ordering Guarantees", "Availability, Visibility, and Domain Operations").
+
+* A submit makes what the host wrote before it available and visible to everything in it. In memory that is not
+  HOST_COHERENT only what was flushed: the rest stays in the context as a write of a queue of the host's own, which no
+  dependency of the device reaches.
+* The host may write once it knows that the device's accesses of the bytes are complete. That is enough: the signal of a
+  fence makes all writes of the device available.
+* The host sees what the device wrote when it knows that the write is complete, a dependency made the write visible to
+  HOST_READ, it knows that this one is complete too, and (not HOST_COHERENT) it invalidated the bytes afterwards. A wait
+  alone makes nothing visible to the host.
+
+That a dependency made a write visible to the host is a token in the write's guard: one token a batch, which becomes
+`SEEN` when the host waits for that batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import count
+
+from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
+from harness.spans import Span
+from harness.spec.scopes import BY_NAME
+from harness.syncval.context import Context, Hit
+from harness.syncval.evidence import Reporter
+from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Tag
+from harness.syncval.state import State
+from harness.trace.effects import Access, HostAccess, HostFlushed, HostInvalidated, HostRead, HostWrote
+
+HOST_READ = BY_NAME["SYNC_HOST_HOST_READ"].index
+HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
+HOST_UNTRACKED = "the Khronos layer does not track host accesses (a limitation that it documents)"
+LOST_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
+"""The check of an invalidate that throws away what the host wrote."""
+
+SEEN = 1 << 60
+"""The token of a write that is visible to the host; those of single batches are above."""
+
+NO_WAIT_TO_WRITE = "a wait of the host (a fence, a timeline's value, idle) that covers {prior}"
+NO_WAIT = (
+    NO_WAIT_TO_WRITE + ", and a memory dependency before it to VK_PIPELINE_STAGE_2_HOST_BIT/VK_ACCESS_2_HOST_READ_BIT"
+)
+NO_DEPENDENCY = (
+    "a memory dependency from the write to VK_PIPELINE_STAGE_2_HOST_BIT/VK_ACCESS_2_HOST_READ_BIT that the host waits "
+    "for; a wait alone makes no write visible to the host"
+)
+NO_INVALIDATE = "vkInvalidateMappedMemoryRanges after the wait; the memory is not HOST_COHERENT"
+
+
+class Host:
+    """The host beside a device's context."""
+
+    def __init__(self, context: Context, report: Reporter, is_visible: Callable[[int], bool]) -> None:
+        """`is_visible` tells whether the host can map a space: a memory object."""
+        self._context, self._report = context, report
+        self._tokens = count(SEEN + 1)
+        self._batch: tuple[int, Tag] = (0, (0, 0))
+        self._marks: dict[tuple[int, Tag], int] = {}
+        """By queue and batch: the token of what it made visible to the host, until the host waits for it."""
+        context.host_mark = self._mark
+        context.kept = lambda space, state: is_visible(space) and not _is_seen(state)
+
+    # -- what the device does for the host -----------------------------------------------------------------------------
+
+    def begin(self, queue: int, tag: Tag) -> None:
+        """A batch is about to be judged."""
+        self._batch = (queue, tag)
+
+    def _mark(self) -> int:
+        token = self._marks.get(self._batch)
+        if token is None:
+            token = self._marks[self._batch] = next(self._tokens)
+        return token
+
+    def waited(self) -> None:
+        """The host waited for something: dependencies to the host that are complete have done their work."""
+        retired = self._context.retired
+        over = {at: token for at, token in self._marks.items() if at[1] <= retired.get(at[0], (-1, 0))}
+        if over:
+            tokens = frozenset(over.values())
+            self._context.map_slots(lambda state: _seen(state, tokens))
+            for at in over:
+                del self._marks[at]
+
+    # -- what the host does -------------------------------------------------------------------------------------------
+
+    def wrote(self, effect: HostWrote) -> Iterator[Finding]:
+        """The host wrote. The device must have done with the bytes, in non-coherent memory with their whole atoms."""
+        place = Place(effect.call, "host write", effect.site, layer_silent=HOST_UNTRACKED)
+        memory, span = effect.memory, effect.span
+        yield from self._conflicts(place, memory, memory, [_atoms(span, effect.atom)], True)
+        context = self._context
+        if effect.coherent:
+            context.drop_writes(memory, span, _is_done)
+            return
+        context.queue = context.viewer = HOST_QUEUE
+        context.rivals = NO_RIVALS
+        context.apply(Access(HOST_WRITE, memory, (span,), memory), place)
+
+    def flushed(self, effect: HostFlushed) -> None:
+        """What the host wrote there is available: a submit makes it visible like any other host write."""
+        self._context.drop_writes(effect.memory, effect.span, _is_dirty)
+
+    def invalidated(self, effect: HostInvalidated) -> Iterator[Finding]:
+        """The host sees what was made visible to it; what it wrote there and did not flush is lost."""
+        context = self._context
+        place = Place(effect.call, "vkInvalidateMappedMemoryRanges", effect.site)
+        for (begin, end), entry in context.known(effect.memory, *effect.span):
+            if entry.write is not None and _is_dirty(entry.slot.find().state):
+                yield _lost(effect.memory, (begin, end - begin), place, entry.write)
+        context.drop_writes(effect.memory, effect.span, _is_dirty)
+        context.drop_writes(effect.memory, effect.span, _is_seen)
+
+    def read(self, effect: HostRead) -> Iterator[Finding]:
+        """The host reads: the last write of the device to each byte must be complete, and visible to the host. What is
+        not is reported once."""
+        place = Place(effect.call, effect.name, effect.site, layer_silent=HOST_UNTRACKED)
+        memory, span = effect.memory, effect.span
+        hits = []
+        for piece, entry in self._context.known(memory, *_atoms(span, effect.atom)):
+            state = entry.slot.find().state
+            lack = _lack(state, effect.coherent)
+            pending = lack == NO_WAIT
+            begin, end = piece if pending else (max(piece[0], span[0]), min(piece[1], span[1]))
+            if lack and begin < end and entry.write is not None and state.write is not None:
+                prior, missing = entry.write, lack.format(prior=entry.write.command)
+                hits.append(
+                    Hit(
+                        READ_AFTER_WRITE,
+                        (begin, end),
+                        HOST_READ,
+                        prior,
+                        state.write.sync,
+                        state,
+                        memory,
+                        missing=missing,
+                    )
+                )
+        yield from (finding for finding, _ in self._report.findings(hits, place))
+        self._context.drop_writes(memory, span, _is_done)
+
+    def accessed(self, effect: HostAccess) -> Iterator[Finding]:
+        """The call itself reads or writes on the host: only what the host has waited for is ordered before it."""
+        place = Place(effect.call, effect.name, effect.site, layer_silent=HOST_UNTRACKED)
+        return self._conflicts(place, effect.space, effect.resource, effect.spans, effect.write)
+
+    def _conflicts(
+        self, place: Place, space: int, resource: int, spans: Iterable[Span], write: bool
+    ) -> Iterator[Finding]:
+        """Accesses of the device that the host does not know to be complete."""
+        hits: list[Hit] = []
+        for begin, end in spans:
+            for span, entry in self._context.unfinished(space, begin, end):
+                state = entry.slot.find().state
+                if write and entry.reads:
+                    kind, sync, prior, before = WRITE_AFTER_READ, HOST_WRITE, entry.reads[0], state.reads[0].sync
+                elif entry.write is not None and state.write is not None:
+                    kind, sync = (WRITE_AFTER_WRITE, HOST_WRITE) if write else (READ_AFTER_WRITE, HOST_READ)
+                    prior, before = entry.write, state.write.sync
+                else:
+                    continue
+                missing = NO_WAIT_TO_WRITE.format(prior=prior.command)
+                hits.append(Hit(kind, span, sync, prior, before, state, resource, missing=missing))
+        yield from (finding for finding, _ in self._report.findings(hits, place))
+
+
+def _lack(state: State, coherent: bool) -> str:
+    """What keeps the host from seeing the last write; empty when it sees it, or wrote it itself."""
+    if state.write is None or _is_dirty(state):
+        return ""
+    if not state.write.done:
+        return NO_WAIT
+    if not _is_seen(state):
+        return NO_DEPENDENCY
+    return "" if coherent else NO_INVALIDATE
+
+
+def _is_dirty(state: State) -> bool:
+    """The host wrote and did not flush."""
+    return state.write is not None and state.write.queue == HOST_QUEUE
+
+
+def _is_done(state: State) -> bool:
+    """The device wrote, and the host knows that this is complete."""
+    return state.write is not None and state.write.done
+
+
+def _is_seen(state: State) -> bool:
+    """The last write is complete and visible to the host."""
+    return _is_done(state) and any(SEEN in view.write.tokens for view in state.views)
+
+
+def _seen(state: State, tokens: frozenset[int]) -> State:
+    """A state once the host waited for the batches of these tokens."""
+    for view in state.views:
+        held = view.write.tokens
+        if held & tokens:
+            state = state.with_view(view._replace(write=view.write._replace(tokens=held - tokens | {SEEN})))
+    return state
+
+
+def _atoms(span: Span, atom: int) -> Span:
+    """A span as whole atoms (specification, vkMapMemory: what the host may not do beside the device)."""
+    return (span[0] - span[0] % atom, -(-span[1] // atom) * atom)
+
+
+def _lost(memory: int, where: tuple[int, int], place: Place, prior: Place) -> Finding:
+    lack = "vkFlushMappedMemoryRanges before the invalidate"
+    offset, size = where
+    return Finding(
+        hazard=LOST_WRITE,
+        access="",
+        prior_access="SYNC_HOST_HOST_WRITE",
+        place=place,
+        prior=prior,
+        resource=memory,
+        resource_type="VkDeviceMemory",
+        ranges=(where,),
+        missing=lack,
+        layer_silent=HOST_UNTRACKED,
+        message=f"{place.command} loses what the host wrote to VkDeviceMemory {memory} [{offset}, {offset + size}) and "
+        f"did not flush. Missing: {lack}.",
+    )
