@@ -139,7 +139,7 @@ def test_illegal_access_and_ends_of_the_pipe_cover_nothing() -> None:
 
 
 def test_all_commands_covers_layout_transitions_and_all_graphics_does_not() -> None:
-    assert covered(scopes.ALL_COMMANDS, 0) == {"IMAGE_LAYOUT_TRANSITION"}
+    assert covered(scopes.ALL_COMMANDS, 0) == {"IMAGE_LAYOUT_TRANSITION", "QUEUE_FAMILY_OWNERSHIP_TRANSFER"}
     assert "IMAGE_LAYOUT_TRANSITION" in covered(scopes.ALL_COMMANDS, scopes.MEMORY_READ)
     assert "IMAGE_LAYOUT_TRANSITION" not in covered(stage("ALL_GRAPHICS_BIT"), scopes.MEMORY_WRITE)
     assert not {name for name in covered(scopes.ALL_COMMANDS, scopes.MEMORY_WRITE) if name.startswith("HOST")}
@@ -192,7 +192,7 @@ def test_access_scope_holds_only_reads_and_writes_that_were_asked_for(
     allowed = scopes.expand_stages(mask, queue_flags)
     named = scopes.expand_accesses(accesses)
     for row in scopes.members(scopes.access_scope(mask, accesses, queue_flags)):
-        if row is scopes.IMAGE_LAYOUT_TRANSITION:
+        if row in (scopes.IMAGE_LAYOUT_TRANSITION, scopes.OWNERSHIP_TRANSFER):
             assert mask & scopes.ALL_COMMANDS
             continue
         build = row.stage == stage("ACCELERATION_STRUCTURE_COPY_BIT_KHR")

@@ -7,7 +7,15 @@ from typing import Any
 
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import command
-from harness.trace.effects import FAMILY_IGNORED, Barrier, Dependency, Effect, RangeBarrier
+from harness.trace.effects import (
+    FAMILIES_OUTSIDE,
+    FAMILY_IGNORED,
+    Barrier,
+    Dependency,
+    Effect,
+    RangeBarrier,
+)
+from harness.trace.resources import Buffer, Image
 
 BY_REGION = 0x1
 """VK_DEPENDENCY_BY_REGION_BIT."""
@@ -70,7 +78,7 @@ def _buffer_barrier(objects: Objects, dependency: Dependency, barrier: dict[str,
     buffer = objects.buffer(barrier["buffer"])
     if buffer is not None:
         span = buffer.span(barrier["offset"], barrier["size"])
-        yield RangeBarrier(dependency, buffer.space, (span,), buffer.id, False, 0, 0, *_families(barrier))
+        yield RangeBarrier(dependency, buffer.space, (span,), buffer.id, False, 0, 0, *_families(barrier, buffer))
 
 
 def _image_barrier(objects: Objects, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:
@@ -81,12 +89,16 @@ def _image_barrier(objects: Objects, dependency: Dependency, barrier: dict[str, 
             part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
         )
         old, new = barrier["oldLayout"], barrier["newLayout"]
-        yield RangeBarrier(dependency, image.id, spans, image.id, old != new, old, new, *_families(barrier))
+        yield RangeBarrier(dependency, image.id, spans, image.id, old != new, old, new, *_families(barrier, image))
 
 
-def _families(barrier: dict[str, Any]) -> tuple[int, int]:
-    """The families of an ownership transfer. Equal ones transfer nothing, whatever they are (VkBufferMemoryBarrier)."""
+def _families(barrier: dict[str, Any], resource: Buffer | Image) -> tuple[int, int]:
+    """The families of an ownership transfer. Equal ones transfer nothing, whatever they are (VkBufferMemoryBarrier);
+    what all families share is only transferred from and to what is outside."""
     src, dst = (
         barrier.get(name, FAMILY_IGNORED) & FAMILY_IGNORED for name in ("srcQueueFamilyIndex", "dstQueueFamilyIndex")
     )
-    return (FAMILY_IGNORED, FAMILY_IGNORED) if src == dst else (src, dst)
+    inside = src not in FAMILIES_OUTSIDE and dst not in FAMILIES_OUTSIDE
+    if src == dst or (inside and (resource.concurrent or FAMILY_IGNORED in (src, dst))):
+        return (FAMILY_IGNORED, FAMILY_IGNORED)
+    return (src, dst)

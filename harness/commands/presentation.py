@@ -10,7 +10,7 @@ from harness.commands.descriptors import chained
 from harness.commands.objects import Objects
 from harness.commands.registry import call
 from harness.trace.calls import Call
-from harness.trace.effects import Acquired, Destroyed, Ignored, Occurrence, Presented
+from harness.trace.effects import Acquired, Concurrent, Destroyed, Ignored, Occurrence, Presented
 from harness.trace.resources import Image
 
 SUCCESS, SUBOPTIMAL = 0, 1000001003
@@ -67,10 +67,12 @@ def get_swapchain_images(objects: Objects, call: Call) -> Iterable[Occurrence]:
     if swapchain is not None and images:
         for id in images:
             if objects.image(id) is None:
-                objects.add(_image(id, swapchain.info))
+                made = _image(id, swapchain.info)
+                objects.add(made)
+                if made.concurrent:
+                    yield Concurrent(id)
         if len(images) >= len(swapchain.images):
             swapchain.images = tuple(images)
-    return ()
 
 
 def _image(id: int, info: dict[str, Any]) -> Image:
@@ -85,6 +87,7 @@ def _image(id: int, info: dict[str, Any]) -> Image:
         "arrayLayers": layers,
         "samples": 1,
         "usage": info["imageUsage"],
+        "sharingMode": info["imageSharingMode"],
         "flags": 0,
     }
     return made

@@ -13,6 +13,7 @@ from harness.trace.effects import (
     FenceReset,
     HostWaited,
     Occurrence,
+    QueueObtained,
     SemaphoreOperation,
     Submission,
     Submitted,
@@ -91,7 +92,7 @@ def get_queue(objects: Objects, call: Call) -> Iterable[Occurrence]:
     if family is None:
         family = call.args["pQueueInfo"]["queueFamilyIndex"]
     objects.queue_family[call.args["pQueue"]] = (call.args["device"], family)
-    return ()
+    yield QueueObtained(call.args["pQueue"], family)
 
 
 @call("vkCreateCommandPool")

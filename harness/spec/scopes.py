@@ -51,6 +51,7 @@ READS: int = sum(1 << access.index for access in SYNC[1:] if not access.write)
 WRITES: int = sum(1 << access.index for access in SYNC[1:] if access.write)
 
 IMAGE_LAYOUT_TRANSITION = BY_NAME["SYNC_IMAGE_LAYOUT_TRANSITION"]
+OWNERSHIP_TRANSFER = BY_NAME["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"]
 PRESENT_ACQUIRE_READ = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
 PRESENT_PRESENTED = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
 
@@ -137,7 +138,7 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
 
     MEMORY_READ and MEMORY_WRITE are every read and every write of those stages. TOP_OF_PIPE and BOTTOM_OF_PIPE make
     no access. ACCELERATION_STRUCTURE_BUILD covers the accesses of ACCELERATION_STRUCTURE_COPY as well. ALL_COMMANDS
-    holds the layout transition's pseudo access, whose write is available without being named.
+    holds the pseudo accesses of layout transitions and ownership transfers, whose writes are available unnamed.
     """
     stages = expand_stages(mask, queue_flags)
     if stages & _BUILD:
@@ -149,7 +150,7 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
         if access.stage & stages and (access.access | meta) & accesses:
             found |= 1 << access.index
     if mask & ALL_COMMANDS:
-        found |= 1 << IMAGE_LAYOUT_TRANSITION.index
+        found |= 1 << IMAGE_LAYOUT_TRANSITION.index | 1 << OWNERSHIP_TRANSFER.index
     return found
 
 

@@ -68,19 +68,22 @@ class Hit(NamedTuple):
 
 
 class RangeScope(NamedTuple):
-    """One dependency over one span of a space; `moved` when it transitions an image's layout there."""
+    """One dependency over one span of a space; `moved` when it transitions an image's layout there, or does something
+    else that counts as a write: `sync`."""
 
     space: int
     span: Span
     scope: Scope
     moved: bool
+    sync: int = LAYOUT_TRANSITION
 
 
 class Cover(NamedTuple):
-    """Every scope of one command that covers some addresses, and whether any of them transitions the layout."""
+    """Every scope of one command that covers some addresses, and whether (and as what) any of them writes them."""
 
     scopes: tuple[Scope, ...]
     moved: bool
+    sync: int
 
 
 class Piece(NamedTuple):
@@ -199,21 +202,26 @@ class Context:
     # -- barriers ---------------------------------------------------------------------------------------------------
 
     def check_transition(
-        self, space: int, spans: Iterable[Span], scopes: tuple[Scope, ...], resource: int
+        self,
+        space: int,
+        spans: Iterable[Span],
+        scopes: tuple[Scope, ...],
+        resource: int,
+        sync: int = LAYOUT_TRANSITION,
     ) -> Iterator[Hit]:
-        """The hazards that a layout transition between these scopes meets; nothing changes."""
+        """The hazards that a layout transition (or what else `sync` is) between these scopes meets; nothing changes."""
         held = self._maps.get(space)
         if held is None:
             return
-        access = Access(LAYOUT_TRANSITION, space, (), resource)
+        access = Access(sync, space, (), resource)
         for begin, end in spans:
             for piece_begin, piece_end, entry in _pieces(held, begin, end):
                 entry = self._live(entry)
                 state = entry.slot.find().state
                 raced = None
                 if self.rivals is not NO_RIVALS:
-                    raced = race(state, entry.write, entry.reads, LAYOUT_TRANSITION, self.rivals)
-                outcome = after_transition(state, scopes, self.queue, self.viewer)
+                    raced = race(state, entry.write, entry.reads, sync, self.rivals)
+                outcome = after_transition(state, scopes, self.queue, self.viewer, sync)
                 hazard, prior = raced or (outcome.hazard, outcome.prior)
                 if hazard:
                     yield self._hit(hazard, prior, (piece_begin, piece_end), access, entry)
@@ -255,8 +263,8 @@ class Context:
         for each in ranges:
 
             def add(_begin: int, _end: int, known: Cover | None, each: RangeScope = each) -> Cover:
-                scopes, moved = known or Cover((), False)
-                return Cover((*scopes, self.marked(each.scope)), moved or each.moved)
+                scopes, moved, sync = known or Cover((), False, each.sync)
+                return Cover((*scopes, self.marked(each.scope)), moved or each.moved, each.sync if each.moved else sync)
 
             by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
         return [
@@ -281,10 +289,10 @@ class Context:
             yield Piece(space, (at, end), None, EMPTY, cover)
 
     def _settle(self, piece: Piece, everything: tuple[Scope, ...], place: Place) -> None:
-        scopes, moved = piece.cover
+        scopes, moved, sync = piece.cover
         if moved:
             # The transition is a new write; nothing that was known of the range before it remains.
-            outcome = after_transition(piece.state, scopes, self.queue, self.viewer)
+            outcome = after_transition(piece.state, scopes, self.queue, self.viewer, sync)
             after = Entry(self._slot(outcome.state), place, ())
         else:
             assert piece.entry is not None

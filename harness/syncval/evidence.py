@@ -10,8 +10,11 @@ from harness.spans import Span, merge
 from harness.spec.scopes import SYNC
 from harness.syncval import messages
 from harness.syncval.context import Hit
+from harness.syncval.state import OWNERSHIP_TRANSFER
 
 Key = tuple[Any, ...]
+
+OWNERSHIP_UNTRACKED = "the Khronos layer's synchronization validation does not track queue family ownership"
 
 
 class Description(NamedTuple):
@@ -24,6 +27,13 @@ class Description(NamedTuple):
 
 Describe = Callable[[int, list[Span]], Description]
 """Tells what addresses of a resource mean, from the live objects."""
+
+
+def _silenced(hit: Hit) -> Hit:
+    """A hit that says that the Khronos layer takes halves of an ownership transfer for plain barriers, if it is one."""
+    if OWNERSHIP_TRANSFER in (hit.sync, hit.prior_sync):
+        return hit._replace(layer_silent=OWNERSHIP_UNTRACKED)
+    return hit
 
 
 class Reporter:
@@ -81,7 +91,7 @@ class Reporter:
                 yield finding
 
     def _finding(self, hits: list[Hit], place: Place) -> Finding:
-        first = hits[0]
+        first = _silenced(hits[0])
         seen = self._describe(first.resource, merge([hit.span for hit in hits]))
         lack = messages.missing(first)
         what = messages.resource(seen.type, first.resource, seen.ranges, seen.boxes)

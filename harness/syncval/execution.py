@@ -8,9 +8,12 @@ from dataclasses import dataclass, replace
 from harness.findings import Finding, Place
 from harness.syncval.context import Context, Hit, RangeScope
 from harness.syncval.event import Events
+from harness.syncval.ownership import Half, half_of, half_scope
 from harness.syncval.renderpass import Instance
 from harness.syncval.scope import expand
+from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import (
+    FAMILY_IGNORED,
     Access,
     Barrier,
     Command,
@@ -39,6 +42,10 @@ class Execution:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.events = Events(context)
+        self.family = FAMILY_IGNORED
+        """The queue's; unknown while recording, where halves of ownership transfers count as plain barriers."""
+        self.transfers = False
+        """Whether it met half of an ownership transfer."""
         self._instance: Instance | None = None
 
     def run(self, command: Command, place: Place, queue_flags: int) -> Iterator[Result]:
@@ -99,9 +106,14 @@ class Execution:
         ranges: list[RangeScope] = []
         for each in barrier.ranges:
             scope = expand(each.dependency, queue_flags)
-            if each.transition:
-                hits += context.check_transition(each.space, each.spans, (scope,), each.resource)
-            ranges += [RangeScope(each.space, span, scope, each.transition) for span in each.spans]
+            half = Half.NONE if each.src_family == each.dst_family else half_of(each, self.family)
+            if half is not Half.NONE:
+                self.transfers, scope = True, half_scope(scope, half)
+            writes = each.transition or half is not Half.NONE
+            sync = LAYOUT_TRANSITION if each.transition else OWNERSHIP_TRANSFER
+            if writes:
+                hits += context.check_transition(each.space, each.spans, (scope,), each.resource, sync)
+            ranges += [RangeScope(each.space, span, scope, writes, sync) for span in each.spans]
         everything = tuple(expand(each, queue_flags) for each in barrier.globals)
         context.barrier(everything, ranges, place)
         return hits

@@ -9,20 +9,26 @@ from harness.syncval.state import LAYOUT_TRANSITION, Guard, Outcome, State, View
 TOP_OF_PIPE = 1
 
 
-def after_transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int) -> Outcome:
-    """What a layout transition ordered by these dependencies meets and makes (memoised)."""
-    return state.after(("transition", scopes, queue, viewer), lambda state: _transition(state, scopes, queue, viewer))
+def after_transition(
+    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int = LAYOUT_TRANSITION
+) -> Outcome:
+    """What a layout transition ordered by these dependencies meets and makes; or, by `sync`, half of an ownership
+    transfer without one (memoised)."""
+    key = ("transition", scopes, queue, viewer, sync)
+    return state.after(key, lambda state: _transition(state, scopes, queue, viewer, sync))
 
 
-def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int) -> Outcome:
-    hazard, prior = transition_hazard(state, scopes, queue, viewer)
+def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int) -> Outcome:
+    hazard, prior = transition_hazard(state, scopes, queue, viewer, sync)
     barriers = union(scope.dst_accesses for scope in scopes)
     chain = union(scope.dst_stages for scope in scopes)
-    after = intern(Write(LAYOUT_TRANSITION, queue, viewer), (), (View(viewer, Guard(barriers, chain), (), 0),))
+    after = intern(Write(sync, queue, viewer), (), (View(viewer, Guard(barriers, chain), (), 0),))
     return Outcome(hazard, prior, after, -1)
 
 
-def transition_hazard(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int) -> tuple[str | None, int]:
+def transition_hazard(
+    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int = LAYOUT_TRANSITION
+) -> tuple[str | None, int]:
     """The first access that a transition is not ordered after: (hazard, -1 for the write or the read's position)."""
     scopes = tuple(_source(scope) for scope in scopes)
     view = state.view(viewer)
@@ -32,7 +38,7 @@ def transition_hazard(state: State, scopes: tuple[Scope, ...], queue: int, viewe
     write = state.write
     if state.reads or write is None or write.done:
         return None, -1
-    if write.sync == LAYOUT_TRANSITION and write.queue == queue:
+    if write.sync == sync and write.queue == queue:
         return None, -1  # transitions of one image on one queue are ordered among themselves
     if any(write_in_scope(write, view.write, scope, viewer) for scope in scopes):
         return None, -1

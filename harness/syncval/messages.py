@@ -6,7 +6,10 @@ from harness.findings import WRITE_AFTER_READ, Box, Place
 from harness.spec import names
 from harness.spec.scopes import BY_NAME, SYNC
 from harness.syncval.context import Hit
-from harness.syncval.state import LAYOUT_TRANSITION, View, union
+from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, View, union
+
+_PSEUDO = {LAYOUT_TRANSITION: "the layout transition", OWNERSHIP_TRANSFER: "the ownership transfer"}
+"""Accesses that belong to no stage."""
 
 HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
 
@@ -39,12 +42,12 @@ def _present(hazard: str, view: View) -> str:
 
 
 def _stage(sync: int) -> str:
-    return "the layout transition" if sync == LAYOUT_TRANSITION else names.stages(SYNC[sync].stage)
+    return _PSEUDO.get(sync) or names.stages(SYNC[sync].stage)
 
 
 def _scope(sync: int) -> str:
-    if sync == LAYOUT_TRANSITION:
-        return "the layout transition"
+    if sync in _PSEUDO:
+        return _PSEUDO[sync]
     return f"{names.stages(SYNC[sync].stage)}/{names.accesses(SYNC[sync].access)}"
 
 
@@ -72,4 +75,6 @@ def sentence(hit: Hit, place: Place, what: str, lack: str) -> str:
 def _verb(sync: int, transition: str, write: str, read: str) -> str:
     if sync == LAYOUT_TRANSITION:
         return transition
+    if sync == OWNERSHIP_TRANSFER:
+        return transition.replace("layout", "ownership").replace("transition", "transfer")
     return write if SYNC[sync].write else read

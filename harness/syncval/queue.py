@@ -24,7 +24,7 @@ from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.context import Context
 from harness.syncval.handover import Gift, after_gifts
 from harness.syncval.race import NO_RIVALS, Rivals, Tag
-from harness.syncval.state import LAYOUT_TRANSITION
+from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
 
 HOST = -1
@@ -32,8 +32,8 @@ HOST = -1
 PRESENTATION = 1 << 62
 """The queue of the presentation engine."""
 WHOLE_PIPE = ALL_COMMANDS | TOP_OF_PIPE | BOTTOM_OF_PIPE
-"""Stages with which a semaphore's scope holds layout transitions too."""
-LAYOUT_TRANSITION_BIT = 1 << LAYOUT_TRANSITION
+"""Stages with which a semaphore's scope holds layout transitions and ownership transfers too."""
+PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
 SIGNALS_KEPT = 100
 """Signals of one timeline that are kept; older ones are covered by later ones."""
 
@@ -250,4 +250,4 @@ def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
 
 def _accesses(stages: int, extended: int) -> int:
     everything = stage_accesses(extended)
-    return everything | LAYOUT_TRANSITION_BIT if stages & WHOLE_PIPE else everything
+    return everything | PSEUDO_ACCESSES if stages & WHOLE_PIPE else everything

@@ -23,6 +23,7 @@ from typing import NamedTuple, TypeVar
 from harness.spec.scopes import BY_NAME, SYNC
 
 LAYOUT_TRANSITION = BY_NAME["SYNC_IMAGE_LAYOUT_TRANSITION"].index
+OWNERSHIP_TRANSFER = BY_NAME["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
 RECORDING = 0
 """The viewer of accesses that are only recorded so far."""
 NO_TOKENS: frozenset[int] = frozenset()

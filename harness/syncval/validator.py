@@ -16,11 +16,13 @@ from harness.syncval.context import Context
 from harness.syncval.evidence import Describe, Reporter
 from harness.syncval.execution import Execution
 from harness.syncval.host import Host
+from harness.syncval.ownership import Ownership
 from harness.syncval.present import Presentation
 from harness.syncval.queue import Batch, Queues
 from harness.trace.effects import (
     Acquired,
     Begun,
+    Concurrent,
     Destroyed,
     FenceReset,
     HostAccess,
@@ -35,6 +37,7 @@ from harness.trace.effects import (
     Ignored,
     Occurrence,
     Presented,
+    QueueObtained,
     Recorded,
     SemaphoreCreated,
     Submitted,
@@ -73,6 +76,7 @@ class Validator:
         self._executions: dict[int, Execution] = {}
         self._recordings: dict[int, Recording] = {}
         self._report = Reporter(describe)
+        self._ownership = Ownership(describe)
         self._host = Host(self._context, self._report, is_host_visible)
 
     def consume(self, occurrence: Occurrence) -> list[Finding]:
@@ -89,11 +93,7 @@ class Validator:
             case HostInvalidated():
                 return list(self._host.invalidated(occurrence))
             case Presented():
-                return [
-                    finding
-                    for hits, place in self._presentation.present(occurrence)
-                    for finding, _ in self._report.findings(hits, place)
-                ]
+                return list(self._presented(occurrence))
             case HostAccess():
                 return list(self._host.accessed(occurrence))
             case HostSignaled():
@@ -121,6 +121,10 @@ class Validator:
             case HostSetEvent():
                 for execution in self._executions.values():
                     execution.events.host(occurrence.event)
+            case QueueObtained():
+                self._ownership.obtained(occurrence.queue, occurrence.family)
+            case Concurrent():
+                self._ownership.share(occurrence.resource)
             case Begun():
                 self._recordings.pop(occurrence.command_buffer, None)
             case FenceReset():
@@ -129,6 +133,7 @@ class Validator:
             case Destroyed():
                 for context in self._contexts():
                     context.forget(occurrence.space, occurrence.span)
+                self._ownership.forget(occurrence.space, occurrence.span)
             case Ignored():
                 self._count(occurrence.what)
             case _:
@@ -165,11 +170,13 @@ class Validator:
 
     def _judged(self, batches: Iterator[Batch]) -> Iterator[Finding]:
         for batch in batches:
-            queue = batch.submit.queue
+            queue, family = batch.submit.queue, batch.submit.family
             self._host.begin(queue, batch.tag)
             execution = self._executions.get(queue)
             if execution is None:
                 execution = self._executions[queue] = self._make_execution(self._context)
+                execution.family = family
+                self._ownership.obtained(queue, family)
             for position, (buffer, commands) in enumerate(batch.submission.buffers):
                 recording = self._recordings.get(buffer)
                 known = recording.reported if recording is not None else set()
@@ -179,6 +186,16 @@ class Validator:
                         yield from self._report.events(result.findings, known)
                         if result.hits:
                             yield from self._report.submitted(result.hits, result.place, known)
+                    if self._ownership.active or execution.transfers:
+                        yield from self._report.events(list(self._ownership.follow(command, place, family)), known)
+
+    def _presented(self, occurrence: Presented) -> Iterator[Finding]:
+        if self._ownership.active:
+            place = Place(occurrence.call, occurrence.name, occurrence.site, queue=occurrence.queue)
+            yield from self._report.events(list(self._ownership.present(occurrence, place)), set())
+        for hits, place in self._presentation.present(occurrence):
+            for finding, _ in self._report.findings(hits, place):
+                yield finding
 
     # -- the host ------------------------------------------------------------------------------------------------------
 

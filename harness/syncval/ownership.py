@@ -1,0 +1,311 @@
+"""Queue family ownership of exclusive resources (specification: "Resource Sharing Mode", "Queue Family Ownership
+Transfer"). The Khronos layer's synchronization validation models none of it.
+
+* A range, or image subresource, belongs to no family until a queue uses it, and then to that queue's family.
+* Another family may take it by just using it, but then the contents are undefined. What overwrites (a write, a
+  transition from VK_IMAGE_LAYOUT_UNDEFINED) therefore needs no transfer; what depends on the contents does: a read, an
+  atomic, a transition from another layout, a release, a present.
+* A release leaves the contents undefined to everybody until the acquire that matches it: same resource, families and
+  layouts, exactly the same range. It may stay without one, if the contents are not needed any more.
+* An acquire without a release, or after something else was done to the range, is wrong whatever comes after.
+* Resources of VK_SHARING_MODE_CONCURRENT belong to all families, but are released and acquired like others to and from
+  what is outside the instance (VK_QUEUE_FAMILY_EXTERNAL, _FOREIGN_EXT). What happens there is not seen: an acquire from
+  there needs no release here.
+
+Whether accesses and both halves come in order is not looked at here: `execution` has the halves as writes for that.
+Host accesses neither need nor change ownership.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from enum import Enum
+from typing import NamedTuple
+
+from harness.findings import Finding, Place
+from harness.spans import Span, SpanMap, merge
+from harness.spec.scopes import BY_NAME, SYNC
+from harness.syncval.barrier import Scope
+from harness.syncval.evidence import OWNERSHIP_UNTRACKED, Describe
+from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
+from harness.trace.effects import (
+    FAMILIES_OUTSIDE,
+    FAMILY_IGNORED,
+    Access,
+    Barrier,
+    Command,
+    Effect,
+    Execute,
+    PassEnd,
+    Presented,
+    RangeBarrier,
+    SubpassBegin,
+    Transition,
+    WaitEvents,
+)
+
+NOT_TRANSFERRED = "ownership-not-transferred"
+"""Contents are needed that belong to another family, which never released them."""
+NOT_ACQUIRED = "ownership-not-acquired"
+"""Contents are needed that were released, and not acquired since."""
+NOT_RELEASED = "ownership-not-released"
+"""An acquire of something that was not released."""
+MISMATCH = "ownership-mismatch"
+"""An acquire whose range, families or layouts are not those of the release."""
+
+ALL_FAMILIES = FAMILY_IGNORED
+"""The owner of what is shared by all families."""
+UNDEFINED = 0
+"""VK_IMAGE_LAYOUT_UNDEFINED."""
+PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
+EVERYTHING: Span = (0, 1 << 62)
+
+
+class Half(Enum):
+    """What a barrier is to the queue that executes it."""
+
+    NONE = 0
+    RELEASE = 1
+    ACQUIRE = 2
+
+
+def half_of(barrier: RangeBarrier, family: int) -> Half:
+    """Which half of a transfer a barrier is on a queue of this family; NONE when it is no transfer, or on neither."""
+    if barrier.src_family == barrier.dst_family:
+        return Half.NONE
+    if barrier.dst_family in FAMILIES_OUTSIDE:
+        return Half.RELEASE
+    if barrier.src_family in FAMILIES_OUTSIDE:
+        return Half.ACQUIRE
+    if family == FAMILY_IGNORED:
+        return Half.NONE
+    return Half.RELEASE if family == barrier.src_family else Half.ACQUIRE if family == barrier.dst_family else Half.NONE
+
+
+def half_scope(scope: Scope, half: Half) -> Scope:
+    """The part of a dependency that one half has: a release makes nothing visible, an acquire nothing available.
+
+    The stage masks that the specification lets an implementation ignore (of a release's second scope, an acquire's
+    first) count as given: a program that gives them waits for them, one that gives none needs ALL_COMMANDS.
+    """
+    return scope._replace(dst_accesses=0) if half is Half.RELEASE else scope._replace(src_accesses=0)
+
+
+class Owner(NamedTuple):
+    """Who owns a range, by what, and how that was; `release` is what gave it away, if it was released since."""
+
+    family: int
+    place: Place
+    sync: int
+    release: RangeBarrier | None = None
+
+    def gives(self, family: int) -> bool:
+        """Whether the contents are defined for a family."""
+        return self.release is None and self.family == family
+
+
+class Ownership:
+    """Who owns what on a device. Does nothing (`active` is false) before queues of a second family are known, or
+    something was released to or acquired from what is outside."""
+
+    def __init__(self, describe: Describe) -> None:
+        self._describe = describe
+        self._families: dict[int, int] = {}
+        self._concurrent: set[int] = set()
+        self._held: dict[int, SpanMap[Owner]] = {}
+        self.active = False
+
+    def obtained(self, queue: int, family: int) -> None:
+        """A queue is of a family."""
+        if family != FAMILY_IGNORED:
+            self._families[queue] = family
+            self.active = self.active or len(set(self._families.values())) > 1
+
+    def share(self, resource: int) -> None:
+        """A resource belongs to all families."""
+        self._concurrent.add(resource)
+
+    def forget(self, space: int, span: Span | None) -> None:
+        """Addresses no longer exist."""
+        if span is None:
+            self._held.pop(space, None)
+            self._concurrent.discard(space)
+        elif space in self._held:
+            self._held[space].erase(*span)
+
+    # -- what uses ranges ----------------------------------------------------------------------------------------------
+
+    def follow(self, command: Command, place: Place, family: int) -> Iterator[Finding]:
+        """One command that a queue of this family executes; the findings that it causes."""
+        if family == FAMILY_IGNORED:
+            return
+        for effect in command.effects:
+            yield from self._effect(effect, place, family)
+
+    def _effect(self, effect: Effect, place: Place, family: int) -> Iterator[Finding]:
+        match effect:
+            case Access():
+                needed = effect.atomic or not SYNC[effect.sync].write
+                yield from self._use(effect.resource, effect.space, effect.spans, effect.sync, needed, place, family)
+            case Barrier(ranges=ranges):
+                yield from self._barriers(ranges, place, family)
+            case WaitEvents(barriers=barriers):
+                for barrier in barriers:
+                    yield from self._barriers(barrier.ranges, place, family)
+            case SubpassBegin(transitions=transitions) | PassEnd(transitions=transitions):
+                for each in transitions:
+                    yield from self._transition(each, place, family)
+            case Execute(buffers=buffers):
+                for buffer, commands in buffers:
+                    for inner in commands:
+                        there = replace(
+                            place, call=inner.call, command=inner.name, site=inner.site, command_buffer=buffer
+                        )
+                        yield from self.follow(inner, there, family)
+
+    def present(self, presented: Presented, place: Place) -> Iterator[Finding]:
+        """Presented images must belong to the family of the queue that presents them."""
+        family = self._families.get(presented.queue)
+        for _, image in presented.images if family is not None else ():
+            spans = tuple((begin, end) for begin, end, _ in self._pieces(image, EVERYTHING))
+            yield from self._use(image, image, spans, PRESENT, True, place, family or 0)
+
+    def _barriers(self, ranges: Iterable[RangeBarrier], place: Place, family: int) -> Iterator[Finding]:
+        for each in ranges:
+            match half_of(each, family):
+                case Half.RELEASE:
+                    yield from self._release(each, place, family)
+                case Half.ACQUIRE:
+                    yield from self._acquire(each, place, family)
+                case Half.NONE if each.transition:
+                    yield from self._transition(each, place, family)
+
+    def _transition(self, each: RangeBarrier | Transition, place: Place, family: int) -> Iterator[Finding]:
+        needed = each.old_layout != UNDEFINED
+        return self._use(each.resource, each.space, each.spans, LAYOUT_TRANSITION, needed, place, family)
+
+    def _use(
+        self, resource: int, space: int, spans: tuple[Span, ...], sync: int, needed: bool, place: Place, family: int
+    ) -> Iterator[Finding]:
+        """A family uses ranges, which are its own from then on; `needed` says whether their contents matter."""
+        family = ALL_FAMILIES if resource in self._concurrent else family
+        if family == ALL_FAMILIES and space not in self._held:
+            return
+        if needed:
+            yield from self._lost(resource, space, spans, sync, place, family)
+        mine = Owner(family, place, sync)
+        held = self._held.setdefault(space, SpanMap())
+        for begin, end in spans:
+            if needed:  # whoever wrote the contents is told of, rather than who read them last
+                held.update(begin, end, lambda _b, _e, known: known if known and known.gives(family) else mine)
+            else:
+                held.assign(begin, end, mine)
+
+    def _lost(
+        self, resource: int, space: int, spans: tuple[Span, ...], sync: int, place: Place, family: int
+    ) -> Iterator[Finding]:
+        """Findings about contents that are undefined for a family: one for each thing that made them so."""
+        lost: dict[tuple[str, int], list[tuple[Span, Owner]]] = {}
+        for span in spans:
+            for begin, end, owner in self._pieces(space, span):
+                if not owner.gives(family):
+                    name = NOT_TRANSFERRED if owner.release is None else NOT_ACQUIRED
+                    lost.setdefault((name, id(owner.place)), []).append(((begin, end), owner))
+        for (name, _), found in lost.items():
+            owner = found[0][1]
+            if owner.release is None:
+                lack = f"a release by queue family {owner.family} and an acquire by {family}"
+            else:
+                lack = f"the acquire by queue family {_family(owner.release.dst_family)}"
+            yield self._finding(name, resource, [span for span, _ in found], sync, place, owner, lack)
+
+    # -- transfers -----------------------------------------------------------------------------------------------------
+
+    def _release(self, barrier: RangeBarrier, place: Place, family: int) -> Iterator[Finding]:
+        yield from self._use(
+            barrier.resource,
+            barrier.space,
+            barrier.spans,
+            OWNERSHIP_TRANSFER,
+            not (barrier.transition and barrier.old_layout == UNDEFINED),
+            place,
+            family,
+        )
+        held = self._held.setdefault(barrier.space, SpanMap())
+        for span in barrier.spans:
+            held.assign(*span, Owner(family, place, OWNERSHIP_TRANSFER, barrier))
+
+    def _acquire(self, barrier: RangeBarrier, place: Place, family: int) -> Iterator[Finding]:
+        if barrier.src_family not in FAMILIES_OUTSIDE:
+            yield from self._unmatched(barrier, place)
+        owner = ALL_FAMILIES if barrier.resource in self._concurrent else family
+        held = self._held.setdefault(barrier.space, SpanMap())
+        for span in barrier.spans:
+            held.assign(*span, Owner(owner, place, OWNERSHIP_TRANSFER))
+
+    def _unmatched(self, barrier: RangeBarrier, place: Place) -> Iterator[Finding]:
+        """What is wrong with an acquire, if anything: each piece of its range must have come from one same release."""
+        gaps: list[Span] = []
+        other: tuple[list[Span], Owner | None] = ([], None)
+        kept: tuple[list[Span], Owner | None] = ([], None)
+        for begin, end in barrier.spans:
+            at = begin
+            for low, high, owner in self._pieces(barrier.space, (begin, end)):
+                gaps += [(at, low)] if at < low else []
+                at = high
+                if owner.release is None:
+                    kept = ([*kept[0], (low, high)], kept[1] or owner)
+                elif _transfer(owner.release) != _transfer(barrier):
+                    other = ([*other[0], (low, high)], other[1] or owner)
+            gaps += [(at, end)] if at < end else []
+        if gaps or kept[1] is not None:
+            prior = kept[1] or Owner(ALL_FAMILIES, place, OWNERSHIP_TRANSFER)
+            lack = f"the release by queue family {_family(barrier.src_family)}"
+            yield self._finding(NOT_RELEASED, barrier.resource, kept[0] + gaps, OWNERSHIP_TRANSFER, place, prior, lack)
+        if other[1] is not None:
+            lack = "the same resource, range, families and layouts in both halves"
+            yield self._finding(MISMATCH, barrier.resource, other[0], OWNERSHIP_TRANSFER, place, other[1], lack)
+
+    def _pieces(self, space: int, span: Span) -> list[tuple[int, int, Owner]]:
+        held = self._held.get(space)
+        return held.pieces(*span) if held is not None else []
+
+    def _finding(
+        self, name: str, resource: int, spans: list[Span], sync: int, place: Place, owner: Owner, lack: str
+    ) -> Finding:
+        seen = self._describe(resource, merge(spans))
+        since = f" since {owner.place.command}" if owner.place is not place else ""
+        return Finding(
+            hazard=name,
+            access=SYNC[sync].name,
+            prior_access=SYNC[owner.sync].name,
+            place=place,
+            prior=owner.place,
+            resource=resource,
+            resource_type=seen.type,
+            ranges=seen.ranges,
+            boxes=seen.boxes,
+            missing=lack,
+            layer_silent=OWNERSHIP_UNTRACKED,
+            message=f"{place.command} {_MEANING[name]} of {seen.type} {resource}{since}. Missing: {lack}.",
+        )
+
+
+_MEANING = {
+    NOT_TRANSFERRED: "needs contents that belong to another queue family",
+    NOT_ACQUIRED: "needs contents that were released and not acquired",
+    NOT_RELEASED: "acquires what was not released",
+    MISMATCH: "acquires with another barrier than the release",
+}
+
+
+def _transfer(barrier: RangeBarrier) -> tuple[object, ...]:
+    """What must be equal in both halves."""
+    families = (barrier.src_family, barrier.dst_family)
+    return (barrier.resource, barrier.spans, *families, barrier.old_layout, barrier.new_layout)
+
+
+def _family(index: int) -> str:
+    names = {FAMILIES_OUTSIDE[0]: "VK_QUEUE_FAMILY_EXTERNAL", FAMILIES_OUTSIDE[1]: "VK_QUEUE_FAMILY_FOREIGN_EXT"}
+    return names.get(index, str(index))
