@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 
 from harness.layer.manifest import find_layer
-from tests.layer_rig import COMPUTE, TRANSFER, TRANSFER_WRITE, Rig, rig
+from tests.layer_rig import (
+    COMPUTE,
+    GENERAL,
+    TRANSFER,
+    TRANSFER_READ,
+    TRANSFER_SRC,
+    TRANSFER_WRITE,
+    UNDEFINED,
+    Rig,
+    rig,
+)
 
 OLD, TODAY = "1.3.239", "1.4.364"
 CLEAR_STAGE, COMPUTE_STAGE = 1 << 35, 0x800
@@ -105,3 +115,58 @@ def test_a_barrier_after_the_set_reaches_the_event(device: tuple[Rig, str]) -> N
         vk.vkCmdWaitEvents2(buffer, 1, [made], [info])
         rig.fill(buffer, a)
     assert rules(rig) == []
+
+
+def upload(device: Rig, buffer: Any, source: Any, image: Any) -> None:
+    vk = device.vk
+    region = vk.VkBufferImageCopy(
+        imageSubresource=vk.VkImageSubresourceLayers(1, 0, 0, 1), imageExtent=vk.VkExtent3D(8, 8, 1)
+    )
+    vk.vkCmdCopyBufferToImage(buffer, source, image, GENERAL, 1, [region])
+
+
+def test_a_wait_that_moves_an_untouched_image(device: tuple[Rig, str]) -> None:
+    """[nothing-before-the-set]"""
+    rig, version = device
+    vk, made, image, a = rig.vk, event(rig), rig.image(), rig.buffer()
+    move = rig.image_barrier(image, UNDEFINED, GENERAL)
+    with rig.recording() as buffer:
+        vk.vkCmdSetEvent(buffer, made, TRANSFER)
+        vk.vkCmdWaitEvents(buffer, 1, [made], TRANSFER, COMPUTE, 0, [], 0, [], 1, [move])
+        upload(rig, buffer, a, image)
+    assert rules(rig) == ([] if version == OLD else ["WRITE_AFTER_WRITE"])
+
+
+def test_a_hazardous_wait_is_left_out(device: tuple[Rig, str]) -> None:
+    """[hazardous-wait-is-left-out] The access after it meets what the transition replaced."""
+    rig, version = device
+    vk, made, image, a = rig.vk, event(rig), rig.image(), rig.buffer()
+    move = rig.image_barrier(image, GENERAL, TRANSFER_SRC, 0, TRANSFER_READ)
+    with rig.recording() as first:
+        rig.clear(first, image)
+        vk.vkCmdSetEvent(first, made, TRANSFER)
+    with rig.recording() as second:
+        vk.vkCmdWaitEvents(second, 1, [made], TRANSFER, TRANSFER, 0, [], 0, [], 1, [move])
+        rig.image_to_buffer(second, image, a, TRANSFER_SRC)
+    rig.submit(first, second, wait=True)
+    found = [(message.hazard, message.command) for message in rig.said()]
+    followed = [("READ_AFTER_WRITE", "vkCmdCopyImageToBuffer")] if version == OLD else []
+    assert found == [("WRITE_AFTER_WRITE", "vkCmdWaitEvents"), *followed]
+
+
+def test_a_wait_after_a_reset_by_the_host(device: tuple[Rig, str]) -> None:
+    """[event-reset-by-the-host]"""
+    rig, version = device
+    vk, made, a, b = rig.vk, event(rig), rig.buffer(), rig.buffer()
+    filled = vk.VkMemoryBarrier(srcAccessMask=TRANSFER_WRITE, dstAccessMask=TRANSFER_READ)
+    with rig.recording() as first:
+        vk.vkCmdSetEvent(first, made, TRANSFER)
+    rig.submit(first, wait=True)
+    vk.vkResetEvent(rig.device, made)
+    with rig.recording() as second:
+        rig.fill(second, a)
+        vk.vkCmdSetEvent(second, made, TRANSFER)
+        vk.vkCmdWaitEvents(second, 1, [made], TRANSFER, TRANSFER, 1, [filled], 0, [], 0, [])
+        rig.copy(second, a, b)
+    rig.submit(second, wait=True)
+    assert rules(rig) == ([] if version == OLD else ["READ_AFTER_WRITE"])

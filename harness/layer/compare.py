@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from harness.findings import HAZARDS, Finding
+from harness.findings import Finding
 from harness.layer.differences import Difference, expected_differences
 from harness.layer.manifest import Version
 from harness.layer.messages import RECORD, SUBMIT, LayerMessage, plain_command
@@ -134,16 +134,12 @@ def _match(
 
 
 def _is_alike(ours: Said, theirs: Said) -> bool:
-    """True when they differ in nothing but what the layer leaves out: the access at submit, and of an event rule the
-    earlier command and whether it is about a submit."""
-    if theirs[2][0] not in HAZARDS:
-        return (ours[0], *ours[2][:2]) == (theirs[0], *theirs[2][:2])
-    return theirs[2][3] == "" and _without_access(ours) == _without_access(theirs)
-
-
-def _without_access(said: Said) -> tuple[int | None, str, str, str, str, str]:
-    call, kind, (hazard, command, prior_command, _, prior_access) = said
-    return call, kind, hazard, command, prior_command, prior_access
+    """True when they differ in nothing but what the layer leaves out: the access at submit; of an event rule, and of a
+    transition at a wait that the old layer finds at submit, the earlier command and that it is about a submit."""
+    rest = theirs[2][2:]
+    if (ours[0], *ours[2][:2]) != (theirs[0], *theirs[2][:2]) or (rest[0] and ours[1] != theirs[1]):
+        return False
+    return not all(rest) and all(not told or told == known for told, known in zip(rest, ours[2][2:], strict=True))
 
 
 def _subject(side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dict[Said, list[LayerMessage]]) -> Subject:
@@ -175,9 +171,7 @@ def _is_of_command(each: Finding, finding: Finding | None, key: Key) -> bool:
 
 def _is_same(ours: Key, theirs: Key) -> bool:
     """True for one key, and for one of which the layer left out the access, or of an event rule what came before."""
-    if theirs[0] not in HAZARDS:
-        return ours[:2] == theirs[:2]
-    return ours == theirs or (not theirs[3] and (*ours[:3], ours[4]) == (*theirs[:3], theirs[4]))
+    return ours[:2] == theirs[:2] and all(not told or told == known for told, known in zip(theirs, ours, strict=True))
 
 
 def _is_earlier(call: int | None, than: int | None) -> bool:

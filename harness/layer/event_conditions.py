@@ -29,3 +29,26 @@ def barrier_between_set_and_wait(subject: Subject, stream: Stream, _: Version) -
             if any(call.name.startswith("vkCmdPipelineBarrier") for call in between):
                 return True
     return False
+
+
+@condition
+def wait_was_hazardous(subject: Subject, _: Stream, __: Version) -> bool:
+    """At the same submit we found a hazard of a wait's transition: the old layer then leaves the wait out."""
+    return any(each.place.command.startswith("vkCmdWaitEvents") for each in subject.findings)
+
+
+@condition
+def moved_untouched_at_wait(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The first access is a transition at a wait, and nothing before that touched the image."""
+    wait = stream.at(subject.finding.prior.call) if subject.finding is not None else None
+    if wait is None or subject.finding is None or not wait.name.startswith("vkCmdWaitEvents"):
+        return False
+    earlier = (call for call in stream.calls if call.index < wait.index)
+    return not any(touch.resource == subject.finding.resource for call in earlier for touch in stream.touches(call))
+
+
+@condition
+def event_reset_by_host(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The host reset an event before."""
+    limit = subject.call if subject.call is not None else float("inf")
+    return any(call.name == "vkResetEvent" and call.index < limit for call in stream.calls)
