@@ -43,10 +43,10 @@ def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
         if state.write is not None and write_in_scope(state.write, view.write, scope, view.viewer):
             barriers |= scope.dst_accesses
             chain |= scope.dst_stages
-            ordered |= scope.dst_stages
         for at, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
             if read_in_scope(read, guard, scope, view.viewer):
                 gained[at] |= scope.dst_stages
+                ordered |= scope.dst_stages
     return View(view.viewer, Guard(barriers, chain), tuple(Guard(each) for each in gained), ordered)
 
 
