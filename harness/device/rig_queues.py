@@ -34,12 +34,12 @@ def queue_masks(kinds: Sequence[str]) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """A wait or a signal of a semaphore: stages as text (`harness.spec.masks`), and a value for a timeline. The first
-    form of a submit signals after all stages, whatever is said here."""
+    """A wait or a signal of a semaphore: stages as text (`harness.spec.masks`), and a value for a timeline (None for a
+    binary semaphore). The first form of a submit signals after all stages, whatever is said here."""
 
     semaphore: Any
     stages: str = "ALL_COMMANDS"
-    value: int = 0
+    value: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def operation(
     name: str,
     semaphore: Any,
     stages: str = "ALL_COMMANDS",
-    value: int = 0,
+    value: int | None = None,
     *,
     weaker: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Operation]:
@@ -98,14 +98,14 @@ def submit_batches(
 
 def _first_form(rig: Rig, batch: Batch) -> Any:
     vk = rig.vk
-    waits, signals = [list(batch.waits), list(batch.signals)]
+    waits, signals = list(batch.waits), list(batch.signals)
     values = None
-    if any(each.value for each in (*waits, *signals)):
+    if any(each.value is not None for each in (*waits, *signals)):
         values = vk.VkTimelineSemaphoreSubmitInfo(
             waitSemaphoreValueCount=len(waits),
-            pWaitSemaphoreValues=[each.value for each in waits],
+            pWaitSemaphoreValues=[each.value or 0 for each in waits],
             signalSemaphoreValueCount=len(signals),
-            pSignalSemaphoreValues=[each.value for each in signals],
+            pSignalSemaphoreValues=[each.value or 0 for each in signals],
         )
     return vk.VkSubmitInfo(
         pNext=values,
@@ -122,7 +122,10 @@ def _first_form(rig: Rig, batch: Batch) -> Any:
 def _second_form(rig: Rig, batch: Batch) -> Any:
     vk = rig.vk
     waits, signals = (
-        [vk.VkSemaphoreSubmitInfo(semaphore=o.semaphore, value=o.value, stageMask=scope(o.stages)[0]) for o in several]
+        [
+            vk.VkSemaphoreSubmitInfo(semaphore=each.semaphore, value=each.value or 0, stageMask=scope(each.stages)[0])
+            for each in several
+        ]
         for several in (batch.waits, batch.signals)
     )
     infos = [vk.VkCommandBufferSubmitInfo(commandBuffer=each.handle) for each in batch.commands]

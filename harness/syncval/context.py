@@ -14,6 +14,7 @@ from harness.spans import Span, SpanMap
 from harness.spec.scopes import BY_NAME
 from harness.syncval.access import Use, after_use, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
+from harness.syncval.handover import kept_back
 from harness.syncval.layout import after_transition
 from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race, tag_of
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, State
@@ -255,6 +256,22 @@ class Context:
         self._slots = mapped
         if len(self._slots) > self._sweep_at:
             self._sweep()
+
+    def map_before(self, change: Callable[[State], State], late: Callable[[Place], bool]) -> None:
+        """Maps the state of every range, as it would be without the accesses that are `late`: they stay as they are.
+        Visits every range, which `map_slots` need not."""
+        late_ones = []
+        for held in self._maps.values():
+            for begin, end, entry in held:
+                reads = frozenset(at for at, read in enumerate(entry.reads) if late(read))
+                write = entry.write is not None and late(entry.write)
+                if write or reads:
+                    late_ones.append((held, begin, end, entry, entry.slot.find().state, write, reads))
+        viewer = self.viewer
+        self.map_slots(change)
+        for held, begin, end, entry, state, write, reads in late_ones:
+            after = kept_back(state, change(state), viewer, write, reads)
+            held.set_exact(begin, end, entry._replace(slot=self._slot(after)))
 
     def _gather(self, ranges: list[RangeScope]) -> list[Piece]:
         """The pieces that barriers over ranges touch, each with every scope that covers it. A gap counts only when

@@ -66,6 +66,15 @@ def _joined(guards: Iterable[Guard]) -> Guard:
     return Guard(union(g.barriers for g in several), union(g.chain for g in several), tokens)
 
 
+def kept_back(before: State, after: State, viewer: int, write: bool, reads: frozenset[int]) -> State:
+    """`after`, which a dependency made of `before`, without what the viewer gained for the write, or for these reads:
+    they came after the signal that the dependency begins with."""
+    old, new = before.view(viewer), after.view(viewer)
+    guards = tuple(old.reads[at] if at in reads else guard for at, guard in enumerate(new.reads))
+    ordered = old.ordered if write or len(reads) == len(guards) else new.ordered
+    return after.with_view(View(viewer, old.write if write else new.write, guards, ordered))
+
+
 def after_return(state: State, gifts: tuple[Gift, ...], outer: int) -> State:
     """A state after a render pass instance: its subpasses' accesses become the outer viewer's own (memoised)."""
     return state.after(("return", gifts, outer), lambda state: _returned(state, gifts, outer))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from harness.spec.scopes import (
@@ -21,10 +21,10 @@ from harness.spec.scopes import (
     stage_accesses,
 )
 from harness.syncval.barrier import Scope, after_barrier
-from harness.syncval.context import Context
+from harness.syncval.context import NEVER, Context
 from harness.syncval.handover import Gift, after_gifts
-from harness.syncval.race import NO_RIVALS, Rivals, Tag
-from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
+from harness.syncval.race import NO_RIVALS, Rivals, Tag, tag_of
+from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
 
 HOST = -1
@@ -197,13 +197,23 @@ class Queues:
         scope = _scope(signal, wait.stages, queue_flags)
         giver = signal.queue
         if giver == queue:
-            self._context.map_slots(lambda state: after_barrier(state, (scope,), queue))
+            self._apply(signal, lambda state: after_barrier(state, (scope,), queue))
             return
+        self._apply(signal, lambda state: after_gifts(state, (Gift(giver, (scope,), False),), queue))
         clock = self._clocks[queue]
         for other, tag in ((giver, signal.tag), *signal.clock.items()):
             if other != queue:
                 clock[other] = max(clock.get(other, (-1, 0)), tag)
-        self._context.map_slots(lambda state: after_gifts(state, (Gift(giver, (scope,), False),), queue))
+
+    def _apply(self, signal: Signal, change: Callable[[State], State]) -> None:
+        """Applies a dependency that begins with a signal: its first scope ends there, so that what the queue did or
+        learnt since is left out."""
+        giver = signal.queue
+        if self._latest.get(giver, signal.tag) == signal.tag and self._clocks.get(giver) == signal.clock:
+            self._context.map_slots(change)
+            return
+        last = {**signal.clock, giver: signal.tag}
+        self._context.map_before(change, lambda place: tag_of(place) > last.get(place.queue or 0, NEVER))
 
     # -- what the host waits for --------------------------------------------------------------------------------------
 

@@ -1,0 +1,226 @@
+"""Binary semaphores on one queue: which stages and accesses a signal and a wait order."""
+
+from harness.device.rig import Buffer
+from harness.device.rig_commands import Commands
+from harness.device.rig_queues import Batch, Operation
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+COPY, FILL, DISPATCH = "vkCmdCopyBuffer", "vkCmdFillBuffer", "vkCmdDispatch"
+BARRIER, CLEAR = "vkCmdPipelineBarrier2", "vkCmdClearColorImage"
+RAW = [read_after_write(COPY, FILL)]
+WAR = [write_after_read(FILL, COPY)]
+WAW = [write_after_write(FILL, FILL)]
+SCOPES = "specification, Semaphore Signaling and Semaphore Waiting: the scopes"
+
+
+def _fill(rig: Rig, target: Buffer, value: int) -> Commands:
+    """A recorded fill."""
+    with rig.commands() as commands:
+        commands.fill(target, value)
+    return commands
+
+
+def _copy(rig: Rig, source: Buffer, target: Buffer) -> Commands:
+    """A recorded copy."""
+    with rig.commands() as commands:
+        commands.copy(source, target)
+    return commands
+
+
+@scenario(
+    without={"the wait": RAW},
+    weakened={
+        "the wait / at the compute shader": RAW,
+        "the wait / at all transfers": [],
+        "the wait / at the top": [],
+        "the wait / at the bottom": RAW,
+    },
+    rule=SCOPES,
+)
+def scenario_copy_waits_for_a_fill(rig: Rig) -> None:
+    """On one queue a signal and a wait at the reading stage are a memory dependency."""
+    a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
+    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)])
+    waits = rig.operation(
+        "the wait",
+        s,
+        "COPY",
+        weaker={
+            "at the compute shader": {"stages": "COMPUTE_SHADER"},
+            "at all transfers": {"stages": "ALL_TRANSFER"},
+            "at the top": {"stages": "TOP_OF_PIPE"},
+            "at the bottom": {"stages": "BOTTOM_OF_PIPE"},
+        },
+    )
+    rig.submit(_copy(rig, a, b), waits=waits, form=2)
+
+
+@scenario(
+    without={"the signal": RAW},
+    weakened={
+        "the signal / of blits": RAW,
+        "the signal / of the compute shader": RAW,
+        "the signal / of everything": [],
+        "the signal / at the bottom": [],
+        "the signal / at the top": RAW,
+    },
+    rule=SCOPES,
+)
+def scenario_stages_of_a_signal(rig: Rig) -> None:
+    """A signal of vkQueueSubmit2 covers its stages and what is logically earlier, and nothing else."""
+    a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
+    signals = rig.operation(
+        "the signal",
+        s,
+        "CLEAR",
+        weaker={
+            "of blits": {"stages": "BLIT"},
+            "of the compute shader": {"stages": "COMPUTE_SHADER"},
+            "of everything": {"stages": "ALL_COMMANDS"},
+            "at the bottom": {"stages": "BOTTOM_OF_PIPE"},
+            "at the top": {"stages": "TOP_OF_PIPE"},
+        },
+    )
+    rig.submit(_fill(rig, a, 0x11111111), signals=signals, form=2)
+    rig.submit(_copy(rig, a, b), waits=[Operation(s)] if signals else [], form=2)
+
+
+@scenario(
+    without={"the wait": WAW},
+    weakened={"the wait / of the first form": []},
+    rule="specification, vkQueueSubmit: signals follow all commands; SYNC_RULES 2.11",
+)
+def scenario_signal_of_the_first_form(rig: Rig) -> None:
+    """A signal of vkQueueSubmit names no stages: it covers everything."""
+    a, s = rig.buffer(), rig.semaphore()
+    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)], form=1)
+    waits = rig.operation("the wait", s, "CLEAR", weaker={"of the first form": {"stages": "ALL_TRANSFER"}})
+    rig.submit(_fill(rig, a, 0x22222222), waits=waits, form=1 if waits and waits[0].stages == "ALL_TRANSFER" else 2)
+
+
+@scenario(
+    without={"the wait": [write_after_read(FILL, "vkCmdDispatchIndirect")]},
+    weakened={"the signal / of copies": [write_after_read(FILL, "vkCmdDispatchIndirect")]},
+    rule="SYNC_RULES 2.11 [SemaphoreScopeIncludesAllAccesses]; specification, Synchronization Scopes: earlier stages",
+)
+def scenario_earlier_stages_are_in_a_signal(rig: Rig) -> None:
+    """A signal after the compute shader covers the indirect command that was read before it."""
+    counts, a, s = rig.buffer(), rig.buffer(), rig.semaphore()
+    pipeline = rig.compute("fill_words_writeonly", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    with rig.commands() as runs:
+        runs.bind(pipeline, rig.descriptors(pipeline, b0=a))
+        runs.push_constants(pipeline, 7)
+        runs.dispatch_indirect(counts)
+    signals = rig.operation("the signal", s, "COMPUTE_SHADER", weaker={"of copies": {"stages": "COPY"}})
+    rig.submit(runs, signals=signals, form=2)
+    rig.submit(_fill(rig, counts, 1), waits=rig.operation("the wait", s, "CLEAR"), form=2)
+
+
+@scenario(
+    without={"the wait": RAW, "then a barrier": RAW},
+    weakened={"then a barrier / from the compute shader": RAW},
+    rule="specification, Execution Dependency Chain; SYNC_RULES 2.11",
+)
+def scenario_barrier_after_a_wait(rig: Rig) -> None:
+    """A barrier chains with a wait when its first stages meet those of the wait."""
+    a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
+    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)])
+    with rig.commands() as commands:
+        commands.barrier(
+            "then a barrier",
+            "BLIT",
+            "COPY/TRANSFER_READ",
+            weaker={"from the compute shader": {"src": "COMPUTE_SHADER"}},
+        )
+        commands.copy(a, b)
+    rig.submit(commands, waits=rig.operation("the wait", s, "BLIT"), form=2)
+
+
+@scenario(
+    without={"first a barrier": RAW, "the wait": RAW},
+    weakened={"first a barrier / of no write": RAW},
+    rule="specification, Execution Dependency Chain; SYNC_RULES 2.11",
+)
+def scenario_barrier_before_a_signal(rig: Rig) -> None:
+    """A barrier before the signal carries a write into its scope."""
+    a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
+    with rig.commands() as commands:
+        commands.fill(a, 0x11111111)
+        commands.barrier(
+            "first a barrier",
+            "CLEAR/TRANSFER_WRITE",
+            "BLIT/TRANSFER_READ",
+            weaker={"of no write": {"src": "COMPUTE_SHADER/SHADER_STORAGE_WRITE"}},
+        )
+    rig.submit(commands, signals=[Operation(s, "BLIT")], form=2)
+    rig.submit(_copy(rig, a, b), waits=rig.operation("the wait", s, "COPY"), form=2)
+
+
+@scenario(
+    without={"first": WAW, "second": WAW, "third": WAW},
+    rule="SYNC_RULES 2.11: signal, unsignal, signal in several submits",
+)
+def scenario_semaphore_used_again(rig: Rig) -> None:
+    """A wait unsignals a binary semaphore, which can then be signaled again."""
+    a, s = rig.buffer(), [rig.semaphore() for _ in range(3)]
+    rig.submit(_fill(rig, a, 1), signals=[Operation(s[0])])
+    for value, name in ((2, "first"), (3, "second"), (4, "third")):
+        waits = rig.operation(name, s[0])
+        if not waits:
+            rig.submit(waits=[Operation(s[0], "DRAW_INDIRECT")])  # unsignals it, and protects nothing that fills do
+        rig.submit(_fill(rig, a, value), waits=waits, signals=[Operation(s[0])])
+
+
+@scenario(
+    without={"first": WAW, "second": WAW},
+    rule="SYNC_RULES 2.11: signal, unsignal, signal in one submit",
+)
+def scenario_semaphore_between_batches(rig: Rig) -> None:
+    """Batches of one submit are no more ordered than submits are: semaphores order them."""
+    a, s, t = rig.buffer(), rig.semaphore(), rig.semaphore()
+    fills = [_fill(rig, a, value) for value in (1, 2, 3)]
+    rig.submit_batches(
+        Batch([fills[0]], [], [Operation(s)]),
+        Batch([fills[1]], rig.operation("first", s), [Operation(t)]),
+        Batch([fills[2]], rig.operation("second", t)),
+    )
+
+
+@scenario(
+    without={"the wait": [write_after_write(BARRIER, CLEAR)]},
+    weakened={
+        "the wait / at copies": [write_after_write(BARRIER, CLEAR)],
+        "the wait / at the bottom": [write_after_write(BARRIER, CLEAR)],
+    },
+    rule="SYNC_RULES 2.4 (NONE), 2.11 [QSTransitionWithSrcNoneStage]",
+)
+def scenario_transition_after_a_wait_of_everything(rig: Rig) -> None:
+    """A layout transition with no first stages follows a wait of all commands, and no narrower one."""
+    image, s = rig.image(), rig.semaphore()
+    with rig.commands() as clears:
+        clears.transition(image)
+        clears.clear_color(image)
+    rig.submit(clears, signals=[Operation(s)])
+    waits = rig.operation(
+        "the wait", s, weaker={"at copies": {"stages": "COPY"}, "at the bottom": {"stages": "BOTTOM_OF_PIPE"}}
+    )
+    with rig.commands() as turns:
+        turns.transition(image, "NONE", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
+    rig.submit(turns, waits=waits, form=2)
+
+
+@scenario(
+    without={"the wait": [write_after_write(CLEAR, BARRIER)]},
+    weakened={"the signal / of copies": [write_after_write(CLEAR, BARRIER)]},
+    rule="SYNC_RULES 2.11 [SemaphoreScopeIncludesLayoutTransition]",
+)
+def scenario_signal_after_a_transition(rig: Rig) -> None:
+    """A signal of all commands covers a layout transition that nothing else waits for."""
+    image, s = rig.image(), rig.semaphore()
+    with rig.commands() as turns:
+        turns.transition(image, "NONE", "NONE")
+    with rig.commands() as clears:
+        clears.clear_color(image)
+    signals = rig.operation("the signal", s, weaker={"of copies": {"stages": "COPY"}})
+    rig.submit(turns, signals=signals, form=2)
+    rig.submit(clears, waits=rig.operation("the wait", s, "CLEAR"), form=2)
