@@ -57,6 +57,16 @@ def run(
     assert isinstance(claim, Claim)
     chosen = claim.variant(variant)
     row = Row(f"{Path(module).parent.name}/{scenario}", variant, device, [str(e) for e in claim.expected(chosen)])
+    ask(row, claim, layer, native=native, artifacts=artifacts)
+    return row.to_dict()
+
+
+def ask(
+    row: Row, claim: Claim, layer: str, *, execute: bool = True, native: int = 0, artifacts: str | None = None
+) -> None:
+    """Records the row's variant of a claim and fills in what every judge says. `execute`: hazards are shown in bytes;
+    `artifacts` is the folder for what is shown; the rest as for `run`."""
+    chosen = claim.variant(row.variant)
     try:
         # One layer to an instance: every one asked has its own recording. The newest one's is what goes on.
         layers: list[LayerInfo | None] = [*chosen_layers(layer)]
@@ -68,15 +78,14 @@ def run(
                 _ask_layer(row, session, witness)
     except UserError as error:
         row.problem, row.status = str(error), UNAVAILABLE
-        return row.to_dict()
+        return
     row.syncval = sorted({str(_expect(each)) for each in session.findings})
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
     row.messages = [each.message for each in session.findings]
     blocks = session.blocks or []
-    folder = Path(artifacts) / row.scenario / variant / device if artifacts else None
-    if session.findings or native:
+    folder = Path(artifacts) / row.scenario / row.variant / row.device if artifacts else None
+    if execute and (session.findings or native):
         _execute(row, blocks, session.findings, folder, native)
-    return row.to_dict()
 
 
 def _expect(finding: Finding) -> Expect:
