@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from harness.record.session import Mirror, Session
     from harness.trace.calls import Block
 
-__all__ = ["Finding", "Session", "attach"]
+__all__ = ["Finding", "Session", "attach", "host_read"]
 
 
 def attach(
@@ -39,6 +39,16 @@ def attach(
         mirror = Mirror()
     session = Session(mirror, keep_trace=keep_trace, sink=sink, on_finding=on_finding, keep_alive=keep_alive)
     return session.start()
+
+
+def host_read(target: Any, offset: int = 0, size: int | None = None) -> None:
+    """Tells the session, if one is attached, that the program reads mapped memory here: see `Session.host_read`."""
+    from harness.record.proxy import current
+    from harness.record.session import Session
+
+    session = current()
+    if isinstance(session, Session):
+        session.host_read(target, offset, size)
 
 
 def __getattr__(name: str) -> Any:

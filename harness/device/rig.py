@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import harness
 from harness.device import rig_events, rig_graphics, rig_queues, rig_secondary
 from harness.device.headless import Headless, Queue
 from harness.device.rig_commands import Amend, Commands, unamended
@@ -462,6 +463,15 @@ class Rig:
     def reset_fence(self, fence: Any) -> None:
         """vkResetFences of one."""
         self.vk.vkResetFences(self.device, 1, [fence])
+
+    def host_read(self, buffer: Buffer, offset: int = 0, size: int | None = None) -> bytes:
+        """Reads through a mapping of the buffer's memory, and says so."""
+        size = buffer.size - offset if size is None else size
+        mapped = self.vk.vkMapMemory(self.device, buffer.memory, buffer.offset + offset, size, 0)
+        harness.host_read(mapped)
+        data = bytes(mapped)
+        self.vk.vkUnmapMemory(self.device, buffer.memory)
+        return data
 
     def host_write(self, buffer: Buffer, data: bytes, offset: int = 0) -> None:
         """Writes through a mapping of the buffer's memory."""

@@ -26,15 +26,18 @@ Before = Callable[[dict[str, Any]], None]
 After = Callable[[dict[str, Any], int | None], None]
 SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueBindSparse"})
 WAITS = frozenset({"vkWaitForFences", "vkQueueWaitIdle", "vkDeviceWaitIdle", "vkWaitSemaphores"})
+HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
+"""VkMemoryPropertyFlagBits."""
 POLLS = frozenset({"vkGetFenceStatus", "vkGetSemaphoreCounterValue"})
 
 
 class HostMemory:
-    """Shadows of all mapped memory of one session. `emit(memory, offset, data)` puts a host write into the stream."""
+    """Shadows of all mapped memory of one session. `emit(memory, offset, data)` puts a host write into the stream;
+    with True behind, what memory held when the host first saw it."""
 
     def __init__(
         self,
-        emit: Callable[[int, int, bytes], None],
+        emit: Callable[..., None],
         unknown: Callable[[str], None],
         written: Callable[[int, int], Sequence[Range] | None],
     ) -> None:
@@ -48,6 +51,7 @@ class HostMemory:
         self._written = written
         self._unknown = unknown
         self._mappings: dict[int, Mapping] = {}
+        self._loose = NonCoherent()
         self._sizes: dict[int, tuple[int, int]] = {}
         """Memory id to (device, bytes)."""
         self._unseen: dict[int, list[Range]] = {}
@@ -90,6 +94,9 @@ class HostMemory:
             "vkMapMemory": self._map,
             "vkMapMemory2KHR": lambda args: self._map(args["pMemoryMapInfo"] | {"ppData": args["ppData"]}),
             "vkInvalidateMappedMemoryRanges": self._invalidate,
+            "vkGetPhysicalDeviceMemoryProperties": self._loose.types_told,
+            "vkGetPhysicalDeviceMemoryProperties2": self._loose.types_told,
+            "vkCreateDevice": self._loose.device_made,
         }
         action = actions.get(command)
         return None if action is None else self._locked_after(lambda args, result: None if result else action(args))
@@ -97,6 +104,25 @@ class HostMemory:
     def cancelled(self, name: str) -> Callable[[], None] | None:
         """What undoes `before` when the call raised and never happened."""
         return self._cancel if main_name(name) in SUBMITS else None
+
+    def look(self, memory: int) -> None:
+        """Puts the host writes to one memory object into the stream that are not there yet."""
+        with self._lock:
+            self._compare(memory)
+
+    def size_of(self, memory: int) -> int | None:
+        """Bytes of a memory object; None when it was allocated before the session."""
+        known = self._sizes.get(memory)
+        return None if known is None else known[1]
+
+    def find(self, address: int) -> tuple[int, int] | None:
+        """(memory object, offset in it) of an address that is mapped; None of any other."""
+        with self._lock:
+            for memory, mapping in self._mappings.items():
+                inside = address - mapping.view.ctypes.data
+                if 0 <= inside < mapping.size:
+                    return memory, mapping.offset + inside
+        return None
 
     def _locked(self, action: Before) -> Before:
         def run(args: dict[str, Any]) -> None:
@@ -117,6 +143,8 @@ class HostMemory:
         for memory, mapping in list(self._mappings.items()):
             if only is None or memory == only:
                 ignored = self._device_writes(mapping, pending.get(memory, []))
+                for offset, data in mapping.initial():
+                    self._emit(memory, offset, data, True)
                 for offset, data in mapping.changes(ignored):
                     self._emit(memory, offset, data)
 
@@ -185,6 +213,7 @@ class HostMemory:
     def _allocate(self, args: dict[str, Any]) -> None:
         info = args["pAllocateInfo"]
         self._sizes[args["pMemory"]] = (args["device"], info["allocationSize"])
+        self._loose.allocated(args)
         if not _imports(info):
             self._unseen[args["pMemory"]] = [(0, info["allocationSize"])]
 
@@ -197,7 +226,8 @@ class HostMemory:
             size = self._sizes[memory][1] - offset
         address = args["ppData"]
         fresh = self._first_seen(memory, offset, offset + size)
-        self._mappings[memory] = Mapping(memory, offset, layout.memory()[address : address + size], fresh)
+        view = layout.memory()[address : address + size]
+        self._mappings[memory] = Mapping(memory, offset, view, fresh, exact=memory in self._loose.memories)
 
     def _first_seen(self, memory: int, start: int, end: int) -> list[Range]:
         """The fresh parts of a range that the host is about to see.
@@ -217,6 +247,7 @@ class HostMemory:
     def _free(self, args: dict[str, Any]) -> None:
         self._mappings.pop(args["memory"], None)
         self._sizes.pop(args["memory"], None)
+        self._loose.memories.discard(args["memory"])
         self._unseen.pop(args["memory"], None)
 
     def _destroy_device(self, args: dict[str, Any]) -> None:
@@ -228,6 +259,34 @@ class HostMemory:
         for span in args["pMemoryRanges"] or ():
             end = 1 << 62 if span["size"] == WHOLE_SIZE else span["offset"] + span["size"]
             self._refresh({span["memory"]: [(span["offset"], end)]})
+
+
+class NonCoherent:
+    """Which memory objects are host-visible and not coherent, as far as the program asked what memory there is."""
+
+    def __init__(self) -> None:
+        self.memories: set[int] = set()
+        self._flags: dict[int, list[int]] = {}
+        """VkMemoryPropertyFlags of the memory types, by physical device."""
+        self._physical: dict[int, int] = {}
+        """Physical device by device."""
+
+    def types_told(self, args: dict[str, Any]) -> None:
+        """vkGetPhysicalDeviceMemoryProperties."""
+        found = args["pMemoryProperties"]
+        types = found.get("memoryProperties", found)["memoryTypes"]
+        self._flags[args["physicalDevice"]] = [each["propertyFlags"] for each in types]
+
+    def device_made(self, args: dict[str, Any]) -> None:
+        """vkCreateDevice."""
+        self._physical[args["pDevice"]] = args["physicalDevice"]
+
+    def allocated(self, args: dict[str, Any]) -> None:
+        """vkAllocateMemory."""
+        flags = self._flags.get(self._physical.get(args["device"], 0), [])
+        index = args["pAllocateInfo"].get("memoryTypeIndex", len(flags))
+        if index < len(flags) and flags[index] & (HOST_VISIBLE | HOST_COHERENT) == HOST_VISIBLE:
+            self.memories.add(args["pMemory"])
 
 
 def _imports(info: dict[str, Any]) -> bool:

@@ -5,7 +5,8 @@ chunks; a chunk that is equal costs a vectorised comparison and no copy.
 
 Memory that nobody could have written before (`fresh`) holds arbitrary bytes, and what the host writes may happen to be
 there already. So the first comparison gives all of it, as one run: what a replay needs to start from, and the same
-number of runs whatever the driver left there.
+number of runs whatever the driver left there. Where it matters which bytes the host wrote, since it must flush those
+(`exact`), what fresh memory held comes apart from what changed.
 """
 
 from __future__ import annotations
@@ -41,15 +42,19 @@ def merged(ranges: Iterable[Range]) -> list[Range]:
 class Mapping:
     """One mapped range of one memory object: `view` is the live memory, `shadow` what it held when last looked at."""
 
-    def __init__(self, memory: int, offset: int, view: Any, fresh: Iterable[Range] = ()) -> None:
+    def __init__(self, memory: int, offset: int, view: Any, fresh: Iterable[Range] = (), exact: bool = False) -> None:
         """`memory` is the object's id, `offset` where the mapping starts in it, `view` a buffer of the mapped bytes.
 
-        `fresh` are the ranges of the memory object that nobody can have written before.
+        `fresh` are the ranges of the memory object that nobody can have written before; with `exact` they are compared
+        like others, and `initial` gives what they held.
         """
         self.memory = memory
         self.offset = offset
         self.view: NDArray[np.uint8] = np.frombuffer(view, dtype=np.uint8)
         self._fresh = [self._inside(each) for each in merged(fresh)]
+        self._initial: list[Range] = []
+        if exact:
+            self._initial, self._fresh = self._fresh, []
         if self._fresh == [(0, self.size)]:
             self.shadow = np.zeros_like(self.view)  # costs no memory before it is written
         else:
@@ -74,6 +79,11 @@ class Mapping:
             found += [self._take(start, end) for start, end in self._joined(np.concatenate(changed), ignored).tolist()]
         return sorted(found)
 
+    def initial(self) -> list[tuple[int, bytes]]:
+        """What fresh memory held when it was mapped, in the form of `changes`; once, before the first of those."""
+        runs, self._initial = list(self._runs(self._initial)), []
+        return [(self.offset + start, self.shadow[start:end].tobytes()) for start, end in runs]
+
     def refresh(self, ranges: Iterable[Range]) -> None:
         """Takes the bytes of `ranges` over into the shadow: whatever changed there was not the host's doing."""
         for start, end in map(self._inside, merged(ranges)):
@@ -92,6 +102,10 @@ class Mapping:
     def _fresh_runs(self) -> Iterator[Range]:
         """What the first comparison gives of fresh memory."""
         fresh, self._fresh = self._fresh, []
+        yield from self._runs(fresh)
+
+    def _runs(self, fresh: list[Range]) -> Iterator[Range]:
+        """Fresh ranges whole, unless they are large and mostly zero."""
         for start, end in fresh:
             if end - start <= FRESH_LIMIT:
                 yield start, end

@@ -224,6 +224,29 @@ def install(recorder: Recorder, keep_alive: bool) -> tuple[Callable[[], str | No
     return sites.caller, remove
 
 
+def current() -> Recorder | None:
+    """What records now; None when no session is attached."""
+    return _active[0].recorder if _active else None
+
+
+def id_of(type_name: str, handle: Any) -> int | None:
+    """The id of a live handle of a type; None for what is no such handle."""
+    ffi = layout.package_ffi()
+    if not _active or not isinstance(handle, ffi.CData) or ffi.typeof(handle) != ffi.typeof(type_name):
+        return None
+    return _active[0].objects.table(type_name)[int(ffi.cast("uintptr_t", handle))] or None
+
+
+def address_of(mapped: Any) -> tuple[int, int] | None:
+    """(address, bytes) of a buffer; None for what is none."""
+    ffi = layout.package_ffi()
+    try:
+        held = ffi.from_buffer(mapped)
+    except TypeError:
+        return None
+    return int(ffi.cast("uintptr_t", held)), ffi.sizeof(held)
+
+
 def rebind(old: object, new: object) -> None:
     """Makes every global name of every module that is bound to `old` be bound to `new`."""
     for module in list(sys.modules.values()):

@@ -9,10 +9,10 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Protocol
 
-from harness.findings import Finding
+from harness.findings import Finding, UserError
 from harness.record.host import SUBMITS, WAITS, HostMemory
 from harness.spec.shapes import main_name
-from harness.trace.calls import Block, Call, HostWrite
+from harness.trace.calls import Block, Call, HostRead, HostWrite, block_name
 
 MAX_ERRORS = 100
 """Internal errors kept; more are only counted."""
@@ -115,6 +115,40 @@ class Session:
 
         self._caller, self._detach = install(self, self.keep_alive)
         return self
+
+    def host_read(self, target: Any, offset: int = 0, size: int | None = None) -> None:
+        """Declares that the program reads mapped memory here, which no comparison can see.
+
+        `target` is what vkMapMemory returned, or a VkDeviceMemory; `offset` and `size` are bytes in it (by default all
+        of it). `UserError` when it is neither, or outside of what is mapped.
+        """
+        memory, start, end = self._place_of(target)
+        stop = end if size is None else start + offset + size
+        if not start <= start + offset <= stop <= end:
+            raise UserError(f"host_read of [{offset}, {stop - start}): the target has {end - start} bytes")
+        self.host.look(memory)
+        read = HostRead(0, memory, start + offset, stop - start - offset, self._caller())
+        with self._lock:
+            found = self._untold + self._take(read)
+            self._untold = []
+        if found and self._on_finding is not None:
+            self._tell(found, self._on_finding)
+
+    def _place_of(self, target: Any) -> tuple[int, int, int]:
+        """(memory object, begin, end) of a mapped buffer or a VkDeviceMemory."""
+        from harness.record.proxy import address_of, id_of
+
+        memory = id_of("VkDeviceMemory", target)
+        if memory is not None:
+            size = self.host.size_of(memory)
+            if size is None:
+                raise UserError("host_read of a VkDeviceMemory that was allocated before the session: give its mapping")
+            return memory, 0, size
+        place = address_of(target)
+        found = None if place is None else self.host.find(place[0])
+        if place is None or found is None:
+            raise UserError("host_read takes what vkMapMemory returned, or a VkDeviceMemory")
+        return found[0], found[1], found[1] + place[1]
 
     def detach(self) -> None:
         """Gives the package back exactly as it was. What was found stays. Harmless when already detached."""
@@ -221,8 +255,8 @@ class Session:
         with self._lock:
             return None if self.mirror.unmodelled else self.mirror.written(memory, 0, end)
 
-    def _host_write(self, memory: int, offset: int, data: bytes) -> None:
-        write = HostWrite(0, memory, offset, data, self._caller())
+    def _host_write(self, memory: int, offset: int, data: bytes, initial: bool = False) -> None:
+        write = HostWrite(0, memory, offset, data, self._caller(), initial)
         with self._lock:
             self._untold += self._take(write)
 
@@ -242,8 +276,7 @@ class Session:
         try:
             return self.mirror.step(block)
         except Exception:
-            name = block.name if isinstance(block, Call) else "host write"
-            self._error(f"block {block.index}, {name}: {traceback.format_exc().strip()}")
+            self._error(f"block {block.index}, {block_name(block)}: {traceback.format_exc().strip()}")
             return []
 
     def _tell(self, found: list[Finding], listener: Callable[[Finding], None]) -> None:
