@@ -1,0 +1,207 @@
+"""The rules for two accesses of the same memory: when they conflict, and what must be between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from harness.model.explain import INVISIBLE, UNAVAILABLE, UNORDERED
+from harness.model.memory import Guards, pieces
+from harness.model.opinion import Use
+from harness.model.order import Order
+from harness.model.raster import in_raster_order
+from harness.model.spans import overlap, without
+from harness.model.stages import KINDS, written_by
+from harness.spans import Span
+from harness.trace.effects import Access
+
+HOST_LANE = 0
+"""The host's own accesses: one thread, in the order of the stream."""
+GUARDED_READ = "guarded-read"
+"""The read is ordered after another read to which the write is visible."""
+
+HOST_OVERWRITE = "host-overwrite"
+"""The host writes where the device has written."""
+
+
+@dataclass(slots=True)
+class Held:
+    """An access that happened, with the addresses that no later write has replaced."""
+
+    use: Use
+    access: Access
+    space: int
+    spans: list[Span]
+    lane: int
+    """The subpass, or the queue, in which it happened."""
+    command: int
+    """The execution of a command that it belongs to."""
+    transition: bool = False
+    seen_by: list[tuple[int, list[Span]]] = field(default_factory=list)
+    """Reads to which this write is visible: (node, addresses)."""
+
+    @property
+    def writes(self) -> bool:
+        """An atomic is a read that also writes."""
+        return self.use.write
+
+    @property
+    def replaces(self) -> bool:
+        """Whether nobody can ask any more for what was written before it."""
+        return self.writes and not self.access.atomic and not self.access.marker
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """What is wrong between two accesses."""
+
+    kind: str
+    prior: Held
+    current: Held
+    spans: tuple[Span, ...]
+    facts: frozenset[str] = frozenset()
+
+
+class Accesses:
+    """Every access by address space. Quadratic: each is compared with all earlier ones that it overlaps."""
+
+    def __init__(self, order: Order, guards: Guards) -> None:
+        self._order = order
+        self._guards = guards
+        self._spaces: dict[int, list[Held]] = {}
+
+    def add(self, current: Held) -> Iterator[Breach]:
+        """Judges an access against all earlier ones, then keeps it."""
+        history = self._spaces.setdefault(current.space, [])
+        kept: list[Held] = []
+        for prior in history:
+            shared = overlap(prior.spans, current.spans)
+            if not shared:
+                kept.append(prior)
+                continue
+            breach = self._judge(prior, current, shared)
+            if breach is not None:
+                yield breach
+            if current.replaces and self._settled(prior, current, breach):
+                prior.spans = without(prior.spans, current.spans)
+            if prior.spans:
+                kept.append(prior)
+        self._spaces[current.space] = [*kept, current]
+
+    def forget(self, space: int, span: Span | None) -> None:
+        """The resource is gone."""
+        if span is None:
+            self._spaces.pop(space, None)
+            return
+        for held in self._spaces.get(space, ()):
+            held.spans = without(held.spans, [span])
+
+    def _settled(self, prior: Held, current: Held, breach: Breach | None) -> bool:
+        """Whether whatever comes after `current` has nothing to do with `prior` any more."""
+        if breach is not None:
+            return breach.kind != UNORDERED
+        if prior.command == current.command and prior.lane == current.lane and not current.transition:
+            return prior.use.node == current.use.node
+        return True
+
+    def _judge(self, prior: Held, current: Held, shared: list[Span]) -> Breach | None:
+        """Conflict needs a write; an order; and after a write, availability and visibility ("Data Race")."""
+        if not (prior.writes or current.writes) or _exempt(prior, current):
+            return None
+        if not self._order.precedes(prior.use.node, current.use.node):
+            return Breach(UNORDERED, prior, current, tuple(shared))
+        if not prior.writes:
+            return None
+        hidden, facts = self._hidden(prior, current, shared)
+        if hidden:
+            available = self._available(prior, current, hidden)
+            return Breach(INVISIBLE if available else UNAVAILABLE, prior, current, tuple(hidden), facts)
+        if not current.writes or current.access.atomic:
+            prior.seen_by.append((current.use.node, shared))
+        return None
+
+    def _hidden(self, prior: Held, current: Held, shared: list[Span]) -> tuple[list[Span], frozenset[str]]:
+        """The addresses at which the prior write is not visible to the current access.
+
+        A write that comes after a read needs no more than that the read saw the earlier write: its own visibility
+        would not change what either left in memory ("Location-Ordered": read, then write).
+        """
+        if self._visible_everywhere(prior, current):
+            return [], frozenset()
+        hidden = self._hidden_from_ranges(prior, current, shared)
+        left = hidden
+        for reader, spans in prior.seen_by:
+            if left and self._order.precedes(reader, current.use.node):
+                left = without(left, spans)
+        if current.writes and not current.access.atomic:
+            return left, frozenset({HOST_OVERWRITE} if current.lane == HOST_LANE else ())
+        return hidden, frozenset() if left or not hidden else frozenset({GUARDED_READ})
+
+    def _visible_everywhere(self, prior: Held, current: Held) -> bool:
+        return self._covers(prior, self._seen(current))
+
+    def _seen(self, current: Held) -> int:
+        """What is before an invalidate for this access, for all memory; a transition sees all that is available."""
+        before = self._order.before[current.use.node]
+        return before if current.transition else self._guards.seen(before, current.access.sync)
+
+    def _covers(self, prior: Held, seen: int) -> bool:
+        """Whether the write is available, for all memory, at some node of the set."""
+        if prior.transition:
+            return bool(seen >> prior.use.node & 1)
+        return self._guards.flushed(prior.use.node, _written(prior), seen)
+
+    def _hidden_from_ranges(self, prior: Held, current: Held, shared: list[Span]) -> list[Span]:
+        guards = [each for each in self._guards.ranged(prior.space) if overlap(each.spans, shared)]
+        before = self._order.before[current.use.node]
+        written, read = 1 << _written(prior), 1 << current.access.sync
+        hidden: list[Span] = []
+        for part, covering in pieces(shared, guards):
+            seen = self._seen(current)
+            for guard in covering:
+                if guard.invalidates & read and before >> guard.node & 1:
+                    seen |= self._order.before[guard.node] | 1 << guard.node
+            flushed = any(
+                guard.flushes & written and seen >> guard.node & 1 and guard.first >> prior.use.node & 1
+                for guard in covering
+            )
+            if not flushed and not self._covers(prior, seen):
+                hidden += part
+        return sorted(hidden)
+
+    def _available(self, prior: Held, current: Held, spans: list[Span]) -> bool:
+        """Whether the write was made available, at each of these addresses, before the current access."""
+        before = self._order.before[current.use.node]
+        if self._covers(prior, before):
+            return True
+        written = 1 << _written(prior)
+        for guard in self._guards.ranged(prior.space):
+            if guard.flushes & written and before >> guard.node & 1 and guard.first >> prior.use.node & 1:
+                spans = without(spans, guard.spans)
+        return not spans
+
+
+def _written(held: Held) -> int:
+    return written_by(held.access.sync) if held.access.atomic else held.access.sync
+
+
+def _exempt(prior: Held, current: Held) -> bool:
+    """Pairs that need nothing between them.
+
+    Accesses of one command in one place order themselves, and so do those of the host; atomics, and markers, may come
+    in any order; transitions on one queue execute in submission order ("Image Layout Transitions"); and rasterization
+    order.
+    """
+    beside = prior.lane == current.lane and not (prior.transition or current.transition)
+    if beside and (prior.command == current.command or current.lane == HOST_LANE):
+        return True
+    if (prior.access.atomic and current.access.atomic) or (prior.access.marker and current.access.marker):
+        return True
+    if prior.transition and current.transition:
+        return prior.use.queue == current.use.queue
+    return prior.lane == current.lane and in_raster_order(prior.access, current.access)
+
+
+def is_write(access: Access) -> bool:
+    """Whether an access writes: by its kind, or as an atomic."""
+    return access.atomic or KINDS[access.sync].write

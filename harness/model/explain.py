@@ -1,0 +1,39 @@
+"""From a breach of a rule to words: which edge or which memory operation is missing, and how far the chain goes."""
+
+from __future__ import annotations
+
+from harness.model.order import Order
+from harness.model.stages import KIND
+from harness.spec import names
+
+UNORDERED, UNAVAILABLE, INVISIBLE = "unordered", "unavailable", "invisible"
+"""Neither happens before the other; ordered, but the write was not made available; available, but not made visible."""
+
+
+def missing(kind: str, prior: str, writes: bool, current: str) -> str:
+    """What would mend a conflict of two kinds of access (by name); `writes` says whether the prior one does."""
+    between = f"from {_scope(prior, writes)} to {_scope(current, writes)}"
+    if kind == UNORDERED:
+        what = "a memory dependency" if writes else "an execution dependency"
+        return f"{what} {between}: nothing orders them"
+    if kind == UNAVAILABLE:
+        return f"a memory dependency {between}: they are ordered, but nothing makes the write available"
+    if kind == INVISIBLE:
+        return f"a memory dependency {between}: the write is available, but not visible to this access"
+    return kind
+
+
+def _scope(name: str, access: bool) -> str:
+    kind = KIND[name]
+    text = names.stages(kind.stage)
+    return f"{text}/{names.accesses(kind.access)}" if access and kind.access else text
+
+
+def chain(first: int, second: int, order: Order) -> list[int]:
+    """A shortest chain of nodes from the first to the second; if there is none, the one that gets furthest: to the last
+    node before the second that is after the first. Only the first when nothing is."""
+    whole = order.path(first, second)
+    if whole:
+        return whole
+    after = [node for node in range(first + 1, second) if order.precedes(first, node)]
+    return order.path(first, after[-1]) if after else [first]

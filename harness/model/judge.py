@@ -1,0 +1,23 @@
+"""The way in: a trace, or a stream of occurrences, to an opinion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import harness.model.rules  # noqa: F401 (importing them registers them)
+from harness.commands.interpret import Interpreter
+from harness.model.opinion import Opinion
+from harness.model.program import Program
+from harness.trace.calls import Block
+from harness.trace.effects import Occurrence
+
+
+def judge(blocks: Iterable[Block]) -> Opinion:
+    """The model's opinion of a trace."""
+    interpreter = Interpreter()
+    return judge_occurrences(each for block in blocks for each in interpreter.step(block))
+
+
+def judge_occurrences(occurrences: Iterable[Occurrence]) -> Opinion:
+    """The model's opinion of what commands and the host do, in normal form."""
+    return Program().follow(occurrences)

@@ -1,0 +1,64 @@
+"""Lanes: where commands come one after another (a queue, a subpass of a render pass instance).
+
+A lane knows, for each stage, what a new operation in that stage is ordered after (`reached`), and what a new first
+scope with that stage holds (`issued`): earlier operations in the stage, and second scopes that have it, which is how
+dependencies chain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.model.order import NOTHING, Front
+from harness.model.stages import bits
+
+
+@dataclass(slots=True)
+class Lane:
+    """One sequence of commands."""
+
+    id: int
+    reached: dict[int, Front] = field(default_factory=dict)
+    issued: dict[int, Front] = field(default_factory=dict)
+    everything: Front = NOTHING
+
+    def inner(self, id: int) -> Lane:
+        """A subpass: earlier barriers reach into it, but its own first scopes hold nothing from outside."""
+        return Lane(id, dict(self.reached), dict(self.reached))
+
+    def leave(self, inner: Lane) -> None:
+        """What happened in a subpass is earlier than all that follows in this lane."""
+        for stage, front in inner.issued.items():
+            self.issued[stage] = self.issued.get(stage, NOTHING) | front
+        self.everything |= inner.everything
+
+    def before(self, stages: int) -> Front:
+        """What an operation in these stages is ordered after."""
+        return _join(self.reached, stages)
+
+    def holds(self, stages: int) -> Front:
+        """What a first scope of these stages holds."""
+        return _join(self.issued, stages)
+
+    def issue(self, stages: int, node: Front) -> None:
+        """An operation happened in these stages."""
+        self.everything |= node
+        for stage in bits(stages):
+            self.issued[stage] = self.issued.get(stage, NOTHING) | node
+
+    def reach(self, stages: int, node: Front) -> None:
+        """A second scope has these stages: later operations there are after it, and first scopes chain with it."""
+        self.everything |= node
+        for stage in bits(stages):
+            self.reached[stage] = self.reached.get(stage, NOTHING) | node
+            self.issued[stage] = self.issued.get(stage, NOTHING) | node
+
+
+def _join(table: dict[int, Front], stages: int) -> Front:
+    direct = closed = 0
+    for stage in bits(stages):
+        front = table.get(stage)
+        if front is not None:
+            direct |= front.direct
+            closed |= front.closed
+    return Front(direct, closed)

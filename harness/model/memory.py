@@ -1,0 +1,107 @@
+"""Availability and visibility: which writes an access may rely on, given the order (specification: "Execution and
+Memory Dependencies", "Availability and Visibility").
+
+A dependency makes available (*flushes*) the writes of its first scopes, and then makes what is available visible to
+(*invalidates* for) the accesses of its second scopes. The two may be in different dependencies, as long as the first
+happens before the second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.model.order import Order
+from harness.model.spans import overlap, without
+from harness.model.stages import EVERY_ACCESS, indices
+from harness.spans import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One memory operation of a dependency: what its node flushes, or what it invalidates for (a submit does both)."""
+
+    node: int
+    first: int = 0
+    """Of a flush: operations in the first synchronization scope, a set of nodes."""
+    flushes: int = 0
+    """First access scope, an access set."""
+    invalidates: int = 0
+    """Second access scope, an access set."""
+    space: int | None = None
+    """None: all memory; else addresses of `spans` alone."""
+    spans: tuple[Span, ...] = ()
+
+
+class Guards:
+    """Every dependency so far, with answers to: is this write available, is it visible."""
+
+    def __init__(self, order: Order) -> None:
+        self._order = order
+        self._flushers: dict[int, int] = {}
+        self._invalidators: dict[int, int] = {}
+        self._flush_all = 0
+        self._invalidate_all = 0
+        self._first: dict[int, int] = {}
+        self._ranged: dict[int, list[Guard]] = {}
+        self._known: dict[tuple[str, int], int] = {}
+
+    def add(self, guard: Guard) -> None:
+        """Takes note of a dependency."""
+        if guard.space is not None:
+            if guard.flushes or guard.invalidates:
+                self._ranged.setdefault(guard.space, []).append(guard)
+            return
+        self._first[guard.node] = guard.first
+        if guard.flushes == EVERY_ACCESS:
+            self._flush_all |= 1 << guard.node
+        else:
+            for index in indices(guard.flushes):
+                self._flushers[index] = self._flushers.get(index, 0) | 1 << guard.node
+        if guard.invalidates == EVERY_ACCESS:
+            self._invalidate_all |= 1 << guard.node
+        else:
+            for index in indices(guard.invalidates):
+                self._invalidators[index] = self._invalidators.get(index, 0) | 1 << guard.node
+
+    def flushed(self, writer: int, index: int, by: int) -> bool:
+        """Whether a write of kind `index` at node `writer` is flushed, for all memory, by a node of the set `by`."""
+        flushers = by & (self._flushers.get(index, 0) | self._flush_all)
+        return bool(self._union("flushed", flushers) >> writer & 1)
+
+    def seen(self, before: int, index: int) -> int:
+        """All nodes before, or at, some invalidate for all memory, of kind `index`, that is in the set `before`."""
+        return self._union("seen", before & (self._invalidators.get(index, 0) | self._invalidate_all))
+
+    def _union(self, what: str, nodes: int) -> int:
+        """What the nodes' first scopes hold (flushed), or what is before them (seen)."""
+        if not nodes:
+            return 0
+        key = (what, nodes)
+        found = self._known.get(key)
+        if found is None:
+            found = 0
+            for node in indices(nodes):
+                found |= self._first[node] if what == "flushed" else self._order.before[node] | 1 << node
+            self._known[key] = found
+        return found
+
+    def ranged(self, space: int) -> list[Guard]:
+        """The dependencies that are limited to addresses of this space."""
+        return self._ranged.get(space, [])
+
+
+def pieces(spans: Sequence[Span], guards: Sequence[Guard]) -> Iterator[tuple[list[Span], list[Guard]]]:
+    """Parts of `spans` that no guard covers by half, each with the guards that cover it."""
+    parts: list[tuple[list[Span], list[Guard]]] = [(list(spans), [])]
+    for guard in guards:
+        cut: list[tuple[list[Span], list[Guard]]] = []
+        for part, covering in parts:
+            inside = overlap(part, guard.spans)
+            outside = without(part, guard.spans) if inside else part
+            if inside:
+                cut.append((inside, [*covering, guard]))
+            if outside:
+                cut.append((outside, covering))
+        parts = cut
+    yield from parts

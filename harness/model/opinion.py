@@ -1,0 +1,101 @@
+"""What the model says of a trace, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.findings import Place
+from harness.model import explain
+from harness.model.order import Order
+from harness.spans import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """One access of a command that was executed, or an operation on an event: what it was, where, and its node."""
+
+    place: Place
+    access: str
+    """Name of the kind of access, such as SYNC_COPY_TRANSFER_READ."""
+    write: bool
+    node: int
+
+    @property
+    def call(self) -> int:
+        """Block index of the recorded command."""
+        return self.place.call
+
+    @property
+    def command(self) -> str:
+        """Name of the recorded command."""
+        return self.place.command
+
+    @property
+    def site(self) -> str | None:
+        """Where the program recorded it."""
+        return self.place.site
+
+    @property
+    def submit(self) -> int | None:
+        """Block index of the submit that executed it."""
+        return self.place.submit
+
+    @property
+    def queue(self) -> int | None:
+        """The queue that executed it."""
+        return self.place.queue
+
+    @property
+    def command_buffer(self) -> int | None:
+        """The command buffer that held it."""
+        return self.place.command_buffer
+
+    def describe(self) -> str:
+        """'vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ (call 12)'."""
+        return f"{self.command} {self.access} (call {self.call})"
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """Two uses that a rule of the specification wants ordered, or made available and visible, and that are not."""
+
+    kind: str
+    prior: Use
+    current: Use
+    resource: int
+    spans: tuple[Span, ...] = ()
+    """Addresses in question, in the address space of the resource."""
+    facts: frozenset[str] = frozenset()
+    """What the list of deliberate differences tells cases apart by."""
+    order: Order = field(default_factory=Order, repr=False, compare=False)
+
+    @property
+    def missing(self) -> str:
+        """One line: what would mend it, in the specification's terms."""
+        return explain.missing(self.kind, self.prior.access, self.prior.write, self.current.access)
+
+    @property
+    def chain(self) -> list[str]:
+        """The nodes that lead from the prior use towards the current one, as far as any chain gets."""
+        nodes = explain.chain(self.prior.node, self.current.node, self.order)
+        return [self.order.nodes[node].label for node in nodes]
+
+
+@dataclass(slots=True)
+class Opinion:
+    """Every conflict in the order of execution, what could not be judged, and the order itself."""
+
+    conflicts: list[Conflict] = field(default_factory=list)
+    unmodelled: dict[str, int] = field(default_factory=dict)
+    """Names of what has no rule here, with how often each was met."""
+    order: Order = field(default_factory=Order)
+
+    @property
+    def clean(self) -> bool:
+        """Whether there is no conflict."""
+        return not self.conflicts
+
+    @property
+    def first(self) -> Use | None:
+        """The first offending command: the later use of the first conflict in the order of execution."""
+        return self.conflicts[0].current if self.conflicts else None

@@ -1,0 +1,132 @@
+"""The execution dependency order: nodes, the edges between them with the rule that made each, and who is before whom.
+
+A set of nodes is a Python int, one bit a node. Nodes are added in an order in which every edge leads forward, so that
+what is before a node is known when it is added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.findings import Place
+from harness.model.stages import indices
+
+ACTION, TRANSITION, SRC, DST, EVENT, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT = (
+    "action",
+    "transition",
+    "source",
+    "destination",
+    "event",
+    "signal",
+    "wait",
+    "fence",
+    "submit",
+    "host",
+    "present",
+)
+"""What a node stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One element of the order: an operation of a command in some stages, or one side of a dependency."""
+
+    kind: str
+    label: str
+    place: Place
+    stages: int = 0
+    """The stages in which an operation happens; the synchronization scope of one side of a dependency."""
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """Some nodes, and with them all that is before them."""
+
+    direct: int = 0
+    closed: int = 0
+
+    def __or__(self, other: Front) -> Front:
+        return Front(self.direct | other.direct, self.closed | other.closed)
+
+    def __bool__(self) -> bool:
+        return bool(self.closed)
+
+
+NOTHING = Front()
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """The first must be complete before the second begins, by that rule."""
+
+    first: int
+    second: int
+    rule: str
+
+
+class Order:
+    """A partial order that grows. Cost of `add`: as many big-integer operations as fronts are given."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Node] = []
+        self.before: list[int] = []
+        """By node: every node that is before it."""
+        self._incoming: list[tuple[tuple[int, str], ...]] = []
+
+    def add(self, node: Node, *after: tuple[Front, str]) -> int:
+        """Adds a node after everything in the fronts, each with the rule that says so. Returns its index."""
+        closed = 0
+        for front, _ in after:
+            closed |= front.closed
+        self.nodes.append(node)
+        self.before.append(closed)
+        self._incoming.append(tuple((front.direct, rule) for front, rule in after if front.direct))
+        return len(self.nodes) - 1
+
+    def front(self, node: int) -> Front:
+        """One node as a front."""
+        return Front(1 << node, self.before[node] | 1 << node)
+
+    def precedes(self, first: int, second: int) -> bool:
+        """Whether the first must be complete before the second begins."""
+        return bool(self.before[second] >> first & 1)
+
+    def into(self, node: int) -> Iterator[Edge]:
+        """The edges that lead into a node."""
+        for direct, rule in self._incoming[node]:
+            for first in indices(direct):
+                yield Edge(first, node, rule)
+
+    def edges(self) -> Iterator[Edge]:
+        """Every edge. There may be quadratically many."""
+        for node in range(len(self.nodes)):
+            yield from self.into(node)
+
+    def path(self, first: int, second: int) -> list[int]:
+        """A shortest chain of nodes from the first to the second, both included; empty when there is none."""
+        if not self.precedes(first, second):
+            return []
+        known: dict[int, int] = {second: second}
+        row = [second]
+        while row:
+            following: list[int] = []
+            for node in row:
+                for edge in self.into(node):
+                    at = edge.first
+                    if at in known or not (at == first or self.precedes(first, at)):
+                        continue
+                    known[at] = node
+                    if at == first:
+                        return list(_follow(known, first, second))
+                    following.append(at)
+            row = following
+        return []
+
+
+def _follow(known: dict[int, int], first: int, second: int) -> Iterator[int]:
+    at = first
+    while at != second:
+        yield at
+        at = known[at]
+    yield second

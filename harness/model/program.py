@@ -1,0 +1,97 @@
+"""One program as the model sees it: the order, the memory, and where each queue and the host are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from harness.findings import Place
+from harness.model.accesses import HOST_LANE, Accesses, Breach, Held, is_write
+from harness.model.lanes import Lane
+from harness.model.memory import Guard, Guards
+from harness.model.opinion import Conflict, Opinion, Use
+from harness.model.order import HOST, NOTHING, Front, Node
+from harness.model.registry import OCCURRENCES
+from harness.model.stages import KINDS
+from harness.spans import Span, merge
+from harness.trace.effects import Access, Occurrence
+
+
+@dataclass(slots=True)
+class Semaphore:
+    """What is known of a semaphore: its kind, and the signals that waits can take."""
+
+    timeline: bool
+    value: int = 0
+    signals: list[tuple[int, Front]] = field(default_factory=list)
+    """(value, signal operation), in the order in which they happen."""
+
+
+@dataclass(slots=True)
+class Queue:
+    """A queue: its commands so far, and the submits that wait for a signal which is still to come."""
+
+    id: int
+    lane: Lane
+    held_back: list[object] = field(default_factory=list)
+
+
+class Program:
+    """Follows a stream of occurrences. Rules act through it."""
+
+    def __init__(self) -> None:
+        self.opinion = Opinion()
+        self.order = self.opinion.order
+        self.guards = Guards(self.order)
+        self.accesses = Accesses(self.order, self.guards)
+        self.queues: dict[int, Queue] = {}
+        self.semaphores: dict[int, Semaphore] = {}
+        self.fences: dict[int, Front] = {}
+        self.host: Front = NOTHING
+        """Everything that the host knows to be complete, its own operations included."""
+        self.numbers = count(HOST_LANE + 1)
+        """For lanes and executions of commands."""
+
+    def follow(self, occurrences: Iterable[Occurrence]) -> Opinion:
+        """Applies each occurrence in turn."""
+        for each in occurrences:
+            rule = OCCURRENCES.get(type(each))
+            if rule is not None:
+                rule(self, each)
+        return self.opinion
+
+    def queue(self, id: int) -> Queue:
+        """The queue of this id."""
+        if id not in self.queues:
+            self.queues[id] = Queue(id, Lane(next(self.numbers)))
+        return self.queues[id]
+
+    def unmodelled(self, what: str) -> None:
+        """Something has no rule: whatever the verdict is, this may hide more."""
+        self.opinion.unmodelled[what] = self.opinion.unmodelled.get(what, 0) + 1
+
+    def access(
+        self, access: Access, node: int, place: Place, lane: int, command: int, transition: bool = False
+    ) -> None:
+        """An access happens at a node: it is judged in each address space that it touches."""
+        use = Use(place, KINDS[access.sync].name, is_write(access), node)
+        parts: list[tuple[int, int, Sequence[Span]]] = [(access.space, access.resource, access.spans)]
+        parts += [(alias.space, alias.resource, alias.spans) for alias in access.aliases]
+        for space, resource, spans in parts:
+            for breach in self.accesses.add(Held(use, access, space, merge(list(spans)), lane, command, transition)):
+                self.report(breach, resource)
+
+    def report(self, breach: Breach, resource: int) -> None:
+        """Adds what was found to the opinion."""
+        prior, current = breach.prior.use, breach.current.use
+        found = Conflict(breach.kind, prior, current, resource, breach.spans, breach.facts, self.order)
+        self.opinion.conflicts.append(found)
+
+    def host_node(self, label: str, place: Place, flushes: int = 0, invalidates: int = 0) -> int:
+        """An operation of the host, after all that the host did and knows."""
+        node = self.order.add(Node(HOST, label, place), (self.host, "the host's own order"))
+        if flushes or invalidates:
+            self.guards.add(Guard(node, self.host.direct, flushes, invalidates))
+        self.host |= self.order.front(node)
+        return node

@@ -1,0 +1,116 @@
+"""Pipeline barriers, and what they share with every other dependency: two scopes with a transition between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.model.lanes import Lane
+from harness.model.memory import Guard
+from harness.model.order import DST, SRC, TRANSITION, Front, Node
+from harness.model.registry import effect
+from harness.model.run import Run
+from harness.model.stages import KIND, access_scope, first_scope, second_scope
+from harness.model.stages import TRANSITION as TRANSITION_STAGE
+from harness.spans import Span
+from harness.spec import names
+from harness.trace.effects import Access, Barrier, Dependency, RangeBarrier
+
+LAYOUT_TRANSITION = KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
+Holds = Callable[[int], Front]
+"""What a first scope of these stages holds."""
+
+
+@dataclass(slots=True)
+class Half:
+    """A dependency whose first scope is known, and whose second scope is still to come."""
+
+    dependency: Dependency
+    source: int
+    ranged: RangeBarrier | None = None
+    transition: int | None = None
+
+
+@effect(Barrier)
+def pipeline_barrier(run: Run, barrier: Barrier) -> None:
+    """Each dependency of a barrier has a first scope over earlier commands of the lane and a second over later ones.
+
+    Inside a subpass both are limited to the subpass. Dependencies of one command do not chain with one another: every
+    first scope is taken before any second one is open. Specification: "Pipeline Barriers", "Image Memory Barriers".
+    """
+    apply(run, barrier.globals, barrier.ranges, run.lane.holds, "first scope of a barrier")
+
+
+def apply(run: Run, everything: Iterable[Dependency], ranges: Sequence[RangeBarrier], holds: Holds, rule: str) -> None:
+    """All first scopes, then the transitions between, then all second scopes."""
+    halves = [open_scope(run, each, holds, rule) for each in everything]
+    halves += [open_scope(run, each.dependency, holds, rule, each) for each in ranges]
+    for half in halves:
+        transition(run, half)
+    for half in halves:
+        close_scope(run, half, run.lane)
+
+
+def open_scope(run: Run, dependency: Dependency, holds: Holds, rule: str, ranged: RangeBarrier | None = None) -> Half:
+    """The first scope: operations in its stages, or logically earlier ones, are complete before the dependency.
+
+    Writes in the first access scope are made available here. Specification: "Execution and Memory Dependencies".
+    """
+    stages = first_scope(dependency.src_stages, run.queue_flags)
+    front = holds(stages)
+    label = f"{run.command.name} ({run.command.call}) from {names.stages(dependency.src_stages)}"
+    source = run.program.order.add(Node(SRC, label, run.place, stages), (front, rule))
+    flushes = access_scope(dependency.src_stages, dependency.src_accesses, run.queue_flags)
+    for space, spans in reach_of(ranged):
+        run.program.guards.add(Guard(source, front.direct, flushes, 0, space, spans))
+    return Half(dependency, source, ranged)
+
+
+def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Span, ...]]]:
+    """What a dependency makes available and visible: all memory, or addresses of one resource and of its aliases."""
+    if ranged is None:
+        yield None, ()
+    else:
+        yield ranged.space, ranged.spans
+        yield from ((alias.space, alias.spans) for alias in ranged.aliases)
+
+
+def transition(run: Run, half: Half) -> None:
+    """A layout transition reads and writes its whole range after what the dependency made available, and before what
+    it makes visible. All that is available is visible to it, and what it writes is available.
+
+    ALL_COMMANDS has transitions too: one is after every earlier second scope with it, and in every later first scope.
+    Specification: "Image Layout Transitions".
+    """
+    ranged = half.ranged
+    if ranged is None or not ranged.transition:
+        return
+    order = run.program.order
+    label = f"layout transition by {run.command.name} ({run.command.call})"
+    half.transition = node = order.add(
+        Node(TRANSITION, label, run.place, TRANSITION_STAGE),
+        (order.front(half.source), "a transition is after the first scope"),
+        (run.lane.before(TRANSITION_STAGE), "ALL_COMMANDS includes transitions"),
+    )
+    run.lane.issue(TRANSITION_STAGE, order.front(node))
+    access = Access(LAYOUT_TRANSITION, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
+    run.program.access(access, node, run.place, run.lane.id, run.execution, transition=True)
+
+
+def close_scope(run: Run, half: Half, *lanes: Lane) -> int:
+    """The second scope: operations in its stages, or logically later ones, begin after the dependency.
+
+    Available writes are made visible to the second access scope here. An execution dependency is for all memory, what
+    is made available and visible may be limited to a range. Specification: "Execution and Memory Dependencies".
+    """
+    order, flags, dependency = run.program.order, run.queue_flags, half.dependency
+    stages = second_scope(dependency.dst_stages, flags)
+    between = order.front(half.source if half.transition is None else half.transition)
+    label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"
+    target = order.add(Node(DST, label, run.place, stages), (between, "from the first scope to the second"))
+    invalidates = access_scope(dependency.dst_stages, dependency.dst_accesses, flags)
+    for space, spans in reach_of(half.ranged):
+        run.program.guards.add(Guard(target, 0, 0, invalidates, space, spans))
+    for lane in lanes:
+        lane.reach(stages, order.front(target))
+    return target

@@ -1,0 +1,98 @@
+"""The execution of command buffers of one batch on one queue: what rules for effects act through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.findings import Place
+from harness.model.lanes import Lane
+from harness.model.order import ACTION, Node
+from harness.model.program import Program
+from harness.model.registry import EFFECTS
+from harness.model.stages import KINDS
+from harness.trace.effects import Access, Command, Submitted, SubpassDependency
+
+
+@dataclass(slots=True)
+class Instance:
+    """A render pass instance in progress: the lane around it, and one for each subpass that began."""
+
+    outer: Lane
+    dependencies: tuple[SubpassDependency, ...]
+    subpasses: dict[int, Lane] = field(default_factory=dict)
+
+
+class Run:
+    """Where in its execution a command buffer is."""
+
+    def __init__(self, program: Program, submitted: Submitted, lane: Lane) -> None:
+        self.program = program
+        self.submitted = submitted
+        self.lane = lane
+        self.instance: Instance | None = None
+        self.command: Command = Command(submitted.call, submitted.name, submitted.site, ())
+        self.execution = 0
+        """Number of this execution of the command."""
+        self._buffer = 0
+        self._batch = self._position = 0
+        self._nodes: dict[tuple[int, int], int] = {}
+
+    @property
+    def queue_flags(self) -> int:
+        """VkQueueFlags of the queue's family."""
+        return self.submitted.queue_flags
+
+    @property
+    def place(self) -> Place:
+        """The command that is being executed."""
+        return Place(
+            self.command.call,
+            self.command.name,
+            self.command.site,
+            self._buffer,
+            self.submitted.call,
+            self._batch,
+            self._position,
+            self.submitted.queue,
+        )
+
+    def buffer(self, id: int, commands: Iterable[Command], batch: int, position: int) -> None:
+        """Executes a command buffer."""
+        self._buffer, self._batch, self._position = id, batch, position
+        self.commands(commands)
+
+    def commands(self, commands: Iterable[Command]) -> None:
+        """Executes commands in order; each execution is one of its own."""
+        for command in commands:
+            self.command = command
+            self.execution = next(self.program.numbers)
+            self._nodes.clear()
+            for effect in command.effects:
+                rule = EFFECTS.get(type(effect))
+                if rule is not None:
+                    rule(self, effect)
+
+    def secondary(self, id: int, commands: Iterable[Command]) -> None:
+        """Executes a secondary command buffer in place."""
+        held = self._buffer, self.command
+        self._buffer = id
+        self.commands(commands)
+        self._buffer, self.command = held
+
+    def operation(self, stage: int) -> int:
+        """The node of what the command does in a stage, made when it is first asked for."""
+        key = (self.lane.id, stage)
+        node = self._nodes.get(key)
+        if node is None:
+            order = self.program.order
+            label = f"{self.command.name} ({self.command.call})"
+            before = (self.lane.before(stage), "second synchronization scope")
+            node = self._nodes[key] = order.add(Node(ACTION, label, self.place, stage), before)
+            self.lane.issue(stage, order.front(node))
+        return node
+
+    def access(self, access: Access) -> None:
+        """An access of the command, in the stage of its kind."""
+        node = self.operation(KINDS[access.sync].stage)
+        self.program.access(access, node, self.place, self.lane.id, self.execution)

@@ -1,0 +1,132 @@
+"""Scopes: what the stage and access masks of a dependency stand for. Worked out here from the generated tables alone.
+
+A *stage set* holds VkPipelineStageFlagBits2, and one bit more for layout transitions, which no pipeline stage performs.
+An *access set* holds `1 << index` for each row of `KINDS`, a kind of access being a stage and an access legal there.
+Specification: "Pipeline Stages", "Access Types", "Execution and Memory Dependencies".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from harness.spec import _generated as tables
+
+TOP, BOTTOM = (tables.STAGES[f"VK_PIPELINE_STAGE_2_{name}_OF_PIPE_BIT"] for name in ("TOP", "BOTTOM"))
+ALL_COMMANDS = tables.STAGES["VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT"]
+HOST = tables.STAGES["VK_PIPELINE_STAGE_2_HOST_BIT"]
+TRANSITION = tables.PSEUDO_STAGES["LAYOUT_TRANSITION"]
+PRESENT = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
+_BUILD = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_BUILD_BIT_KHR"]
+_BUILD_COPY = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_COPY_BIT_KHR"]
+_MEMORY_READ = tables.ACCESSES["VK_ACCESS_2_MEMORY_READ_BIT"]
+_MEMORY_WRITE = tables.ACCESSES["VK_ACCESS_2_MEMORY_WRITE_BIT"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of access: its name, the stage that makes it, whether it writes."""
+
+    index: int
+    name: str
+    stage: int
+    access: int
+    write: bool
+
+
+KINDS: tuple[Kind, ...] = (
+    Kind(0, "SYNC_ACCESS_INDEX_NONE", 0, 0, False),
+    *(Kind(index, *row) for index, row in enumerate(tables.SYNC_ACCESSES, 1)),
+)
+"""By `Access.sync`; the first is none."""
+
+KIND = {kind.name: kind for kind in KINDS}
+EVERY_ACCESS = (1 << len(KINDS)) - 1
+EVERY_STAGE = sum(tables.EARLIER) | TRANSITION | PRESENT
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The single bits of a mask, lowest first."""
+    while mask:
+        low = mask & -mask
+        yield low
+        mask ^= low
+
+
+def indices(members: int) -> Iterator[int]:
+    """The positions of the bits set."""
+    for bit in bits(members):
+        yield bit.bit_length() - 1
+
+
+@cache
+def _supported(queue_flags: int) -> int:
+    return sum(stage for stage in tables.EARLIER if tables.STAGE_QUEUES[stage] & queue_flags)
+
+
+@cache
+def concrete(mask: int, queue_flags: int) -> int:
+    """The stages that a mask names: meta stages stand for what the queue supports. The stage of acceleration structure
+    builds includes copies of acceleration structures ("VkPipelineStageFlagBits2")."""
+    found = 0
+    for stage in bits(mask):
+        parts = tables.STAGE_EXPANSION.get(stage)
+        found |= stage if parts is None else parts & _supported(queue_flags)
+    return found | (_BUILD_COPY if found & _BUILD else 0)
+
+
+@cache
+def first_scope(mask: int, queue_flags: int) -> int:
+    """First synchronization scope: the stages named and all logically earlier ones.
+
+    ALL_COMMANDS is every operation of every command, layout transitions included; BOTTOM_OF_PIPE is the same here. NONE
+    is nothing. TOP_OF_PIPE is only itself: it joins a second scope that has it, as in the reference's figures.
+    """
+    found = concrete(mask, queue_flags)
+    found |= _union(tables.EARLIER, found) & _supported(queue_flags)
+    return found | (TRANSITION if mask & (ALL_COMMANDS | BOTTOM) else 0)
+
+
+@cache
+def second_scope(mask: int, queue_flags: int) -> int:
+    """Second synchronization scope: the stages named and all logically later ones; TOP_OF_PIPE is ALL_COMMANDS here."""
+    found = concrete(mask, queue_flags)
+    found |= _union(tables.LATER, found) & _supported(queue_flags)
+    return found | (TRANSITION if mask & (ALL_COMMANDS | TOP) else 0)
+
+
+@cache
+def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
+    """Access scope: the kinds of access in the access mask, at the stages named and no others.
+
+    MEMORY_READ and MEMORY_WRITE are every read and write; SHADER_READ and SHADER_WRITE are what the registry says.
+    """
+    stages = concrete(mask, queue_flags)
+    accesses = access_mask | _union(tables.ACCESS_EXPANSION, access_mask)
+    found = 0
+    for kind in KINDS[1:]:
+        every = _MEMORY_WRITE if kind.write else _MEMORY_READ
+        if kind.stage & stages and (kind.access | every) & accesses:
+            found |= 1 << kind.index
+    return found
+
+
+@cache
+def accesses_at(stages: int) -> int:
+    """Every kind of access that these stages make."""
+    return sum(1 << kind.index for kind in KINDS[1:] if kind.stage & stages)
+
+
+@cache
+def written_by(index: int) -> int:
+    """The kind of access with which a read-modify-write atomic writes, given the one with which it reads."""
+    name = KINDS[index].name.removesuffix("_READ") + "_WRITE"
+    return KIND[name].index if name in KIND else index
+
+
+def _union(table: dict[int, int], mask: int) -> int:
+    found = 0
+    for bit in bits(mask):
+        found |= table.get(bit, 0)
+    return found

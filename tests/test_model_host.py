@@ -1,0 +1,105 @@
+"""The model: submits, fences, the host, and layout transitions, rule by rule."""
+
+from __future__ import annotations
+
+from harness.trace.effects import Destroyed, FenceReset
+from tests.model_streams import (
+    FILL,
+    FILL_TO_COPY,
+    IMAGE,
+    READ,
+    A,
+    Stream,
+    access,
+    barrier,
+    ranged,
+    run,
+)
+
+CLEAR, SAMPLE = access("CLEAR_TRANSFER_WRITE", IMAGE), access("COPY_TRANSFER_READ", IMAGE)
+
+
+def test_the_order_of_submits_orders_nothing() -> None:
+    assert Stream().submit(FILL).submit(READ).kinds() == ["unordered"]
+
+
+def test_a_barrier_covers_earlier_and_later_submits_of_its_queue() -> None:
+    assert Stream().submit(FILL).submit(FILL_TO_COPY).submit(READ).kinds() == []
+    assert Stream().submit(FILL).submit(FILL_TO_COPY, queue=2).submit(READ).kinds() == ["unordered"]
+
+
+def test_a_fence_that_the_host_waited_for_and_the_next_submit() -> None:
+    assert Stream().submit(FILL, fence=9).wait(9).submit(READ).kinds() == []
+    assert Stream().submit(FILL, fence=9).wait(9).submit(READ, queue=2).kinds() == []
+    assert Stream().submit(FILL, fence=9).submit(READ).wait(9).kinds() == ["unordered"]
+    assert Stream().submit(FILL).wait().submit(READ).kinds() == []
+
+
+def test_a_fence_covers_earlier_submits_of_its_queue_alone() -> None:
+    assert Stream().submit(FILL).submit(fence=9).wait(9).submit(READ).kinds() == []
+    assert Stream().submit(FILL).submit(fence=9, queue=2).wait(9).submit(READ).kinds() == ["unordered"]
+
+
+def test_a_fence_that_was_reset_says_nothing() -> None:
+    assert Stream().submit(FILL, fence=9).add(FenceReset((9,))).wait(9).submit(READ).kinds() == ["unordered"]
+
+
+def test_host_writes_are_there_for_later_submits() -> None:
+    assert Stream().host_write().submit(READ).submit(READ, queue=2).kinds() == []
+    assert Stream().submit(READ).host_write().kinds() == ["unordered"]
+    assert Stream().submit(FILL).host_write().kinds() == ["unordered"]
+    assert Stream().submit(READ, fence=9).wait(9).host_write().submit(READ).kinds() == []
+
+
+def test_host_writes_are_in_the_host_s_order() -> None:
+    assert Stream().host_write().host_write().submit(READ).kinds() == []
+
+
+def test_a_transition_is_a_write_between_the_two_scopes() -> None:
+    move = ranged("CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", IMAGE, move=True)
+    assert run(CLEAR, move, SAMPLE) == []
+    assert run(CLEAR, ranged("CLEAR", "COPY/TRANSFER_READ", IMAGE, move=True), SAMPLE) == ["unavailable"]
+    assert run(CLEAR, ranged("NONE", "COPY/TRANSFER_READ", IMAGE, move=True), SAMPLE)[0] == "unordered"
+    assert run(CLEAR, ranged("CLEAR/TRANSFER_WRITE", "COPY", IMAGE, move=True), SAMPLE) == ["invisible"]
+    assert run(CLEAR, ranged("CLEAR/TRANSFER_WRITE", "NONE", IMAGE, move=True), SAMPLE) == ["unordered"]
+
+
+def test_a_transition_sees_what_is_available() -> None:
+    available = barrier(("CLEAR/TRANSFER_WRITE", "BLIT"))
+    assert run(CLEAR, available, ranged("BLIT", "COPY/TRANSFER_READ", IMAGE, move=True), SAMPLE) == []
+    assert run(CLEAR, available, ranged("COPY", "COPY/TRANSFER_READ", IMAGE, move=True), SAMPLE)[0] == "unordered"
+
+
+def test_a_transition_needs_an_order_after_reads() -> None:
+    assert run(SAMPLE, ranged("COPY", "NONE", IMAGE, move=True)) == []
+    assert run(SAMPLE, ranged("NONE", "NONE", IMAGE, move=True)) == ["unordered"]
+
+
+def test_all_commands_has_transitions_too() -> None:
+    move = ranged("NONE", "NONE", IMAGE, move=True)
+    assert run(CLEAR, barrier(("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS")), move) == []
+    assert run(CLEAR, barrier(("CLEAR/TRANSFER_WRITE", "TOP_OF_PIPE")), move) == []
+    assert run(CLEAR, barrier(("CLEAR/TRANSFER_WRITE", "CLEAR|COPY")), move) == ["unordered"]
+    assert run(move, barrier(("ALL_COMMANDS", "COPY/TRANSFER_READ")), SAMPLE) == []
+    assert run(move, barrier(("COPY", "COPY/TRANSFER_READ")), SAMPLE) == ["unordered"]
+
+
+def test_transitions_of_one_queue_are_in_order_and_of_two_are_not() -> None:
+    move = ranged("NONE", "NONE", IMAGE, move=True)
+    assert run(move, move) == []
+    assert Stream().submit(move).submit(move, queue=2).kinds() == ["unordered"]
+
+
+def test_a_destroyed_resource_concerns_nobody() -> None:
+    assert Stream().submit(FILL).add(Destroyed(A, (0, 64))).submit(READ).kinds() == []
+    assert Stream().submit(FILL).add(Destroyed(A, (0, 32))).submit(READ).kinds() == ["unordered"]
+    assert Stream().submit(CLEAR).add(Destroyed(IMAGE)).submit(SAMPLE).kinds() == []
+
+
+def test_five_hundred_commands_take_seconds_at_most() -> None:
+    """Not a clock: the number of nodes and of edges is what grows, and it stays quadratic."""
+    steps = [step for _ in range(125) for step in (FILL, FILL_TO_COPY, READ, barrier(("COPY", "CLEAR")))]
+    opinion = Stream().submit(*steps).judge()
+    assert opinion.clean
+    assert len(opinion.order.nodes) < 1000
+    assert sum(1 for _ in opinion.order.edges()) < 500 * 500
