@@ -7,6 +7,7 @@ import pytest
 from harness.findings import Finding
 from harness.syncval.host import LOST_WRITE
 from harness.trace.effects import (
+    EXTERNAL,
     Effect,
     FenceReset,
     HostFlushed,
@@ -15,9 +16,15 @@ from harness.trace.effects import (
     HostWaited,
     HostWaitedSemaphores,
     HostWrote,
+    PassBegin,
+    PassEnd,
     SemaphoreCreated,
+    SetEvent,
     Submission,
     Submitted,
+    SubpassBegin,
+    SubpassDependency,
+    WaitEvents,
 )
 from tests.test_queues import ALL_FLAGS, READ_A, WRITE_A, WRITE_B, A, B, Device, access, at, barrier, kinds
 
@@ -176,6 +183,21 @@ def test_another_queue_may_hold_the_dependency() -> None:
     machine.submit(1, WRITE_A, signals=at(7))
     machine.submit(2, barrier("ALL_COMMANDS/MEMORY_WRITE", "HOST/HOST_READ"), waits=at(7), fence=5)
     machine.waits(5)
+    assert machine.reads() == []
+
+
+def test_a_render_pass_may_end_with_the_dependency() -> None:
+    machine = Machine()
+    begin, end = PassBegin(1, (SubpassDependency(0, EXTERNAL, TO_HOST.globals[0]),)), PassEnd()
+    machine.submit(1, begin, SubpassBegin(0), WRITE_A, end, fence=5)
+    machine.waits(5)
+    assert machine.reads() == []
+
+
+def test_a_wait_for_an_event_may_be_the_dependency() -> None:
+    machine = Machine()
+    machine.submit(1, WRITE_A, SetEvent(9, TO_HOST, 2), READ_A, WaitEvents((9,), (TO_HOST,), 2))
+    machine.waits()
     assert machine.reads() == []
 
 

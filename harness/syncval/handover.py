@@ -38,16 +38,19 @@ def _received(state: State, gifts: tuple[Gift, ...], receiver: int) -> State:
 def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
     """Only accesses in the first scope are carried over, with the second scope and nothing else."""
     barriers = chain = ordered = 0
+    tokens: set[int] = set()
     gained = [0] * len(state.reads)
     for scope in scopes:
         if state.write is not None and write_in_scope(state.write, view.write, scope, view.viewer):
             barriers |= scope.dst_accesses
             chain |= scope.dst_stages
+            if scope.host:
+                tokens.add(scope.host)
         for at, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
             if read_in_scope(read, guard, scope, view.viewer):
                 gained[at] |= scope.dst_stages
                 ordered |= scope.dst_stages
-    return View(view.viewer, Guard(barriers, chain), tuple(Guard(each) for each in gained), ordered)
+    return View(view.viewer, Guard(barriers, chain, frozenset(tokens)), tuple(Guard(each) for each in gained), ordered)
 
 
 def _united(viewer: int, views: Iterable[View]) -> View:

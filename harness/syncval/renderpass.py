@@ -23,7 +23,7 @@ class Instance:
         for each in begin.dependencies:
             if each.src != each.dst:
                 key = (each.src, each.dst)
-                self._scopes[key] = (*self._scopes.get(key, ()), expand(each.dependency, queue_flags))
+                self._scopes[key] = (*self._scopes.get(key, ()), context.marked(expand(each.dependency, queue_flags)))
         self._subpasses = begin.subpasses
         self._before = self._ancestors()
 
