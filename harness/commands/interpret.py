@@ -75,6 +75,8 @@ class Interpreter:
         effects = (Unmodelled(call.name),) if handler is None else tuple(handler(self.objects, buffer, args))
         if not effects:
             return ()
+        if self.objects.aliasing:
+            effects = self.objects.aliasing.widen(effects)
         command = Command(call.index, call.name, call.site, effects)
         buffer.commands.append(command)
         return (Recorded(buffer.id, command, buffer.queue_flags),)

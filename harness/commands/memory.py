@@ -24,6 +24,7 @@ from harness.trace.resources import (
 )
 
 BIND_IMAGE_MEMORY_SWAPCHAIN = 1000060009
+BIND_IMAGE_PLANE, IMAGE_PLANE_REQUIREMENTS = 1000156002, 1000156003
 FLAT_VIEW_TYPES = (1, 5)
 """VK_IMAGE_VIEW_TYPE_2D and _2D_ARRAY."""
 
@@ -43,6 +44,7 @@ def allocate_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
 @call("vkFreeMemory")
 def free_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """All its addresses go."""
+    objects.aliasing.free(call.args["memory"])
     objects.remove(call.args["memory"])
     return (Destroyed(call.args["memory"]),)
 
@@ -74,6 +76,16 @@ def create_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
     return (Concurrent(image.id),) if image.concurrent else ()
 
 
+@call("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")
+def image_memory_requirements(objects: Objects, call: Call) -> Iterable[Occurrence]:
+    """How much memory an image takes, but for single planes."""
+    info, answer = call.args.get("pInfo"), call.args["pMemoryRequirements"]
+    image = objects.image(call.args["image"] if info is None else info["image"])
+    if image is not None and answer and (info is None or chained(info, IMAGE_PLANE_REQUIREMENTS) is None):
+        image.bytes = answer.get("memoryRequirements", answer)["size"]
+    return ()
+
+
 @call("vkBindBufferMemory", "vkBindImageMemory")
 def bind_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Fixes the addresses of one resource."""
@@ -86,21 +98,25 @@ def bind_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
 def bind_memories(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Fixes the addresses of several resources."""
     for info in call.args["pBindInfos"] or ():
-        _bind(objects, info.get("buffer") or info.get("image") or 0, info["memory"], info["memoryOffset"])
+        whole = chained(info, BIND_IMAGE_PLANE) is None
+        _bind(objects, info.get("buffer") or info.get("image") or 0, info["memory"], info["memoryOffset"], whole)
         if chained(info, BIND_IMAGE_MEMORY_SWAPCHAIN) is not None:
             yield Ignored("an image on the memory of a swapchain")
 
 
-def _bind(objects: Objects, resource: int, memory: int, offset: int) -> None:
+def _bind(objects: Objects, resource: int, memory: int, offset: int, whole: bool = True) -> None:
     bound = objects.buffer(resource) or objects.image(resource)
     if bound is not None:
         bound.memory, bound.offset = memory, offset
+        if whole:
+            objects.aliasing.bind(bound)
         objects.settled.clear()
 
 
 @call("vkDestroyBuffer")
 def destroy_buffer(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Its accesses go: memory that is used again starts afresh (rule: RecreateBuffer)."""
+    objects.aliasing.remove(call.args["buffer"])
     buffer = objects.remove(call.args["buffer"])
     return (Destroyed(buffer.space, buffer.span(0, WHOLE_SIZE)),) if isinstance(buffer, Buffer) else ()
 
@@ -108,6 +124,7 @@ def destroy_buffer(objects: Objects, call: Call) -> Iterable[Occurrence]:
 @call("vkDestroyImage")
 def destroy_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Its address space goes (rule: RecreateImage)."""
+    objects.aliasing.remove(call.args["image"])
     objects.remove(call.args["image"])
     return (Destroyed(call.args["image"]),)
 

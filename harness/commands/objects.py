@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from harness.commands.addresses import Addresses
+from harness.commands.aliasing import Aliasing
 from harness.commands.rendering_state import Rendering
 from harness.trace.effects import Command, Effect
 from harness.trace.graphics_state import DrawState
@@ -79,6 +80,7 @@ class Objects:
         self.pool_family: dict[int, tuple[int, int]] = {}
         """(device, family index) by command pool."""
         self.addresses = Addresses(self.buffer)
+        self.aliasing = Aliasing()
         self.memory_types: dict[int, list[int]] = {}
         """VkMemoryPropertyFlags of each memory type, by physical device."""
         self.atoms: dict[int, int] = {}

@@ -7,6 +7,7 @@ maps the few slots in use and visits no range, so that it costs the same with 10
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from harness.findings import Place
@@ -66,6 +67,8 @@ class Hit(NamedTuple):
     """Of the access that conflicts; the earlier one's is in its place."""
     missing: str = ""
     """What would prevent it, where that does not follow from the two accesses."""
+    through: int = 0
+    """The resource by which the access came, when it is an alias of `resource`."""
 
 
 class RangeScope(NamedTuple):
@@ -139,6 +142,8 @@ class Context:
 
     def check(self, access: Access) -> Iterator[Hit]:
         """The hazards that an access meets; nothing changes."""
+        if access.aliases:
+            yield from self._through_aliases(access)
         held = self._maps.get(access.space)
         if held is None:
             return
@@ -146,6 +151,13 @@ class Context:
         for begin, end in access.spans:
             for piece_begin, piece_end, entry in _pieces(held, begin, end):
                 yield from self._hits((piece_begin, piece_end), self._live(entry), access, use)
+
+    def _through_aliases(self, access: Access) -> Iterator[Hit]:
+        """The hazards that an access meets at other addresses of the same memory."""
+        for alias in access.aliases:
+            there = replace(access, space=alias.space, spans=alias.spans, resource=alias.resource, aliases=())
+            for hit in self.check(there):
+                yield hit._replace(layer_silent=access.layer_silent or alias.layer_silent, through=access.resource)
 
     def _hits(self, span: Span, entry: Entry, access: Access, use: Use) -> Iterator[Hit]:
         state = entry.slot.find().state

@@ -69,9 +69,9 @@ class Execution:
         """Accesses of one command do not conflict with one another: where they may meet, all are checked before any is
         applied. Most commands touch each space once, and need one pass."""
         context = self.context
-        if len(accesses) == 1:
+        if len(accesses) == 1 and not accesses[0].aliases:
             return context.apply(accesses[0], _at(place, accesses[0]))
-        if len({access.space for access in accesses}) == len(accesses):
+        if len({access.space for access in accesses}) == len(accesses) and not any(access.aliases for access in accesses):
             return [hit for access in accesses for hit in context.apply(access, _at(place, access))]
         hits = [hit for access in accesses for hit in context.check(access)]
         for access in accesses:
@@ -114,6 +114,11 @@ class Execution:
             if writes:
                 hits += context.check_transition(each.space, each.spans, (scope,), each.resource, sync)
             ranges += [RangeScope(each.space, span, scope, writes, sync) for span in each.spans]
+            for alias in each.aliases:
+                if writes:
+                    met = context.check_transition(alias.space, alias.spans, (scope,), alias.resource, sync)
+                    hits += [hit._replace(layer_silent=alias.layer_silent, through=each.resource) for hit in met]
+                ranges += [RangeScope(alias.space, span, scope, False) for span in alias.spans]
         everything = tuple(expand(each, queue_flags) for each in barrier.globals)
         context.barrier(everything, ranges, place)
         return hits

@@ -69,6 +69,8 @@ def sentence(hit: Hit, place: Place, what: str, lack: str) -> str:
     """One sentence for people: who does what to which resource after whom, and what is missing."""
     done = _verb(hit.sync, "transitions the layout of", "writes", "reads")
     before = _verb(hit.prior_sync, "transitioned the layout of", "wrote", "read")
+    if hit.through:
+        what += f" (through its alias {hit.through})"
     return f"{place.command} {done} {what}, which {hit.prior.command} {before}. Missing: {lack}."
 
 

@@ -39,11 +39,12 @@ class Operation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Addresses of another resource that are the same memory (specification: "Memory Aliasing")."""
+    """Addresses of another resource that are the same memory, and why the Khronos layer does not see that (if so)."""
 
     space: int
     spans: tuple[Span, ...]
     resource: int
+    layer_silent: str = ""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -95,7 +96,7 @@ class RangeBarrier:
     """A dependency limited to spans of one resource; an image one may also transition the layout.
 
     With two different families it is one half of a queue family ownership transfer: the release on a queue of
-    `src_family`, the acquire on one of `dst_family`.
+    `src_family`, the acquire on one of `dst_family`. It covers those `aliases` of which it contains all that overlaps.
     """
 
     dependency: Dependency
@@ -174,11 +175,9 @@ class SubpassBegin:
 
 @dataclass(frozen=True, slots=True)
 class PassEnd:
-    """A render pass instance ends; the final transitions follow the last use of each attachment.
-
-    Each transition is ordered by the dependencies from the subpass that used the attachment last to EXTERNAL: `last`
-    gives that subpass for each, in order (EXTERNAL for an attachment that no subpass used).
-    """
+    """A render pass instance ends; the final transitions follow the last use of each attachment. Each is ordered by the
+    dependencies from the subpass that used its attachment last to EXTERNAL: `last` gives these subpasses, in order
+    (EXTERNAL for an attachment that no subpass used)."""
 
     transitions: tuple[Transition, ...] = ()
     last: tuple[int, ...] = ()
@@ -445,7 +444,7 @@ class QueueObtained:
 
 @dataclass(frozen=True, slots=True)
 class Concurrent:
-    """A resource was created with VK_SHARING_MODE_CONCURRENT; every other one belongs to one queue family at a time."""
+    """A resource was created with VK_SHARING_MODE_CONCURRENT; every other belongs to one queue family at a time."""
 
     resource: int
 

@@ -72,11 +72,21 @@ class Image:
     info: dict[str, Any] = field(default_factory=dict, repr=False)
     memory: int | None = None
     offset: int = 0
+    bytes: int = 0
+    """Of memory, as VkMemoryRequirements says; 0 when the program never asked."""
 
     @property
     def concurrent(self) -> bool:
         """VK_SHARING_MODE_CONCURRENT."""
         return self.info.get("sharingMode") == CONCURRENT
+
+    @property
+    def whole(self) -> Span:
+        """All addresses."""
+        if not self._levels:
+            return (0, 0)
+        _, _, at, blocks = self._levels[-1]
+        return (0, at + blocks[0] * blocks[1] * blocks[2] * self.layers)
 
     @cached_property
     def format(self) -> Format:

@@ -1,0 +1,187 @@
+"""Resources that are the same memory (specification: "Memory Aliasing").
+
+Buffers of one memory object share its addresses anyhow. An image has addresses of its own: what overlaps it in memory
+is looked up when a resource is bound, and commands recorded from then on say through which other addresses their
+accesses and barriers go. A program without such bindings pays one look-up a binding, and nothing for its commands.
+
+* All subresources of an image overlap all of the memory that it is bound to, and what aliases any of that (the
+  specification says so of images that are not linear; where the subresources of a linear one lie is not known here).
+* Two images that were created alike with VK_IMAGE_CREATE_ALIAS_BIT and are bound alike overlap address by address.
+* A barrier for one alias covers accesses through another when it contains all that overlaps.
+
+Not looked at: bufferImageGranularity, the single planes of disjoint images, sparse bindings, and commands that were
+recorded before the other resource was bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from harness.findings import UserError
+from harness.spans import Span, SpanMap
+from harness.trace.effects import (
+    Access,
+    Alias,
+    Barrier,
+    Command,
+    Effect,
+    Execute,
+    RangeBarrier,
+    SetEvent,
+    WaitEvents,
+)
+from harness.trace.resources import Buffer, Image
+
+CREATE_ALIAS = 0x400
+"""VK_IMAGE_CREATE_ALIAS_BIT."""
+ALIASES_UNTRACKED = "the Khronos layer does not look through aliases (a limitation that it documents)"
+
+
+class Overlap(NamedTuple):
+    """Bytes of a memory object that a resource shares with another one."""
+
+    other: Buffer | Image
+    bytes: Span
+    alike: bool
+    """Images that overlap address by address."""
+
+
+class Aliasing:
+    """What is bound where, and which resources overlap."""
+
+    def __init__(self) -> None:
+        self._bound: dict[int, SpanMap[tuple[int, ...]]] = {}
+        """Ids of the resources that each byte of a memory object is bound to."""
+        self._things: dict[int, tuple[Buffer | Image, Span]] = {}
+        self._overlaps: dict[int, list[Overlap]] = {}
+
+    def bind(self, thing: Buffer | Image) -> None:
+        """A resource was bound to its memory."""
+        self.remove(thing.id)
+        span = (thing.offset, thing.offset + memory_size(thing))
+        if thing.memory is None or span[0] >= span[1]:
+            return
+        bound = self._bound.setdefault(thing.memory, SpanMap())
+        others = {id for _, _, ids in bound.pieces(*span) for id in ids}
+        bound.update(*span, lambda _begin, _end, ids: (*(ids or ()), thing.id))
+        self._things[thing.id] = (thing, span)
+        for id in sorted(others):
+            other, theirs = self._things[id]
+            if isinstance(thing, Image) or isinstance(other, Image):
+                shared = (max(span[0], theirs[0]), min(span[1], theirs[1]))
+                alike = _alike(thing, other)
+                self._overlaps.setdefault(thing.id, []).append(Overlap(other, shared, alike))
+                self._overlaps.setdefault(id, []).append(Overlap(thing, shared, alike))
+
+    def remove(self, id: int) -> None:
+        """A resource is gone."""
+        thing, span = self._things.pop(id, (None, (0, 0)))
+        if thing is None or thing.memory is None:
+            return
+        bound = self._bound.get(thing.memory)
+        if bound is not None:
+            bound.update(*span, lambda _begin, _end, ids: tuple(each for each in ids or () if each != id) or None)
+        for overlap in self._overlaps.pop(id, ()):
+            there = self._overlaps[overlap.other.id] = [
+                each for each in self._overlaps[overlap.other.id] if each.other.id != id
+            ]
+            if not there:
+                del self._overlaps[overlap.other.id]
+
+    def free(self, memory: int) -> None:
+        """A memory object is gone, and with it what was bound to it."""
+        for id in {id for _, _, ids in self._bound.get(memory, ()) for id in ids}:
+            self.remove(id)
+        self._bound.pop(memory, None)
+
+    def __bool__(self) -> bool:
+        """Whether anything overlaps."""
+        return bool(self._overlaps)
+
+    # -- what commands do ----------------------------------------------------------------------------------------------
+
+    def widen(self, effects: Iterable[Effect]) -> tuple[Effect, ...]:
+        """The same effects; accesses and barriers say through which aliases they go."""
+        return tuple(self._widened(effect) for effect in effects)
+
+    def _widened(self, effect: Effect) -> Effect:
+        match effect:
+            case Access() if effect.resource in self._overlaps:
+                return replace(effect, aliases=self._of_access(effect.resource, effect.spans))
+            case Barrier() if effect.ranges:
+                return self._barrier(effect)
+            case WaitEvents():
+                return replace(effect, barriers=tuple(map(self._barrier, effect.barriers)))
+            case SetEvent():
+                return replace(effect, barrier=self._barrier(effect.barrier))
+            case Execute():  # accesses of inherited attachments are made when they are executed
+                return Execute(tuple((id, tuple(map(self._command, inner))) for id, inner in effect.buffers))
+        return effect
+
+    def _command(self, command: Command) -> Command:
+        return replace(command, effects=self.widen(command.effects))
+
+    def _barrier(self, barrier: Barrier) -> Barrier:
+        ranges = tuple(
+            replace(each, aliases=self._of_barrier(each)) if each.resource in self._overlaps else each
+            for each in barrier.ranges
+        )
+        return replace(barrier, ranges=ranges)
+
+    def _of_access(self, resource: int, spans: tuple[Span, ...]) -> tuple[Alias, ...]:
+        thing, _ = self._things[resource]
+        return tuple(
+            _alias(overlap, spans)
+            for overlap in self._overlaps[resource]
+            if isinstance(thing, Image) or any(_meet(span, overlap.bytes) for span in spans)
+        )
+
+    def _of_barrier(self, barrier: RangeBarrier) -> tuple[Alias, ...]:
+        thing, _ = self._things[barrier.resource]
+        found = []
+        for overlap in self._overlaps[barrier.resource]:
+            needed = thing.whole if isinstance(thing, Image) else overlap.bytes
+            if overlap.alike or any(begin <= needed[0] and needed[1] <= end for begin, end in barrier.spans):
+                found.append(_alias(overlap, barrier.spans))
+        return tuple(found)
+
+
+def memory_size(thing: Buffer | Image) -> int:
+    """Bytes of memory that a resource is bound to. An image whose requirements the program never asked for is taken to
+    be as big as its texels; 0 when its format is unknown."""
+    if isinstance(thing, Buffer):
+        return thing.size
+    if thing.bytes:
+        return thing.bytes
+    try:
+        return thing.samples * sum(
+            thing.format.aspect_bytes(aspect) * blocks[0] * blocks[1] * blocks[2] * thing.layers
+            for aspect in thing.aspects
+            for mip in range(thing.mips)
+            for blocks in (thing.blocks(aspect, mip),)
+        )
+    except UserError:
+        return 0
+
+
+def _alike(one: Buffer | Image, other: Buffer | Image) -> bool:
+    """Images that interpret memory alike: created with identical parameters and the alias flag, bound identically."""
+    if not isinstance(one, Image) or not isinstance(other, Image) or one.offset != other.offset:
+        return False
+    return one.info == other.info and bool(one.info.get("flags", 0) & CREATE_ALIAS)
+
+
+def _alias(overlap: Overlap, spans: tuple[Span, ...]) -> Alias:
+    """What an access or barrier over `spans` of one alias reaches through the other."""
+    other = overlap.other
+    if isinstance(other, Buffer):
+        return Alias(other.space, (overlap.bytes,), other.id, ALIASES_UNTRACKED)
+    if overlap.alike:
+        return Alias(other.id, spans, other.id)
+    return Alias(other.id, (other.whole,), other.id, ALIASES_UNTRACKED)
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one[0] < other[1] and other[0] < one[1]
