@@ -84,53 +84,65 @@ class SpanMap(Generic[V]):
 
     def update(self, begin: int, end: int, change: Callable[[int, int, V | None], V | None]) -> None:
         """Replaces each held piece and each gap of [begin, end) by `change(begin, end, value or None)`; None erases."""
+        old = self.pieces(begin, end)
+        if not old:
+            made = change(begin, end, None) if begin < end else None
+            if made is not None:
+                self._replace(begin, end, [(begin, end, made)])
+            return
         new: list[tuple[int, int, V | None]] = []
         at = begin
-        for piece_begin, piece_end, value in self.pieces(begin, end):
+        for piece_begin, piece_end, value in old:
             if piece_begin > at:
                 new.append((at, piece_begin, change(at, piece_begin, None)))
             new.append((piece_begin, piece_end, change(piece_begin, piece_end, value)))
             at = piece_end
         if at < end:
             new.append((at, end, change(at, end, None)))
-        if new:
-            self._replace(begin, end, [(low, high, value) for low, high, value in new if value is not None])
+        self._replace(begin, end, [(low, high, value) for low, high, value in new if value is not None])
 
     def _replace(self, begin: int, end: int, new: list[tuple[int, int, V]]) -> None:
-        """Puts spans, in order and inside of [begin, end), in the place of what that holds; joins equal neighbours.
+        """Puts spans, in order and inside of [begin, end), in the place of what that holds.
 
-        The neighbours on both sides, or what sticks out of [begin, end), are put in again with the new spans.
+        Neighbours that touch it or reach into it are put in again with the new spans, joined to those that are equal.
         """
         begins, held = self._begins, self._held
         first = bisect_left(begins, begin)
         last = bisect_left(begins, end, first)
-        stop, value = held[begins[last - 1]] if last else (end, None)
-        if stop > end:
-            new.append((end, stop, value))  # type: ignore[arg-type]
-        elif last < len(begins) and begins[last] == end:
+        if last:
+            stop, value = held[begins[last - 1]]
+            if stop > end:
+                new.append((end, stop, value))
+        if last < len(begins) and begins[last] == end:
             new.append((end, *held[end]))
             last += 1
         if first:
-            first -= 1
-            key = begins[first]
+            key = begins[first - 1]
             stop, value = held[key]
-            new.insert(0, (key, min(stop, begin), value))
-        for key in begins[first:last]:
-            del held[key]
-        begins[first:last] = self._insert(new)
+            if stop >= begin:
+                first -= 1
+                new.insert(0, (key, begin, value))
+        if first < last:
+            for key in begins[first:last]:
+                del held[key]
+            begins[first:last] = self._insert(new)
+        else:
+            begins[first:first] = self._insert(new)
 
     def _insert(self, new: list[tuple[int, int, V]]) -> list[int]:
         """Holds spans, those joined that touch and have equal values; answers with where they begin."""
         held = self._held
         begins: list[int] = []
+        at = 0
         for low, high, value in new:
             if begins:
-                stop, known = held[begins[-1]]
+                stop, known = held[at]
                 if stop == low and known == value:
-                    held[begins[-1]] = (high, known)
+                    held[at] = (high, known)
                     continue
             held[low] = (high, value)
             begins.append(low)
+            at = low
         return begins
 
     def _check(self) -> None:

@@ -33,7 +33,10 @@ class Use(NamedTuple):
 
 def after_use(state: State, use: Use) -> Outcome:
     """What an access meets and makes (memoised)."""
-    return state.after(use, lambda state: _use(state, use))
+    known: Outcome | None = state.made.get(use)
+    if known is None:
+        known = state.made[use] = _use(state, use)
+    return known
 
 
 def _use(state: State, use: Use) -> Outcome:

@@ -18,7 +18,7 @@ from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.handover import kept_back
 from harness.syncval.layout import after_transition
 from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race, tag_of
-from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, State
+from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Outcome, State
 from harness.trace.effects import Access
 
 
@@ -120,6 +120,7 @@ class Context:
         """Whether a write that is complete must be remembered: its space, and its state."""
         self._maps: dict[int, SpanMap[Entry]] = {}
         self._slots: dict[State, Slot] = {}
+        self._uses: dict[tuple[int | bool, ...], Use] = {}
         self._sweep_at = 64
         self._forget_at = 1024
 
@@ -136,9 +137,14 @@ class Context:
     # -- accesses ---------------------------------------------------------------------------------------------------
 
     def use(self, access: Access) -> Use:
-        """An access by the current viewer, as the rules see it."""
-        order, operation = int(access.order), int(access.operation)
-        return Use(access.sync, self.queue, self.viewer, access.atomic, order, operation, access.marker)
+        """An access by the current viewer, as the rules see it: one object for equal ones."""
+        key = (
+            access.sync, self.queue, self.viewer, access.atomic, access.order, access.operation, access.marker,
+        )  # fmt: skip
+        use = self._uses.get(key)
+        if use is None:
+            use = self._uses[key] = Use(*key[:4], int(access.order), int(access.operation), access.marker)
+        return use
 
     def check(self, access: Access) -> Iterator[Hit]:
         """The hazards that an access meets; nothing changes."""
@@ -150,7 +156,10 @@ class Context:
         use = self.use(access)
         for begin, end in access.spans:
             for piece_begin, piece_end, entry in _pieces(held, begin, end):
-                yield from self._hits((piece_begin, piece_end), self._live(entry), access, use)
+                live = self._live(entry)
+                outcome = after_use(live.slot.find().state, use)
+                if outcome.hazard or self.rivals is not NO_RIVALS:
+                    yield from self._hits((piece_begin, piece_end), live, access, outcome)
 
     def _through_aliases(self, access: Access) -> Iterator[Hit]:
         """The hazards that an access meets at other addresses of the same memory."""
@@ -159,11 +168,9 @@ class Context:
             for hit in self.check(there):
                 yield hit._replace(layer_silent=access.layer_silent or alias.layer_silent, through=access.resource)
 
-    def _hits(self, span: Span, entry: Entry, access: Access, use: Use) -> Iterator[Hit]:
-        state = entry.slot.find().state
-        outcome = after_use(state, use)
+    def _hits(self, span: Span, entry: Entry, access: Access, outcome: Outcome) -> Iterator[Hit]:
         if self.rivals is not NO_RIVALS:
-            raced = race(state, entry.write, entry.reads, use.sync, self.rivals)
+            raced = race(entry.slot.find().state, entry.write, entry.reads, access.sync, self.rivals)
             if raced is not None:
                 yield self._hit(raced[0], raced[1], span, access, entry)
                 return
@@ -180,12 +187,13 @@ class Context:
 
         def change(begin: int, end: int, entry: Entry | None) -> Entry:
             if entry is None:
-                entry = _NEVER
+                entry, outcome = _NEVER, after_use(EMPTY, use)
             else:
                 if self.retired:
                     entry = self._live(entry)
-                hits.extend(self._hits((begin, end), entry, access, use))
-            outcome = after_use(entry.slot.find().state, use)
+                outcome = after_use(entry.slot.find().state, use)
+                if outcome.hazard or self.rivals is not NO_RIVALS:
+                    hits.extend(self._hits((begin, end), entry, access, outcome))
             slot = self._slots.get(outcome.state) or self._slot(outcome.state)
             if outcome.position < 0:
                 return Entry(slot, place, ())
@@ -288,6 +296,9 @@ class Context:
     def _gather(self, ranges: list[RangeScope]) -> list[Piece]:
         """The pieces that barriers over ranges touch, each with every scope that covers it. A gap counts only when
         its layout is transitioned: a barrier over memory that was never accessed changes nothing."""
+        if len(ranges) == 1:
+            space, span, scope, moved, sync = ranges[0]
+            return list(self._split(space, *span, Cover((self.marked(scope),), moved, sync)))
         by_space: dict[int, SpanMap[Cover]] = {}
         for each in ranges:
 
@@ -326,7 +337,7 @@ class Context:
         else:
             assert piece.entry is not None
             state = after_barrier(piece.state, scopes + everything, self.viewer)
-            after = piece.entry._replace(slot=self._slot(state))
+            after = Entry(self._slot(state), piece.entry.write, piece.entry.reads)
         held = self._maps[piece.space]
         if held.exact(*piece.span) is not None:
             held.set_exact(*piece.span, after)
@@ -360,17 +371,20 @@ class Context:
                 self._forget_at = max(1024, 2 * self.ranges)
 
     def _is_retired(self, place: Place) -> bool:
-        return tag_of(place) <= self.retired.get(place.queue or 0, NEVER)
+        upto = self.retired.get(place.queue or 0)
+        return upto is not None and tag_of(place) <= upto
 
     def _live(self, entry: Entry) -> Entry:
         """The entry without what is retired."""
         if not self.retired:
             return entry
         write, reads = entry.write, entry.reads
-        done = tuple(at for at, read in enumerate(reads) if self._is_retired(read))
+        done = tuple([at for at, read in enumerate(reads) if self._is_retired(read)]) if reads else ()
         gone = write is not None and self._is_retired(write)
+        if not done and not gone:
+            return entry
         state = entry.slot.find().state
-        if not done and (not gone or state.write is None or state.write.done):
+        if not done and (state.write is None or state.write.done):
             return entry
         if gone:
             state = state.finished()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from harness.findings import Finding, Place
 from harness.syncval.context import Context, Hit, RangeScope
@@ -48,30 +48,36 @@ class Execution:
         """Whether it met half of an ownership transfer."""
         self._instance: Instance | None = None
 
-    def run(self, command: Command, place: Place, queue_flags: int) -> Iterator[Result]:
-        """Checks each effect against what came before it, then applies it; secondary command buffers run in place."""
-        result = Result(place, [], [])
+    def run(self, command: Command, place: Place, queue_flags: int) -> list[Result]:
+        """Checks each effect against what came before it, then applies it; secondary command buffers run in place.
+        Answers with those that met something."""
+        results: list[Result] = []
+        met = Result(place, [], [])
         accesses: list[Access] = []
         for effect in command.effects:
             if isinstance(effect, Access):
                 accesses.append(effect)
                 continue
-            result.hits += self._access(accesses, place)
-            accesses = []
+            if accesses:
+                met.hits += self._access(accesses, place)
+                accesses = []
             if isinstance(effect, Execute):
-                yield from self._secondaries(effect, place, queue_flags)
+                results += self._secondaries(effect, place, queue_flags)
             else:
-                self._synchronize(effect, result, queue_flags)
-        result.hits += self._access(accesses, place)
-        yield result
+                self._synchronize(effect, met, queue_flags)
+        if accesses:
+            met.hits += self._access(accesses, place)
+        if met.hits or met.findings:
+            results.append(met)
+        return results
 
     def _access(self, accesses: list[Access], place: Place) -> list[Hit]:
         """Accesses of one command do not conflict with one another: where they may meet, all are checked before any is
-        applied. Most commands touch each space once, and need one pass."""
+        applied. Those of most commands are apart, and need one pass."""
         context = self.context
         if len(accesses) == 1 and not accesses[0].aliases:
             return context.apply(accesses[0], _at(place, accesses[0]))
-        if len({access.space for access in accesses}) == len(accesses) and not any(access.aliases for access in accesses):
+        if not _may_meet(accesses) and not any(access.aliases for access in accesses):
             return [hit for access in accesses for hit in context.apply(access, _at(place, access))]
         hits = [hit for access in accesses for hit in context.check(access)]
         for access in accesses:
@@ -123,13 +129,28 @@ class Execution:
         context.barrier(everything, ranges, place)
         return hits
 
-    def _secondaries(self, effect: Execute, place: Place, queue_flags: int) -> Iterator[Result]:
+    def _secondaries(self, effect: Execute, place: Place, queue_flags: int) -> list[Result]:
+        results: list[Result] = []
         for buffer, commands in effect.buffers:
             for command in commands:
                 inner = replace(
                     place, call=command.call, command=command.name, site=command.site, command_buffer=buffer
                 )
-                yield from self.run(command, inner, queue_flags)
+                results += self.run(command, inner, queue_flags)
+        return results
+
+
+def _may_meet(accesses: list[Access]) -> bool:
+    """Whether some lie in one space, in stretches of addresses that overlap."""
+    stretches = []
+    for access in accesses:
+        spans = access.spans
+        if len(spans) == 1:
+            stretches.append((access.space, *spans[0]))
+        elif spans:
+            stretches.append((access.space, min(spans)[0], max(end for _, end in spans)))
+    stretches.sort()
+    return any(one[0] == other[0] and other[1] < one[2] for one, other in pairwise(stretches))
 
 
 def _at(place: Place, access: Access) -> Place:

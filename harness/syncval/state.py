@@ -18,7 +18,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Hashable, Iterable
-from typing import NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from harness.spec.scopes import BY_NAME, SYNC
 
@@ -101,7 +101,7 @@ T = TypeVar("T")
 class State:
     """An interned state. Compare by identity."""
 
-    __slots__ = ("_after", "reads", "views", "write")
+    __slots__ = ("made", "reads", "views", "write")
 
     write: Write | None
     reads: tuple[Read, ...]
@@ -110,14 +110,15 @@ class State:
 
     def __init__(self, write: Write | None, reads: tuple[Read, ...], views: tuple[View, ...]) -> None:
         self.write, self.reads, self.views = write, reads, views
-        self._after: dict[Hashable, object] = {}
+        self.made: dict[Hashable, Any] = {}
+        """What operations made of it; each key names all that its value depends on."""
 
     def after(self, key: Hashable, rule: Callable[[State], T]) -> T:
         """What an operation makes of this state, worked out once for each `key`, which must name all it depends on."""
-        known = self._after.get(key)
+        known: T | None = self.made.get(key)
         if known is None:
-            known = self._after[key] = rule(self)
-        return known  # type: ignore[return-value]
+            known = self.made[key] = rule(self)
+        return known
 
     def view(self, viewer: int) -> View:
         """What a viewer may assume."""
@@ -135,20 +136,22 @@ class State:
         return intern(None, self.reads, tuple(view._replace(write=NO_GUARD) for view in self.views))
 
     def finished(self) -> State:
-        """This state once the host knows that the write is complete."""
+        """This state once the host knows that the write is complete (memoised)."""
         if self.write is None or self.write.done:
             return self
-        return intern(self.write._replace(done=True), self.reads, self.views)
+        return self.after("finished", lambda _: intern(_done(self.write), self.reads, self.views))
 
     def without_reads(self, positions: tuple[int, ...]) -> State:
-        """This state once the host knows that these reads, and with them the older write, are complete."""
+        """This state once the host knows that these reads, and with them the older write, are complete (memoised)."""
+        return self.after(("without", positions), lambda _: self._without_reads(positions))
+
+    def _without_reads(self, positions: tuple[int, ...]) -> State:
         kept = [at for at in range(len(self.reads)) if at not in positions]
         views = tuple(
             view._replace(reads=tuple(view.reads[at] for at in kept), ordered=view.ordered if kept else 0)
             for view in self.views
         )
-        write = None if self.write is None else self.write._replace(done=True)
-        return intern(write, tuple(self.reads[at] for at in kept), views)
+        return intern(_done(self.write), tuple(self.reads[at] for at in kept), views)
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
@@ -183,6 +186,10 @@ def intern(write: Write | None, reads: tuple[Read, ...], views: Iterable[View]) 
             _INTERNED[None, (), ()] = EMPTY
         state = _INTERNED[key] = State(write, reads, kept)
     return state
+
+
+def _done(write: Write | None) -> Write | None:
+    return None if write is None else write._replace(done=True)
 
 
 def _viewer(view: View) -> int:

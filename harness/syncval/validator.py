@@ -153,7 +153,7 @@ class Validator:
 
     # -- recording and submission -------------------------------------------------------------------------------------
 
-    def _recorded(self, occurrence: Recorded) -> Iterator[Finding]:
+    def _recorded(self, occurrence: Recorded) -> Iterable[Finding]:
         command = occurrence.command
         for effect in command.effects:
             if isinstance(effect, Unmodelled):
@@ -163,10 +163,11 @@ class Validator:
             execution = self._make_execution(self._make_context(0))
             recording = self._recordings[occurrence.command_buffer] = Recording(execution)
         place = Place(command.call, command.name, command.site, occurrence.command_buffer)
+        found: list[Finding] = []
         for result in recording.execution.run(command, place, occurrence.queue_flags):
-            yield from self._report.recorded_events(result.findings, recording.reported)
-            if result.hits:
-                yield from self._report.recorded(result.hits, result.place, recording.reported)
+            found += self._report.recorded_events(result.findings, recording.reported)
+            found += self._report.recorded(result.hits, result.place, recording.reported)
+        return found
 
     def _judged(self, batches: Iterator[Batch]) -> Iterator[Finding]:
         for batch in batches:
@@ -184,8 +185,7 @@ class Validator:
                     place = Place(command.call, command.name, command.site, buffer, *batch.tag, position, queue)
                     for result in execution.run(command, place, batch.submit.queue_flags):
                         yield from self._report.events(result.findings, known)
-                        if result.hits:
-                            yield from self._report.submitted(result.hits, result.place, known)
+                        yield from self._report.submitted(result.hits, result.place, known)
                     if self._ownership.active or execution.transfers:
                         yield from self._report.events(list(self._ownership.follow(command, place, family)), known)
 
