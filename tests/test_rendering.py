@@ -64,19 +64,38 @@ class TestDynamicRendering:
         assert accesses(found) == [(image, each, "STORE") for each in expected]
         assert {each.order for each in found if isinstance(each, Access)} <= {Order.COLOR}
 
+    @pytest.mark.parametrize(("load", "expected"), [(CLEAR, 1), (DONT_CARE, 1), (LOAD, 0), (NONE_LOAD, 0)])
+    def test_storing_none_of_what_was_written_leaves_undefined_contents(self, load: int, expected: int) -> None:
+        """Specification, VK_ATTACHMENT_STORE_OP_NONE: as DONT_CARE "if values are written"."""
+        stream = Stream()
+        image, view = target(stream)
+        passed = passes.render_pass(
+            stream, [passes.described(load=load, store=NONE_STORE)], [passes.subpass([passes.refer(0)])]
+        )
+        frame = passes.framebuffer(stream, passed, [view], (8, 8))
+        stream.begin()
+        passes.begin_rendering(stream, AREA, [passes.attached(view, load, NONE_STORE)])
+        ended = stream.cmd("EndRendering")
+        passes.begin_pass(stream, passed, frame, AREA)
+        pass_ended = passes.end_pass(stream)
+        found = effects_of(stream)
+        stored = [(image, COLOR_WRITE, "STORE")] * expected
+        assert accesses(found.get(ended, ())) == stored
+        assert accesses(found.get(pass_ended, ())) == stored
+
     def test_depth_and_stencil_have_operations_of_their_own(self) -> None:
         stream = Stream()
         image, view = target(stream, D32_S8, aspects=DEPTH | STENCIL)
         stream.begin()
         begun = passes.begin_rendering(
-            stream, AREA, depth=passes.attached(view, LOAD, STORE), stencil=passes.attached(view, CLEAR, NONE_STORE)
+            stream, AREA, depth=passes.attached(view, LOAD, STORE), stencil=passes.attached(view, CLEAR, STORE)
         )
         ended = stream.cmd("EndRendering")
         found = effects_of(stream)
         assert accesses(found[begun]) == [(image, EARLY_READ, "LOAD"), (image, EARLY_WRITE, "LOAD")]
         assert spans(found[begun]) == [((0, 64),), ((64, 128),)]
-        assert accesses(found[ended]) == [(image, LATE_WRITE, "STORE")]
-        assert spans(found[ended]) == [((0, 64),)]
+        assert accesses(found[ended]) == [(image, LATE_WRITE, "STORE")] * 2
+        assert spans(found[ended]) == [((0, 64),), ((64, 128),)]
         assert {each.order for each in found[begun] if isinstance(each, Access)} == {Order.DEPTH_STENCIL}
 
     def test_suspending_ends_nothing_and_resuming_begins_nothing(self) -> None:
@@ -105,8 +124,8 @@ class TestDynamicRendering:
             stream,
             AREA,
             [passes.attached(many_view, CLEAR, DISCARD, **resolving)],
-            passes.attached(deep_view, CLEAR, NONE_STORE, **deeply),
-            passes.attached(deep_view, CLEAR, NONE_STORE, resolveMode=0, resolveImageView=flat_view),
+            passes.attached(deep_view, NONE_LOAD, NONE_STORE, **deeply),
+            passes.attached(deep_view, NONE_LOAD, NONE_STORE, resolveMode=0, resolveImageView=flat_view),
         )
         ended = stream.cmd("EndRendering")
         found = effects_of(stream)

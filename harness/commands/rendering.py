@@ -15,7 +15,7 @@ from harness.commands.rendering_state import Rendering, layers_of
 from harness.spans import merge
 from harness.trace.effects import Access, Command, Effect, InheritedClear, Unmodelled
 from harness.trace.graphics_state import Targets
-from harness.trace.rendering import ALL_VIEWS, RESOLVE_MODE_NONE
+from harness.trace.rendering import ALL_VIEWS, RESOLVE_MODE_NONE, stored_as
 from harness.trace.resources import COLOR, DEPTH, STENCIL
 
 SUSPENDING, RESUMING = 0x2, 0x4
@@ -46,7 +46,7 @@ def begin_rendering(objects: Objects, buffer: CommandBuffer, args: dict[str, Any
             yield from load(attachment, each["loadOp"], layers, area)
         if not info["flags"] & SUSPENDING:
             at_end += _resolved(objects, attachment, each, aspect, layers, area)
-            at_end += store(attachment, each["storeOp"], layers, area)
+            at_end += store(attachment, stored_as(each["loadOp"], each["storeOp"]), layers, area)
     for what in _extras(info):
         yield Unmodelled(what)
     colors, (depth, stencil) = attached[:-2], attached[-2:]

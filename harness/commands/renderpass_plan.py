@@ -25,6 +25,7 @@ from harness.trace.rendering import (
     RenderPass,
     Subpass,
     SubpassWork,
+    stored_as,
 )
 from harness.trace.resources import COLOR, DEPTH, STENCIL
 
@@ -168,7 +169,7 @@ def _first_uses(
             seen[at] = seen.get(at, 0) | views
             if fresh:
                 operations += [
-                    PartOperation(at, part.aspect, part.store if store else part.load, fresh)
+                    PartOperation(at, part.aspect, stored_as(part.load, part.store) if store else part.load, fresh)
                     for part in attachments[at].parts
                 ]
         found[index] = tuple(operations)

@@ -133,6 +133,8 @@ _FIELD = re.compile(
     r"(recorded_usage|prior_usage|usage|read_barriers|write_barriers|command|seq_no|reset_no|submit|batch):\s*([^,)]*)"
 )
 _ENTRY = re.compile(r"for entry (\d+),")
+_OWN_TRANSITION = "vs. layout transition in"
+"""A load operation against the initial transition of its own render pass instance; its message has no access info."""
 _REGION = re.compile(r"region (\d+)|range index (\d+)|image barrier (\d+)")
 
 
@@ -164,6 +166,8 @@ def _with_access_info(message: LayerMessage, body: str) -> LayerMessage:
     entry = _ENTRY.search(head)
     region = _REGION.search(head)
     barriers = prior.get("write_barriers", prior.get("read_barriers", ""))
+    if _OWN_TRANSITION in head:
+        prior = {"command": message.command, "prior_usage": "SYNC_IMAGE_LAYOUT_TRANSITION"}
     return replace(
         message,
         command=recorded.get("command", message.command),
@@ -193,6 +197,8 @@ def _number(text: str | None) -> int | None:
 # --- today's style ---------------------------------------------------------------------------------------------------
 
 EXTRA_PROPERTIES = "[Extra properties]"
+_SAME_COMMAND = "by the same command"
+"""The prior command of a hazard inside one command has no property of its own."""
 
 _STAGE_ACCESS = re.compile(r"VK_PIPELINE_STAGE_2_(\w+)\((?:VK_ACCESS_2_)?(\w+)\)")
 _MASKS = re.compile(r"([\w|]+)\(([\w|]+)\)")
@@ -233,13 +239,15 @@ def _short(flag: str) -> str:
 def _with_properties(message: LayerMessage, properties: dict[str, str]) -> LayerMessage:
     barriers = properties.get("write_barriers", properties.get("read_barriers", "0"))
     submitted = properties.get("message_type") == "SubmitTimeError" or message.function in SUBMITTING
+    command = properties.get("command", message.command)
+    same = command if _SAME_COMMAND in message.text else ""
     return replace(
         message,
         hazard=properties.get("hazard_type", message.hazard),
-        command=properties.get("command", message.command),
+        command=command,
         access=access_name(properties.get("access", "")),
         prior_access=access_name(properties.get("prior_access", "")),
-        prior_command=properties.get("prior_command", ""),
+        prior_command=properties.get("prior_command", same),
         barriers=access_names(barriers),
         seq_no=_number(properties.get("seq_no")),
         reset_no=_number(properties.get("reset_no")),

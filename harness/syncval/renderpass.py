@@ -9,8 +9,12 @@ from harness.findings import Place
 from harness.syncval.barrier import Scope
 from harness.syncval.context import Context, Hit, RangeScope
 from harness.syncval.handover import Gift, after_gifts, after_return
+from harness.syncval.race import Rivals
 from harness.syncval.scope import expand
 from harness.trace.effects import EXTERNAL, PassBegin, PassEnd, SubpassBegin, Transition
+
+NOTHING = Scope(0, 0, 0, 0)
+"""Orders a transition that no dependency is about: after what a barrier put before everything, and before nothing."""
 
 
 class Instance:
@@ -39,6 +43,12 @@ class Instance:
         """Viewers of subpasses are negative; nothing of them outlives the instance, so that numbers are used again."""
         return self._outer if subpass == EXTERNAL else -1 - subpass
 
+    def _rivals_of(self, subpass: int) -> Rivals:
+        """Who races with a subpass: those before it in the list that it does not depend on."""
+        before = self._before.get(subpass, set())
+        strangers = frozenset(self._viewer(each) for each in range(subpass) if each not in before)
+        return self._rivals._replace(queue=self._context.queue, subpasses=strangers) if strangers else self._rivals
+
     def _givers(self, subpass: int) -> list[tuple[int, tuple[Scope, ...]]]:
         """(source subpass, scopes) of the dependencies into a subpass, EXTERNAL for its end."""
         return [(src, scopes) for (src, dst), scopes in self._scopes.items() if dst == subpass]
@@ -46,8 +56,7 @@ class Instance:
     def begin(self, effect: SubpassBegin, place: Place) -> list[Hit]:
         """Enters a subpass: its transitions are checked against each source, then it receives the dependencies."""
         context, index = self._context, effect.index
-        strangers = frozenset(self._viewer(each) for each in range(index) if each not in self._before.get(index, set()))
-        context.rivals = self._rivals._replace(queue=context.queue, subpasses=strangers) if strangers else self._rivals
+        context.rivals = self._rivals_of(index)
         givers = self._givers(index) or [(EXTERNAL, ())]
         hits = [hit for each in effect.transitions for hit in self._transition_hits(each, givers)]
         gifts = (Gift(self._outer, (), True), *(Gift(self._viewer(src), scopes, True) for src, scopes in givers))
@@ -64,6 +73,7 @@ class Instance:
         final = [self._scopes.get((last, EXTERNAL), ()) for last in effect.last]
         hits: list[Hit] = []
         for each, last, scopes in zip(effect.transitions, effect.last, final, strict=True):
+            context.rivals = self._rivals_of(last)
             hits += self._transition_hits(each, [(last, scopes)])
         gifts = tuple(
             Gift(self._viewer(src), scopes, False) for (src, dst), scopes in self._scopes.items() if dst == EXTERNAL
@@ -82,18 +92,18 @@ class Instance:
         for source, scopes in givers:
             context.viewer = self._viewer(source)
             spans = transition.spans
-            found.append(list(context.check_transition(transition.space, spans, scopes, transition.resource)))
+            given = scopes or (NOTHING,)
+            found.append(list(context.check_transition(transition.space, spans, given, transition.resource)))
         context.viewer = current
         common = {hit.span for hit in found[0]}.intersection(*({hit.span for hit in each} for each in found))
         return [hit for hit in found[0] if hit.span in common]
 
     def _move(self, transitions: tuple[Transition, ...], scopes: list[tuple[Scope, ...]], place: Place) -> None:
-        nothing = Scope(0, 0, 0, 0)
         ranges = [
             RangeScope(each.space, span, scope, True)
             for each, several in zip(transitions, scopes, strict=True)
             for span in each.spans
-            for scope in several or (nothing,)
+            for scope in several or (NOTHING,)
         ]
         if ranges:
             self._context.barrier((), ranges, place)

@@ -15,6 +15,15 @@ STORE_OP_STORE, STORE_OP_DONT_CARE, STORE_OP_NONE = 0, 1, 1000301000
 """VkAttachmentStoreOp; the _EXT, _KHR and _QCOM names of NONE are one value."""
 RESOLVE_MODE_NONE = 0
 
+
+def stored_as(load: int, store: int) -> int:
+    """What a VkAttachmentStoreOp does after that VkAttachmentLoadOp: NONE behaves as DONT_CARE when values are written
+    (specification, VK_ATTACHMENT_STORE_OP_NONE). Only load operations count here: what draws write is an access of
+    theirs, in the same order and stage."""
+    written = load in (LOAD_OP_CLEAR, LOAD_OP_DONT_CARE)
+    return STORE_OP_DONT_CARE if store == STORE_OP_NONE and written else store
+
+
 ALL_VIEWS = -1
 """In place of a view mask: every layer of the framebuffer, where there is no multiview."""
 

@@ -26,6 +26,7 @@ from harness.explore.observe import Outputs, observe
 from harness.explore.regions import Mask, Pieces, Region, changed, choose, covered
 from harness.explore.rendered import RENDERING, Rendered
 from harness.explore.steps import Kind, Step, locate
+from harness.explore.strategies.inside import inside
 from harness.findings import Finding, UserError
 from harness.trace.calls import Call
 
@@ -42,8 +43,10 @@ EXACT = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vk
 """Beginnings of the commands that write all of the range that a finding gives them; a shader may leave some out."""
 
 STALE, EARLY, LATE, LOST, POISON, AFTER_NEXT = "stale", "early", "late", "lost", "poison", "after-next"
+INSIDE = "inside"
 """Variants: C reads old contents; P reads new ones; P's write lands last; P's write is lost; undefined contents are
-seen; P's write lands after the write that follows a discarding transition."""
+seen; P's write lands after the write that follows a discarding transition; commands of the render pass instance that
+both are in are left out or exchanged."""
 
 
 @dataclass(slots=True)
@@ -73,13 +76,15 @@ class Ends:
 def find_ends(steps: list[Step], finding: Finding) -> Ends:
     """The steps of a finding and the cuts around them.
 
-    UserError when the trace does not execute them, or when no cut separates them (both in one render pass instance).
+    UserError when the trace does not execute them, or when no cut separates them (in one render pass instance).
     """
     if finding.hazard not in FAMILIES:
         raise UserError(f"no witness is defined for {finding.hazard}")
     current = locate(steps, finding.place)
-    prior = locate(steps, finding.prior, before=current)
-    if prior >= current:
+    # One command may do both: what a render pass instance stores and the transition that follows, for one.
+    alone = finding.prior.call == finding.place.call and finding.prior.submit is None
+    prior = current if alone else locate(steps, finding.prior, before=current)
+    if prior > current:
         raise UserError("the prior access does not come before the other one in submission order")
     ends = Ends(
         prior,
@@ -89,9 +94,23 @@ def find_ends(steps: list[Step], finding: Finding) -> Ends:
         _cut_before(steps, current),
         _cut_after(steps, current),
     )
-    if ends.after_prior > ends.before:
+    if _is_uncut(steps, ends, finding) and inside(steps, prior, current, (ends.before, ends.after), finding) is None:
         raise UserError("both accesses are in one render pass instance or query, which cannot be cut")
     return ends
+
+
+def _is_uncut(steps: list[Step], ends: Ends, finding: Finding) -> bool:
+    """Both accesses are inside one render pass instance or query."""
+    return ends.after_prior > ends.before and not _is_at_a_boundary(steps, ends, finding)
+
+
+def _is_at_a_boundary(steps: list[Step], ends: Ends, finding: Finding) -> bool:
+    """Both accesses are in one render pass instance, and the transition that is one of them is the first or the last
+    thing that it does: what it may do to the other access can be done before or after the instance."""
+    if "IMAGE_LAYOUT_TRANSITION" in finding.access:
+        return steps[ends.current].name.startswith("vkCmdEndRenderPass")
+    moved = "IMAGE_LAYOUT_TRANSITION" in finding.prior_access
+    return moved and steps[ends.prior].name.startswith("vkCmdBeginRenderPass")
 
 
 def _cut_before(steps: list[Step], index: int) -> int:
@@ -186,7 +205,25 @@ class Outcome:
         self.outcome = outcome_id(self._finding.hazard, prior, current, self.variant)
         self.moment = moment_of(steps, ends, self._finding, self.variant)
         look = observe_into(self.moments, self.moment)
+        if self.variant == INSIDE:
+            return self._changed(steps, ends, look)
         return with_probes(steps, [*self._probes(steps, ends), (self.moment, look)])
+
+    def _changed(self, steps: list[Step], ends: Ends, look: Probe) -> Plan:
+        """The steps with commands left out of the render pass instance, or exchanged in it."""
+        change = inside(steps, ends.prior, ends.current, (ends.before, ends.after), self._finding)
+        assert change is not None, "find_ends has asked"
+        probes = [(ends.after, Probe("put back", self._as_in_the_serial_run))] if change.restored else []
+        plan = with_probes(steps, [*probes, (self.moment, look)])
+        prior, current = steps[ends.prior], steps[ends.current]
+        if change.exchanged:
+            plan = [item for item in plan if item is not current]
+            plan.insert(next(at for at, item in enumerate(plan) if item is prior), current)
+        gone = [steps[index] for index in change.left_out]
+        return [item for item in plan if not any(item is each for each in gone)]
+
+    def _as_in_the_serial_run(self, contents: Contents) -> None:
+        self._region.write(contents, self._captured.after)
 
     def _stores(self, rendered: Rendered, begin: int, end: int) -> list[Mask | None]:
         """The texels of each piece that render pass instances in steps [begin, end) store; None for no box."""
@@ -286,6 +323,9 @@ class Outcome:
         return choose(mask, now, otherwise)
 
     def _lose(self, contents: Contents) -> None:
+        if any(piece is None for piece in self._captured.before_prior):
+            # Nothing was defined there before P: without its write nothing is.
+            self._region.poison(contents)
         self._write_where_prior_wrote(contents, self._captured.before_prior, only_over_current=False)
 
     def _land(self, contents: Contents) -> None:
@@ -346,6 +386,8 @@ def outcome_id(hazard: str, prior: Step, current: Step, variant: str) -> str:
 def variants(steps: list[Step], finding: Finding) -> list[str]:
     """The outcomes worth trying for a finding, the plainest first."""
     ends = find_ends(steps, finding)
+    if _is_uncut(steps, ends, finding):
+        return [INSIDE]
     prior, current = steps[ends.prior], steps[ends.current]
     prior_moves, current_moves = _moves(prior, finding.prior_access), _moves(current, finding.access)
     family = FAMILIES[finding.hazard]

@@ -1,0 +1,151 @@
+"""vkCmdClearAttachments: ordered writes, in the stages in which draws write, of aspects, rectangles and layers."""
+
+from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
+from harness.device.rig_rendering import Rendered
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+BEGIN, CLEAR, DOWNLOAD, UPLOAD = (
+    "vkCmdBeginRendering",
+    "vkCmdClearAttachments",
+    "vkCmdCopyImageToBuffer",
+    "vkCmdCopyBufferToImage",
+)
+COLOR_WRITE = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
+COLOR_USED = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+TESTS_USED = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
+LATE_WRITE = "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE"
+BOTH = "VK_FORMAT_D32_SFLOAT_S8_UINT"
+RAMP = bytes(range(256)) * 4
+
+
+@scenario(
+    without={"downloaded before cleared": [write_after_read(CLEAR, DOWNLOAD)]},
+    weakened={
+        "downloaded before cleared / before dispatches": [write_after_read(CLEAR, DOWNLOAD)],
+        "downloaded before cleared / before early tests": [],
+    },
+    rule="specification, Clearing Images Inside a Render Pass Instance: at COLOR_ATTACHMENT_OUTPUT",
+)
+def scenario_clear_of_a_colour_attachment_after_a_read(rig: Rig) -> None:
+    """A clear inside rendering writes like a draw: an earlier download must come before its stage."""
+    image, out = rig.target(), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+        commands.barrier(
+            "downloaded before cleared",
+            "COPY",
+            "COLOR_ATTACHMENT_OUTPUT",
+            weaker={
+                "before dispatches": {"dst": "COMPUTE_SHADER"},
+                "before early tests": {"dst": "EARLY_FRAGMENT_TESTS"},
+            },
+        )
+        commands.begin_rendering(Rendered(rig.view(image), load="LOAD", store="NONE"))
+        commands.clear_attachments((1, 0, 7))
+        commands.end_rendering()
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={
+        "aspect / stencil": [read_after_write(DOWNLOAD, CLEAR)],
+        "aspect / both": [read_after_write(DOWNLOAD, CLEAR), read_after_write(DOWNLOAD, CLEAR)],
+    },
+    rule="specification, VkClearAttachment: aspectMask; SYNC_RULES 2.8: mask and attachment aspects",
+)
+def scenario_clear_of_one_aspect(rig: Rig) -> None:
+    """A clear of depth leaves stencil alone: only the dependency of depth is needed."""
+    image, out = rig.target(BOTH), rig.buffer(2048)
+    view = rig.view(image, aspect=6)
+    kept = Rendered(view, load="LOAD", store="NONE")
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_depth_stencil(image, 0.5, 3)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{TESTS_USED}|TRANSFER_READ")
+        commands.begin_rendering(depth=kept, stencil=kept)
+        commands.clear_attachments((rig.choose("aspect", 2, {"stencil": 4, "both": 6}), 0, (0.25, 9)))
+        commands.end_rendering()
+        commands.barrier("", LATE_WRITE, "COPY/TRANSFER_READ", image=image, aspects=2)
+        commands.image_to_buffer(image, out, {"aspect": 2})
+        commands.image_to_buffer(image, out, {"aspect": 4, "buffer_offset": 1024})
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"layers / both": [read_after_write(DOWNLOAD, CLEAR)]},
+    rule="specification, VkClearRect: baseArrayLayer and layerCount; SYNC_RULES 2.8",
+)
+def scenario_clear_of_one_layer(rig: Rig) -> None:
+    """A clear of layer 0 leaves layer 1 alone."""
+    image, out = rig.target(layers=2), rig.buffer(1024)
+    view = rig.view(image, layers=(0, 2))
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
+        commands.begin_rendering(Rendered(view, load="LOAD", store="NONE"), layers=2)
+        commands.clear_attachments((1, 0, 7), rects=[((0, 0, 16, 16), 0, rig.choose("layers", 1, {"both": 2}))])
+        commands.end_rendering()
+        commands.image_to_buffer(image, out, {"layer": 1})
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"rectangle / all": [write_after_write(BEGIN, UPLOAD)]},
+    rule="specification, VkClearRect: rect is the region to clear",
+)
+def scenario_clear_of_a_rectangle(rig: Rig) -> None:
+    """A clear writes its rectangle: rows uploaded outside it, and outside the render area, need no dependency."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    rows = rig.choose("rectangle", 8, {"all": 16})
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image, {"offset": (0, 8, 0), "extent": (16, 8, 1)})
+        commands.begin_rendering(Rendered(rig.view(image), load="DONT_CARE"), area=(0, 0, 16, rows))
+        commands.clear_attachments((1, 0, 7), rects=[((0, 0, 16, rows), 0, 1)])
+        commands.end_rendering()
+        commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    rule="specification, Primitive Order: clears, load and store operations are in rasterization order; SYNC_RULES 2.8",
+)
+def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
+    """Load operation, draw, clear, draw and store operation of one attachment need nothing between them."""
+    image, out = rig.target(), rig.buffer(1024)
+    made = rig.render_pass([Attach()], [Subpass([0])], [Depends("", 0, EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_READ")])
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as commands:
+        commands.begin_pass(made, frame)
+        commands.bind(rig.graphics(render_pass=made))
+        commands.draw()
+        commands.clear_attachments((1, 0, 5), rects=[((2, 2, 9, 9), 0, 1), ((4, 4, 9, 9), 0, 1)])
+        commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"cleared before downloaded": [read_after_write(DOWNLOAD, CLEAR)]},
+    rule="specification, vkCmdClearAttachments: an attachment that the subpass does not use is not cleared",
+)
+def scenario_clear_of_an_unused_attachment_does_nothing(rig: Rig) -> None:
+    """Only the colour attachment that the subpass has is cleared; the other index means none."""
+    image, out = rig.target(), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", COLOR_USED)
+        commands.begin_rendering(Rendered(rig.view(image), load="LOAD", store="NONE"), None)
+        commands.clear_attachments((1, 0, 7), (1, 1, 8))
+        commands.end_rendering()
+        commands.barrier("cleared before downloaded", COLOR_WRITE, "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)

@@ -1,0 +1,137 @@
+"""Transitions of a render pass instance where nothing is loaded or drawn: unused attachments, other subpasses, outside
+the render area, and other command buffers."""
+
+from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
+from harness.scenario import Rig, read_after_write, scenario, write_after_write
+
+BEGIN, NEXT, END = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRenderPass"
+UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
+OUTPUT = "COLOR_ATTACHMENT_OUTPUT"
+WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
+USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+TO_COPY = Depends("", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
+RAMP = bytes(range(256)) * 4
+
+
+@scenario(
+    weakened={"resolved before moved / execution only": [write_after_write(NEXT, NEXT)]},
+    rule="specification, Render Pass Multisample Resolve Operations; SYNC_RULES 2.14 LayoutTransitonVsResolveHazard",
+)
+def scenario_transition_of_a_resolve_attachment_between_subpasses(rig: Rig) -> None:
+    """A resolve at the end of a subpass is a write, before which the next one's transition may not come."""
+    many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(samples=4, store="DONT_CARE"), Attach(load="DONT_CARE")],
+        [Subpass([0], resolves=[1]), Subpass([(1, "GENERAL")])],
+        [
+            Depends("resolved before moved", 0, 1, WRITTEN, USED, weaker={"execution only": {"before": OUTPUT}}),
+            Depends("", 1, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
+    with rig.commands() as commands:
+        commands.begin_pass(made, frame, clear=[0x0A0B0C0D])
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(one, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"upload before all": [write_after_write(END, UPLOAD)]},
+    weakened={"upload before all / before attachments": [write_after_write(END, UPLOAD)]},
+    rule="specification, vkCmdBeginRenderPass: attachments that no subpass uses are transitioned; SYNC_RULES 2.8 "
+    "UnusedAttachment",
+)
+def scenario_transition_of_an_attachment_that_no_subpass_uses(rig: Rig) -> None:
+    """An unused attachment is moved to its final layout, and no subpass dependency is about that."""
+    used, unused, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    made = rig.render_pass(
+        [Attach(), Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")], [Subpass([0])]
+    )
+    frame = rig.framebuffer(made, [rig.view(used), rig.view(unused)])
+    with rig.commands() as commands:
+        commands.transition(unused, new="TRANSFER_DST_OPTIMAL")
+        commands.buffer_to_image(data, unused, at="TRANSFER_DST_OPTIMAL")
+        commands.barrier(
+            "upload before all",
+            "COPY/TRANSFER_WRITE",
+            "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE",
+            weaker={"before attachments": {"dst": USED}},
+        )
+        commands.begin_pass(made, frame)
+        commands.end_pass()
+        commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(unused, out, at="TRANSFER_SRC_OPTIMAL")
+    rig.submit(commands)
+
+
+@scenario(
+    expects=[read_after_write(DOWNLOAD, END)],
+    rule="specification, Implicit External Dependencies: to NONE, which no access waits for",
+)
+def scenario_implicit_dependency_orders_no_copy(rig: Rig) -> None:
+    """The implicit dependency to EXTERNAL makes the store available to the final transition and nothing visible."""
+    image, out = rig.target(), rig.buffer(1024)
+    made = rig.render_pass([Attach(final="TRANSFER_SRC_OPTIMAL")], [Subpass([0])])
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as commands:
+        commands.begin_pass(made, frame, clear=[7])
+        commands.end_pass()
+        commands.image_to_buffer(image, out, at="TRANSFER_SRC_OPTIMAL")
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"kept layout / moved": [write_after_write(BEGIN, UPLOAD)]},
+    rule="specification, Image Layout Transitions: automatic ones apply to the entire subresource; SYNC_RULES 2.8",
+)
+def scenario_transitions_do_not_stop_at_the_render_area(rig: Rig) -> None:
+    """Load and store operations stay in the render area: what lies outside is free, unless the layout changes."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    initial = rig.choose("kept layout", "GENERAL", {"moved": "TRANSFER_DST_OPTIMAL"})
+    made = rig.render_pass([Attach(load="DONT_CARE", initial=initial)], [Subpass([(0, "GENERAL")])], [TO_COPY])
+    frame = rig.framebuffer(made, [rig.view(image)])
+    lower = {"offset": (0, 8, 0), "extent": (16, 8, 1)}
+    with rig.commands() as commands:
+        commands.transition(image, new=initial)
+        commands.buffer_to_image(data, image, lower, at=initial)
+        commands.begin_pass(made, frame, area=(0, 0, 16, 8))
+        commands.end_pass()
+        commands.barrier("", "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={
+        "upload before pass": [write_after_write(BEGIN, UPLOAD)],
+        "pass before download": [read_after_write(DOWNLOAD, END)],
+    },
+    rule="specification, Submission Order; SYNC_RULES 2.10: barriers and dependencies reach earlier submissions",
+)
+def scenario_transitions_across_command_buffers(rig: Rig) -> None:
+    """A subpass dependency with EXTERNAL reaches what earlier and later submits of the queue do."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    made = rig.render_pass(
+        [Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
+        [Subpass([0])],
+        [
+            Depends("upload before pass", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            Depends("pass before download", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as before:
+        before.transition(image, new="TRANSFER_DST_OPTIMAL")
+        before.buffer_to_image(data, image, at="TRANSFER_DST_OPTIMAL")
+    with rig.commands() as commands:
+        commands.begin_pass(made, frame)
+        commands.end_pass()
+    with rig.commands() as after:
+        after.image_to_buffer(image, out, at="TRANSFER_SRC_OPTIMAL")
+    rig.submit(before)
+    rig.submit(commands, after)

@@ -1,0 +1,187 @@
+"""Store operations: writes at the end of rendering, also where nothing was drawn."""
+
+from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
+from harness.device.rig_rendering import RESUMING, SUSPENDING, Rendered
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+BEGIN, END, PASS_END = "vkCmdBeginRendering", "vkCmdEndRendering", "vkCmdEndRenderPass"
+UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
+OUTPUT = "COLOR_ATTACHMENT_OUTPUT"
+COLOR_WRITE = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
+COLOR_USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+LATE_WRITE = "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE"
+DEPTH, BOTH = "VK_FORMAT_D32_SFLOAT", "VK_FORMAT_D32_SFLOAT_S8_UINT"
+RAMP = bytes(range(256)) * 4
+
+
+@scenario(
+    without={"stored before uploaded": [write_after_write(UPLOAD, END)]},
+    weakened={
+        "stored before uploaded / execution only": [write_after_write(UPLOAD, END)],
+        "stored before uploaded / before reads": [write_after_write(UPLOAD, END)],
+    },
+    rule="specification, Render Pass Store Operations; SYNC_RULES 2.14 StoreOpWAR: an upload after a store",
+)
+def scenario_upload_over_a_stored_attachment(rig: Rig) -> None:
+    """A copy over what rendering stored needs a memory dependency: execution alone leaves two writes unordered."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_rendering(Rendered(rig.view(image), clear=3))
+        commands.end_rendering()
+        commands.barrier(
+            "stored before uploaded",
+            COLOR_WRITE,
+            "COPY/TRANSFER_WRITE",
+            weaker={
+                "execution only": {"src": OUTPUT, "dst": "COPY"},
+                "before reads": {"dst": "COPY/TRANSFER_READ"},
+            },
+        )
+        commands.buffer_to_image(data, image)
+        commands.barrier("", "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"downloaded before stored": [write_after_read(END, DOWNLOAD)]},
+    weakened={
+        "downloaded before stored / before dispatches": [write_after_read(END, DOWNLOAD)],
+        "downloaded before stored / before early tests": [],
+    },
+    rule="SYNC_RULES 2.14 StoreOpWAR: a download, then rendering that only loads and stores",
+)
+def scenario_store_of_what_was_loaded_is_a_write(rig: Rig) -> None:
+    """Rendering that loads and stores writes its attachment, even when it changes nothing there."""
+    image, out = rig.target(), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x04030201)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+        commands.barrier(
+            "downloaded before stored",
+            "COPY",
+            OUTPUT,
+            weaker={
+                "before dispatches": {"dst": "COMPUTE_SHADER"},
+                "before early tests": {"dst": "EARLY_FRAGMENT_TESTS"},
+            },
+        )
+        commands.begin_rendering(Rendered(rig.view(image), load="LOAD"))
+        commands.end_rendering()
+    rig.submit(commands)
+
+
+@scenario(
+    without={"discarded before uploaded": [write_after_write(UPLOAD, PASS_END)]},
+    rule="specification, VkAttachmentStoreOp: DONT_CARE is a write; SYNC_RULES 2.8",
+)
+def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
+    """DONT_CARE leaves undefined contents behind, which may land on a later upload."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    into = Depends("discarded before uploaded", 0, EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_WRITE")
+    made = rig.render_pass([Attach(store="DONT_CARE")], [Subpass([0])], [into])
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as commands:
+        commands.begin_pass(made, frame, clear=[8])
+        commands.end_pass()
+        commands.buffer_to_image(data, image)
+        commands.barrier("", "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"operation / store": [write_after_read(END, DOWNLOAD)]},
+    rule='specification, VkAttachmentStoreOp: NONE, "the contents are not accessed by the store operation"',
+)
+def scenario_store_operation_none_leaves_a_read_alone(rig: Rig) -> None:
+    """Loaded and not stored: rendering only reads, as the download before it did, and nothing has to wait."""
+    image, out = rig.target(), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x04030201)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+        store = rig.choose("operation", "NONE", {"store": "STORE"})
+        commands.begin_rendering(Rendered(rig.view(image), load="LOAD", store=store))
+        commands.end_rendering()
+    rig.submit(commands)
+
+
+@scenario(
+    without={
+        "depth before download": [read_after_write(DOWNLOAD, END)],
+        "stencil before download": [read_after_write(DOWNLOAD, END)],
+    },
+    weakened={"depth before download / after early tests": [read_after_write(DOWNLOAD, END)]},
+    rule="specification, Render Pass Store Operations: depth/stencil stores at LATE_FRAGMENT_TESTS",
+)
+def scenario_depth_and_stencil_are_stored_by_the_late_tests(rig: Rig) -> None:
+    """Both aspects are stored at LATE_FRAGMENT_TESTS, each in its own range."""
+    image, out = rig.target(BOTH), rig.buffer(2048)
+    view = rig.view(image, aspect=6)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_rendering(depth=Rendered(view, clear=(0.25, 0)), stencil=Rendered(view, clear=(0.0, 9)))
+        commands.end_rendering()
+        for name, aspect in (("depth", 2), ("stencil", 4)):
+            commands.barrier(
+                f"{name} before download",
+                LATE_WRITE,
+                "COPY/TRANSFER_READ",
+                image=image,
+                aspects=aspect,
+                weaker={"after early tests": {"src": "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE"}},
+            )
+        commands.image_to_buffer(image, out, {"aspect": 2})
+        commands.image_to_buffer(image, out, {"aspect": 4, "buffer_offset": 1024})
+    rig.submit(commands)
+
+
+@scenario(
+    without={"stored before downloaded": [read_after_write(DOWNLOAD, END)]},
+    rule="specification, vkCmdBeginRendering: SUSPENDING leaves the store out, RESUMING the load",
+)
+def scenario_suspended_rendering_stores_once(rig: Rig) -> None:
+    """Rendering that is suspended and resumed loads once and stores once; what is between needs nothing."""
+    image, out = rig.target(), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(image)
+        color = Rendered(rig.view(image), clear=1)
+        commands.begin_rendering(color, flags=SUSPENDING)
+        commands.end_rendering()
+        commands.begin_rendering(color, flags=RESUMING)
+        commands.clear_attachments((1, 0, 2), rects=[((4, 4, 8, 8), 0, 1)])
+        commands.end_rendering()
+        commands.barrier("stored before downloaded", COLOR_WRITE, "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"uploaded before loaded": [write_after_write(BEGIN, UPLOAD)]},
+    rule="specification, vkCmdBeginRendering: rendering resumes in another command buffer of the same submit",
+)
+def scenario_suspended_rendering_in_two_command_buffers(rig: Rig) -> None:
+    """The load belongs to the command buffer that suspends, the store to the one that resumes."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    color = Rendered(rig.view(image), clear=1)
+    with rig.commands() as first:
+        first.transition(image)
+        first.buffer_to_image(data, image)
+        first.barrier("uploaded before loaded", "COPY/TRANSFER_WRITE", COLOR_WRITE)
+        first.begin_rendering(color, flags=SUSPENDING)
+        first.end_rendering()
+    with rig.commands() as second:
+        second.begin_rendering(color, flags=RESUMING)
+        second.clear_attachments((1, 0, 2), rects=[((4, 4, 8, 8), 0, 1)])
+        second.end_rendering()
+        second.barrier("", COLOR_WRITE, "COPY/TRANSFER_READ")
+        second.image_to_buffer(image, out)
+    rig.submit(first, second)

@@ -1,0 +1,237 @@
+"""Dependencies between subpasses: what they order, how they join, and what races without them."""
+
+from harness.device.rig_graphics import BY_REGION, EXTERNAL, Attach, Depends, Subpass
+from harness.scenario import Rig, race, read_after_write, scenario, write_after_write
+
+NEXT, DRAW, CLEAR = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdClearAttachments"
+UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
+OUTPUT, FRAGMENT = "COLOR_ATTACHMENT_OUTPUT", "FRAGMENT_SHADER"
+WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
+USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+READ_OR_USED = (
+    "COLOR_ATTACHMENT_OUTPUT|FRAGMENT_SHADER/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE|INPUT_ATTACHMENT_READ"
+)
+INPUT = "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ"
+COPIED = "COPY/TRANSFER_READ"
+RAMP = bytes(range(256)) * 4
+
+
+@scenario(
+    without={"first before second": [race("WRITE_RACING_WRITE", NEXT, DRAW)]},
+    weakened={"first before second / before other accesses": []},
+    rule="specification, Render Pass: subpasses without a dependency may run in any order; SYNC_RULES 2.14 "
+    "RenderPassAsyncHazard",
+)
+def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
+    """The transition for a later subpass races with what an earlier one draws, unless one depends on the other."""
+    image, other, out = rig.target(), rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL"), Attach(initial="GENERAL")],
+        [Subpass([0]), Subpass([(1, "GENERAL")], inputs=[(0, "GENERAL")])],
+        [
+            Depends(
+                "first before second",
+                0,
+                1,
+                WRITTEN,
+                READ_OR_USED,
+                BY_REGION,
+                weaker={"before other accesses": {"after": INPUT}},
+            ),
+            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image), rig.view(other)])
+    with rig.commands() as commands:
+        commands.transition(image, new="COLOR_ATTACHMENT_OPTIMAL")
+        commands.transition(other)
+        commands.begin_pass(made, frame, clear=[1, 2])
+        commands.bind(rig.graphics(render_pass=made))
+        commands.draw()
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(other, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"first before second": [race("WRITE_RACING_WRITE", CLEAR, CLEAR)]},
+    rule="specification, Render Pass: subpasses without a dependency may run in any order",
+)
+def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
+    """Two subpasses that clear one attachment race unless one depends on the other: order in the list is none."""
+    image, out = rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(load="LOAD", store="NONE", initial="GENERAL")],
+        [Subpass([(0, "GENERAL")]), Subpass([(0, "GENERAL")])],
+        [
+            Depends("first before second", 0, 1, WRITTEN, USED, BY_REGION),
+            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 0, 1))
+        commands.next_subpass()
+        commands.clear_attachments((1, 0, 2))
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"second before third / of another stage": [read_after_write(DRAW, CLEAR)]},
+    rule="specification, Subpass Dependencies; SYNC_RULES 2.8: a path of dependencies orders subpasses",
+)
+def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
+    """From 0 to 1 and from 1 to 2 is also from 0 to 2: an attachment that 1 preserves needs nothing of its own."""
+    kept, other, out = rig.target(), rig.target(), rig.buffer(1024)
+    weaker = {"of another stage": {"before": "VERTEX_SHADER"}}
+    made = rig.render_pass(
+        [Attach(load="LOAD", store="NONE", initial="GENERAL"), Attach(initial="GENERAL")],
+        [
+            Subpass([(0, "GENERAL")]),
+            Subpass([(1, "GENERAL")], preserve=[0]),
+            Subpass([(1, "GENERAL")], inputs=[(0, "GENERAL")]),
+        ],
+        [
+            Depends("", 0, 1, WRITTEN, USED),
+            Depends("second before third", 1, 2, WRITTEN, READ_OR_USED, weaker=weaker),
+            Depends("", 2, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    views = [rig.view(kept), rig.view(other)]
+    frame = rig.framebuffer(made, views)
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=2)
+    held = rig.descriptors(invert, b0=(views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    with rig.commands() as commands:
+        commands.transition(kept)
+        commands.transition(other)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 0, 0x10203040))
+        commands.next_subpass()
+        commands.next_subpass()
+        commands.bind(invert, held)
+        commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(other, out)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={
+        "colour before input / execution only": [write_after_write(NEXT, DRAW), read_after_write(DRAW, NEXT)],
+        "colour before input / before sampling": [read_after_write(DRAW, NEXT)],
+    },
+    rule="specification, Subpass Dependencies; vkCmdNextSubpass",
+)
+def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
+    """A fragment shader that reads as input what the subpass before drew needs that dependency, transition included."""
+    source, image, out = rig.target(), rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [
+            Attach(load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL", final="SHADER_READ_ONLY_OPTIMAL"),
+            Attach(load="DONT_CARE", initial="GENERAL"),
+        ],
+        [Subpass([0]), Subpass([(1, "GENERAL")], inputs=[0])],
+        [
+            Depends(
+                "colour before input",
+                0,
+                1,
+                WRITTEN,
+                f"{INPUT}",
+                BY_REGION,
+                weaker={
+                    "execution only": {"before": OUTPUT, "after": FRAGMENT},
+                    "before sampling": {"after": "FRAGMENT_SHADER/SHADER_SAMPLED_READ"},
+                },
+            ),
+            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    views = [rig.view(source), rig.view(image)]
+    frame = rig.framebuffer(made, views)
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
+    held = (views[0], None, rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL)
+    with rig.commands() as commands:
+        commands.transition(source, new="COLOR_ATTACHMENT_OPTIMAL")
+        commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.bind(rig.graphics(render_pass=made))
+        commands.draw()
+        commands.next_subpass()
+        commands.bind(invert, rig.descriptors(invert, b0=held))
+        commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"first before third": [race("READ_RACING_WRITE", DRAW, CLEAR)]},
+    rule="specification, Render Pass: subpasses without a path of dependencies race; SYNC_RULES 2.8",
+)
+def scenario_subpasses_that_both_depend_on_one(rig: Rig) -> None:
+    """Two subpasses may race with each other when each depends on the first and they share nothing that is written."""
+    base, left, right, out = rig.target(), rig.target(), rig.target(), rig.buffer(1024)
+    at = "GENERAL"
+    kept = Attach(initial=at)
+    made = rig.render_pass(
+        [Attach(load="LOAD", store="NONE", initial=at), kept, kept],
+        [Subpass([(0, at)]), Subpass([(1, at)], inputs=[(0, at)]), Subpass([(2, at)], inputs=[(0, at)])],
+        [
+            Depends("", 0, 1, WRITTEN, READ_OR_USED),
+            Depends("first before third", 0, 2, WRITTEN, READ_OR_USED),
+            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+            Depends("", 2, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    views = [rig.view(each) for each in (base, left, right)]
+    frame = rig.framebuffer(made, views)
+    pipelines = [
+        rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=each)
+        for each in (1, 2)
+    ]
+    with rig.commands() as commands:
+        for image in (base, left, right):
+            commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 0, 0x10203040))
+        for each in pipelines:
+            commands.next_subpass()
+            commands.bind(each, rig.descriptors(each, b0=(views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL)))
+            commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(right, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"from outside to the second": [read_after_write(NEXT, UPLOAD)]},
+    rule="specification, Subpass Dependencies; SYNC_RULES 2.14 SubpassMultiDep",
+)
+def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
+    """An attachment first used by the second subpass is loaded there: a dependency into the first is not about it."""
+    first, second, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    made = rig.render_pass(
+        [Attach(final="COLOR_ATTACHMENT_OPTIMAL"), Attach(load="LOAD", initial="GENERAL")],
+        [Subpass([0]), Subpass([(1, "GENERAL")])],
+        [
+            Depends("", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            Depends("from outside to the second", EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
+            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
+    with rig.commands() as commands:
+        commands.transition(second)
+        commands.buffer_to_image(data, second)
+        commands.begin_pass(made, frame, clear=[1])
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(second, out)
+    rig.submit(commands)

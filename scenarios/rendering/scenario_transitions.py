@@ -1,0 +1,208 @@
+"""Automatic layout transitions of a render pass instance: writes of whole subresources, which subpass dependencies
+order like other accesses."""
+
+from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+BEGIN, NEXT, END = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRenderPass"
+UPLOAD, DOWNLOAD, CLEAR = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer", "vkCmdClearColorImage"
+OUTPUT = "COLOR_ATTACHMENT_OUTPUT"
+WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
+USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+LATE = "LATE_FRAGMENT_TESTS"
+STORED = f"{LATE}/DEPTH_STENCIL_ATTACHMENT_WRITE"
+DEPTH = "VK_FORMAT_D32_SFLOAT"
+TO_COPY = Depends("", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
+RAMP = bytes(range(256)) * 4
+
+
+@scenario(
+    without={"upload before transition": [write_after_write(BEGIN, UPLOAD)]},
+    weakened={
+        "upload before transition / execution only": [write_after_write(BEGIN, UPLOAD)],
+        "upload before transition / before writes only": [read_after_write(BEGIN, BEGIN)],
+    },
+    rule="specification, Subpass Dependencies: automatic layout transitions happen between the scopes; SYNC_RULES 2.14 "
+    "RenderPassBeginTransitionHazard, RenderPassLoadHazardVsInitialLayout",
+)
+def scenario_initial_transition_of_an_uploaded_image(rig: Rig) -> None:
+    """The transition away from the initial layout needs a memory dependency on an upload, and the load one on it."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    made = rig.render_pass(
+        [Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
+        [Subpass([0])],
+        [
+            Depends(
+                "upload before transition",
+                EXTERNAL,
+                0,
+                "COPY/TRANSFER_WRITE",
+                USED,
+                weaker={"execution only": {"before": "COPY"}, "before writes only": {"after": WRITTEN}},
+            ),
+            TO_COPY,
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as commands:
+        commands.transition(image, new="TRANSFER_DST_OPTIMAL")
+        commands.buffer_to_image(data, image, at="TRANSFER_DST_OPTIMAL")
+        commands.begin_pass(made, frame)
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"download before transition": [write_after_read(BEGIN, DOWNLOAD)]},
+    weakened={"download before transition / before vertices": [write_after_read(BEGIN, DOWNLOAD)]},
+    rule="specification, Execution and Memory Dependencies: chains; SYNC_RULES 2.14 RenderPassBeginTransitionHazard",
+)
+def scenario_initial_transition_after_a_read_chained_through_top_of_pipe(rig: Rig) -> None:
+    """A barrier to TOP_OF_PIPE chains with a dependency from there: a transition that discards waits for a download."""
+    image, out = rig.target(), rig.buffer(1024)
+    into = Depends("", EXTERNAL, 0, "TOP_OF_PIPE", USED)
+    made = rig.render_pass([Attach(initial="UNDEFINED")], [Subpass([0])], [into])
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+        commands.barrier(
+            "download before transition",
+            "COPY",
+            "TOP_OF_PIPE",
+            weaker={"before vertices": {"dst": "VERTEX_SHADER"}},
+        )
+        commands.begin_pass(made, frame, clear=[9])
+        commands.end_pass()
+    rig.submit(commands)
+
+
+@scenario(
+    without={"stored before downloaded": [read_after_write(DOWNLOAD, END)]},
+    weakened={
+        "stored before downloaded / execution only": [write_after_write(END, END), read_after_write(DOWNLOAD, END)],
+        "stored before downloaded / nothing made available": [write_after_write(END, END)],
+    },
+    rule="specification, Subpass Dependencies; SYNC_RULES 2.14 StoreOpAndLayoutTransitionHazard",
+)
+def scenario_final_transition_of_a_stored_attachment(rig: Rig) -> None:
+    """The transition into the final layout comes after the store operation, which a dependency makes available."""
+    image, out = rig.target(DEPTH), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(DEPTH, "LOAD", initial="DEPTH_STENCIL_ATTACHMENT_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
+        [Subpass(depth=0)],
+        [
+            Depends(
+                "stored before downloaded",
+                0,
+                EXTERNAL,
+                STORED,
+                "COPY/TRANSFER_READ",
+                weaker={
+                    "execution only": {"before": LATE, "after": "COPY"},
+                    "nothing made available": {"before": LATE},
+                },
+            )
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image, aspect=2)])
+    with rig.commands() as commands:
+        commands.transition(image, new="DEPTH_STENCIL_ATTACHMENT_OPTIMAL")
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((2, 0, (0.25, 0)))
+        commands.end_pass()
+        commands.image_to_buffer(image, out, at="TRANSFER_SRC_OPTIMAL")
+    rig.submit(commands)
+
+
+@scenario(
+    without={"first subpass before sampling": [read_after_write("vkCmdDispatch", END)]},
+    weakened={
+        "first subpass before sampling / before copies": [read_after_write("vkCmdDispatch", END)],
+        "first subpass before sampling / execution only": [
+            write_after_write(END, NEXT),
+            read_after_write("vkCmdDispatch", END),
+        ],
+    },
+    rule="specification, Implicit External Dependencies; SYNC_RULES 2.14 ExternalDependencyDoesNotSyncLayoutTransition",
+)
+def scenario_dependency_of_the_last_subpass_leaves_another_transition(rig: Rig) -> None:
+    """The final transition of an attachment belongs to the dependency of the subpass that used it last."""
+    first, second, out = rig.target(), rig.target(), rig.buffer(1024)
+    sampled = "COMPUTE_SHADER/SHADER_SAMPLED_READ"
+    made = rig.render_pass(
+        [Attach(final="SHADER_READ_ONLY_OPTIMAL"), Attach()],
+        [Subpass([0]), Subpass([1])],
+        [
+            Depends("", 0, 1, WRITTEN, USED),
+            Depends("", 1, EXTERNAL, WRITTEN, sampled),
+            Depends(
+                "first subpass before sampling",
+                0,
+                EXTERNAL,
+                WRITTEN,
+                sampled,
+                weaker={
+                    "before copies": {"after": "COPY/TRANSFER_READ"},
+                    "execution only": {"before": OUTPUT, "after": "COMPUTE_SHADER"},
+                },
+            ),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
+    load = rig.compute("sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"})
+    held = (rig.view(first), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL)
+    with rig.commands() as commands:
+        commands.begin_pass(made, frame, clear=[0x10203040, 5])
+        commands.next_subpass()
+        commands.end_pass()
+        commands.bind(load, rig.descriptors(load, b0=held, b1=out))
+        commands.dispatch()
+    rig.submit(commands)
+
+
+@scenario(
+    without={
+        "upload before the first": [write_after_write(BEGIN, UPLOAD)],
+        "clear before the second": [write_after_write(BEGIN, CLEAR)],
+    },
+    weakened={"clear before the second / chained": [write_after_write(BEGIN, CLEAR)]},
+    rule="specification, Subpass Dependencies; SYNC_RULES 2.14 TwoExternalDependenciesSyncLayoutTransitions, "
+    "SubpassMultiDep",
+)
+def scenario_several_dependencies_from_outside_order_their_transitions(rig: Rig) -> None:
+    """Several dependencies into one subpass all hold, each by itself: they do not chain with one another."""
+    first, second, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(2048)
+    rig.host_write(data, RAMP)
+    loaded = Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL")
+    made = rig.render_pass(
+        [loaded, loaded],
+        [Subpass([0, 1])],
+        [
+            Depends("upload before the first", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            Depends(
+                "clear before the second",
+                EXTERNAL,
+                0,
+                "CLEAR/TRANSFER_WRITE",
+                USED,
+                weaker={"chained": {"before": "COPY/TRANSFER_WRITE"}},
+            ),
+            TO_COPY,
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
+    with rig.commands() as commands:
+        for image in (first, second):
+            commands.transition(image, new="TRANSFER_DST_OPTIMAL")
+        commands.buffer_to_image(data, first, at="TRANSFER_DST_OPTIMAL")
+        commands.clear_color(second, 0x11223344, at="TRANSFER_DST_OPTIMAL")
+        commands.begin_pass(made, frame)
+        commands.end_pass()
+        commands.image_to_buffer(first, out)
+        commands.image_to_buffer(second, out, {"buffer_offset": 1024})
+    rig.submit(commands)
