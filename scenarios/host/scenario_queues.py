@@ -1,0 +1,121 @@
+"""Host waits and several queues: a fence or an idle queue covers what its queue had waited for, and no more."""
+
+from harness.device.headless import Queue
+from harness.device.rig import Buffer
+from harness.device.rig_commands import Commands
+from harness.device.rig_queues import Operation
+from harness.scenario import Rig, race, scenario, write_after_read
+
+COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
+WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]
+COPIED = [write_after_read("host write", COPY)]
+COVERS = "SYNC_RULES 2.11 [FenceWaitSynchronizesAnotherQueue]; specification, Fences: what happens before the signal"
+
+
+def _fill(rig: Rig, target: Buffer, value: int, queue: Queue | None = None) -> Commands:
+    """A recorded fill."""
+    with rig.commands(queue=queue) as commands:
+        commands.fill(target, value)
+    return commands
+
+
+@scenario(
+    without={"the host waits": WRITES_RACE, "between the queues": WRITES_RACE},
+    weakened={"the host waits / status": [], "the host waits / device": []},
+    queues=["COMPUTE", "TRANSFER"],
+    rule=COVERS,
+)
+def scenario_fence_that_covers_another_queue(rig: Rig) -> None:
+    """A fence of a queue that waited for another one covers that one's work for a third."""
+    a, s, fence = rig.buffer(), rig.semaphore(), rig.fence()
+    first, second, third = rig.queues
+    rig.submit(_fill(rig, a, 0x11111111, first), signals=[Operation(s)])
+    rig.submit(queue=second, waits=rig.operation("between the queues", s), fence=fence)
+    rig.host_wait("the host waits", "all", fence, weaker={"status": {"how": "status"}, "device": {"how": "device"}})
+    rig.submit(_fill(rig, a, 0x22222222, third))
+
+
+@scenario(
+    weakened={"what / the later buffer": WRITES_RACE},
+    queues=["COMPUTE", "TRANSFER"],
+    rule="SYNC_RULES 2.14 [FenceWait…Partially]",
+)
+def scenario_fence_that_covers_a_part(rig: Rig) -> None:
+    """What a queue did after its signal is in no wait for the queue that waited for the signal."""
+    a, b, s, fence = rig.buffer(), rig.buffer(), rig.semaphore(), rig.fence()
+    first, second, third = rig.queues
+    rig.submit(_fill(rig, a, 0x11111111, first), signals=[Operation(s)])
+    rig.submit(_fill(rig, b, 0x11111111, first))
+    rig.submit(queue=second, waits=[Operation(s)], fence=fence)
+    rig.host_wait("", "all", fence)
+    earlier = rig.choose("what", True, {"the later buffer": False})
+    rig.submit(_fill(rig, a if earlier else b, 0x22222222, third))
+
+
+@scenario(
+    without={"the host waits": WRITES_RACE},
+    weakened={"the host waits / for the other fence": WRITES_RACE, "the host waits / for both": []},
+    queues=["TRANSFER"],
+    rule="SYNC_RULES 2.11, host waits: on this and other queues",
+)
+def scenario_fence_of_the_other_queue(rig: Rig) -> None:
+    """A fence of one queue says nothing of another that it did not wait for."""
+    a, b = rig.buffer(), rig.buffer()
+    fence, other_fence = rig.fence(), rig.fence()
+    _, other = rig.queues
+    rig.submit(_fill(rig, a, 0x11111111), fence=fence)
+    rig.submit(_fill(rig, b, 0x11111111, other), fence=other_fence)
+    rig.host_wait(
+        "the host waits",
+        "all",
+        fence,
+        weaker={"for the other fence": {"fences": (other_fence,)}, "for both": {"fences": (fence, other_fence)}},
+    )
+    rig.submit(_fill(rig, a, 0x22222222, other))
+
+
+@scenario(
+    without={"the host waits": WRITES_RACE},
+    weakened={"the host waits / for one queue": []},
+    queues=["TRANSFER"],
+    rule="specification, vkQueueWaitIdle, vkDeviceWaitIdle",
+)
+def scenario_idle_device(rig: Rig) -> None:
+    """An idle device orders all queues with what follows; so does the queue alone that did the work."""
+    a = rig.buffer()
+    _, other = rig.queues
+    rig.submit(_fill(rig, a, 0x11111111))
+    rig.host_wait("the host waits", "device", weaker={"for one queue": {"how": "queue"}})
+    rig.submit(_fill(rig, a, 0x22222222, other))
+
+
+@scenario(
+    expects=WRITES_RACE,
+    queues=["TRANSFER"],
+    rule="specification, vkQueueWaitIdle: one queue",
+)
+def scenario_idle_queue_beside_a_busy_one(rig: Rig) -> None:
+    """Waiting for one queue tells nothing of another."""
+    a = rig.buffer()
+    _, other = rig.queues
+    rig.submit(_fill(rig, a, 0x11111111, other))
+    rig.host_wait("", "queue")
+    rig.submit(_fill(rig, a, 0x22222222))
+
+
+@scenario(
+    without={"the host waits": COPIED, "between the queues": COPIED},
+    queues=["TRANSFER"],
+    rule=COVERS,
+)
+def scenario_host_write_after_another_queues_fence(rig: Rig) -> None:
+    """The host may write what one queue read when a fence of another, which waited for it, is signaled."""
+    a, b, s, fence = rig.buffer(), rig.buffer(), rig.semaphore(), rig.fence()
+    _, other = rig.queues
+    with rig.commands() as copies:
+        copies.copy(a, b)
+    rig.submit(copies, signals=[Operation(s)])
+    rig.submit(queue=other, waits=rig.operation("between the queues", s), fence=fence)
+    rig.host_wait("the host waits", "all", fence)
+    rig.host_write(a, bytes(range(1, 129)))
+    rig.submit(queue=other)

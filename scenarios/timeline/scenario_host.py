@@ -1,0 +1,97 @@
+"""The host and timeline semaphores: what waiting for a value, or reading it, tells."""
+
+from harness.device.headless import Queue
+from harness.device.rig import Buffer
+from harness.device.rig_commands import Commands
+from harness.device.rig_queues import Operation
+from harness.scenario import Rig, race, scenario, write_after_read, write_after_write
+
+COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
+WAW = [write_after_write(FILL, FILL)]
+COPIED = [write_after_read("host write", COPY)]
+WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]
+WAITS = "specification, vkWaitSemaphores; SYNC_RULES 2.11, host waits"
+
+
+def _fill(rig: Rig, target: Buffer, value: int, queue: Queue | None = None) -> Commands:
+    """A recorded fill."""
+    with rig.commands(queue=queue) as commands:
+        commands.fill(target, value)
+    return commands
+
+
+@scenario(
+    without={"the wait": WAW},
+    weakened={
+        "the wait / for a value before": WAW,
+        "the wait / any of two": WAW,
+        "the wait / all of two": [],
+        "the wait / by the counter": [],
+    },
+    rule=WAITS,
+)
+def scenario_next_submit_after_a_value(rig: Rig) -> None:
+    """After the host waited for a value, what was signaled with it needs no barrier; any of several tells nothing."""
+    a, b, t, u = rig.buffer(), rig.buffer(), rig.timeline(), rig.timeline()
+    rig.submit(_fill(rig, b, 1), signals=[Operation(t, value=1), Operation(u, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, value=2)], form=2)
+    rig.host_wait_timeline(
+        "the wait",
+        (t, 2),
+        weaker={
+            "for a value before": {"values": ((t, 1),)},
+            "any of two": {"how": "any", "values": ((u, 1), (t, 2))},
+            "all of two": {"values": ((u, 1), (t, 2))},
+            "by the counter": {"how": "counter"},
+        },
+    )
+    rig.submit(_fill(rig, a, 0x22222222), form=2)
+
+
+@scenario(
+    without={"the wait": COPIED},
+    weakened={"the wait / for a value before": COPIED, "the wait / by the counter": []},
+    rule=WAITS,
+)
+def scenario_host_write_after_a_value(rig: Rig) -> None:
+    """The host may write what a batch read once the batch's value is reached."""
+    a, b, c, t = rig.buffer(), rig.buffer(), rig.buffer(), rig.timeline()
+    rig.submit(_fill(rig, c, 1), signals=[Operation(t, value=1)], form=2)
+    with rig.commands() as copies:
+        copies.copy(a, b)
+    rig.submit(copies, signals=[Operation(t, value=2)], form=2)
+    rig.host_wait_timeline(
+        "the wait", (t, 2), weaker={"for a value before": {"values": ((t, 1),)}, "by the counter": {"how": "counter"}}
+    )
+    rig.host_write(a, bytes(range(1, 129)))
+    rig.submit()
+
+
+@scenario(
+    without={"the wait": WRITES_RACE, "between the queues": WRITES_RACE},
+    weakened={"the wait / for a value before": WRITES_RACE},
+    queues=["COMPUTE", "TRANSFER"],
+    rule="SYNC_RULES 2.11: what a host wait covers on queues that the signaling one waited for",
+)
+def scenario_value_that_covers_two_queues(rig: Rig) -> None:
+    """A value covers the queues that its own queue had waited for before it signaled, too."""
+    a, s, t = rig.buffer(), rig.semaphore(), rig.timeline()
+    first, second, third = rig.queues
+    rig.submit(queue=second, signals=[Operation(t, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111, first), signals=[Operation(s)], form=2)
+    rig.submit(queue=second, waits=rig.operation("between the queues", s), signals=[Operation(t, value=2)], form=2)
+    rig.host_wait_timeline("the wait", (t, 2), weaker={"for a value before": {"values": ((t, 1),)}})
+    rig.submit(_fill(rig, a, 0x22222222, third), form=2)
+
+
+@scenario(
+    without={"the wait": WAW},
+    rule="SYNC_RULES 2.11: a host wait retires work; the wait of the device for a value that the host signals does not",
+)
+def scenario_device_waits_for_the_host(rig: Rig) -> None:
+    """A batch held back by the host is ordered with what the host waited for, and with nothing else."""
+    a, t, done = rig.buffer(), rig.timeline(), rig.timeline()
+    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(done, value=1)], form=2)
+    rig.host_wait_timeline("the wait", (done, 1))
+    rig.host_signal(t, 1)
+    rig.submit(_fill(rig, a, 0x22222222), waits=[Operation(t, "CLEAR", 1)], form=2)
