@@ -280,7 +280,7 @@ def scenario_host_reads_before_a_submit(rig: Rig) -> None:
     rule="specification, Host Access to Device Memory Objects",
 )
 def scenario_host_and_device_in_turns(rig: Rig) -> None:
-    """The device writes, the host reads and writes, the device reads, the host writes again: each waits for the last."""
+    """The device writes, the host reads and writes, the device reads, the host writes again: each waits in turn."""
     a, b = rig.buffer(), rig.buffer()
     with rig.commands() as first:
         first.fill(a, 0x10203040)
