@@ -191,8 +191,11 @@ class Rig:
         samples: int = 1,
         usage: int | None = None,
         exclusive: bool = False,
+        memory: Any = None,
+        flags: int = 0,
     ) -> Image:
-        """An optimally tiled image; its type follows from the extent."""
+        """An optimally tiled image, in memory of its own or at the start of the memory given; its type follows from the
+        extent. `flags` are VkImageCreateFlags."""
         vk = self.vk
         value = enum_value("VkFormat", format)
         aspects = format_of(value).aspects
@@ -202,6 +205,7 @@ class Rig:
         if samples > 1:
             usage |= 0x10 if aspects == 1 else 0x20  # a multisample image must be an attachment of some kind
         info = vk.VkImageCreateInfo(
+            flags=flags,
             imageType=kind,
             format=value,
             extent=vk.VkExtent3D(*extent),
@@ -214,7 +218,8 @@ class Rig:
         )
         handle = vk.vkCreateImage(self.device, info, None)
         needs = vk.vkGetImageMemoryRequirements(self.device, handle)
-        memory = self.memory(needs.size, needs.memoryTypeBits, 0)
+        if memory is None:
+            memory = self.memory(needs.size, needs.memoryTypeBits, 0)
         self._made("Image", handle)
         vk.vkBindImageMemory(self.device, handle, memory, 0)
         return Image(handle, value, extent, mips, layers, kind, aspects, memory, usage)

@@ -19,7 +19,7 @@ from harness.syncval.handover import kept_back
 from harness.syncval.layout import after_transition
 from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race, tag_of
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Outcome, State
-from harness.trace.effects import Access
+from harness.trace.effects import Access, Alias
 
 
 class Slot:
@@ -148,8 +148,6 @@ class Context:
 
     def check(self, access: Access) -> Iterator[Hit]:
         """The hazards that an access meets; nothing changes."""
-        if access.aliases:
-            yield from self._through_aliases(access)
         held = self._maps.get(access.space)
         if held is None:
             return
@@ -161,12 +159,18 @@ class Context:
                 if outcome.hazard or self.rivals is not NO_RIVALS:
                     yield from self._hits((piece_begin, piece_end), live, access, outcome)
 
-    def _through_aliases(self, access: Access) -> Iterator[Hit]:
+    def through_aliases(self, access: Access) -> Iterator[Hit]:
         """The hazards that an access meets at other addresses of the same memory."""
         for alias in access.aliases:
-            there = replace(access, space=alias.space, spans=alias.spans, resource=alias.resource, aliases=())
-            for hit in self.check(there):
-                yield hit._replace(layer_silent=access.layer_silent or alias.layer_silent, through=access.resource)
+            there = replace(access, space=alias.space, spans=alias.spans, resource=alias.resource)
+            yield from self.told(alias, access.resource, list(self.check(there)))
+
+    def told(self, alias: Alias, through: int, hits: list[Hit]) -> Iterator[Hit]:
+        """Hazards met through an alias. What they are with is forgotten, so that each is told once: it stands at addresses
+        that the access does not overwrite."""
+        for hit in hits:
+            self.forget(alias.space, hit.span)
+            yield hit._replace(layer_silent=hit.layer_silent or alias.layer_silent, through=through)
 
     def _hits(self, span: Span, entry: Entry, access: Access, outcome: Outcome) -> Iterator[Hit]:
         if self.rivals is not NO_RIVALS:

@@ -79,7 +79,8 @@ class Execution:
             return context.apply(accesses[0], _at(place, accesses[0]))
         if not _may_meet(accesses) and not any(access.aliases for access in accesses):
             return [hit for access in accesses for hit in context.apply(access, _at(place, access))]
-        hits = [hit for access in accesses for hit in context.check(access)]
+        hits = [hit for access in accesses for hit in context.through_aliases(access)]
+        hits += [hit for access in accesses for hit in context.check(access)]
         for access in accesses:
             context.apply(access, _at(place, access))
         return hits
@@ -123,7 +124,7 @@ class Execution:
             for alias in each.aliases:
                 if writes:
                     met = context.check_transition(alias.space, alias.spans, (scope,), alias.resource, sync)
-                    hits += [hit._replace(layer_silent=alias.layer_silent, through=each.resource) for hit in met]
+                    hits += context.told(alias, each.resource, list(met))
                 ranges += [RangeScope(alias.space, span, scope, False) for span in alias.spans]
         everything = tuple(expand(each, queue_flags) for each in barrier.globals)
         context.barrier(everything, ranges, place)

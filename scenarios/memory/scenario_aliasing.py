@@ -1,0 +1,149 @@
+"""Several resources in one memory object (specification: "Memory Aliasing"): uses of what overlaps need an order."""
+
+from harness.device.rig import Buffer, Image
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
+CLEAR, DOWNLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
+BARRIER = "vkCmdPipelineBarrier2"
+ALIAS_BIT = 0x400
+"""VK_IMAGE_CREATE_ALIAS_BIT."""
+
+
+def image_and_buffer(rig: Rig) -> tuple[Image, Buffer]:
+    """An image, and a buffer on its first bytes."""
+    image = rig.image()
+    return image, rig.buffer(256, image.memory)
+
+
+@scenario(
+    without={"image before buffer": [write_after_read(FILL, DOWNLOAD)]},
+    weakened={"image before buffer / copies alone": [write_after_read(FILL, DOWNLOAD)]},
+    rule="specification, Memory Aliasing",
+)
+def scenario_memory_of_an_image_becomes_a_buffer(rig: Rig) -> None:
+    """A buffer that is written where an image was read waits for that read; an execution dependency is enough."""
+    (image, buffer), out, more = image_and_buffer(rig), rig.buffer(1024), rig.buffer()
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+        commands.barrier("image before buffer", "COPY", "CLEAR", weaker={"copies alone": {"dst": "COPY"}})
+        commands.fill(buffer, 0x11223344)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.copy(buffer, more)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={
+        "buffer before image / from nothing": [write_after_read(BARRIER, COPY)],
+        "buffer before image / from clears": [write_after_read(BARRIER, COPY)],
+    },
+    rule="specification, Memory Aliasing; a transition from VK_IMAGE_LAYOUT_UNDEFINED writes the image's memory",
+)
+def scenario_memory_of_a_buffer_becomes_an_image(rig: Rig) -> None:
+    """The first transition of an image waits for what a buffer in its memory was read for."""
+    (image, buffer), out, more = image_and_buffer(rig), rig.buffer(1024), rig.buffer()
+    with rig.commands() as commands:
+        commands.fill(buffer, 0x11223344)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.copy(buffer, more)
+        commands.barrier(
+            "buffer before image",
+            "COPY",
+            "CLEAR/TRANSFER_WRITE",
+            image=image,
+            old="UNDEFINED",
+            new="GENERAL",
+            weaker={"from nothing": {"src": "NONE"}, "from clears": {"src": "CLEAR"}},
+        )
+        commands.clear_color(image)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"fill before clear": [write_after_write(CLEAR, FILL)]},
+    weakened={
+        "fill before clear / execution only": [write_after_write(CLEAR, FILL)],
+        "fill before clear / half of the buffer": [write_after_write(CLEAR, FILL)],
+    },
+    rule="specification, Memory Aliasing: a buffer barrier must contain all that overlaps",
+)
+def scenario_writes_through_two_aliases(rig: Rig) -> None:
+    """A write through one alias needs a memory dependency after a write through another; a barrier for one of them does
+    when it contains the whole overlap."""
+    (image, buffer), out = image_and_buffer(rig), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "CLEAR/TRANSFER_WRITE")
+        commands.fill(buffer, 0x11223344)
+        commands.barrier(
+            "fill before clear",
+            "CLEAR/TRANSFER_WRITE",
+            "CLEAR/TRANSFER_WRITE",
+            buffer=buffer,
+            weaker={"execution only": {"src": "CLEAR", "dst": "CLEAR"}, "half of the buffer": {"size": 128}},
+        )
+        commands.clear_color(image)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"one image before the other": [write_after_read(BARRIER, DOWNLOAD)]},
+    weakened={"one image before the other / after clears": [write_after_read(BARRIER, DOWNLOAD)]},
+    rule="specification, Memory Aliasing: every subresource of an image overlaps all of its memory",
+)
+def scenario_memory_of_an_image_becomes_another(rig: Rig) -> None:
+    """Two images of different kinds take turns in one memory."""
+    one = rig.image(extent=(32, 16, 1))
+    other = rig.image(extent=(16, 16, 1), memory=one.memory)
+    out, more = rig.buffer(2048), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(one)
+        commands.clear_color(one)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(one, out)
+        commands.barrier(
+            "one image before the other", "COPY", "ALL_COMMANDS", weaker={"after clears": {"src": "CLEAR"}}
+        )
+        commands.transition(other)
+        commands.clear_color(other, 0x55667788)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(other, more)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"clear before download": [read_after_write(DOWNLOAD, CLEAR)]},
+    weakened={
+        "clear before download / execution only": [read_after_write(DOWNLOAD, CLEAR)],
+        "clear before download / to copies that write": [read_after_write(DOWNLOAD, CLEAR)],
+    },
+    rule="specification, Memory Aliasing: identical images with VK_IMAGE_CREATE_ALIAS_BIT interpret memory alike",
+)
+def scenario_two_names_of_one_image(rig: Rig) -> None:
+    """What is written through one of two identical images is read through the other, after a memory dependency."""
+    one = rig.image(flags=ALIAS_BIT)
+    other = rig.image(flags=ALIAS_BIT, memory=one.memory)
+    out = rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(one)
+        commands.transition(other, "ALL_COMMANDS/MEMORY_WRITE")
+        commands.clear_color(one)
+        commands.barrier(
+            "clear before download",
+            "CLEAR/TRANSFER_WRITE",
+            "COPY/TRANSFER_READ",
+            weaker={
+                "execution only": {"src": "CLEAR", "dst": "COPY"},
+                "to copies that write": {"dst": "COPY/TRANSFER_WRITE"},
+            },
+        )
+        commands.image_to_buffer(other, out)
+    rig.submit(commands)
