@@ -53,6 +53,14 @@ class SpanMap(Generic[V]):
         """Replaces the value of a span for which `exact` answered; neighbours are not merged (O(1))."""
         self._held[begin] = (end, value)
 
+    def put(self, begin: int, end: int, value: V) -> None:
+        """The same where precisely this span is held, `assign` elsewhere."""
+        held = self._held.get(begin)
+        if held is not None and held[0] == end:
+            self._held[begin] = (end, value)
+        else:
+            self.assign(begin, end, value)
+
     def pieces(self, begin: int, end: int) -> list[tuple[int, int, V]]:
         """The held parts of [begin, end), clipped to it, in order."""
         if begin >= end:

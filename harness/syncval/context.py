@@ -188,29 +188,31 @@ class Context:
             held = self._maps[access.space] = SpanMap()
         use = self.use(access)
         hits: list[Hit] = []
-
-        def change(begin: int, end: int, entry: Entry | None) -> Entry:
-            if entry is None:
-                entry, outcome = _NEVER, after_use(EMPTY, use)
-            else:
-                if self.retired:
-                    entry = self._live(entry)
-                outcome = after_use(entry.slot.find().state, use)
-                if outcome.hazard or self.rivals is not NO_RIVALS:
-                    hits.extend(self._hits((begin, end), entry, access, outcome))
-            slot = self._slots.get(outcome.state) or self._slot(outcome.state)
-            if outcome.position < 0:
-                return Entry(slot, place, ())
-            reads = (*entry.reads[: outcome.position], place, *entry.reads[outcome.position + 1 :])
-            return Entry(slot, entry.write, reads)
-
         for begin, end in access.spans:
             entry = held.exact(begin, end)
             if entry is not None:
-                held.set_exact(begin, end, change(begin, end, entry))
+                held.set_exact(begin, end, self._after(entry, (begin, end), access, use, place, hits))
             else:
-                held.update(begin, end, change)
+                held.update(
+                    begin,
+                    end,
+                    lambda low, high, entry: self._after(entry or _NEVER, (low, high), access, use, place, hits),
+                )
         return hits
+
+    def _after(self, entry: Entry, span: Span, access: Access, use: Use, place: Place, hits: list[Hit]) -> Entry:
+        """What a range points to after an access, whose hazards there are added to `hits`."""
+        if self.retired:
+            entry = self._live(entry)
+        slot, write, reads = entry
+        hazard, _, after, position = outcome = after_use((slot if slot.joined is None else slot.find()).state, use)
+        if hazard or self.rivals is not NO_RIVALS:
+            hits.extend(self._hits(span, entry, access, outcome))
+        slot = self._slots.get(after) or self._slot(after)
+        if position < 0:
+            return Entry(slot, place, ())
+        alone = position == 0 and len(reads) < 2
+        return Entry(slot, write, (place,) if alone else (*reads[:position], place, *reads[position + 1 :]))
 
     def _hit(self, hazard: str, prior: int, span: Span, access: Access, entry: Entry) -> Hit:
         state = entry.slot.find().state
@@ -333,20 +335,16 @@ class Context:
             yield Piece(space, (at, end), None, EMPTY, cover)
 
     def _settle(self, piece: Piece, everything: tuple[Scope, ...], place: Place) -> None:
-        scopes, moved, sync = piece.cover
+        space, (begin, end), entry, state, (scopes, moved, sync) = piece
         if moved:
             # The transition is a new write; nothing that was known of the range before it remains.
-            outcome = after_transition(piece.state, scopes, self.queue, self.viewer, sync)
+            outcome = after_transition(state, scopes, self.queue, self.viewer, sync)
             after = Entry(self._slot(outcome.state), place, ())
         else:
-            assert piece.entry is not None
-            state = after_barrier(piece.state, scopes + everything, self.viewer)
-            after = Entry(self._slot(state), piece.entry.write, piece.entry.reads)
-        held = self._maps[piece.space]
-        if held.exact(*piece.span) is not None:
-            held.set_exact(*piece.span, after)
-        else:
-            held.assign(*piece.span, after)
+            assert entry is not None
+            slot = self._slot(after_barrier(state, scopes + everything, self.viewer))
+            after = Entry(slot, entry.write, entry.reads)
+        self._maps[space].put(begin, end, after)
 
     def _slot(self, state: State) -> Slot:
         slot = self._slots.get(state)
