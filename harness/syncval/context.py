@@ -166,8 +166,8 @@ class Context:
             yield from self.told(alias, access.resource, list(self.check(there)))
 
     def told(self, alias: Alias, through: int, hits: list[Hit]) -> Iterator[Hit]:
-        """Hazards met through an alias. What they are with is forgotten, so that each is told once: it stands at addresses
-        that the access does not overwrite."""
+        """Hazards met through an alias. What they are with is forgotten, so that each is told once: it stands at
+        addresses that the access does not overwrite."""
         for hit in hits:
             self.forget(alias.space, hit.span)
             yield hit._replace(layer_silent=hit.layer_silent or alias.layer_silent, through=through)
