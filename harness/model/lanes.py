@@ -32,6 +32,10 @@ class Lane:
             self.issued[stage] = self.issued.get(stage, NOTHING) | front
         self.everything |= inner.everything
 
+    def snapshot(self) -> Lane:
+        """The lane as it is now, for what looks back at it later."""
+        return Lane(self.id, dict(self.reached), dict(self.issued), self.everything)
+
     def before(self, stages: int) -> Front:
         """What an operation in these stages is ordered after."""
         return _join(self.reached, stages)

@@ -15,7 +15,7 @@ from harness.model.order import HOST, NOTHING, Front, Node
 from harness.model.registry import OCCURRENCES
 from harness.model.stages import KINDS
 from harness.spans import Span, merge
-from harness.trace.effects import Access, Occurrence
+from harness.trace.effects import Access, Occurrence, Presented, Submitted
 
 
 @dataclass(slots=True)
@@ -29,12 +29,46 @@ class Semaphore:
 
 
 @dataclass(slots=True)
+class Operation:
+    """An operation on an event, with what a set has in its first scope."""
+
+    kind: str
+    use: Use
+    lane: Lane | None = None
+    """Of a set: the lane as it was."""
+    stages: int = 0
+    """Of a set: its first synchronization scope."""
+
+
+@dataclass(slots=True)
+class Event:
+    """What was done to an event and still matters, in order."""
+
+    operations: list[Operation] = field(default_factory=list)
+    host: Front = NOTHING
+    """The host's own signal."""
+
+
+@dataclass(slots=True)
+class Work:
+    """A submit or a presentation that waits for its turn in its queue."""
+
+    what: Submitted | Presented
+    node: int
+    """Where the host made it."""
+    at: int = 0
+    """How many of its batches have begun."""
+
+
+@dataclass(slots=True)
 class Queue:
-    """A queue: its commands so far, and the submits that wait for a signal which is still to come."""
+    """A queue: its commands so far, and the work that waits for a signal which is still to come."""
 
     id: int
     lane: Lane
-    held_back: list[object] = field(default_factory=list)
+    work: list[Work] = field(default_factory=list)
+    signaled: Front = NOTHING
+    """Its semaphore signal operations."""
 
 
 class Program:
@@ -47,6 +81,7 @@ class Program:
         self.accesses = Accesses(self.order, self.guards)
         self.queues: dict[int, Queue] = {}
         self.semaphores: dict[int, Semaphore] = {}
+        self.events: dict[int, Event] = {}
         self.fences: dict[int, Front] = {}
         self.host: Front = NOTHING
         """Everything that the host knows to be complete, its own operations included."""
@@ -66,6 +101,14 @@ class Program:
         if id not in self.queues:
             self.queues[id] = Queue(id, Lane(next(self.numbers)))
         return self.queues[id]
+
+    def event(self, id: int) -> Event:
+        """The event of this id."""
+        return self.events.setdefault(id, Event())
+
+    def semaphore(self, id: int) -> Semaphore:
+        """The semaphore of this id; one that was never seen created is binary."""
+        return self.semaphores.setdefault(id, Semaphore(False))
 
     def unmodelled(self, what: str) -> None:
         """Something has no rule: whatever the verdict is, this may hide more."""

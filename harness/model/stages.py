@@ -1,6 +1,7 @@
 """Scopes: what the stage and access masks of a dependency stand for. Worked out here from the generated tables alone.
 
-A *stage set* holds VkPipelineStageFlagBits2, and one bit more for layout transitions, which no pipeline stage performs.
+A *stage set* holds VkPipelineStageFlagBits2, and bits for what no pipeline stage performs: layout transitions,
+operations on events, presentation.
 An *access set* holds `1 << index` for each row of `KINDS`, a kind of access being a stage and an access legal there.
 Specification: "Pipeline Stages", "Access Types", "Execution and Memory Dependencies".
 """
@@ -18,6 +19,9 @@ ALL_COMMANDS = tables.STAGES["VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT"]
 HOST = tables.STAGES["VK_PIPELINE_STAGE_2_HOST_BIT"]
 TRANSITION = tables.PSEUDO_STAGES["LAYOUT_TRANSITION"]
 PRESENT = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
+EVENT = max(tables.PSEUDO_STAGES.values()) << 1
+_BESIDE_STAGES = TRANSITION | EVENT
+"""What only ALL_COMMANDS names."""
 _BUILD = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_BUILD_BIT_KHR"]
 _BUILD_COPY = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_COPY_BIT_KHR"]
 _MEMORY_READ = tables.ACCESSES["VK_ACCESS_2_MEMORY_READ_BIT"]
@@ -43,7 +47,7 @@ KINDS: tuple[Kind, ...] = (
 
 KIND = {kind.name: kind for kind in KINDS}
 EVERY_ACCESS = (1 << len(KINDS)) - 1
-EVERY_STAGE = sum(tables.EARLIER) | TRANSITION | PRESENT
+EVERY_STAGE = sum(tables.EARLIER) | _BESIDE_STAGES | PRESENT
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -80,12 +84,13 @@ def concrete(mask: int, queue_flags: int) -> int:
 def first_scope(mask: int, queue_flags: int) -> int:
     """First synchronization scope: the stages named and all logically earlier ones.
 
-    ALL_COMMANDS is every operation of every command, layout transitions included; BOTTOM_OF_PIPE is the same here. NONE
-    is nothing. TOP_OF_PIPE is only itself: it joins a second scope that has it, as in the reference's figures.
+    ALL_COMMANDS is every operation of every command, layout transitions and operations on events included, and
+    BOTTOM_OF_PIPE is the same here. NONE is nothing. TOP_OF_PIPE is only itself: it joins a second scope that has it,
+    as in the reference's figures.
     """
     found = concrete(mask, queue_flags)
     found |= _union(tables.EARLIER, found) & _supported(queue_flags)
-    return found | (TRANSITION if mask & (ALL_COMMANDS | BOTTOM) else 0)
+    return found | (_BESIDE_STAGES if mask & (ALL_COMMANDS | BOTTOM) else 0)
 
 
 @cache
@@ -93,7 +98,7 @@ def second_scope(mask: int, queue_flags: int) -> int:
     """Second synchronization scope: the stages named and all logically later ones; TOP_OF_PIPE is ALL_COMMANDS here."""
     found = concrete(mask, queue_flags)
     found |= _union(tables.LATER, found) & _supported(queue_flags)
-    return found | (TRANSITION if mask & (ALL_COMMANDS | TOP) else 0)
+    return found | (_BESIDE_STAGES if mask & (ALL_COMMANDS | TOP) else 0)
 
 
 @cache

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.model.lanes import Lane
 from harness.model.memory import Guard
-from harness.model.order import DST, SRC, TRANSITION, Front, Node
+from harness.model.order import DST, NOTHING, SRC, TRANSITION, Front, Node
 from harness.model.registry import effect
 from harness.model.run import Run
 from harness.model.stages import KIND, access_scope, first_scope, second_scope
@@ -28,7 +28,8 @@ class Half:
     dependency: Dependency
     source: int
     ranged: RangeBarrier | None = None
-    transition: int | None = None
+    between: Front = NOTHING
+    """Transitions that it waits for."""
 
 
 @effect(Barrier)
@@ -38,13 +39,15 @@ def pipeline_barrier(run: Run, barrier: Barrier) -> None:
     Inside a subpass both are limited to the subpass. Dependencies of one command do not chain with one another: every
     first scope is taken before any second one is open. Specification: "Pipeline Barriers", "Image Memory Barriers".
     """
-    apply(run, barrier.globals, barrier.ranges, run.lane.holds, "first scope of a barrier")
+    apply(run, [(barrier, run.lane.holds)], "first scope of a barrier")
 
 
-def apply(run: Run, everything: Iterable[Dependency], ranges: Sequence[RangeBarrier], holds: Holds, rule: str) -> None:
+def apply(run: Run, barriers: Sequence[tuple[Barrier, Holds]], rule: str) -> None:
     """All first scopes, then the transitions between, then all second scopes."""
-    halves = [open_scope(run, each, holds, rule) for each in everything]
-    halves += [open_scope(run, each.dependency, holds, rule, each) for each in ranges]
+    halves = []
+    for barrier, holds in barriers:
+        halves += [open_scope(run, each, holds, rule) for each in barrier.globals]
+        halves += [open_scope(run, each.dependency, holds, rule, each) for each in barrier.ranges]
     for half in halves:
         transition(run, half)
     for half in halves:
@@ -87,12 +90,13 @@ def transition(run: Run, half: Half) -> None:
         return
     order = run.program.order
     label = f"layout transition by {run.command.name} ({run.command.call})"
-    half.transition = node = order.add(
+    node = order.add(
         Node(TRANSITION, label, run.place, TRANSITION_STAGE),
         (order.front(half.source), "a transition is after the first scope"),
         (run.lane.before(TRANSITION_STAGE), "ALL_COMMANDS includes transitions"),
     )
-    run.lane.issue(TRANSITION_STAGE, order.front(node))
+    half.between = order.front(node)
+    run.lane.issue(TRANSITION_STAGE, half.between)
     access = Access(LAYOUT_TRANSITION, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
     run.program.access(access, node, run.place, run.lane.id, run.execution, transition=True)
 
@@ -105,7 +109,7 @@ def close_scope(run: Run, half: Half, *lanes: Lane) -> int:
     """
     order, flags, dependency = run.program.order, run.queue_flags, half.dependency
     stages = second_scope(dependency.dst_stages, flags)
-    between = order.front(half.source if half.transition is None else half.transition)
+    between = order.front(half.source) | half.between
     label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"
     target = order.add(Node(DST, label, run.place, stages), (between, "from the first scope to the second"))
     invalidates = access_scope(dependency.dst_stages, dependency.dst_accesses, flags)

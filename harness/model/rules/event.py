@@ -1,0 +1,158 @@
+"""Events: a dependency in two halves, and what must be ordered for the halves to meet (specification: "Events")."""
+
+from __future__ import annotations
+
+from harness.findings import Place
+from harness.model.explain import EVENT_UNORDERED
+from harness.model.opinion import Conflict, Use
+from harness.model.order import EVENT, NOTHING, Front, Node
+from harness.model.program import Event, Operation, Program
+from harness.model.registry import effect, occurrence
+from harness.model.rules.barrier import Holds, apply
+from harness.model.run import Run
+from harness.model.stages import EVENT as EVENT_STAGE
+from harness.model.stages import first_scope
+from harness.trace.effects import HostSetEvent, ResetEvent, SetEvent, WaitEvents
+
+SET, RESET, WAIT = "set", "reset", "wait"
+MUST_BE_ORDERED = {SET: (SET, RESET, WAIT), RESET: (SET, WAIT), WAIT: (RESET,)}
+"""By operation: the earlier ones that it must happen after. A wait is after the set that it waits for by itself."""
+
+
+@effect(SetEvent)
+def set_event(run: Run, effect: SetEvent) -> None:
+    """A set happens after its first scope: earlier commands of the queue, in its stages or logically earlier ones.
+
+    Specification: "vkCmdSetEvent", "vkCmdSetEvent2".
+    """
+    barrier = effect.barrier
+    stages = 0
+    for each in (*barrier.globals, *(each.dependency for each in barrier.ranges)):
+        stages |= first_scope(each.src_stages, run.queue_flags)
+    before = run.lane.snapshot()
+    node = _operation(run, SET, effect.event, stages)
+    made = Operation(SET, Use(run.place, SET, True, node), before, stages)
+    _keep(run.program, effect.event, made)
+
+
+@effect(ResetEvent)
+def reset_event(run: Run, effect: ResetEvent) -> None:
+    """A reset happens after its first scope. Earlier sets and waits, if ordered before it, are over.
+
+    Specification: "vkCmdResetEvent", "vkCmdResetEvent2".
+    """
+    node = _operation(run, RESET, effect.event, first_scope(effect.stages, run.queue_flags))
+    made = Operation(RESET, Use(run.place, RESET, True, node))
+    _keep(run.program, effect.event, made)
+
+
+def _operation(run: Run, kind: str, event: int, stages: int) -> int:
+    """No pipeline stage performs an operation on an event: of other dependencies, only those of ALL_COMMANDS have it in
+    a scope; it has a first scope of its own.
+
+    Specification: "vkCmdSetEvent2" (first and second scope; the note on race conditions).
+    """
+    order = run.program.order
+    node = order.add(
+        Node(EVENT, f"{run.command.name} ({run.command.call})", run.place, EVENT_STAGE),
+        (run.lane.holds(stages), f"first scope of a {kind}"),
+        (run.lane.before(EVENT_STAGE), "ALL_COMMANDS includes events"),
+    )
+    run.lane.issue(EVENT_STAGE, order.front(node))
+    return node
+
+
+def _keep(program: Program, event: int, made: Operation) -> None:
+    """Operations on one event that depend on their order must have one: a set after a set, reset or wait; a reset after
+    a set or wait; a wait after a reset.
+
+    Specification: "vkCmdSetEvent2", "vkCmdResetEvent2", "vkCmdWaitEvents2" (valid usage, notes on race conditions); the
+    reference's validity requirements for events.
+    """
+    held = program.event(event)
+    for prior in held.operations:
+        ordered = program.order.precedes(prior.use.node, made.use.node)
+        if prior.kind in MUST_BE_ORDERED[made.kind] and not ordered:
+            _report(program, event, prior.use, made.use)
+    if made.kind != WAIT:  # what is before it is over; what is unordered was reported
+        held.operations = [each for each in held.operations if made.kind == SET and each.kind == SET]
+    held.operations.append(made)
+
+
+def _report(program: Program, event: int, prior: Use, current: Use) -> None:
+    program.opinion.conflicts.append(Conflict(EVENT_UNORDERED, prior, current, event, (), frozenset(), program.order))
+
+
+@effect(WaitEvents)
+def wait_events(run: Run, effect: WaitEvents) -> None:
+    """A wait happens after the last set of each event. Its dependencies have in their first scopes what was before that
+    set, and none of what came between; their second scopes are later commands, and transitions happen here.
+
+    The first form has all events in each dependency, the second form one event in each. Specification:
+    "vkCmdWaitEvents", "vkCmdWaitEvents2"; the reference's (setEvent, SRC) < (waitEvents, SRC).
+    """
+    program = run.program
+    signaled = NOTHING
+    for event in effect.events:
+        signaled |= _signal_of(program, program.event(event))
+    node = program.order.add(
+        Node(EVENT, f"{run.command.name} ({run.command.call})", run.place), (signaled, "a wait is after its signals")
+    )
+    for event in effect.events:
+        _judge_sets(program, event, node, run.place)
+        _keep(program, event, Operation(WAIT, Use(run.place, WAIT, False, node)))
+    waited = program.order.front(node)
+    if effect.form == 1:
+        scopes = [(each, _first_scope(program, effect.events, waited)) for each in effect.barriers]
+    else:
+        pairs = zip(effect.events, effect.barriers, strict=False)
+        scopes = [(each, _first_scope(program, (event,), waited)) for event, each in pairs]
+    apply(run, scopes, "first scope of the set")
+
+
+def _signal_of(program: Program, event: Event) -> Front:
+    last = _last_set(event)
+    return event.host | (program.order.front(last.use.node) if last is not None else NOTHING)
+
+
+def _last_set(event: Event) -> Operation | None:
+    return next((each for each in reversed(event.operations) if each.kind == SET), None)
+
+
+def _first_scope(program: Program, events: tuple[int, ...], waited: Front) -> Holds:
+    """What the first scopes of a wait hold: of these stages, what was before the last set of each event."""
+    sets = [last for event in events if (last := _last_set(program.event(event))) is not None]
+
+    def holds(stages: int) -> Front:
+        front = waited
+        for each in sets:
+            if each.lane is not None:
+                front |= each.lane.holds(stages & each.stages)
+        return front
+
+    return holds
+
+
+def _judge_sets(program: Program, event: int, node: int, place: Place) -> None:
+    """Of several sets since the last reset each must be ordered before the last, or a wait may end at any of them."""
+    held = program.event(event)
+    last = _last_set(held)
+    if last is None:
+        return
+    earlier = [each for each in held.operations if each.kind == SET and each is not last]
+    if not all(program.order.precedes(each.use.node, last.use.node) for each in earlier):
+        _report(program, event, last.use, Use(place, WAIT, False, node))
+
+
+@occurrence(HostSetEvent)
+def host_set_event(program: Program, effect: HostSetEvent) -> None:
+    """The host sets an event after all that it did and waited for; reset by the host, nothing before counts.
+
+    Specification: "vkSetEvent", "vkResetEvent".
+    """
+    held = program.event(effect.event)
+    held.operations.clear()
+    held.host = NOTHING
+    if effect.signaled:
+        node = program.host_node("vkSetEvent", Place(0, "vkSetEvent", None))
+        held.host = program.order.front(node)

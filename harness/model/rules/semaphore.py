@@ -1,0 +1,99 @@
+"""Semaphores, binary and timeline (specification: "Semaphores")."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from harness.model.memory import Guard
+from harness.model.order import NOTHING, SIGNAL, WAIT, Front, Node
+from harness.model.program import Program, Queue, Semaphore
+from harness.model.registry import occurrence
+from harness.model.run import Run
+from harness.model.stages import EVERY_ACCESS, accesses_at, first_scope, second_scope
+from harness.spec import names
+from harness.trace.effects import HostWaitedSemaphores, SemaphoreCreated, SemaphoreOperation, Submitted
+
+
+@occurrence(SemaphoreCreated)
+def semaphore_created(program: Program, created: SemaphoreCreated) -> None:
+    """A timeline begins with a value that nobody signaled; a binary semaphore begins unsignaled."""
+    program.semaphores[created.semaphore] = Semaphore(created.initial is not None, created.initial or 0)
+
+
+def signal(run: Run, queue: Queue, operations: Sequence[SemaphoreOperation]) -> None:
+    """A signal happens after everything of its batch, and of what was submitted to the queue before, in its stages or
+    logically earlier ones; it makes all memory accesses there available. It happens after signals of earlier batches.
+
+    Specification: "Semaphore Signaling"; "vkQueueSubmit2"; "Signal Operation Order".
+    """
+    order, made = run.program.order, NOTHING
+    for each in operations:
+        stages = first_scope(each.stages, run.queue_flags)
+        front = run.lane.holds(stages)
+        label = f"signal of semaphore {each.semaphore} from {names.stages(each.stages)}"
+        rules = (front, "first scope of a signal"), (queue.signaled, "signals are in order")
+        node = order.add(Node(SIGNAL, label, run.place, stages), *rules)
+        run.program.guards.add(Guard(node, front.direct, EVERY_ACCESS))
+        run.program.semaphore(each.semaphore).signals.append((each.value, order.front(node)))
+        made |= order.front(node)
+    queue.signaled |= made
+    queue.lane.everything |= made
+
+
+def wait(run: Run, operation: SemaphoreOperation) -> None:
+    """A wait happens after its signal, and before everything of its batch and of what is submitted to the queue later,
+    in its stages or logically later ones; what is available is made visible to every access there.
+
+    Specification: "Semaphore Waiting"; "vkQueueSubmit2".
+    """
+    order = run.program.order
+    stages = second_scope(operation.stages, run.queue_flags)
+    signaled = _take(run.program.semaphore(operation.semaphore), operation.value)
+    label = f"wait for semaphore {operation.semaphore} to {names.stages(operation.stages)}"
+    node = order.add(Node(WAIT, label, run.place, stages), (signaled, "a wait is after its signal"))
+    run.program.guards.add(Guard(node, 0, 0, accesses_at(stages)))
+    run.lane.reach(stages, order.front(node))
+
+
+def _take(semaphore: Semaphore, value: int) -> Front:
+    """The signal that a wait depends on. A binary wait consumes it; a timeline's is the first that reaches the value,
+    as others that reach it may come later; none when it was created with the value."""
+    if not semaphore.timeline:
+        return semaphore.signals.pop(0)[1] if semaphore.signals else NOTHING
+    if semaphore.value >= value:
+        return NOTHING
+    reaching = [each for each in semaphore.signals if each[0] >= value]
+    return min(reaching, key=lambda each: each[0])[1] if reaching else NOTHING
+
+
+def ready(program: Program, operation: SemaphoreOperation) -> bool:
+    """Whether a batch that waits for this may begin: the signal happened, or nobody in the trace will make it.
+
+    Specification: "Semaphore Waiting" (waits for timelines may be submitted before their signals).
+    """
+    semaphore = program.semaphore(operation.semaphore)
+    if semaphore.timeline:
+        return semaphore.value >= operation.value or any(value >= operation.value for value, _ in semaphore.signals)
+    return bool(semaphore.signals) or not _coming(program, operation.semaphore)
+
+
+def _coming(program: Program, semaphore: int) -> bool:
+    """Whether work that is held back signals a binary semaphore."""
+    return any(
+        each.semaphore == semaphore
+        for queue in program.queues.values()
+        for work in queue.work
+        if isinstance(work.what, Submitted)
+        for batch in work.what.batches[work.at :]
+        for each in batch.signals
+    )
+
+
+@occurrence(HostWaitedSemaphores)
+def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> None:
+    """A host that waited for timelines to reach values comes after the signals that did so.
+
+    Specification: "Host Operations on Semaphores".
+    """
+    for semaphore, value in waited.values:
+        program.host |= _take(program.semaphore(semaphore), value)
