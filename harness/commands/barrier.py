@@ -25,13 +25,13 @@ BY_REGION = 0x1
 def pipeline_barrier(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """One pair of stage masks for everything; the execution dependency holds whatever barriers are given."""
     src, dst = args["srcStageMask"], args["dstStageMask"]
-    yield make_barrier(objects, args, lambda _: (src, dst), execution=[(src, dst)])
+    return (make_barrier(objects, args, lambda _: (src, dst), execution=[(src, dst)]),)
 
 
 @command("vkCmdPipelineBarrier2")
 def pipeline_barrier2(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Stage masks in each barrier; each one's execution dependency covers every resource."""
-    yield dependency_info(objects, args["pDependencyInfo"])
+    return (dependency_info(objects, args["pDependencyInfo"]),)
 
 
 def dependency_info(objects: Objects, info: dict[str, Any]) -> Barrier:
@@ -76,9 +76,10 @@ def _dependency(stages: tuple[int, int], barrier: dict[str, Any]) -> Dependency:
 
 def _buffer_barrier(objects: Objects, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:
     buffer = objects.buffer(barrier["buffer"])
-    if buffer is not None:
-        span = buffer.span(barrier["offset"], barrier["size"])
-        yield RangeBarrier(dependency, buffer.space, (span,), buffer.id, False, 0, 0, *_families(barrier, buffer))
+    if buffer is None:
+        return ()
+    span = buffer.span(barrier["offset"], barrier["size"])
+    return (RangeBarrier(dependency, buffer.space, (span,), buffer.id, False, 0, 0, *_families(barrier, buffer)),)
 
 
 def _image_barrier(objects: Objects, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:
@@ -95,10 +96,11 @@ def _image_barrier(objects: Objects, dependency: Dependency, barrier: dict[str, 
 def _families(barrier: dict[str, Any], resource: Buffer | Image) -> tuple[int, int]:
     """The families of an ownership transfer. Equal ones transfer nothing, whatever they are (VkBufferMemoryBarrier);
     what all families share is only transferred from and to what is outside."""
-    src, dst = (
-        barrier.get(name, FAMILY_IGNORED) & FAMILY_IGNORED for name in ("srcQueueFamilyIndex", "dstQueueFamilyIndex")
-    )
+    src = barrier.get("srcQueueFamilyIndex", FAMILY_IGNORED) & FAMILY_IGNORED
+    dst = barrier.get("dstQueueFamilyIndex", FAMILY_IGNORED) & FAMILY_IGNORED
+    if src == dst:
+        return (FAMILY_IGNORED, FAMILY_IGNORED)
     inside = src not in FAMILIES_OUTSIDE and dst not in FAMILIES_OUTSIDE
-    if src == dst or (inside and (resource.concurrent or FAMILY_IGNORED in (src, dst))):
+    if inside and (resource.concurrent or FAMILY_IGNORED in (src, dst)):
         return (FAMILY_IGNORED, FAMILY_IGNORED)
     return (src, dst)

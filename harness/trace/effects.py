@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 from harness.spans import Span
 from harness.trace.graphics_state import Targets
@@ -68,8 +69,7 @@ class Access:
     """What else this memory is; empty for nearly every access."""
 
 
-@dataclass(slots=True, unsafe_hash=True)
-class Dependency:
+class Dependency(NamedTuple):
     """The scopes of one memory dependency, as given in the API: 64-bit stage and access masks.
 
     The access masks are 0 for an execution dependency.
@@ -82,7 +82,7 @@ class Dependency:
 
     def describe(self) -> tuple[int, int, int, int]:
         """The four masks, in API order."""
-        return (self.src_stages, self.src_accesses, self.dst_stages, self.dst_accesses)
+        return self
 
 
 FAMILY_IGNORED = 0xFFFFFFFF

@@ -53,9 +53,10 @@ class Buffer:
 
     def span(self, offset: int, size: int) -> Span:
         """Bytes [offset, offset + size) of the buffer as addresses, clipped to it; WHOLE_SIZE means the rest."""
-        begin = min(offset, self.size)
-        end = self.size if size == WHOLE_SIZE else min(self.size, offset + size)
-        return (self.offset + begin, self.offset + max(begin, end))
+        limit = self.size
+        begin = offset if offset < limit else limit
+        end = begin + size if size < limit - begin else limit
+        return (self.offset + begin, self.offset + end)
 
 
 @dataclass
