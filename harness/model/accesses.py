@@ -37,8 +37,8 @@ class Held:
     command: int
     """The execution of a command that it belongs to."""
     transition: bool = False
-    seen_by: list[tuple[int, list[Span]]] = field(default_factory=list)
-    """Reads to which this write is visible: (node, addresses)."""
+    seen_by: list[tuple[Held, list[Span]]] = field(default_factory=list)
+    """Reads to which this write is visible, with the addresses."""
 
     @property
     def writes(self) -> bool:
@@ -117,7 +117,7 @@ class Accesses:
             available = self._available(prior, current, hidden)
             return Breach(INVISIBLE if available else UNAVAILABLE, prior, current, tuple(hidden), facts)
         if not current.writes or current.access.atomic:
-            prior.seen_by.append((current.use.node, shared))
+            prior.seen_by.append((current, shared))
         return None
 
     def _hidden(self, prior: Held, current: Held, shared: list[Span]) -> tuple[list[Span], frozenset[str]]:
@@ -131,11 +131,16 @@ class Accesses:
         hidden = self._hidden_from_ranges(prior, current, shared)
         left = hidden
         for reader, spans in prior.seen_by:
-            if left and self._order.precedes(reader, current.use.node):
+            if left and self._before(reader, current):
                 left = without(left, spans)
         if current.writes and not current.access.atomic:
             return left, frozenset({HOST_OVERWRITE} if current.lane == HOST_LANE else ())
         return hidden, frozenset() if left or not hidden else frozenset({GUARDED_READ})
+
+    def _before(self, prior: Held, current: Held) -> bool:
+        """Whether one access is complete before another, by the order or by rasterization order."""
+        raster = prior.lane == current.lane and in_raster_order(prior.access, current.access)
+        return raster or self._order.precedes(prior.use.node, current.use.node)
 
     def _visible_everywhere(self, prior: Held, current: Held) -> bool:
         return self._covers(prior, self._seen(current))

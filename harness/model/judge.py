@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import harness.model.rules  # noqa: F401 (importing them registers them)
 from harness.commands.interpret import Interpreter
 from harness.model.opinion import Opinion
 from harness.model.program import Program
+from harness.model.rules.recording import finish
 from harness.trace.calls import Block
 from harness.trace.effects import Occurrence
 
@@ -20,4 +20,7 @@ def judge(blocks: Iterable[Block]) -> Opinion:
 
 def judge_occurrences(occurrences: Iterable[Occurrence]) -> Opinion:
     """The model's opinion of what commands and the host do, in normal form."""
-    return Program().follow(occurrences)
+    program = Program()
+    program.follow(occurrences)
+    finish(program)
+    return program.opinion

@@ -15,7 +15,7 @@ from harness.model.order import HOST, NOTHING, Front, Node
 from harness.model.registry import OCCURRENCES
 from harness.model.stages import KINDS
 from harness.spans import Span, merge
-from harness.trace.effects import Access, Occurrence, Presented, Submitted
+from harness.trace.effects import Access, Occurrence, Presented, Recorded, Submitted
 
 
 @dataclass(slots=True)
@@ -83,18 +83,19 @@ class Program:
         self.semaphores: dict[int, Semaphore] = {}
         self.events: dict[int, Event] = {}
         self.fences: dict[int, Front] = {}
+        self.unexecuted: dict[int, list[Recorded]] = {}
+        """By command buffer: what was recorded and not executed so far."""
         self.host: Front = NOTHING
         """Everything that the host knows to be complete, its own operations included."""
         self.numbers = count(HOST_LANE + 1)
         """For lanes and executions of commands."""
 
-    def follow(self, occurrences: Iterable[Occurrence]) -> Opinion:
+    def follow(self, occurrences: Iterable[Occurrence]) -> None:
         """Applies each occurrence in turn."""
         for each in occurrences:
             rule = OCCURRENCES.get(type(each))
             if rule is not None:
                 rule(self, each)
-        return self.opinion
 
     def queue(self, id: int) -> Queue:
         """The queue of this id."""

@@ -36,6 +36,7 @@ class Run:
         """Number of this execution of the command."""
         self._buffer = 0
         self._batch = self._position = 0
+        self._executed_by: tuple[int, int] | None = None
         self._nodes: dict[tuple[int, int], int] = {}
 
     @property
@@ -51,7 +52,7 @@ class Run:
             self.command.name,
             self.command.site,
             self._buffer,
-            self.submitted.call,
+            self.submitted.call or None,
             self._batch,
             self._position,
             self.submitted.queue,
@@ -60,6 +61,7 @@ class Run:
     def buffer(self, id: int, commands: Iterable[Command], batch: int, position: int) -> None:
         """Executes a command buffer."""
         self._buffer, self._batch, self._position = id, batch, position
+        self.program.unexecuted.pop(id, None)
         self.commands(commands)
 
     def commands(self, commands: Iterable[Command]) -> None:
@@ -73,12 +75,13 @@ class Run:
                 if rule is not None:
                     rule(self, effect)
 
-    def secondary(self, id: int, commands: Iterable[Command]) -> None:
+    def secondary(self, id: int, commands: Iterable[Command], position: int) -> None:
         """Executes a secondary command buffer in place."""
-        held = self._buffer, self.command
-        self._buffer = id
+        held = self._buffer, self.command, self._executed_by
+        self._buffer, self._executed_by = id, (self.command.call, position)
+        self.program.unexecuted.pop(id, None)
         self.commands(commands)
-        self._buffer, self.command = held
+        self._buffer, self.command, self._executed_by = held
 
     def operation(self, stage: int) -> int:
         """The node of what the command does in a stage, made when it is first asked for."""

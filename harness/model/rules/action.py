@@ -23,8 +23,8 @@ def execute(run: Run, effect: Execute) -> None:
 
     Specification: "Secondary Command Buffer Execution"; "Implicit Synchronization Guarantees" (submission order).
     """
-    for id, commands in effect.buffers:
-        run.secondary(id, commands)
+    for position, (id, commands) in enumerate(effect.buffers):
+        run.secondary(id, commands, position)
 
 
 @effect(Unmodelled)
