@@ -43,7 +43,7 @@ THIRD_PARTY = {
     "vulkan": (("record", "device", "layer", "explore/executor", "scenario"), "inside functions"),
     "click": (("cli",), "anywhere"),
     "rich": (("report", "cli", "pytest_plugin", "scenario", "mutation", "matrix"), "anywhere"),
-    "jinja2": (("report",), "anywhere"),
+    "jinja2": (("report", "matrix"), "anywhere"),
     "PIL": (("report",), "anywhere"),
     "pytest": (("pytest_plugin", "scenario"), "anywhere"),
     "glfw": (("device", "scenario"), "inside functions"),

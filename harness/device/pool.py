@@ -1,0 +1,52 @@
+"""Jobs in several worker processes side by side, all bound to one driver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from queue import SimpleQueue
+from typing import Any
+
+from harness.device.drivers import Driver
+from harness.device.process import Died, Worker
+from harness.findings import UserError
+
+Answer = dict[str, Any] | Died | UserError
+"""What became of a job: its dictionary, the death of its process, or why it could not be done."""
+
+
+def run_jobs(
+    driver: Driver, target: str, jobs: Sequence[Mapping[str, Any]], processes: int, packages: Sequence[str] = ()
+) -> Iterator[tuple[int, Answer]]:
+    """Calls `target` ('package.module:function') with each job's arguments; yields (position, answer) as they finish.
+
+    A process that dies takes one job with it. `packages` as for `Worker`. Raises `JobError` when a job raises anything
+    but `UserError`.
+    """
+    workers = [Worker(driver, packages=packages) for _ in range(max(1, min(processes, len(jobs))))]
+    idle: SimpleQueue[Worker] = SimpleQueue()
+    for worker in workers:
+        idle.put(worker)
+
+    def one(position: int) -> tuple[int, Answer]:
+        worker = idle.get()
+        try:
+            return position, worker.call(target, jobs[position])
+        except UserError as error:
+            return position, error
+        finally:
+            idle.put(worker)
+
+    pool = ThreadPoolExecutor(len(workers))
+    try:
+        for done in as_completed([pool.submit(one, position) for position in range(len(jobs))]):
+            yield done.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+        for worker in workers:
+            worker.close()
+
+
+def why(answer: Died | UserError) -> str:
+    """Why there is no answer, in a phrase."""
+    return str(answer) if isinstance(answer, UserError) else f"the driver process was {answer.reason}"
