@@ -281,6 +281,12 @@ class Stand:
         """There is one family to share it."""
         return int(real(handle, self._exclusive("VkImageCreateInfo *", info), allocator, out))
 
+    def vkCreateSwapchainKHR(self, device: Device, real: Any, handle: Any, info: Any, allocator: Any, out: Any) -> int:
+        """There is one family to share its images."""
+        changed = self.ffi.new("VkSwapchainCreateInfoKHR *", info[0])
+        changed.imageSharingMode, changed.queueFamilyIndexCount = 0, 0
+        return int(real(handle, changed, allocator, out))
+
     def _exclusive(self, kind: str, info: Any) -> Any:
         changed = self.ffi.new(kind, info[0])
         changed.sharingMode, changed.queueFamilyIndexCount = 0, 0

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import harness
-from harness.device import rig_events, rig_graphics, rig_queues, rig_secondary
-from harness.device.headless import Headless, Queue
+from harness.device import rig_events, rig_graphics, rig_presentation, rig_queues, rig_secondary
+from harness.device.headless import Headless, Queue, import_vulkan
 from harness.device.rig_commands import Amend, Commands, unamended
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
@@ -92,13 +92,14 @@ class Rig:
         amend: Amend = unamended,
         queues: Sequence[str] = (),
     ) -> None:
+        instance, device = rig_presentation.split_extensions(import_vulkan(), extensions)
         parts = layer.instance_create_info_parts() if layer is not None else None
         chain = parts.chain(None) if parts is not None else None
         self.gpu = Headless(
             layers=parts.layer_names if parts is not None else (),
-            instance_extensions=parts.instance_extensions if parts is not None else (),
+            instance_extensions=[*instance, *(parts.instance_extensions if parts is not None else ())],
             instance_next=chain.head if chain is not None else None,
-            device_extensions=extensions,
+            device_extensions=device,
             queues=rig_queues.queue_masks(queues),
         )
         self.vk = self.gpu.vk
@@ -163,7 +164,7 @@ class Rig:
             vk.vkUnmapMemory(self.device, handle)
         return handle
 
-    def _sharing(self, exclusive: bool) -> dict[str, Any]:
+    def sharing(self, exclusive: bool) -> dict[str, Any]:
         """Create info members: all families of the device share a resource, unless one at a time is to own it."""
         families = sorted({queue.family for queue in self.queues})
         shared = len(families) > 1 and not exclusive
@@ -172,7 +173,7 @@ class Rig:
     def buffer(self, size: int = 256, memory: Any = None, offset: int = 0, *, exclusive: bool = False) -> Buffer:
         """A buffer for every use that a scenario has, in memory of its own or at `offset` of the memory given."""
         vk = self.vk
-        info = vk.VkBufferCreateInfo(size=size, usage=BUFFER_USAGE, **self._sharing(exclusive))
+        info = vk.VkBufferCreateInfo(size=size, usage=BUFFER_USAGE, **self.sharing(exclusive))
         handle = vk.vkCreateBuffer(self.device, info, None)
         if memory is None:
             needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
@@ -214,7 +215,7 @@ class Rig:
             samples=samples,
             usage=usage,
             initialLayout=vk.VK_IMAGE_LAYOUT_UNDEFINED,
-            **self._sharing(exclusive),
+            **self.sharing(exclusive),
         )
         handle = vk.vkCreateImage(self.device, info, None)
         needs = vk.vkGetImageMemoryRequirements(self.device, handle)
@@ -421,6 +422,12 @@ class Rig:
     timeline = rig_queues.timeline
     host_signal = rig_queues.host_signal
     host_wait_timeline = rig_queues.host_wait_timeline
+
+    # -- presentation --------------------------------------------------------------------------------------------------
+
+    swapchain = rig_presentation.swapchain
+    acquire = rig_presentation.acquire
+    present = rig_presentation.present
 
     def fence(self) -> Any:
         """An unsignaled fence."""

@@ -18,6 +18,7 @@ from harness.explore.fill import fill_all
 from harness.explore.layouts import Layouts, Transition, transitions
 from harness.explore.order import runnable
 from harness.explore.passes import Passes
+from harness.explore.presentation import OURS
 from harness.explore.recorder import LayoutChange, Recorder
 from harness.explore.recreate import Objects, one_family, open_device
 from harness.explore.resources import create_resources
@@ -182,7 +183,11 @@ class _Run:
 def execute_native(scene: Scene) -> None:
     """Re-issues every block as recorded, with the trace's own command buffers, submits and waits."""
     for block in runnable(scene.blocks):
-        if not isinstance(block, Call) or block.succeeded:
+        if isinstance(block, Call) and block.name.startswith("vkCmd") and block.args.get("commandBuffer") == OURS:
+            scene.recorder.full_barrier()
+            scene.recorder.issue(block.name, block.args, f"block {block.index}")
+            scene.recorder.finish()
+        elif not isinstance(block, Call) or block.succeeded:
             scene.objects.perform(block)
     scene.device.check(scene.device.function("vkDeviceWaitIdle")(scene.device.handle), "vkDeviceWaitIdle")
     passes = Passes(scene.layouts)

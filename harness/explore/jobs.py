@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.explore.executor import execute, execute_native, open_scene
 from harness.explore.observe import Difference, Outputs, compare, observe
+from harness.explore.presentation import without_presentation
 from harness.explore.regions import region_of
 from harness.explore.steps import ANY, flatten
 from harness.explore.strategies.serial import Serial
@@ -52,6 +53,7 @@ class WitnessResult:
 
 def run_serial(blocks: list[Block], device: str) -> Outputs:
     """Submission order, full barriers between actions: the reference contents. UserError when it cannot run."""
+    blocks = without_presentation(blocks)
     with open_scene(blocks, device) as scene:
         execute(scene, Serial().plan(flatten(blocks)))
         return observe(scene.contents, scene.notes)
@@ -59,6 +61,7 @@ def run_serial(blocks: list[Block], device: str) -> Outputs:
 
 def run_native(blocks: list[Block], device: str) -> Outputs:
     """As recorded: the trace's own command buffers and synchronization."""
+    blocks = without_presentation(blocks)
     with open_scene(blocks, device, native=True) as scene:
         execute_native(scene)
         return observe(scene.contents, scene.notes)
@@ -72,6 +75,7 @@ def run_witness(
     `serial_outputs` saves nothing but the comparison's left side: the serial run is repeated, to see what the
     accesses found. UserError when the trace cannot run; a hazard that no outcome is defined for is a result.
     """
+    blocks = without_presentation(blocks)
     steps = flatten(blocks)
     try:
         find_ends(steps, finding)

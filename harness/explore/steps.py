@@ -13,6 +13,7 @@ from enum import Enum
 from typing import Any
 
 from harness.explore.order import SUBMITS, Order
+from harness.explore.presentation import OURS
 from harness.findings import Place, UserError
 from harness.spec._generated import COMMAND_ALIASES, TASKS
 from harness.trace.calls import Block, Call, block_name
@@ -136,6 +137,10 @@ def _steps_of(block: Block, recorded: dict[int, list[Call]], order: Order[_Part]
     block = plain(block) if isinstance(block, Call) else block
     if isinstance(block, Call) and block.name == "vkBeginCommandBuffer":
         recorded[block.args["commandBuffer"]] = []
+    elif isinstance(block, Call) and block.name.startswith("vkCmd") and block.args["commandBuffer"] == OURS:
+        where = Identity(block.index, 0, 0, block.index)
+        yield Step(Kind.BEGIN, where, block)
+        yield Step(kind_of(block.name), where, block)
     elif isinstance(block, Call) and block.name.startswith("vkCmd"):
         recorded.setdefault(block.args["commandBuffer"], []).append(block)
     elif isinstance(block, Call) and block.name in SUBMITS:

@@ -78,4 +78,4 @@ def _where(place: Place) -> str:
 
 def _queue(place: Place) -> int | None:
     """The presentation engine is a queue to syncval, but none that the program knows."""
-    return None if place.queue == PRESENTATION else place.queue
+    return None if place.queue is None or place.queue >= PRESENTATION else place.queue

@@ -11,6 +11,8 @@ from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, View, u
 _PSEUDO = {LAYOUT_TRANSITION: "the layout transition", OWNERSHIP_TRANSFER: "the ownership transfer"}
 """Accesses that belong to no stage."""
 
+ACQUIRE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
+PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
 
 
@@ -20,6 +22,10 @@ def missing(hit: Hit) -> str:
         return hit.missing
     if hit.prior_sync == HOST_WRITE:
         return "vkFlushMappedMemoryRanges of what the host wrote, before the submit; the memory is not HOST_COHERENT"
+    if hit.sync == PRESENT:
+        return "a semaphore that the present waits for, signaled after the access"
+    if hit.prior_sync == PRESENT or (hit.prior_sync == ACQUIRE and "PRESENT" in hit.hazard):
+        return "a wait, before the access, for the semaphore or the fence that an acquire of the image signals"
     if "RACING" in hit.hazard:
         return "any order between the two: a semaphore between the queues, or a dependency between the subpasses"
     if hit.hazard == WRITE_AFTER_READ:

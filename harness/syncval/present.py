@@ -13,7 +13,7 @@ from harness.findings import PRESENT_AFTER_READ, PRESENT_AFTER_WRITE, Place
 from harness.spans import Span
 from harness.spec.scopes import BY_NAME
 from harness.syncval.context import Context, Hit
-from harness.syncval.queue import PRESENTATION, Queues
+from harness.syncval.queue import PRESENTATION, Queues, engine_of
 from harness.syncval.race import NO_RIVALS, tag_of
 from harness.syncval.state import Read, Write
 from harness.trace.effects import Access, Acquired, Presented
@@ -32,10 +32,11 @@ class Presentation:
 
     def acquire(self, acquired: Acquired) -> None:
         """The engine may still read the image; the semaphore and the fence are signaled when it no longer does."""
-        place = Place(acquired.call, acquired.name, acquired.site, submit=acquired.call, queue=PRESENTATION)
+        queue = engine_of(acquired.image)
+        place = Place(acquired.call, acquired.name, acquired.site, submit=acquired.call, queue=queue)
         self._engine_access(ACQUIRE.index, acquired.image, place)
         if acquired.semaphore:
-            self._queues.signal_acquired(acquired.semaphore, tag_of(place), ACQUIRE.stage)
+            self._queues.signal_acquired(acquired.semaphore, queue, tag_of(place), ACQUIRE.stage)
         if acquired.fence:
             self._fences[acquired.fence] = acquired.image
 
@@ -43,13 +44,14 @@ class Presentation:
         """The host knows that the image of this acquire is its own."""
         image = self._fences.pop(fence, None)
         if image is not None:
-            self._context.forget_queue(image, PRESENTATION)
+            self._context.forget_queue(image, engine_of(image))
 
     def present(self, presented: Presented) -> Iterator[tuple[list[Hit], Place]]:
         """The engine takes images after its semaphore waits; what those do not cover conflicts."""
         clock = self._queues.wait_to_present(presented.waits)
         for _, image in presented.images:
-            place = Place(presented.call, presented.name, presented.site, submit=presented.call, queue=PRESENTATION)
+            queue = engine_of(image)
+            place = Place(presented.call, presented.name, presented.site, submit=presented.call, queue=queue)
             hits = []
             for span, entry in self._context.unfinished(image, *EVERYTHING):
                 state = entry.slot.find().state
@@ -57,17 +59,18 @@ class Presentation:
                 accesses = [(PRESENT_AFTER_WRITE, state.write, entry.write)]
                 accesses += [(PRESENT_AFTER_READ, *pair) for pair in zip(state.reads, entry.reads, strict=True)]
                 for hazard, access, prior in accesses:
-                    if access is None or prior is None or access.queue == PRESENTATION:
+                    if access is None or prior is None or access.queue >= PRESENTATION:
                         continue
                     if tag_of(prior) > clock.get(access.queue, (-1, 0)):
-                        hits.append(Hit(hazard, span, PRESENT.index, prior, access.sync, state, image, PRESENTATION))
+                        hits.append(Hit(hazard, span, PRESENT.index, prior, access.sync, state, image, queue))
                         break
             self._engine_access(PRESENT.index, image, place)
             yield hits, replace(place, queue=presented.queue)
 
     def _engine_access(self, sync: int, image: int, place: Place) -> None:
         """The engine's accesses are tested against nothing but what is above."""
+        self._queues.follow_engine()
         context = self._context
-        context.queue = context.viewer = PRESENTATION
+        context.queue = context.viewer = engine_of(image)
         context.rivals = NO_RIVALS
         context.apply(Access(sync, image, (EVERYTHING,), image), place)

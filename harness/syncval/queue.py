@@ -29,8 +29,8 @@ from harness.trace.effects import SemaphoreOperation, Submission, Submitted
 
 HOST = -1
 """The queue of signals made by the host."""
-PRESENTATION = 1 << 62
-"""The queue of the presentation engine."""
+PRESENTATION = 1 << 63
+"""The queue of the presentation engine; what it does with an image has one of its own above this (`engine_of`)."""
 WHOLE_PIPE = ALL_COMMANDS | TOP_OF_PIPE | BOTTOM_OF_PIPE
 """Stages with which a semaphore's scope holds layout transitions and ownership transfers too."""
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
@@ -95,6 +95,11 @@ class Mark:
     clock: dict[int, Tag]
 
 
+def engine_of(image: int) -> int:
+    """The queue of what the presentation engine does with an image: nothing orders it with what it does with others."""
+    return PRESENTATION + image
+
+
 class Queues:
     """The queues of a device over one context."""
 
@@ -116,10 +121,13 @@ class Queues:
         """The host signals a timeline: waits resolve, but no device memory dependency follows."""
         self._semaphore(semaphore).add(value, Signal(HOST, (0, 0), 0, 0, {}))
 
-    def signal_acquired(self, semaphore: int, tag: Tag, stages: int) -> None:
-        """An acquire signals a semaphore when the presentation engine has done with the image."""
+    def follow_engine(self) -> None:
+        """From now on the presentation engine is one that queues may race with."""
         self._clocks.setdefault(PRESENTATION, {})
-        self._semaphore(semaphore).add(0, Signal(PRESENTATION, tag, stages, 0, {}))
+
+    def signal_acquired(self, semaphore: int, queue: int, tag: Tag, stages: int) -> None:
+        """An acquire signals a semaphore when the presentation engine has done with the image of this queue."""
+        self._semaphore(semaphore).add(0, Signal(queue, tag, stages, 0, {}))
 
     def wait_to_present(self, waits: tuple[int, ...]) -> dict[int, Tag]:
         """Consumes the semaphores that a present waits for: up to where each queue's work is over by then."""
@@ -245,13 +253,13 @@ class Queues:
 
     def _retire(self, mark: Mark) -> None:
         for queue, tag in ((mark.queue, mark.tag), *mark.clock.items()):
-            if queue != PRESENTATION:
+            if queue < PRESENTATION:
                 self._context.retire(queue, tag)
 
 
 def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
     """Signal and wait as one memory dependency: extended scopes, and every access that their stages can make."""
-    if signal.queue == PRESENTATION:  # an execution dependency: the engine wrote nothing that must be made available
+    if signal.queue >= PRESENTATION:  # an execution dependency: the engine wrote nothing that must be made available
         return Scope(signal.stages, 0, execution_scope_dst(stages, queue_flags), 0)
     src = execution_scope_src(signal.stages, signal.queue_flags)
     dst = execution_scope_dst(stages, queue_flags)

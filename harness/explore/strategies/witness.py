@@ -37,6 +37,8 @@ FAMILIES = {
     "WRITE_RACING_READ": "WAR",
     "WRITE_AFTER_WRITE": "WAW",
     "WRITE_RACING_WRITE": "WAW",
+    "PRESENT_AFTER_WRITE": "RAW",
+    "WRITE_AFTER_PRESENT": "WAR",
 }
 
 EXACT = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vkCmdResolve", *RENDERING)

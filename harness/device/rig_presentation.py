@@ -1,0 +1,108 @@
+"""Swapchains of a scenario, on a headless surface; `Rig` has these functions as methods."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.device.headless import Queue
+from harness.findings import UserError
+
+if TYPE_CHECKING:
+    from harness.device.rig import Image, Rig
+
+SURFACE_EXTENSIONS = ("VK_KHR_surface", "VK_EXT_headless_surface")
+"""Instance extensions; what a scenario needs beside them are device extensions."""
+PRESENTS = ("VK_KHR_swapchain", *SURFACE_EXTENSIONS)
+"""What a scenario with a swapchain needs."""
+EXTENT = (16, 16)
+"""Texels of a swapchain image."""
+USAGE = 0x1 | 0x2 | 0x10
+"""TRANSFER_SRC, TRANSFER_DST, COLOR_ATTACHMENT."""
+FIFO, OPAQUE = 2, 1
+FOREVER = 0xFFFFFFFFFFFFFFFF
+
+
+@dataclass(slots=True)
+class Swapchain:
+    """A VkSwapchainKHR with its surface and images."""
+
+    handle: Any
+    surface: Any
+    images: list[Image]
+
+
+def split_extensions(vk: Any, needed: Iterable[str]) -> tuple[list[str], list[str]]:
+    """(instance extensions, device extensions) of what a scenario needs. UserError when the driver lacks one of the
+    first."""
+    several = list(needed)
+    instance = [name for name in several if name in SURFACE_EXTENSIONS]
+    if instance:
+        offered = {each.extensionName for each in vk.vkEnumerateInstanceExtensionProperties(None)}
+        missing = [name for name in instance if name not in offered]
+        if missing:
+            raise UserError(f"cannot run here: the driver has no {', '.join(missing)}")
+    return instance, [name for name in several if name not in SURFACE_EXTENSIONS]
+
+
+def surface(self: Rig) -> Any:
+    """A VkSurfaceKHR with no window behind it. UserError when its presentation is not supported."""
+    vk, instance = self.vk, self.gpu.instance
+    create = vk.vkGetInstanceProcAddr(instance, "vkCreateHeadlessSurfaceEXT")
+    made = create(instance, vk.VkHeadlessSurfaceCreateInfoEXT(), None)
+    destroy = vk.vkGetInstanceProcAddr(instance, "vkDestroySurfaceKHR")
+    self.gpu.cleanup.callback(destroy, instance, made, None)
+    supported = vk.vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceSurfaceSupportKHR")
+    if not supported(self.gpu.physical_device, self.queues[0].family, made):
+        raise UserError(f"cannot run here: {self.gpu.device_name} does not present to a headless surface")
+    return made
+
+
+def swapchain(self: Rig, old: Swapchain | None = None) -> Swapchain:
+    """A swapchain with as few images as the surface allows; on the surface of `old`, which it retires."""
+    from harness.device.rig import Image
+
+    vk, physical = self.vk, self.gpu.physical_device
+    where = surface(self) if old is None else old.surface
+    ask = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceCapabilitiesKHR")
+    limits = ask(physical, where)
+    format = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceFormatsKHR")(physical, where)[0]
+    info = vk.VkSwapchainCreateInfoKHR(
+        surface=where,
+        minImageCount=limits.minImageCount,
+        imageFormat=format.format,
+        imageColorSpace=format.colorSpace,
+        imageExtent=vk.VkExtent2D(*EXTENT),
+        imageArrayLayers=1,
+        imageUsage=USAGE,
+        preTransform=limits.currentTransform,
+        compositeAlpha=OPAQUE,
+        presentMode=FIFO,
+        clipped=True,
+        oldSwapchain=None if old is None else old.handle,
+        **{"imageSharingMode" if key == "sharingMode" else key: each for key, each in self.sharing(False).items()},
+    )
+    handle = self.function("vkCreateSwapchainKHR")(self.device, info, None)
+    self.gpu.cleanup.callback(self.function("vkDestroySwapchainKHR"), self.device, handle, None)
+    images = self.function("vkGetSwapchainImagesKHR")(self.device, handle)
+    made = [Image(each, int(format.format), (*EXTENT, 1), 1, 1, 1, 1, None, USAGE) for each in images]
+    return Swapchain(handle, where, made)
+
+
+def acquire(self: Rig, swapchain: Swapchain, semaphore: Any = None, fence: Any = None) -> int:
+    """vkAcquireNextImageKHR: the index of an image that the presentation engine hands out."""
+    return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
+
+
+def present(self: Rig, *images: tuple[Swapchain, int], waits: Sequence[Any] = (), queue: Queue | None = None) -> None:
+    """vkQueuePresentKHR of (swapchain, index) each, after binary semaphores."""
+    vk = self.vk
+    info = vk.VkPresentInfoKHR(
+        waitSemaphoreCount=len(waits),
+        pWaitSemaphores=list(waits),
+        swapchainCount=len(images),
+        pSwapchains=[each.handle for each, _ in images],
+        pImageIndices=[index for _, index in images],
+    )
+    self.function("vkQueuePresentKHR")((queue or self.queues[0]).handle, info)

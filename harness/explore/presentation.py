@@ -1,0 +1,212 @@
+"""Traces that present, made into traces that do not: so that any driver replays them, and what is shown can be seen.
+
+Swapchain images become images of ours. Acquires and presents become submits that signal and wait for their semaphores,
+each with a copy of the image to its *screen*, a buffer for each image: what the presentation engine reads when it is
+given the image, and still may read until it hands the image out again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.spec._generated import COMMAND_ALIASES
+from harness.trace.calls import Block, Call
+from harness.trace.resources import Image
+
+PRESENT_SRC, GENERAL = 1000001002, 1
+LAYOUTS = frozenset({"oldLayout", "newLayout", "initialLayout", "finalLayout", "layout", "imageLayout"})
+"""Members that hold a VkImageLayout."""
+OURS = 0
+"""The command buffer of commands that run where they stand."""
+FIRST_ID = 1 << 48
+"""Ids from here on are of objects that no trace has."""
+GONE = (
+    "vkCreateSwapchainKHR",
+    "vkDestroySwapchainKHR",
+    "vkDestroySurfaceKHR",
+    "vkCreateHeadlessSurfaceEXT",
+    "vkCreateXlibSurfaceKHR",
+    "vkCreateXcbSurfaceKHR",
+    "vkCreateWaylandSurfaceKHR",
+)
+"""Calls that a replay leaves out."""
+ALL_COMMANDS = 0x10000
+TRANSFERS = 0x1 | 0x2
+"""TRANSFER_SRC and TRANSFER_DST, of buffers and of images."""
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What is known of one trace's presentation."""
+
+    swapchains: dict[int, dict[str, Any]] = field(default_factory=dict)
+    """Create infos."""
+    images: dict[int, list[int]] = field(default_factory=dict)
+    """Image ids by swapchain, in order."""
+    screens: dict[int, int] = field(default_factory=dict)
+    """The buffer that shows each image."""
+    sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """Width and height of each image."""
+    presented: set[int] = field(default_factory=set)
+    device: int = 0
+    queue: int = 0
+    next: int = FIRST_ID
+
+
+def without_presentation(blocks: list[Block]) -> list[Block]:
+    """The trace with no swapchains; the same list when it has none."""
+    if not any(isinstance(block, Call) and block.name == "vkCreateSwapchainKHR" for block in blocks):
+        return blocks
+    shown = _Shown()
+    return [made for block in blocks for made in (_block(shown, block) if isinstance(block, Call) else [block])]
+
+
+def _block(shown: _Shown, call: Call) -> Iterator[Call]:
+    args = call.args
+    if call.name == "vkGetDeviceQueue":
+        shown.device, shown.queue = args["device"], shown.queue or args["pQueue"]
+    if call.name == "vkCreateSwapchainKHR" and call.succeeded:
+        shown.swapchains[args["pSwapchain"]] = args["pCreateInfo"]
+    if call.name in GONE:
+        return
+    if call.name == "vkGetSwapchainImagesKHR":
+        yield from _images(shown, call)
+    elif COMMAND_ALIASES.get(call.name, call.name).startswith("vkAcquireNextImage"):
+        if call.succeeded and call.result in (0, 1000001003):
+            yield from _acquired(shown, call)
+    elif call.name == "vkQueuePresentKHR":
+        yield from _presented(shown, call)
+    else:
+        yield _with(call, _in_general(args))
+
+
+def _with(call: Call, args: dict[str, Any]) -> Call:
+    return Call(call.index, call.name, args, call.result, call.site, call.thread)
+
+
+def _in_general(value: Any) -> Any:
+    """Images that are no swapchain's know no PRESENT_SRC layout."""
+    if isinstance(value, list):
+        return [_in_general(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        key: GENERAL if key in LAYOUTS and each == PRESENT_SRC else _in_general(each) for key, each in value.items()
+    }
+
+
+def _call(at: Call, name: str, **args: Any) -> Call:
+    """A call of ours that stands for a block of the trace."""
+    return Call(at.index, name, args, 0, at.site, at.thread)
+
+
+def _new(shown: _Shown) -> int:
+    shown.next += 1
+    return shown.next
+
+
+def _images(shown: _Shown, call: Call) -> Iterator[Call]:
+    """Each image, once, with memory of its own, and its screen."""
+    info = shown.swapchains.get(call.args["swapchain"])
+    known = shown.images.setdefault(call.args["swapchain"], [])
+    for id in call.args["pSwapchainImages"] or []:
+        if info is None or id in known:
+            continue
+        known.append(id)
+        extent = {**info["imageExtent"], "depth": 1}
+        image = Image(id, 1, info["imageFormat"], (extent["width"], extent["height"], 1), 1, 1)
+        create = {
+            "sType": 14,
+            "pNext": None,
+            "flags": 0,
+            "imageType": 1,
+            "format": info["imageFormat"],
+            "extent": extent,
+            "mipLevels": 1,
+            "arrayLayers": info["imageArrayLayers"],
+            "samples": 1,
+            "tiling": 0,
+            "usage": info["imageUsage"] | TRANSFERS,
+            "sharingMode": 0,
+            "queueFamilyIndexCount": 0,
+            "pQueueFamilyIndices": None,
+            "initialLayout": 0,
+        }
+        shown.sizes[id] = extent["width"], extent["height"]
+        yield _call(call, "vkCreateImage", device=shown.device, pCreateInfo=create, pAllocator=None, pImage=id)
+        where = {"device": shown.device, "memory": _new(shown), "memoryOffset": 0}
+        yield _call(call, "vkBindImageMemory", image=id, **where)
+        shown.screens[id] = screen = _new(shown)
+        buffer = {
+            "sType": 12,
+            "pNext": None,
+            "flags": 0,
+            "size": extent["width"] * extent["height"] * image.format.aspect_bytes(1),
+            "usage": TRANSFERS,
+            "sharingMode": 0,
+            "queueFamilyIndexCount": 0,
+            "pQueueFamilyIndices": None,
+        }
+        yield _call(call, "vkCreateBuffer", device=shown.device, pCreateInfo=buffer, pAllocator=None, pBuffer=screen)
+        where = {"device": shown.device, "memory": _new(shown), "memoryOffset": 0}
+        yield _call(call, "vkBindBufferMemory", buffer=screen, **where)
+
+
+def _acquired(shown: _Shown, call: Call) -> Iterator[Call]:
+    """The engine reads what it showed last until now; then the semaphore and the fence are signaled."""
+    info = call.args.get("pAcquireInfo") or call.args
+    images = shown.images.get(info["swapchain"], [])
+    index = call.args["pImageIndex"]
+    if index < len(images) and images[index] in shown.presented:
+        yield _to_screen(shown, call, images[index])
+    yield _submit(shown, call, [], [info["semaphore"]] if info["semaphore"] else [], info["fence"])
+
+
+def _presented(shown: _Shown, call: Call) -> Iterator[Call]:
+    """After the waits the engine reads every image."""
+    info = call.args["pPresentInfo"]
+    yield _submit(shown, call, info["pWaitSemaphores"] or [], [], 0)
+    for swapchain, index in zip(info["pSwapchains"] or [], info["pImageIndices"] or [], strict=True):
+        images = shown.images.get(swapchain, [])
+        if index < len(images):
+            shown.presented.add(images[index])
+            yield _to_screen(shown, call, images[index])
+
+
+def _submit(shown: _Shown, call: Call, waits: list[int], signals: list[int], fence: int) -> Call:
+    info = {
+        "sType": 4,
+        "pNext": None,
+        "waitSemaphoreCount": len(waits),
+        "pWaitSemaphores": waits,
+        "pWaitDstStageMask": [ALL_COMMANDS] * len(waits),
+        "commandBufferCount": 0,
+        "pCommandBuffers": [],
+        "signalSemaphoreCount": len(signals),
+        "pSignalSemaphores": signals,
+    }
+    return _call(call, "vkQueueSubmit", queue=shown.queue, submitCount=1, pSubmits=[info], fence=fence)
+
+
+def _to_screen(shown: _Shown, call: Call, image: int) -> Call:
+    width, height = shown.sizes[image]
+    region = {
+        "bufferOffset": 0,
+        "bufferRowLength": 0,
+        "bufferImageHeight": 0,
+        "imageSubresource": {"aspectMask": 1, "mipLevel": 0, "baseArrayLayer": 0, "layerCount": 1},
+        "imageOffset": {"x": 0, "y": 0, "z": 0},
+        "imageExtent": {"width": width, "height": height, "depth": 1},
+    }
+    return _call(
+        call,
+        "vkCmdCopyImageToBuffer",
+        commandBuffer=OURS,
+        srcImage=image,
+        srcImageLayout=GENERAL,
+        dstBuffer=shown.screens[image],
+        regionCount=1,
+        pRegions=[region],
+    )
