@@ -67,7 +67,12 @@ class Tape:
         image = {"imageType": 1, "format": 37, "extent": extent, "mipLevels": 1, "arrayLayers": 1, "samples": 1}
         setup: list[tuple[str, dict[str, Any]]] = []
         for memory in (11, 12, 13):
-            setup.append(("vkAllocateMemory", {"pAllocateInfo": {"allocationSize": 256}, "pMemory": memory}))
+            setup.append(
+                (
+                    "vkAllocateMemory",
+                    {"device": 1, "pAllocateInfo": {"allocationSize": 256, "memoryTypeIndex": 0}, "pMemory": memory},
+                )
+            )
         for memory, buffer in ((11, A), (12, B)):
             setup.append(("vkCreateBuffer", {"pCreateInfo": {"size": 256}, "pBuffer": buffer}))
             setup.append(("vkBindBufferMemory", {"buffer": buffer, "memory": memory, "memoryOffset": 0}))
