@@ -9,6 +9,8 @@ import click
 
 OWN_OPTIONS = ("--json", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
+FRAMES = "--frames"
+"""An option with a value that is ours only before the program's name: programs have one of their own."""
 
 
 class RunCommand(click.Command):
@@ -31,7 +33,7 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     for word in words:
         if word == "--":
             rest.extend(words)
-        elif word in OWN_OPTIONS:
+        elif word in OWN_OPTIONS or (word == FRAMES and not rest):
             value = next(words, None)
             if value is None:
                 raise click.BadOptionUsage(word, f"Option '{word}' requires an argument.")
@@ -43,24 +45,42 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     return own, rest
 
 
-@click.command(cls=RunCommand, options_metavar="[--json FILE] [--trace FILE]")
+@click.command(cls=RunCommand, options_metavar="[--json FILE] [--trace FILE] [--headless [--frames N]]")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path), help="Write the recorded trace to this file.")
+@click.option("--headless", is_flag=True, help="Let the program's windows (glfw) be of no display, on SwiftShader.")
+@click.option(
+    FRAMES,
+    type=click.IntRange(min=1),
+    default=30,
+    show_default=True,
+    help="With --headless: frames until the windows ask to be closed.",
+)
 @click.argument("program", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.pass_context
 def run(
-    ctx: click.Context, program: Path, arguments: tuple[str, ...], json_path: Path | None, trace_path: Path | None
+    ctx: click.Context,
+    program: Path,
+    arguments: tuple[str, ...],
+    json_path: Path | None,
+    trace_path: Path | None,
+    headless: bool,
+    frames: int,
 ) -> None:
     """Run an unmodified Python program under the mirror.
 
-    The verdict goes to stderr, beside what the program itself prints. Options may stand before PROGRAM or among its
-    arguments; behind a -- everything is the program's. When the program fails, its exit code is passed on.
+    The verdict goes to stderr, beside what the program itself prints. --json and --trace may stand before PROGRAM or
+    among its arguments; behind a -- everything is the program's. When the program fails, its exit code is passed on.
     """
     import harness
     from harness.cli.verdict import show
     from harness.record.program import exit_status, run_program
 
+    if headless:
+        from harness.device.windowless import make_windowless
+
+        make_windowless(frames)
     # The program may change its folder before these are written.
     json_path, trace_path = json_path and json_path.absolute(), trace_path and trace_path.absolute()
     with ExitStack() as stack:
