@@ -96,7 +96,7 @@ class SpanMap(Generic[V]):
         if not old:
             made = change(begin, end, None) if begin < end else None
             if made is not None:
-                self._replace(begin, end, [(begin, end, made)])
+                self._fill(begin, end, made)
             return
         new: list[tuple[int, int, V | None]] = []
         at = begin
@@ -108,6 +108,22 @@ class SpanMap(Generic[V]):
         if at < end:
             new.append((at, end, change(at, end, None)))
         self._replace(begin, end, [(low, high, value) for low, high, value in new if value is not None])
+
+    def _fill(self, begin: int, end: int, value: V) -> None:
+        """Makes `value` the value of a gap, or of a part of one."""
+        begins, held = self._begins, self._held
+        at = bisect_left(begins, begin)
+        if at < len(begins) and begins[at] == end and held[end][1] == value:
+            end = held.pop(end)[0]
+            del begins[at]
+        if at:
+            before = begins[at - 1]
+            stop, known = held[before]
+            if stop == begin and known == value:
+                held[before] = (end, known)
+                return
+        held[begin] = (end, value)
+        begins.insert(at, begin)
 
     def _replace(self, begin: int, end: int, new: list[tuple[int, int, V]]) -> None:
         """Puts spans, in order and inside of [begin, end), in the place of what that holds.

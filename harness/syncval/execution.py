@@ -51,6 +51,14 @@ class Execution:
     def run(self, command: Command, place: Place, queue_flags: int) -> list[Result]:
         """Checks each effect against what came before it, then applies it; secondary command buffers run in place.
         Answers with those that met something."""
+        accesses = [effect for effect in command.effects if isinstance(effect, Access)]
+        if len(accesses) == len(command.effects):
+            hits = self._access(accesses, place)
+            return [Result(place, hits, [])] if hits else []
+        return self._mixed(command, place, queue_flags)
+
+    def _mixed(self, command: Command, place: Place, queue_flags: int) -> list[Result]:
+        """Runs a command that does more than access memory."""
         results: list[Result] = []
         met = Result(place, [], [])
         accesses: list[Access] = []
@@ -75,12 +83,15 @@ class Execution:
         """Accesses of one command do not conflict with one another: where they may meet, all are checked before any is
         applied. Those of most commands are apart, and need one pass."""
         context = self.context
-        if len(accesses) == 1 and not accesses[0].aliases:
-            return context.apply(accesses[0], _at(place, accesses[0]))
-        if not _may_meet(accesses) and not any(access.aliases for access in accesses):
-            return [hit for access in accesses for hit in context.apply(access, _at(place, access))]
-        hits = [hit for access in accesses for hit in context.through_aliases(access)]
-        hits += [hit for access in accesses for hit in context.check(access)]
+        hits: list[Hit] = []
+        if _are_apart(accesses):
+            for access in accesses:
+                hits += context.apply(access, _at(place, access))
+            return hits
+        for access in accesses:
+            hits += context.through_aliases(access)
+        for access in accesses:
+            hits += context.check(access)
         for access in accesses:
             context.apply(access, _at(place, access))
         return hits
@@ -141,17 +152,20 @@ class Execution:
         return results
 
 
-def _may_meet(accesses: list[Access]) -> bool:
-    """Whether some lie in one space, in stretches of addresses that overlap."""
-    stretches = []
+def _are_apart(accesses: list[Access]) -> bool:
+    """Whether no two can touch one address: they lie in different spaces, or in stretches that do not overlap, and none
+    has aliases."""
+    spaces = set()
     for access in accesses:
-        spans = access.spans
-        if len(spans) == 1:
-            stretches.append((access.space, *spans[0]))
-        elif spans:
-            stretches.append((access.space, min(spans)[0], max(end for _, end in spans)))
-    stretches.sort()
-    return any(one[0] == other[0] and other[1] < one[2] for one, other in pairwise(stretches))
+        if access.aliases:
+            return False
+        spaces.add(access.space)
+    if len(spaces) == len(accesses):
+        return True
+    stretches = sorted(
+        (access.space, min(access.spans)[0], max(end for _, end in access.spans)) for access in accesses if access.spans
+    )
+    return all(one[0] != other[0] or one[2] <= other[1] for one, other in pairwise(stretches))
 
 
 def _at(place: Place, access: Access) -> Place:
