@@ -74,6 +74,9 @@ class Place:
     queue: int | None = None
     layer_silent: str = ""
     """Why the Khronos layer does not record this access by design; empty when it does."""
+    executed_by: tuple[int, int] | None = None
+    """In a secondary command buffer: the vkCmdExecuteCommands that runs it, and where among those that this one runs.
+    None for a primary's own commands, and while the secondary itself is recorded."""
 
 
 @dataclass(slots=True)
@@ -136,9 +139,11 @@ class Finding:
             "call": self.place.call,
             "batch": self.place.batch,
             "position": self.place.position,
+            "executed_by": self.place.executed_by and list(self.place.executed_by),
             "prior_call": self.prior.call,
             "prior_batch": self.prior.batch,
             "prior_position": self.prior.position,
+            "prior_executed_by": self.prior.executed_by and list(self.prior.executed_by),
             "prior_submit": self.prior.submit,
             "prior_command_buffer": self.prior.command_buffer,
             "missing": self.missing,

@@ -116,6 +116,24 @@ def test_secondaries_stand_inline_and_the_pass_takes_them() -> None:
     assert isinstance(original, Call) and original.args["contents"] == 1
 
 
+def test_executions_of_one_secondary_are_told_apart() -> None:
+    stream = Stream()
+    a = stream.buffer(16)
+    secondary = stream.begin(level=1)
+    fill = stream.fill(a, 1)
+    stream.end()
+    stream.begin()
+    execute = stream.cmd("ExecuteCommands", commandBufferCount=2, pCommandBuffers=[secondary, secondary])
+    stream.submit()
+    steps = flatten(stream.blocks)
+    found = [step.identity.executed_by for step in steps if step.name == "vkCmdFillBuffer"]
+    assert found == [(execute, 0), (execute, 1)]
+    places = [Place(fill, "vkCmdFillBuffer", None, executed_by=(execute, at)) for at in (0, 1)]
+    first, second = (locate(steps, place) for place in places)
+    assert second == first + 1
+    assert str(steps[second].identity).endswith(f"/{fill}@{execute}.1")
+
+
 def test_a_place_without_a_submit_is_its_first_execution() -> None:
     stream = Stream()
     a = stream.buffer(16)

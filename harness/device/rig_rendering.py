@@ -46,9 +46,10 @@ def begin_pass(
     area: Rect | None = None,
     clear: Sequence[ClearValue] = (),
     form: int = 1,
+    secondaries: bool = False,
 ) -> None:
     """vkCmdBeginRenderPass(2); `clear` by attachment, 0 where it is missing. The area is all of the framebuffer
-    unless given."""
+    unless given. With `secondaries` the first subpass is recorded in secondary command buffers."""
     vk = commands.vk
     values = [*clear, *[0] * len(render_pass.attachments)][: len(render_pass.attachments)]
     following = vk.VkRenderPassAttachmentBeginInfo(pAttachments=list(framebuffer.views))
@@ -61,18 +62,19 @@ def begin_pass(
         pClearValues=[clear_value(vk, each) for each in values],
     )
     if form == 1:
-        vk.vkCmdBeginRenderPass(commands.handle, info, vk.VK_SUBPASS_CONTENTS_INLINE)
+        vk.vkCmdBeginRenderPass(commands.handle, info, int(secondaries))
     else:
-        vk.vkCmdBeginRenderPass2(commands.handle, info, vk.VkSubpassBeginInfo())
+        vk.vkCmdBeginRenderPass2(commands.handle, info, vk.VkSubpassBeginInfo(contents=int(secondaries)))
 
 
-def next_subpass(commands: Commands, *, form: int = 1) -> None:
-    """vkCmdNextSubpass(2)."""
+def next_subpass(commands: Commands, *, form: int = 1, secondaries: bool = False) -> None:
+    """vkCmdNextSubpass(2). With `secondaries` the subpass is recorded in secondary command buffers."""
     vk = commands.vk
     if form == 1:
-        vk.vkCmdNextSubpass(commands.handle, vk.VK_SUBPASS_CONTENTS_INLINE)
+        vk.vkCmdNextSubpass(commands.handle, int(secondaries))
     else:
-        vk.vkCmdNextSubpass2(commands.handle, vk.VkSubpassBeginInfo(), vk.VkSubpassEndInfo())
+        begin = vk.VkSubpassBeginInfo(contents=int(secondaries))
+        vk.vkCmdNextSubpass2(commands.handle, begin, vk.VkSubpassEndInfo())
 
 
 def end_pass(commands: Commands, *, form: int = 1) -> None:

@@ -144,6 +144,7 @@ def finding_from_dict(value: dict[str, Any]) -> Finding:
 
 
 def _place(value: dict[str, Any], prefix: str) -> Place:
+    executed_by = value.get(f"{prefix}executed_by")
     return Place(
         call=int(value[f"{prefix}call"]),
         command=str(value[f"{prefix}command"]),
@@ -152,6 +153,7 @@ def _place(value: dict[str, Any], prefix: str) -> Place:
         submit=value.get(f"{prefix}submit"),
         batch=int(value.get(f"{prefix}batch", ANY)),
         position=int(value.get(f"{prefix}position", ANY)),
+        executed_by=(int(executed_by[0]), int(executed_by[1])) if executed_by else None,
     )
 
 

@@ -48,15 +48,20 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Identity:
-    """Which execution of which block: the submit call (0 for the host), batch, position in the batch, and call."""
+    """Which execution of which block: the submit call (0 for the host), batch, position in the batch, and call.
+
+    `executed_by` is as in `Place`, (0, 0) for the commands of primaries.
+    """
 
     submit: int
     batch: int
     position: int
     call: int
+    executed_by: tuple[int, int] = (0, 0)
 
     def __str__(self) -> str:
-        return f"{self.submit}/{self.batch}.{self.position}/{self.call}"
+        text = f"{self.submit}/{self.batch}.{self.position}/{self.call}"
+        return f"{text}@{self.executed_by[0]}.{self.executed_by[1]}" if self.executed_by[0] else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,8 +168,8 @@ def _batch(part: _Part, recorded: dict[int, list[Call]]) -> Iterator[Step]:
         begin = Identity(submit.index, part.batch, position, submit.index)
         yield Step(Kind.BEGIN, begin, submit, inside=unit.suspended, in_pass=unit.suspended)
         unit.begin()
-        for call in _inlined(recorded[command_buffer], recorded, submit.index):
-            where = Identity(submit.index, part.batch, position, call.index)
+        for call, executed_by in _inlined(recorded[command_buffer], recorded, submit.index):
+            where = Identity(submit.index, part.batch, position, call.index, executed_by)
             yield Step(kind_of(call.name), where, call, inside=unit.depth > 0, in_pass=unit.in_pass)
             unit.follow(call)
 
@@ -216,16 +221,19 @@ class _Unit:
         return self.suspending
 
 
-def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) -> Iterator[Call]:
+def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) -> Iterator[tuple[Call, tuple[int, int]]]:
+    """The commands in the order in which they run, each with what executes it (see `Identity`)."""
     for call in calls:
         if call.name != "vkCmdExecuteCommands":
-            yield _with_inline_contents(call)
+            yield _with_inline_contents(call), (0, 0)
             continue
-        for secondary in call.args.get("pCommandBuffers") or []:
+        for position, secondary in enumerate(call.args.get("pCommandBuffers") or []):
             if secondary not in recorded:
                 raise UserError(f"block {call.index}: vkCmdExecuteCommands of {secondary}, not recorded at {submit}")
             # A secondary cannot execute others (without an extension that the tables lack): no recursion.
-            yield from (inner for inner in recorded[secondary] if inner.name != "vkCmdExecuteCommands")
+            for inner in recorded[secondary]:
+                if inner.name != "vkCmdExecuteCommands":
+                    yield inner, (call.index, position)
 
 
 def _nesting(name: str) -> int:
@@ -265,6 +273,9 @@ def locate(steps: list[Step], place: Place, before: int | None = None) -> int:
 
 def _is_at(step: Step, place: Place) -> bool:
     if step.kind is Kind.BEGIN or step.block.index != place.call:
+        return False
+    where = step.identity
+    if place.executed_by not in (None, where.executed_by):
         return False
     if place.submit is None or step.kind is Kind.HOST:
         return True

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from harness.findings import Finding
+from harness.findings import Finding, Place
 from harness.layer.differences import Difference, expected_differences
 from harness.layer.manifest import Version
 from harness.layer.messages import RECORD, SUBMIT, LayerMessage, plain_command
@@ -101,10 +101,16 @@ def _said_by_us(finding: Finding, differences: Sequence[Difference], by_call: bo
     for each in differences:
         access = each.rename(command, access)
         prior_access = each.rename(prior_command, prior_access)
-    submit = finding.place.submit
+    submit = _tested_at(finding.place)
     call = (finding.place.call if submit is None else submit) if by_call else None
     key = (hazard, plain_command(command), plain_command(prior_command), access, prior_access)
     return call, RECORD if submit is None else SUBMIT, key
+
+
+def _tested_at(place: Place) -> int | None:
+    """The call at which a command that was recorded before is tested: a submit, or vkCmdExecuteCommands; None for a
+    command that is tested while it is recorded."""
+    return place.submit or (place.executed_by and place.executed_by[0])
 
 
 def _said_by_layer(message: LayerMessage, by_call: bool) -> Said:
@@ -148,7 +154,7 @@ def _subject(side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dic
     message = theirs[said][0] if side == LAYER else None
     call, kind, key = said
     if finding is not None:
-        call = finding.place.call if finding.place.submit is None else finding.place.submit
+        call = _tested_at(finding.place) or finding.place.call
     return Subject(
         side,
         key,

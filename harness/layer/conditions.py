@@ -351,7 +351,8 @@ def segment_reported_already(subject: Subject, stream: Stream, _: Version) -> bo
         return False
     piece = {call.index: call for call in stream.segment(subject)}
     for message in subject.messages:
-        if message.entry != subject.finding.place.position:
+        place = subject.finding.place
+        if message.entry != (place.executed_by[1] if place.executed_by and place.submit is None else place.position):
             continue
         said = stream.command(_as_subject(message, subject))
         if said is None:  # newer layers do not say where in its command buffer the command is

@@ -15,7 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
-from harness.layer import event_conditions, rendering_conditions  # noqa: F401  # they register their conditions
+from harness.layer import (  # they register their conditions
+    event_conditions,  # noqa: F401
+    rendering_conditions,  # noqa: F401
+    secondary_conditions,  # noqa: F401
+)
 from harness.layer.conditions import CONDITIONS
 from harness.layer.manifest import Version, parse_version
 from harness.layer.stream import LAYER, OURS, Stream, Subject

@@ -197,6 +197,8 @@ def _number(text: str | None) -> int | None:
 # --- today's style ---------------------------------------------------------------------------------------------------
 
 EXTRA_PROPERTIES = "[Extra properties]"
+_NO_COMMAND = "INVALID_EMPTY"
+"""What 1.4.352 calls the prior command of a transition at a wait, at submit."""
 _SAME_COMMAND = "by the same command"
 """The prior command of a hazard inside one command has no property of its own."""
 
@@ -247,7 +249,7 @@ def _with_properties(message: LayerMessage, properties: dict[str, str]) -> Layer
         command=command,
         access=access_name(properties.get("access", "")),
         prior_access=access_name(properties.get("prior_access", "")),
-        prior_command=properties.get("prior_command", same),
+        prior_command=properties.get("prior_command", same).removeprefix(_NO_COMMAND),
         barriers=access_names(barriers),
         seq_no=_number(properties.get("seq_no")),
         reset_no=_number(properties.get("reset_no")),

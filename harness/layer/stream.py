@@ -19,6 +19,7 @@ from harness.trace.effects import Access, Barrier, Effect, Recorded, WaitEvents
 
 OURS = "ours-only"
 LAYER = "layer-only"
+EXECUTE = "vkCmdExecuteCommands"
 
 SYNC_OPERATIONS = (
     "vkCmdPipelineBarrier", "vkCmdSetEvent", "vkCmdResetEvent", "vkCmdWaitEvents", "vkCmdBeginRenderPass",
@@ -130,7 +131,8 @@ class Stream:
         return None if index is None else self._by_index.get(index)
 
     def recorded(self, command_buffer: int, before: int) -> list[Call]:
-        """Commands in that command buffer since it was last begun before block index `before`."""
+        """Commands in that command buffer since it was last begun before block index `before`; those of secondaries
+        after the vkCmdExecuteCommands that runs them."""
         commands: list[Call] = []
         for call in self.calls:
             if call.index >= before:
@@ -141,7 +143,15 @@ class Stream:
                 commands = []
             elif call.name.startswith("vkCmd"):
                 commands.append(call)
+                commands += self._secondaries(call)
         return commands
+
+    def _secondaries(self, call: Call) -> list[Call]:
+        """The commands that a vkCmdExecuteCommands runs; none for other commands."""
+        if call.name != EXECUTE:
+            return []
+        buffers = call.args["pCommandBuffers"] or ()
+        return [command for buffer in buffers for command in self.recorded(buffer, call.index)]
 
     def touches(self, call: Call) -> tuple[Touch, ...]:
         """What that vkCmd* reads and writes, layout transitions included. The first question interprets the trace."""
@@ -189,7 +199,9 @@ class Stream:
         return found
 
     def executed(self, submit: Call | None) -> list[list[int]]:
-        """Command buffers of each batch of one vkQueueSubmit*."""
+        """Command buffers of each batch of one vkQueueSubmit*; those of a vkCmdExecuteCommands as one batch."""
+        if submit is not None and submit.name == EXECUTE:
+            return [list(submit.args["pCommandBuffers"] or ())]
         batches: list[list[int]] = []
         for batch in (submit.args.get("pSubmits") if submit else None) or ():
             infos = batch.get("pCommandBufferInfos")
@@ -241,12 +253,16 @@ class Stream:
             return []
         if subject.kind != SUBMIT:
             return [Step(0, None, call) for call in self.recorded(own.args["commandBuffer"], own.index)]
+        executing = self.at(subject.call)
+        if executing is not None and executing.name == EXECUTE:
+            primary = self.recorded(executing.args["commandBuffer"], executing.index)
+            return [Step(0, None, call) for call in _until(primary + self._secondaries(executing), own)]
         steps: list[Step] = []
         before = steps
         for number, place, commands in self._executions(subject.call or 0):
             if self.is_own(subject, place):
                 # A message does not name its batch: all that may lie before its command, up to the last it can mean.
-                before = steps + [Step(number, place, call) for call in commands if call.index < own.index]
+                before = steps + [Step(number, place, call) for call in _until(commands, own)]
             steps += [Step(number, place, call) for call in commands]
         return before
 
@@ -291,6 +307,14 @@ class Stream:
                     for position, command_buffer in enumerate(command_buffers):
                         number += 1
                         yield number, (call.index, batch, position), self.recorded(command_buffer, call.index)
+
+
+def _until(commands: list[Call], own: Call) -> list[Call]:
+    """The commands before the (first) place where that one runs; before it in the trace when it does not run here."""
+    for position, command in enumerate(commands):
+        if command is own:
+            return commands[:position]
+    return [command for command in commands if command.index < own.index]
 
 
 def is_sync_operation(call: Call) -> bool:

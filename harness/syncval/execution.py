@@ -143,10 +143,16 @@ class Execution:
 
     def _secondaries(self, effect: Execute, place: Place, queue_flags: int) -> list[Result]:
         results: list[Result] = []
-        for buffer, commands in effect.buffers:
+        for position, (buffer, commands) in enumerate(effect.buffers):
+            where = (place.call, position)
             for command in commands:
                 inner = replace(
-                    place, call=command.call, command=command.name, site=command.site, command_buffer=buffer
+                    place,
+                    call=command.call,
+                    command=command.name,
+                    site=command.site,
+                    command_buffer=buffer,
+                    executed_by=where,
                 )
                 results += self.run(command, inner, queue_flags)
         return results

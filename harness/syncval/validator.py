@@ -24,6 +24,7 @@ from harness.trace.effects import (
     Begun,
     Concurrent,
     Destroyed,
+    Execute,
     FenceReset,
     HostAccess,
     HostFlushed,
@@ -155,13 +156,17 @@ class Validator:
 
     def _recorded(self, occurrence: Recorded) -> Iterable[Finding]:
         command = occurrence.command
-        for effect in command.effects:
-            if isinstance(effect, Unmodelled):
-                self._count(effect.what)
         recording = self._recordings.get(occurrence.command_buffer)
         if recording is None:
             execution = self._make_execution(self._make_context(0))
             recording = self._recordings[occurrence.command_buffer] = Recording(execution)
+        for effect in command.effects:
+            if isinstance(effect, Unmodelled):
+                self._count(effect.what)
+            elif isinstance(effect, Execute):
+                # What was found in a secondary is not found again where it is executed.
+                held = (self._recordings.get(buffer) for buffer, _ in effect.buffers)
+                recording.reported.update(*(each.reported for each in held if each is not None))
         place = Place(command.call, command.name, command.site, occurrence.command_buffer)
         found: list[Finding] = []
         for result in recording.execution.run(command, place, occurrence.queue_flags):

@@ -84,8 +84,9 @@ def find_ends(steps: list[Step], finding: Finding) -> Ends:
         raise UserError(f"no witness is defined for {finding.hazard}")
     current = locate(steps, finding.place)
     # One command may do both: what a render pass instance stores and the transition that follows, for one.
-    alone = finding.prior.call == finding.place.call and finding.prior.submit is None
-    prior = current if alone else locate(steps, finding.prior, before=current)
+    place, before = finding.place, finding.prior
+    alone = (before.call, before.executed_by) == (place.call, place.executed_by) and before.submit is None
+    prior = current if alone else locate(steps, before, before=current)
     if prior > current:
         raise UserError("the prior access does not come before the other one in submission order")
     ends = Ends(
