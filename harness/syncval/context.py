@@ -17,7 +17,7 @@ from harness.syncval.access import Use, after_use, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.handover import kept_back
 from harness.syncval.layout import after_transition
-from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race, tag_of
+from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Outcome, State
 from harness.trace.effects import Access, Alias
 
@@ -372,29 +372,25 @@ class Context:
                 self.sweep_retired()
                 self._forget_at = max(1024, 2 * self.ranges)
 
-    def _is_retired(self, place: Place) -> bool:
-        upto = self.retired.get(place.queue or 0)
-        return upto is not None and tag_of(place) <= upto
-
     def _live(self, entry: Entry) -> Entry:
-        """The entry without what is retired."""
-        if not self.retired:
+        """The entry without what is retired. This runs for each range that an access meets: `tag_of` is written out."""
+        retired = self.retired
+        if not retired:
             return entry
-        write, reads = entry.write, entry.reads
-        done = tuple([at for at, read in enumerate(reads) if self._is_retired(read)]) if reads else ()
-        gone = write is not None and self._is_retired(write)
-        if not done and not gone:
-            return entry
-        state = entry.slot.find().state
-        if not done and (state.write is None or state.write.done):
-            return entry
-        if gone:
-            state = state.finished()
+        slot, write, reads = entry
+        done = [
+            at for at, read in enumerate(reads) if (read.submit or 0, read.batch) <= retired.get(read.queue or 0, NEVER)
+        ]
+        before = slot.find().state
         if done:
             # A read that is complete happened after the write that it did not conflict with.
-            state = state.without_reads(done)
+            after = before.without_reads(tuple(done))
             reads = tuple(read for at, read in enumerate(reads) if at not in done)
-        return Entry(Slot(state), write, reads)
+        elif write is not None and (write.submit or 0, write.batch) <= retired.get(write.queue or 0, NEVER):
+            after = before.finished()
+        else:
+            return entry
+        return entry if after is before else Entry(Slot(after), write, reads)
 
     def sweep_retired(self) -> None:
         """Forgets ranges whose accesses are all retired, but for writes that the host may have to see; bounds memory in
@@ -440,14 +436,21 @@ class Context:
             else:
                 held.erase(begin, end)
 
-    def forget_queue(self, space: int, queue: int) -> None:
-        """Erases the ranges of a space whose accesses are all of one queue."""
+    def finish(self, space: int, queue: int) -> None:
+        """What a queue did to a space is complete, and what it wrote matters to nobody: the presentation engine's."""
         held = self._maps.get(space)
         for begin, end, entry in list(held) if held is not None else ():
-            state = entry.slot.find().state
-            accesses = [*state.reads, *((state.write,) if state.write is not None else ())]
-            if held is not None and all(access.queue == queue for access in accesses):
+            state, write, reads = entry.slot.find().state, entry.write, entry.reads
+            done = tuple(at for at, read in enumerate(state.reads) if read.queue == queue)
+            if done:
+                state = state.without_reads(done)
+                reads = tuple(read for at, read in enumerate(reads) if at not in done)
+            if state.write is not None and state.write.queue == queue:
+                state, write = state.without_write(), None
+            if held is not None and write is None and not reads:
                 held.erase(begin, end)
+            elif held is not None:
+                held.set_exact(begin, end, Entry(self._slot(state), write, reads))
 
     def forget(self, space: int, span: Span | None) -> None:
         """Erases the accesses of addresses that no longer exist."""

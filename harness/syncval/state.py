@@ -137,8 +137,6 @@ class State:
 
     def finished(self) -> State:
         """This state once the host knows that the write is complete (memoised)."""
-        if self.write is None or self.write.done:
-            return self
         return self.after("finished", lambda _: intern(_done(self.write), self.reads, self.views))
 
     def without_reads(self, positions: tuple[int, ...]) -> State:
