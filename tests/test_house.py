@@ -31,6 +31,7 @@ ROOMS = (
     "layer",
     "report",
     "check",
+    "agreement",
     "scenario",
     "mutation",
     "matrix",

@@ -22,6 +22,8 @@ GUARDED_READ = "guarded-read"
 
 HOST_OVERWRITE = "host-overwrite"
 """The host writes where the device has written."""
+FACTS = (GUARDED_READ, HOST_OVERWRITE)
+"""What may be noted of a conflict beside its kind."""
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ class Use:
 
     place: Place
     access: str
-    """Name of the kind of access, such as SYNC_COPY_TRANSFER_READ."""
+    """Name of the kind of access, such as SYNC_COPY_TRANSFER_READ; empty for an operation on an event."""
     write: bool
     node: int
 
@@ -52,7 +52,8 @@ class Use:
 
     def describe(self) -> str:
         """'vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ (call 12)'."""
-        return f"{self.command} {self.access} (call {self.call})"
+        access = f" {self.access}" if self.access else ""
+        return f"{self.command}{access} (call {self.call})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +80,10 @@ class Conflict:
         """The nodes that lead from the prior use towards the current one, as far as any chain gets."""
         nodes = explain.chain(self.prior.node, self.current.node, self.order)
         return [self.order.nodes[node].label for node in nodes]
+
+    def describe(self) -> str:
+        """One line: what it is, between what and what."""
+        return f"{self.kind}: {self.current.describe()} after {self.prior.describe()}"
 
 
 @dataclass(slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 from harness.findings import Place
@@ -13,7 +13,7 @@ from harness.model.memory import Guard, Guards
 from harness.model.opinion import Conflict, Opinion, Use
 from harness.model.order import HOST, NOTHING, Front, Node
 from harness.model.registry import OCCURRENCES
-from harness.model.stages import KINDS
+from harness.model.stages import KINDS, written_by
 from harness.spans import Span, merge
 from harness.trace.effects import Access, Occurrence, Presented, Recorded, Submitted
 
@@ -129,6 +129,10 @@ class Program:
     def report(self, breach: Breach, resource: int) -> None:
         """Adds what was found to the opinion."""
         prior, current = breach.prior.use, breach.current.use
+        if breach.prior.access.atomic:
+            prior = replace(prior, access=KINDS[written_by(breach.prior.access.sync)].name)
+        if breach.current.access.atomic and not breach.prior.writes:  # its write conflicts, else its read does
+            current = replace(current, access=KINDS[written_by(breach.current.access.sync)].name)
         found = Conflict(breach.kind, prior, current, resource, breach.spans, breach.facts, self.order)
         self.opinion.conflicts.append(found)
 

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import harness
+from harness.agreement import compare as compare_opinions
 from harness.device.logical import logical_queues
 from harness.device.rig import Rig
 from harness.device.rig_queues import queue_masks
@@ -23,6 +24,7 @@ from harness.findings import HAZARDS, Finding, UserError
 from harness.layer.compare import compare
 from harness.layer.manifest import LayerInfo, find_layer, find_layers
 from harness.layer.witness import LayerWitness
+from harness.model import judge
 from harness.report.pictures import write_pictures
 from harness.scenario.claims import Claim, Expect
 from harness.scenario.row import UNAVAILABLE, Row
@@ -83,9 +85,17 @@ def ask(
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
     row.messages = [each.message for each in session.findings]
     blocks = session.blocks or []
+    _ask_model(row, session.findings, blocks)
     folder = Path(artifacts) / row.scenario / row.variant / row.device if artifacts else None
     if execute and (session.findings or native):
         _execute(row, blocks, session.findings, folder, native)
+
+
+def _ask_model(row: Row, findings: Sequence[Finding], blocks: Sequence[Block]) -> None:
+    said = compare_opinions(findings, judge(blocks))
+    row.model_disagreements = list(said.disagreements)
+    named = f" ({', '.join(said.explained)})" if said.explained else ""
+    row.model = "disagrees" if said.disagreements else f"agrees{named}"
 
 
 def _expect(finding: Finding) -> Expect:

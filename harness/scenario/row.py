@@ -20,6 +20,9 @@ class Row:
     expected: list[str]
     syncval: list[str] = field(default_factory=list)
     unmodelled: list[str] = field(default_factory=list)
+    model: str = "-"
+    """What the model makes of our findings: agrees, agrees (named differences), disagrees."""
+    model_disagreements: list[str] = field(default_factory=list)
     layers: dict[str, str] = field(default_factory=dict)
     """What each Khronos layer makes of our findings, by its version: agrees, agrees (2 by version), disagrees; or why
     it was not asked."""
@@ -90,6 +93,8 @@ def _disagreements(row: Row) -> list[tuple[str, str]]:
         found.append(("syncval", "syncval: " + "; ".join(parts)))
     if row.unmodelled:
         found.append(("unmodelled", "not modelled: " + ", ".join(row.unmodelled)))
+    if row.model_disagreements:
+        found.append(("model", "model: " + "; ".join(row.model_disagreements)))
     for version, several in row.layer_disagreements.items():
         if several:
             found.append((f"layer {version}", f"layer {version}: " + "; ".join(several)))

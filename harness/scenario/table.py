@@ -1,6 +1,6 @@
 """The verdict table on the terminal: a line a row, devices that agree joined, then the sums.
 
-A star behind the layer's verdict: it agrees apart from differences that its version explains.
+A star behind a verdict: it agrees apart from named differences (model) or those that its version explains (layer).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
     native = any(row.native != "-" for row in rows)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("scenario", overflow="fold", min_width=36)
-    for heading in ("device", "expected", "syncval", "layer", "witness", *(["native"] if native else []), ""):
+    for heading in ("device", "expected", "syncval", "model", "layer", "witness", *(["native"] if native else []), ""):
         table.add_column(heading)
     scenario = ""
     for devices, row in _joined(rows):
@@ -40,10 +40,15 @@ def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
 def _cells(devices: str, row: Row, native: bool) -> list[str]:
     judged = "-" if row.problem else "as expected" if set(row.syncval) == set(row.expected) else _hazards(row.syncval)
     cells = [f"  {row.variant.replace('_', ' ')}", devices, _hazards(row.expected), judged]
-    cells += [row.layer, row.witness.split(" (")[0]]
+    cells += [_short(row.model), row.layer, row.witness.split(" (")[0]]
     if native:
         cells.append(row.native)
     return [*cells, f"[{COLOURS[row.status]}]{row.status}[/]"]
+
+
+def _short(verdict: str) -> str:
+    word, names, _ = verdict.partition(" (")
+    return word + ("*" if names else "")
 
 
 def _hazards(several: Sequence[str]) -> str:
@@ -57,6 +62,6 @@ def _joined(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     joined: dict[tuple[object, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda r: (r.scenario, r.variant != "whole", r.variant)):
         witness = row.witness.split(" (")[0]
-        key = (row.scenario, row.variant, tuple(row.syncval), row.layer, witness, row.native, row.status)
+        key = (row.scenario, row.variant, tuple(row.syncval), row.model, row.layer, witness, row.native, row.status)
         joined.setdefault(key, []).append(row)
     return [(" ".join(sorted(row.device for row in same)), same[0]) for same in joined.values()]

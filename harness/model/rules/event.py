@@ -31,7 +31,7 @@ def set_event(run: Run, effect: SetEvent) -> None:
         stages |= first_scope(each.src_stages, run.queue_flags)
     before = run.lane.snapshot()
     node = _operation(run, SET, effect.event, stages)
-    made = Operation(SET, Use(run.place, SET, True, node), before, stages)
+    made = Operation(SET, Use(run.place, "", True, node), before, stages)
     _keep(run.program, effect.event, made)
 
 
@@ -42,7 +42,7 @@ def reset_event(run: Run, effect: ResetEvent) -> None:
     Specification: "vkCmdResetEvent", "vkCmdResetEvent2".
     """
     node = _operation(run, RESET, effect.event, first_scope(effect.stages, run.queue_flags))
-    made = Operation(RESET, Use(run.place, RESET, True, node))
+    made = Operation(RESET, Use(run.place, "", True, node))
     _keep(run.program, effect.event, made)
 
 
@@ -100,7 +100,7 @@ def wait_events(run: Run, effect: WaitEvents) -> None:
     )
     for event in effect.events:
         _judge_sets(program, event, node, run.place)
-        _keep(program, event, Operation(WAIT, Use(run.place, WAIT, False, node)))
+        _keep(program, event, Operation(WAIT, Use(run.place, "", False, node)))
     waited = program.order.front(node)
     if effect.form == 1:
         scopes = [(each, _first_scope(program, effect.events, waited)) for each in effect.barriers]
@@ -141,7 +141,7 @@ def _judge_sets(program: Program, event: int, node: int, place: Place) -> None:
         return
     earlier = [each for each in held.operations if each.kind == SET and each is not last]
     if not all(program.order.precedes(each.use.node, last.use.node) for each in earlier):
-        _report(program, event, last.use, Use(place, WAIT, False, node))
+        _report(program, event, last.use, Use(place, "", False, node))
 
 
 @occurrence(HostSetEvent)

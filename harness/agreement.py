@@ -1,0 +1,69 @@
+"""Whether the validator and the model agree on a trace.
+
+They agree when both call it clean or neither does; when every finding of syncval is a conflict of the model, of the
+same two accesses; and when the first command that offends is the same. What only the model reports, and
+`model/differences.toml` explains, is no disagreement.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.check import Mirror
+from harness.findings import Finding
+from harness.model import Conflict, Opinion, judge
+from harness.model.differences import explanation
+from harness.trace.calls import Block
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How two opinions of one trace compare."""
+
+    disagreements: tuple[str, ...]
+    """One line each; empty when they agree."""
+    explained: tuple[str, ...] = ()
+    """Ids of the named differences that were needed."""
+
+
+def agreement(blocks: Sequence[Block]) -> Agreement:
+    """Asks both about a trace."""
+    return compare(Mirror().follow(blocks).findings, judge(blocks))
+
+
+def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
+    """Compares what they said."""
+    explained: list[str] = []
+    open_conflicts: list[Conflict] = []
+    for conflict in opinion.conflicts:
+        entry = explanation(conflict)
+        if entry is None:
+            open_conflicts.append(conflict)
+        else:
+            explained.append(entry.id)
+    findings = list(findings)
+    known = {_pair(each) for each in opinion.conflicts}
+    lines = [f"syncval only: {_say(each)}" for each in findings if _key(each) not in known]
+    if open_conflicts:
+        first = open_conflicts[0]
+        if not findings:
+            lines.append(f"model only: {first.describe()}")
+        elif first.current.call not in {each.place.call for each in findings}:
+            lines.append(f"the model's first conflict is not one of syncval's commands: {first.describe()}")
+    return Agreement(tuple(lines), tuple(dict.fromkeys(explained)))
+
+
+def _pair(conflict: Conflict) -> tuple[int, int, str, str]:
+    return (conflict.prior.call, conflict.current.call, conflict.prior.access, conflict.current.access)
+
+
+def _key(finding: Finding) -> tuple[int, int, str, str]:
+    return (finding.prior.call, finding.place.call, finding.prior_access, finding.access)
+
+
+def _say(finding: Finding) -> str:
+    return (
+        f"{finding.hazard}: {finding.place.command} {finding.access} (call {finding.place.call}) after "
+        f"{finding.prior.command} {finding.prior_access} (call {finding.prior.call})"
+    )
