@@ -36,7 +36,7 @@ from harness.commands import (  # noqa: F401
     vertex,
 )
 from harness.commands.objects import CommandBuffer, Objects
-from harness.commands.registry import CALLS, COMMANDS
+from harness.commands.registry import ACTS_THOUGH, CALLS, COMMANDS
 from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.effects import Command, Effect, Ignored, Occurrence, Recorded, Unmodelled
 
@@ -53,7 +53,7 @@ class Interpreter:
             return mapped.host_write(self.objects, block)
         if isinstance(block, HostRead):
             return mapped.host_read(self.objects, block)
-        if not block.succeeded:
+        if not block.succeeded and block.result not in ACTS_THOUGH.get(block.name, ()):
             return ()
         handler = CALLS.get(block.name)
         if handler is not None:

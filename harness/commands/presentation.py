@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.commands.descriptors import chained
 from harness.commands.objects import Objects
-from harness.commands.registry import call
+from harness.commands.registry import ACTS_THOUGH, call
 from harness.trace.calls import Call
 from harness.trace.effects import Acquired, Concurrent, Destroyed, Ignored, Occurrence, Presented
 from harness.trace.resources import Image
@@ -25,18 +25,12 @@ class Swapchain:
     id: int
     info: dict[str, Any]
     images: tuple[int, ...] = ()
-    retired: bool = False
-    """Another swapchain took its place: nothing more is acquired from it."""
 
 
 @call("vkCreateSwapchainKHR")
 def create_swapchain(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Its images come when the program asks for them. The old one is retired: its images can still be presented."""
-    info = call.args["pCreateInfo"]
-    objects.add(Swapchain(call.args["pSwapchain"], info))
-    retired = objects.get(Swapchain, info["oldSwapchain"])
-    if retired is not None:
-        retired.retired = True
+    objects.add(Swapchain(call.args["pSwapchain"], call.args["pCreateInfo"]))
     return ()
 
 
@@ -114,6 +108,11 @@ def _acquired(objects: Objects, call: Call, info: dict[str, Any]) -> Iterator[Oc
         yield Ignored(f"{call.name} of a swapchain whose images were not seen")
         return
     yield Acquired(call.index, call.name, call.site, info["swapchain"], image, info["semaphore"], info["fence"])
+
+
+ACTS_THOUGH["vkQueuePresentKHR"] = frozenset((-1000001004, -1000000000, -1000255000, -1000208000))
+"""VK_ERROR_OUT_OF_DATE_KHR, _SURFACE_LOST_KHR, _FULL_SCREEN_EXCLUSIVE_MODE_LOST_EXT, _PRESENT_TIMING_QUEUE_FULL_EXT:
+the images are given back and the semaphore waits execute all the same."""
 
 
 @call("vkQueuePresentKHR")

@@ -22,6 +22,9 @@ CallHandler = Callable[["Objects", "Call"], "Iterable[Occurrence]"]
 COMMANDS: dict[str, CommandHandler] = {}
 CALLS: dict[str, CallHandler] = {}
 
+ACTS_THOUGH: dict[str, frozenset[int]] = {}
+"""Calls that do something although they return one of these errors (VkResult)."""
+
 _ALIASES_OF: dict[str, list[str]] = {}
 for _alias, _name in COMMAND_ALIASES.items():
     _ALIASES_OF.setdefault(_name, []).append(_alias)

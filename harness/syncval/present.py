@@ -12,10 +12,11 @@ from dataclasses import replace
 from harness.findings import PRESENT_AFTER_READ, PRESENT_AFTER_WRITE, Place
 from harness.spans import Span
 from harness.spec.scopes import BY_NAME
-from harness.syncval.context import Context, Hit
-from harness.syncval.queue import PRESENTATION, Queues, engine_of
+from harness.syncval.barrier import read_in_scope, write_in_scope
+from harness.syncval.context import NEVER, Context, Entry, Hit
+from harness.syncval.queue import Queues, Signal, engine_of, first_scope
 from harness.syncval.race import NO_RIVALS, tag_of
-from harness.syncval.state import Read, Write
+from harness.syncval.state import Read, State, Write
 from harness.trace.effects import Access, Acquired, Presented
 
 ACQUIRE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
@@ -44,28 +45,30 @@ class Presentation:
         """The host knows that the image of this acquire is its own."""
         image = self._fences.pop(fence, None)
         if image is not None:
-            self._context.forget_queue(image, engine_of(image))
+            self._context.finish(image, engine_of(image))
+
+    def forget_fence(self, fence: int) -> None:
+        """The fence was reset or destroyed."""
+        self._fences.pop(fence, None)
 
     def present(self, presented: Presented) -> Iterator[tuple[list[Hit], Place]]:
-        """The engine takes images after its semaphore waits; what those do not cover conflicts."""
-        clock = self._queues.wait_to_present(presented.waits)
+        """The engine takes images after its semaphore waits; what those do not cover conflicts. What they cover is
+        available, and available writes are visible to the engine by themselves (vkQueuePresentKHR)."""
+        signals = self._queues.take_to_present(presented.waits)
         for _, image in presented.images:
             queue = engine_of(image)
             place = Place(presented.call, presented.name, presented.site, submit=presented.call, queue=queue)
             hits = []
             for span, entry in self._context.unfinished(image, *EVERYTHING):
                 state = entry.slot.find().state
-                accesses: list[tuple[str, Write | Read | None, Place | None]]
-                accesses = [(PRESENT_AFTER_WRITE, state.write, entry.write)]
-                accesses += [(PRESENT_AFTER_READ, *pair) for pair in zip(state.reads, entry.reads, strict=True)]
-                for hazard, access, prior in accesses:
-                    if access is None or prior is None or access.queue >= PRESENTATION:
-                        continue
-                    if tag_of(prior) > clock.get(access.queue, (-1, 0)):
+                for hazard, position, access, prior in _accesses(state, entry):
+                    if access.queue != queue and not any(_covers(each, state, position, prior) for each in signals):
                         hits.append(Hit(hazard, span, PRESENT.index, prior, access.sync, state, image, queue))
                         break
             self._engine_access(PRESENT.index, image, place)
             yield hits, replace(place, queue=presented.queue)
+        for signal in signals:
+            self._queues.dismiss(signal)
 
     def _engine_access(self, sync: int, image: int, place: Place) -> None:
         """The engine's accesses are tested against nothing but what is above."""
@@ -74,3 +77,23 @@ class Presentation:
         context.queue = context.viewer = engine_of(image)
         context.rivals = NO_RIVALS
         context.apply(Access(sync, image, (EVERYTHING,), image), place)
+
+
+def _accesses(state: State, entry: Entry) -> Iterator[tuple[str, int, Write | Read, Place]]:
+    """(hazard with a present, position or -1 for the write, access, its place) of what is known of a range."""
+    if state.write is not None and entry.write is not None:
+        yield PRESENT_AFTER_WRITE, -1, state.write, entry.write
+    for position, (read, place) in enumerate(zip(state.reads, entry.reads, strict=True)):
+        yield PRESENT_AFTER_READ, position, read, place
+
+
+def _covers(signal: Signal, state: State, position: int, prior: Place) -> bool:
+    """Whether an access came before a signal, and is in its first scope."""
+    if tag_of(prior) > signal.reach.get(prior.queue or 0, NEVER) or not signal.stages:
+        return False
+    if not signal.token:
+        return True
+    view, scope = state.view(signal.queue), first_scope(signal)
+    if position < 0:
+        return state.write is not None and write_in_scope(state.write, view.write, scope, signal.queue)
+    return read_in_scope(state.reads[position], view.reads[position], scope, signal.queue)

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 from harness.spec.scopes import (
     ALL_COMMANDS,
@@ -20,7 +21,7 @@ from harness.spec.scopes import (
     execution_scope_src,
     stage_accesses,
 )
-from harness.syncval.barrier import Scope, after_barrier
+from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
 from harness.syncval.context import NEVER, Context
 from harness.syncval.handover import Gift, after_gifts
 from harness.syncval.race import NO_RIVALS, Rivals, Tag, tag_of
@@ -34,6 +35,8 @@ PRESENTATION = 1 << 63
 WHOLE_PIPE = ALL_COMMANDS | TOP_OF_PIPE | BOTTOM_OF_PIPE
 """Stages with which a semaphore's scope holds layout transitions and ownership transfers too."""
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
+FIRST_TOKEN = 1 << 40
+"""Tokens of signals are from here on, those of events below."""
 SIGNALS_KEPT = 100
 """Signals of one timeline that are kept; older ones are covered by later ones."""
 
@@ -47,6 +50,13 @@ class Signal:
     stages: int
     queue_flags: int
     clock: dict[int, Tag]
+    token: int = 0
+    """Marks what a narrow first scope holds. Not needed (0) when that is everything so far."""
+
+    @property
+    def reach(self) -> dict[int, Tag]:
+        """Up to where each queue's work came before it."""
+        return {**self.clock, self.queue: self.tag}
 
 
 @dataclass(slots=True)
@@ -57,13 +67,20 @@ class Semaphore:
     values: list[int] = field(default_factory=list)
     signals: list[Signal] = field(default_factory=list)
 
-    def add(self, value: int, signal: Signal) -> None:
-        """Records a signal operation."""
+    def add(self, value: int, signal: Signal) -> Signal | None:
+        """Records a signal operation; answers with an old one that is no longer kept."""
         at = bisect_left(self.values, value)
         self.values.insert(at, value)
         self.signals.insert(at, signal)
-        if self.initial is not None and len(self.values) > SIGNALS_KEPT:
-            del self.values[0], self.signals[0]
+        if self.initial is None or len(self.values) <= SIGNALS_KEPT:
+            return None
+        del self.values[0]
+        return self.signals.pop(0)
+
+    def take(self) -> Signal | None:
+        """The pending signal of a binary semaphore, which a wait unsignals."""
+        self.values.clear()
+        return self.signals.pop() if self.signals else None
 
     def find(self, value: int) -> Signal | None:
         """The first signal that reaches a timeline value; None when none does."""
@@ -110,6 +127,8 @@ class Queues:
         self._semaphores: dict[int, Semaphore] = {}
         self._held: dict[int, deque[Batch]] = {}
         self._fences: dict[int, Mark] = {}
+        self._free: list[int] = []
+        self._tokens = count(FIRST_TOKEN)
 
     # -- semaphores ---------------------------------------------------------------------------------------------------
 
@@ -129,17 +148,27 @@ class Queues:
         """An acquire signals a semaphore when the presentation engine has done with the image of this queue."""
         self._semaphore(semaphore).add(0, Signal(queue, tag, stages, 0, {}))
 
-    def wait_to_present(self, waits: tuple[int, ...]) -> dict[int, Tag]:
-        """Consumes the semaphores that a present waits for: up to where each queue's work is over by then."""
-        clock = self._clocks.setdefault(PRESENTATION, {})
-        for wait in waits:
-            semaphore = self._semaphore(wait)
-            signal = semaphore.signals.pop() if semaphore.signals else None
-            semaphore.values.clear()
-            if signal is not None:
-                for queue, tag in ((signal.queue, signal.tag), *signal.clock.items()):
-                    clock[queue] = max(clock.get(queue, (-1, 0)), tag)
-        return clock
+    def take_to_present(self, waits: tuple[int, ...]) -> list[Signal]:
+        """The signals that a present waits for; it unsignals their semaphores. `dismiss` them afterwards."""
+        return [signal for wait in waits if (signal := self._semaphore(wait).take()) is not None]
+
+    def dismiss(self, signal: Signal | None) -> None:
+        """A signal is used up: nothing asks any more what came before it."""
+        if signal is not None and signal.token:
+            token = signal.token
+            self._context.map_slots(lambda state: after_forgetting(state, token))
+            self._free.append(token)
+
+    def _signal(self, batch: Batch, operation: SemaphoreOperation) -> None:
+        """One signal operation at the end of a batch. A narrow first scope is marked now, since barriers that come
+        later must not widen it; tokens are used again, so that there are few."""
+        queue, flags, stages, token = batch.submit.queue, batch.submit.queue_flags, operation.stages, 0
+        if stages and not stages & WHOLE_PIPE:
+            token = self._free.pop() if self._free else next(self._tokens)
+            src = execution_scope_src(stages, flags)
+            self._context.map_slots(lambda state: after_set(state, token, src, _accesses(stages, src), queue))
+        made = Signal(queue, batch.tag, stages, flags, dict(self._clocks[queue]), token)
+        self.dismiss(self._semaphore(operation.semaphore).add(operation.value, made))
 
     def _semaphore(self, id: int) -> Semaphore:
         return self._semaphores.setdefault(id, Semaphore())
@@ -188,20 +217,24 @@ class Queues:
         yield batch
         self._latest[queue] = batch.tag
         for signal in batch.submission.signals:
-            made = Signal(queue, batch.tag, signal.stages, flags, dict(self._clocks[queue]))
-            self._semaphore(signal.semaphore).add(signal.value, made)
+            self._signal(batch, signal)
         if batch.fence:
             self._fences[batch.fence] = self._mark(queue)
 
     def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> None:
         semaphore = self._semaphore(wait.semaphore)
         if semaphore.initial is None:
-            signal = semaphore.signals.pop() if semaphore.signals else None
-            semaphore.values.clear()
-        else:
-            signal = semaphore.find(wait.value) if wait.value > semaphore.initial else None
-        if signal is None or signal.queue == HOST:
-            return
+            signal = semaphore.take()
+            if signal is not None:
+                self._receive(queue, queue_flags, wait, signal)
+                self.dismiss(signal)
+        elif wait.value > semaphore.initial:
+            signal = semaphore.find(wait.value)
+            if signal is not None and signal.queue != HOST:
+                self._receive(queue, queue_flags, wait, signal)
+
+    def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
+        """A signal and the wait for it are a memory dependency."""
         scope = _scope(signal, wait.stages, queue_flags)
         giver = signal.queue
         if giver == queue:
@@ -209,7 +242,7 @@ class Queues:
             return
         self._apply(signal, lambda state: after_gifts(state, (Gift(giver, (scope,), False),), queue))
         clock = self._clocks[queue]
-        for other, tag in ((giver, signal.tag), *signal.clock.items()):
+        for other, tag in signal.reach.items():
             if other != queue:
                 clock[other] = max(clock.get(other, (-1, 0)), tag)
 
@@ -217,10 +250,11 @@ class Queues:
         """Applies a dependency that begins with a signal: its first scope ends there, so that what the queue did or
         learnt since is left out."""
         giver = signal.queue
-        if self._latest.get(giver, signal.tag) == signal.tag and self._clocks.get(giver) == signal.clock:
+        now = self._latest.get(giver, signal.tag), self._clocks.get(giver, signal.clock)
+        if signal.token or now == (signal.tag, signal.clock):
             self._context.map_slots(change)
             return
-        last = {**signal.clock, giver: signal.tag}
+        last = signal.reach
         self._context.map_before(change, lambda place: tag_of(place) > last.get(place.queue or 0, NEVER))
 
     # -- what the host waits for --------------------------------------------------------------------------------------
@@ -261,9 +295,14 @@ def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
     """Signal and wait as one memory dependency: extended scopes, and every access that their stages can make."""
     if signal.queue >= PRESENTATION:  # an execution dependency: the engine wrote nothing that must be made available
         return Scope(signal.stages, 0, execution_scope_dst(stages, queue_flags), 0)
-    src = execution_scope_src(signal.stages, signal.queue_flags)
     dst = execution_scope_dst(stages, queue_flags)
-    return Scope(src, _accesses(signal.stages, src), dst, _accesses(stages, dst))
+    return first_scope(signal)._replace(dst_stages=dst, dst_accesses=_accesses(stages, dst))
+
+
+def first_scope(signal: Signal) -> Scope:
+    """What a signal comes after."""
+    src = execution_scope_src(signal.stages, signal.queue_flags)
+    return Scope(src, _accesses(signal.stages, src), 0, 0, signal.token)
 
 
 def _accesses(stages: int, extended: int) -> int:

@@ -131,6 +131,7 @@ class Validator:
             case FenceReset():
                 for fence in occurrence.fences:
                     self._queues.forget_fence(fence)
+                    self._presentation.forget_fence(fence)
             case Destroyed():
                 for context in self._contexts():
                     context.forget(occurrence.space, occurrence.span)
