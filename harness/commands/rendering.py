@@ -12,6 +12,7 @@ from harness.commands.descriptors import chained
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import command
 from harness.commands.rendering_state import Rendering, layers_of
+from harness.commands.targets import SILENT_SECONDARY
 from harness.spans import merge
 from harness.trace.effects import Access, Command, Effect, InheritedClear, Unmodelled
 from harness.trace.graphics_state import Targets
@@ -112,7 +113,8 @@ def inherited_clears(commands: Iterable[Command], rendering: Rendering | None) -
 def _resolve_clears(effects: Iterable[Effect], rendering: Rendering | None) -> Iterator[Effect]:
     for effect in effects:
         if isinstance(effect, InheritedClear):
-            yield from _clear_all(rendering, effect.clears, effect.rects)
+            for each in _clear_all(rendering, effect.clears, effect.rects):
+                yield replace(each, layer_silent=SILENT_SECONDARY) if isinstance(each, Access) else each
         else:
             yield effect
 

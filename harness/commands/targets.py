@@ -30,6 +30,7 @@ from harness.trace.resources import ImageView
 INPUT_READ = BY_NAME["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
 LATE_READ = BY_NAME["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
 
+SILENT_SECONDARY = "the Khronos layer does not track what secondary command buffers do to attachments"
 SILENT_BLEND = "the Khronos layer does not record what blending and logical operations read"
 SILENT_TESTS = "the Khronos layer does not record what depth and stencil tests read"
 
@@ -141,4 +142,5 @@ def _resolved(objects: Objects, command: Command, rendering: Rendering | None) -
         elif rendering is None:
             yield Unmodelled("a secondary that draws, executed outside a render pass instance that was seen")
         else:
-            yield from accesses(objects, rendering, effect.targets)
+            for access in accesses(objects, rendering, effect.targets):
+                yield replace(access, layer_silent=access.layer_silent or SILENT_SECONDARY)

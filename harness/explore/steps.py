@@ -233,7 +233,8 @@ def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) ->
             # A secondary cannot execute others (without an extension that the tables lack): no recursion.
             for inner in recorded[secondary]:
                 if inner.name != "vkCmdExecuteCommands":
-                    yield inner, (call.index, position)
+                    here = {**inner.args, "commandBuffer": call.args["commandBuffer"]}
+                    yield replace(inner, args=here), (call.index, position)
 
 
 def _nesting(name: str) -> int:
@@ -279,7 +280,6 @@ def _is_at(step: Step, place: Place) -> bool:
         return False
     if place.submit is None or step.kind is Kind.HOST:
         return True
-    where = step.identity
     return (
         where.submit == place.submit and place.batch in (ANY, where.batch) and place.position in (ANY, where.position)
     )

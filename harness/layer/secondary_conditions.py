@@ -19,3 +19,17 @@ def barrier_in_secondary(subject: Subject, stream: Stream, _: Version) -> bool:
         for primary in primaries
         for command in stream.recorded(primary, submit.index)
     )
+
+
+@condition
+def drawn_in_secondary(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The command buffer of the second access renders, and executed secondaries that draw or clear attachments."""
+    own = stream.command(subject)
+    if own is None:
+        return False
+    before = subject.call if subject.call is not None and subject.call > own.index else own.index
+    return any(
+        call.name.startswith(("vkCmdDraw", "vkCmdClearAttachments"))
+        and call.args["commandBuffer"] != own.args.get("commandBuffer")
+        for call in stream.recorded(own.args.get("commandBuffer", 0), before)
+    )

@@ -1,0 +1,155 @@
+"""Secondary command buffers inside render pass instances: what they draw and clear are the primary's attachments."""
+
+import struct
+
+from harness.device.rig_graphics import BY_REGION, COLOR_FORMAT, EXTERNAL, Attach, Depends, Subpass
+from harness.device.rig_rendering import Rendered
+from harness.device.rig_secondary import SECONDARY_CONTENTS
+from harness.findings import READ_RACING_WRITE, WRITE_RACING_WRITE
+from harness.scenario import Rig, race, read_after_write, scenario
+
+FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
+COLOR, FROM = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ"
+POSITIONS = {
+    "vertex": "vertex_position",
+    "vertex_buffers": [(8, 0)],
+    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
+}
+CORNERS = struct.pack("<6f", -1, -1, 3, -1, -1, 3)
+FAR = struct.unpack("<I", struct.pack("<f", 2.0))[0]
+"""The word that puts every vertex outside."""
+
+
+@scenario(
+    without={"filled before drawn": [read_after_write(DRAW, FILL)]},
+    weakened={"filled before drawn / for indices": [read_after_write(DRAW, FILL)]},
+    rule="specification, Vertex Input; Secondary Command Buffer Execution",
+)
+def scenario_secondary_draws_vertices_that_the_primary_filled(rig: Rig) -> None:
+    """What a draw of a secondary reads needs a dependency before the render pass instance."""
+    image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24)
+    rig.host_write(corners, CORNERS)
+    pipeline = rig.graphics(**POSITIONS)
+    with rig.secondary(colors=[COLOR_FORMAT]) as draws:
+        draws.bind(pipeline)
+        draws.bind_vertices(corners)
+        draws.draw()
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.fill(corners, FAR)
+        commands.barrier(
+            "filled before drawn",
+            "CLEAR/TRANSFER_WRITE",
+            "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ",
+            weaker={"for indices": {"dst": "INDEX_INPUT/INDEX_READ"}},
+        )
+        commands.begin_rendering(Rendered(rig.view(image)), flags=SECONDARY_CONTENTS)
+        commands.execute(draws)
+        commands.end_rendering()
+        commands.barrier("", COLOR, FROM)
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"rendered before copied": [read_after_write(DOWNLOAD, "vkCmdEndRendering")]},
+    rule="specification, vkCmdExecuteCommands inside dynamic rendering; Rasterization Order",
+)
+def scenario_two_secondaries_draw_in_one_instance(rig: Rig) -> None:
+    """Secondaries of one instance draw in rasterization order: nothing is needed between them."""
+    image, out = rig.target(), rig.buffer(1024)
+    pipeline = rig.graphics()
+    made = []
+    for _ in range(2):
+        with rig.secondary(colors=[COLOR_FORMAT]) as draws:
+            draws.bind(pipeline)
+            draws.draw()
+        made.append(draws)
+    with rig.secondary(colors=[COLOR_FORMAT]) as clears:
+        clears.clear_attachments((1, 0, 5), rects=[((0, 0, 4, 4), 0, 1)])
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_rendering(Rendered(rig.view(image)), flags=SECONDARY_CONTENTS)
+        commands.execute(*made, clears)
+        commands.end_rendering()
+        commands.barrier("rendered before copied", COLOR, FROM)
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"one after the other": [read_after_write(DRAW, DRAW)]},
+    weakened={"one after the other / execution only": [read_after_write(DRAW, DRAW)]},
+    rule="specification, Render Pass: self-dependencies; vkCmdPipelineBarrier in a secondary of a subpass",
+)
+def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
+    """Within a subpass a secondary may hold the barrier that orders the next draw after it."""
+    image, out = rig.target(), rig.buffer(1024)
+    masks = (COLOR, "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
+    made = rig.render_pass(
+        [Attach()],
+        [Subpass([(0, "GENERAL")], inputs=[(0, "GENERAL")])],
+        [Depends("", 0, 0, *masks, BY_REGION), Depends("", 0, EXTERNAL, COLOR, FROM)],
+    )
+    view = rig.view(image)
+    frame = rig.framebuffer(made, [view])
+    draw = rig.graphics(render_pass=made)
+    invert = rig.graphics("invert_input", render_pass=made, bindings={0: "INPUT_ATTACHMENT"})
+    inputs = rig.descriptors(invert, b0=(view, None, 1))
+    with rig.secondary(render_pass=made, framebuffer=frame) as draws:
+        draws.bind(draw)
+        draws.draw()
+        draws.barrier(
+            "one after the other",
+            *masks,
+            flags=BY_REGION,
+            weaker={"execution only": {"src": "COLOR_ATTACHMENT_OUTPUT", "dst": "FRAGMENT_SHADER"}},
+        )
+    with rig.secondary(render_pass=made, framebuffer=frame) as inverts:
+        inverts.bind(invert, inputs)
+        inverts.draw()
+    with rig.commands() as commands:
+        commands.begin_pass(made, frame, form=2, secondaries=True)
+        commands.execute(draws, inverts)
+        commands.end_pass(form=2)
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={
+        "first subpass before second": [
+            race(READ_RACING_WRITE, DRAW, DRAW),
+            race(WRITE_RACING_WRITE, "vkCmdEndRenderPass2", DRAW),
+        ]
+    },
+    rule="specification, Subpass Dependencies; VkCommandBufferInheritanceInfo",
+)
+def scenario_secondaries_of_two_subpasses(rig: Rig) -> None:
+    """Draws in secondaries of two subpasses are ordered by the subpass dependency and nothing else."""
+    image, second, out = rig.target(), rig.target(), rig.buffer(1024)
+    masks = (COLOR, "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
+    made = rig.render_pass(
+        [Attach(), Attach()],
+        [Subpass([(0, "GENERAL")]), Subpass([(1, "GENERAL")], inputs=[(0, "GENERAL")])],
+        [Depends("first subpass before second", 0, 1, *masks), Depends("", 1, EXTERNAL, COLOR, FROM)],
+    )
+    views = [rig.view(image), rig.view(second)]
+    frame = rig.framebuffer(made, views)
+    draw = rig.graphics(render_pass=made)
+    invert = rig.graphics("invert_input", render_pass=made, subpass=1, bindings={0: "INPUT_ATTACHMENT"})
+    inputs = rig.descriptors(invert, b0=(views[0], None, 1))
+    with rig.secondary(render_pass=made, framebuffer=frame) as draws:
+        draws.bind(draw)
+        draws.draw()
+    with rig.secondary(render_pass=made, subpass=1, framebuffer=frame) as inverts:
+        inverts.bind(invert, inputs)
+        inverts.draw()
+    with rig.commands() as commands:
+        commands.begin_pass(made, frame, form=2, secondaries=True)
+        commands.execute(draws)
+        commands.next_subpass(form=2, secondaries=True)
+        commands.execute(inverts)
+        commands.end_pass(form=2)
+        commands.image_to_buffer(second, out)
+    rig.submit(commands)
