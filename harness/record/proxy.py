@@ -196,7 +196,7 @@ class Proxy:
         return found
 
 
-def install(recorder: Recorder, keep_alive: bool) -> tuple[Callable[[], str | None], Callable[[], None]]:
+def install(recorder: Recorder, keep_alive: bool) -> tuple[Callable[[int], str | None], Callable[[], None]]:
     """Puts `recorder` between the package and C. Returns what names the current call site, and what undoes it all.
 
     The package is imported here, so that programs that import it later get the stand-in. Where it cannot be (no such
@@ -209,7 +209,7 @@ def install(recorder: Recorder, keep_alive: bool) -> tuple[Callable[[], str | No
         try:
             import vulkan._vulkan as package
         except (ImportError, OSError):
-            return (lambda: None), (lambda: None)
+            return (lambda ours: None), (lambda: None)
         sites = Sites(os.path.dirname(os.path.abspath(str(package.__file__))))
         proxy = Proxy(package, recorder)
         proxy.put_in(keep_alive)

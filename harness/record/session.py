@@ -16,6 +16,9 @@ from harness.trace.calls import Block, Call, HostRead, HostWrite, block_name
 
 MAX_ERRORS = 100
 """Internal errors kept; more are only counted."""
+INNER_FRAMES = 4
+"""Frames of ours between the program and the look for its line: that look, `record`, the generated function, and what
+calls that one."""
 IN_FLIGHT_LIMIT = 1.0
 """Seconds that a finished wait lets submits of other threads finish being recorded."""
 
@@ -76,7 +79,7 @@ class Session:
         self._submitting: set[int] = set()
         self._untold: list[Finding] = []
         self._recorded = threading.Condition()
-        self._caller: Callable[[], str | None] = lambda: None
+        self._caller: Callable[[int], str | None] = lambda ours: None
         self._detach: Callable[[], None] | None = None
         self.host = HostMemory(self._host_write, self.unseen, self._written)
 
@@ -127,7 +130,7 @@ class Session:
         if not start <= start + offset <= stop <= end:
             raise UserError(f"host_read of [{offset}, {stop - start}): the target has {end - start} bytes")
         self.host.look(memory)
-        read = HostRead(0, memory, start + offset, stop - start - offset, self._caller())
+        read = HostRead(0, memory, start + offset, stop - start - offset, self._caller(1))
         with self._lock:
             found = self._untold + self._take(read)
             self._untold = []
@@ -172,10 +175,11 @@ class Session:
         thread = self._threads.get(ident)
         if thread is None:
             thread = self._threads.setdefault(ident, len(self._threads))
-        call = Call(0, name, args, result, self._caller(), thread)
+        call = Call(0, name, args, result, self._caller(INNER_FRAMES), thread)
         with self._lock:
-            found = self._untold + self._take(call)
-            self._untold = []
+            found = self._take(call)
+            if self._untold:
+                found, self._untold = self._untold + found, []
         if ident in self._submitting:
             self._submit_over()
         if found and self._on_finding is not None:
@@ -256,7 +260,7 @@ class Session:
             return None if self.mirror.unmodelled else self.mirror.written(memory, 0, end)
 
     def _host_write(self, memory: int, offset: int, data: bytes, initial: bool = False) -> None:
-        write = HostWrite(0, memory, offset, data, self._caller(), initial)
+        write = HostWrite(0, memory, offset, data, self._caller(1), initial)
         with self._lock:
             self._untold += self._take(write)
 

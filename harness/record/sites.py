@@ -21,9 +21,15 @@ class Sites:
         self._inner: dict[CodeType, bool] = {}
         self._known: dict[tuple[CodeType, int], str] = {}
 
-    def caller(self) -> str | None:
-        """'path:line' of the program's line that is running, the path as Python knows it; None if there is none."""
-        frame: FrameType | None = sys._getframe(1)
+    def caller(self, ours: int = 1) -> str | None:
+        """'path:line' of the program's line that is running, the path as Python knows it; None if there is none.
+
+        At least `ours` frames, this one included, are known to be ours: Python makes no objects of those.
+        """
+        try:
+            frame: FrameType | None = sys._getframe(ours)
+        except ValueError:  # called by a thread of C code
+            return None
         inner = self._inner
         while frame is not None:
             code = frame.f_code
