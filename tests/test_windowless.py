@@ -102,3 +102,24 @@ def test_frames_must_be_some() -> None:
     done = headless("--frames", "0", PROGRAMS / "window_loop.py")
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_no_limit_of_images_is_told_as_one(tmp_path: Path) -> None:
+    """SwiftShader says 0, for no limit; a program that takes that for the most there may be would get no image."""
+    program = tmp_path / "images.py"
+    program.write_text(
+        "import glfw, vulkan as vk\n"
+        "glfw.init()\n"
+        "window = glfw.create_window(8, 8, 'images', None, None)\n"
+        "names = glfw.get_required_instance_extensions()\n"
+        "instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(ppEnabledExtensionNames=names), None)\n"
+        "surface = vk.ffi.new('VkSurfaceKHR *')\n"
+        "glfw.create_window_surface(instance, window, None, surface)\n"
+        "ask = vk.vkGetInstanceProcAddr(instance, 'vkGetPhysicalDeviceSurfaceCapabilitiesKHR')\n"
+        "told = vk.ffi.new('VkSurfaceCapabilitiesKHR *')\n"
+        "physical = vk.vkEnumeratePhysicalDevices(instance)[0]\n"
+        "ask(physical, surface[0], told)\n"
+        "print(ask(physical, surface[0]).maxImageCount, told.maxImageCount)\n"
+    )
+    done = headless(program)
+    assert (done.returncode, done.stdout) == (0, "8 8\n"), done.stderr

@@ -3,6 +3,9 @@ VK_EXT_headless_surface in place of windows' (which GLFW 3.4's null platform can
 
 Everything else (sizes, hints, callbacks, time, monitors) is what GLFW does there. A window asks to be closed after a
 number of frames, so that the loop of a program ends: a frame is one call that handles events.
+
+SwiftShader says of its surfaces that the number of images has no limit (`maxImageCount` 0) and makes a swapchain of
+none when it is asked for none, which programs do that take the 0 for a limit. Here they are told of one.
 """
 
 from __future__ import annotations
@@ -22,6 +25,9 @@ HEADLESS_SURFACE_CREATE_INFO = 1000256000
 """VK_STRUCTURE_TYPE_HEADLESS_SURFACE_CREATE_INFO_EXT."""
 EXTENSION_NOT_PRESENT = -7
 """VK_ERROR_EXTENSION_NOT_PRESENT: what GLFW answers when the instance lacks the extension."""
+IMAGES = 8
+"""The most images of a swapchain that a program is told of when there is no limit."""
+CAPABILITIES = "vkGetPhysicalDeviceSurfaceCapabilitiesKHR"
 DRIVER_VARIABLES = ("VK_DRIVER_FILES", "VK_ICD_FILENAMES")
 
 
@@ -42,6 +48,28 @@ def make_windowless(frames: int) -> None:
         version = ".".join(map(str, glfw.get_version()))
         raise UserError(f"--headless needs GLFW 3.4 or newer; the glfw package here has {version}")
     Windowless(glfw, frames).install()
+    _limit_images()
+
+
+def _limit_images() -> None:
+    """Wraps the function that the `vulkan` package makes of a pointer to vkGetPhysicalDeviceSurfaceCapabilitiesKHR."""
+    from vulkan import _vulkan as package
+
+    makers = package._instance_ext_funcs
+    make = makers[CAPABILITIES]
+
+    def make_limited(pointer: Any) -> Callable[..., Any]:
+        real = make(pointer)
+
+        def ask(physicalDevice: Any, surface: Any, pSurfaceCapabilities: Any = None) -> Any:
+            answer = real(physicalDevice, surface, pSurfaceCapabilities)
+            told = pSurfaceCapabilities or answer
+            told.maxImageCount = told.maxImageCount or max(IMAGES, told.minImageCount)
+            return answer
+
+        return ask
+
+    makers[CAPABILITIES] = make_limited
 
 
 class Windowless:
