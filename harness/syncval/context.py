@@ -261,8 +261,19 @@ class Context:
         if everything:
             viewer = self.viewer
             self.map_slots(lambda state: after_barrier(state, everything, viewer))
+        cover: Cover | None = None
         for piece in pieces:
-            self._settle(piece, everything, place)
+            space, (begin, end), entry, state, now = piece
+            if entry is None or now.moved:
+                self._settle(piece, everything, place)
+                continue
+            if now is not cover:
+                cover, scopes = now, now.scopes + everything
+                slots: dict[State, Slot] = {}  # what ranges with one state before point to now
+            slot = slots.get(state)
+            if slot is None:
+                slot = slots[state] = self._slot(after_barrier(state, scopes, self.viewer))
+            self._maps[space].put(begin, end, Entry(slot, entry.write, entry.reads))
 
     def marked(self, scope: Scope) -> Scope:
         """A scope that says of what it makes visible to the host when that is; others are as they were."""
@@ -335,16 +346,10 @@ class Context:
             yield Piece(space, (at, end), None, EMPTY, cover)
 
     def _settle(self, piece: Piece, everything: tuple[Scope, ...], place: Place) -> None:
-        space, (begin, end), entry, state, (scopes, moved, sync) = piece
-        if moved:
-            # The transition is a new write; nothing that was known of the range before it remains.
-            outcome = after_transition(state, scopes, self.queue, self.viewer, sync)
-            after = Entry(self._slot(outcome.state), place, ())
-        else:
-            assert entry is not None
-            slot = self._slot(after_barrier(state, scopes + everything, self.viewer))
-            after = Entry(slot, entry.write, entry.reads)
-        self._maps[space].put(begin, end, after)
+        """A transition of one piece is a new write; nothing that was known of the range before it remains."""
+        space, (begin, end), _, state, (scopes, _, sync) = piece
+        outcome = after_transition(state, scopes, self.queue, self.viewer, sync)
+        self._maps[space].put(begin, end, Entry(self._slot(outcome.state), place, ()))
 
     def _slot(self, state: State) -> Slot:
         slot = self._slots.get(state)
