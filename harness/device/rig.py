@@ -426,6 +426,7 @@ class Rig:
     # -- presentation --------------------------------------------------------------------------------------------------
 
     swapchain = rig_presentation.swapchain
+    shown_swapchain = rig_presentation.shown_swapchain
     acquire = rig_presentation.acquire
     present = rig_presentation.present
 

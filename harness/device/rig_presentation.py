@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.device.headless import Queue
+from harness.device.rig_queues import Operation
 from harness.findings import UserError
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ EXTENT = (16, 16)
 USAGE = 0x1 | 0x2 | 0x10
 """TRANSFER_SRC, TRANSFER_DST, COLOR_ATTACHMENT."""
 FIFO, OPAQUE = 2, 1
+SHOWN = "PRESENT_SRC_KHR"
+"""The VkImageLayout of images that are presented."""
 FOREVER = 0xFFFFFFFFFFFFFFFF
 
 
@@ -31,6 +34,8 @@ class Swapchain:
     handle: Any
     surface: Any
     images: list[Image]
+    at_once: int
+    """How many of them can be acquired at once."""
 
 
 def split_extensions(vk: Any, needed: Iterable[str]) -> tuple[list[str], list[str]]:
@@ -60,7 +65,7 @@ def surface(self: Rig) -> Any:
 
 
 def swapchain(self: Rig, old: Swapchain | None = None) -> Swapchain:
-    """A swapchain with as few images as the surface allows; on the surface of `old`, which it retires."""
+    """A swapchain of two images, or of as few as the surface allows; on the surface of `old`, which it retires."""
     from harness.device.rig import Image
 
     vk, physical = self.vk, self.gpu.physical_device
@@ -70,7 +75,7 @@ def swapchain(self: Rig, old: Swapchain | None = None) -> Swapchain:
     format = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceFormatsKHR")(physical, where)[0]
     info = vk.VkSwapchainCreateInfoKHR(
         surface=where,
-        minImageCount=limits.minImageCount,
+        minImageCount=max(limits.minImageCount, min(2, limits.maxImageCount or 2)),
         imageFormat=format.format,
         imageColorSpace=format.colorSpace,
         imageExtent=vk.VkExtent2D(*EXTENT),
@@ -87,7 +92,25 @@ def swapchain(self: Rig, old: Swapchain | None = None) -> Swapchain:
     self.gpu.cleanup.callback(self.function("vkDestroySwapchainKHR"), self.device, handle, None)
     images = self.function("vkGetSwapchainImagesKHR")(self.device, handle)
     made = [Image(each, int(format.format), (*EXTENT, 1), 1, 1, 1, 1, None, USAGE) for each in images]
-    return Swapchain(handle, where, made)
+    return Swapchain(handle, where, made, len(made) - limits.minImageCount + 1)
+
+
+def shown_swapchain(self: Rig) -> Swapchain:
+    """A swapchain that has shown as many of its images as can be acquired at once, in colours of their own, and been
+    waited for: the presentation engine has something to read."""
+    made = swapchain(self)
+    semaphores = [(self.semaphore(), self.semaphore()) for _ in range(made.at_once)]
+    indices = [acquire(self, made, acquired) for acquired, _ in semaphores]
+    for index, (acquired, done) in zip(indices, semaphores, strict=True):
+        image = made.images[index]
+        with self.commands() as commands:
+            commands.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
+            commands.clear_color(image, 0x11111111 * (index + 1), at="TRANSFER_DST_OPTIMAL")
+            commands.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+        self.submit(commands, waits=[Operation(acquired, "CLEAR")], signals=[Operation(done)], form=2)
+        present(self, (made, index), waits=[done])
+    self.wait()
+    return made
 
 
 def acquire(self: Rig, swapchain: Swapchain, semaphore: Any = None, fence: Any = None) -> int:

@@ -131,10 +131,25 @@ def flatten(blocks: list[Block]) -> list[Step]:
         if isinstance(block, Call) and not block.succeeded:
             continue
         with reading(block):
-            steps.extend(_steps_of(block, recorded, order))
+            if _is_ours(block):
+                steps.extend(_ours(block, joined=bool(steps) and steps[-1].block.index == block.index))
+            else:
+                steps.extend(_steps_of(block, recorded, order))
         if len(steps) > MAX_STEPS:
             raise UserError(f"block {block.index}: the trace executes more than {MAX_STEPS} commands")
     return steps
+
+
+def _is_ours(block: Block) -> bool:
+    """Whether a block is a command of ours, which runs where it stands."""
+    return isinstance(block, Call) and block.name.startswith("vkCmd") and block.args["commandBuffer"] == OURS
+
+
+def _ours(block: Block, joined: bool) -> Iterator[Step]:
+    """`joined`: with the one before it stands for one call, and cannot be cut from it."""
+    where = Identity(block.index, 0, 0, block.index)
+    yield Step(Kind.BEGIN, where, block, inside=joined)
+    yield Step(Kind.ACTION, where, block, inside=joined)
 
 
 def _steps_of(block: Block, recorded: dict[int, list[Call]], order: Order[_Part]) -> Iterator[Step]:
@@ -142,10 +157,6 @@ def _steps_of(block: Block, recorded: dict[int, list[Call]], order: Order[_Part]
     block = plain(block) if isinstance(block, Call) else block
     if isinstance(block, Call) and block.name == "vkBeginCommandBuffer":
         recorded[block.args["commandBuffer"]] = []
-    elif isinstance(block, Call) and block.name.startswith("vkCmd") and block.args["commandBuffer"] == OURS:
-        where = Identity(block.index, 0, 0, block.index)
-        yield Step(Kind.BEGIN, where, block)
-        yield Step(kind_of(block.name), where, block)
     elif isinstance(block, Call) and block.name.startswith("vkCmd"):
         recorded.setdefault(block.args["commandBuffer"], []).append(block)
     elif isinstance(block, Call) and block.name in SUBMITS:

@@ -5,13 +5,13 @@ Every image has been on the screen once when the claims begin, so that the prese
 
 from harness.device.rig import Image
 from harness.device.rig_commands import Commands
-from harness.device.rig_presentation import PRESENTS, Swapchain
+from harness.device.rig_presentation import PRESENTS, SHOWN
 from harness.device.rig_queues import Operation
+from harness.device.rig_rendering import Rendered
 from harness.scenario import Rig, race, scenario, write_after_read
 
 ACQUIRE, PRESENT = "vkAcquireNextImageKHR", "vkQueuePresentKHR"
-BARRIER, CLEAR = "vkCmdPipelineBarrier2", "vkCmdClearColorImage"
-SHOWN = "PRESENT_SRC_KHR"
+BARRIER, UPLOAD = "vkCmdPipelineBarrier2", "vkCmdCopyBufferToImage"
 STILL_READ = [write_after_read(BARRIER, ACQUIRE)]
 NOT_OURS = [race("WRITE_AFTER_PRESENT", BARRIER, PRESENT)]
 NOT_DONE = [race("PRESENT_AFTER_WRITE", PRESENT, BARRIER)]
@@ -34,24 +34,6 @@ def _frame(rig: Rig, image: Image, value: int, *, old: str = "UNDEFINED", src: s
     return commands
 
 
-def _swapchain(rig: Rig) -> Swapchain:
-    """A swapchain that has shown each of its images, and been waited for."""
-    made = rig.swapchain()
-    for number in range(len(made.images)):
-        acquired, done = rig.semaphore(), rig.semaphore()
-        index = rig.acquire(made, acquired)
-        with rig.commands() as commands:
-            commands.transition(made.images[index], "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
-            commands.clear_color(made.images[index], 0x11111111 * (number + 1), at="TRANSFER_DST_OPTIMAL")
-            commands.transition(
-                made.images[index], "CLEAR/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN
-            )
-        rig.submit(commands, waits=[Operation(acquired, "CLEAR")], signals=[Operation(done)], form=2)
-        rig.present((made, index), waits=[done])
-    rig.host_wait("", "queue")
-    return made
-
-
 @scenario(
     without={"the acquire": NOT_OURS, "the present": NOT_DONE},
     weakened={
@@ -65,7 +47,7 @@ def _swapchain(rig: Rig) -> Swapchain:
 )
 def scenario_frame(rig: Rig) -> None:
     """A frame waits for the acquire where its first transition begins, and the present waits for the frame."""
-    chain = _swapchain(rig)
+    chain = rig.shown_swapchain()
     acquired, done = rig.semaphore(), rig.semaphore()
     index = rig.acquire(chain, acquired)
     weaker = {"at copies": {"stages": "COPY"}, "at everything": {"stages": "ALL_COMMANDS"}}
@@ -74,3 +56,82 @@ def scenario_frame(rig: Rig) -> None:
     if not waits:
         rig.submit(waits=[Operation(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
+
+
+@scenario(
+    without={"the present": NOT_DONE},
+    weakened={"the present / for an earlier submit": NOT_DONE},
+    needs=PRESENTS,
+    rule="SYNC_RULES 2.14 [PresentDoesNotWaitForSubmit2]",
+)
+def scenario_present_waits_for_the_last_submit(rig: Rig) -> None:
+    """A present must wait for the last submit that writes its image, not just for one before."""
+    chain = rig.shown_swapchain()
+    acquired, early, done = rig.semaphore(), rig.semaphore(), rig.semaphore()
+    index = rig.acquire(chain, acquired)
+    image = chain.images[index]
+    first, second = _frame(rig, image, 0x70605040), _frame(rig, image, 0x0F0E0D0C, old=SHOWN)
+    rig.submit(first, waits=[Operation(acquired, "CLEAR")], signals=[Operation(early)], form=2)
+    rig.submit(second, signals=[Operation(done)], form=2)
+    waits = rig.operation("the present", done, weaker={"for an earlier submit": {"semaphore": early}})
+    rig.present((chain, index), waits=[each.semaphore for each in waits])
+
+
+@scenario(
+    without={"the acquire": NOT_OURS, "the present": NOT_DONE},
+    weakened={"the acquire / at clears": STILL_READ, "the transition / after clears": STILL_READ},
+    needs=PRESENTS,
+    rule="SYNC_RULES 2.8, 2.11; specification, VK_KHR_swapchain: vkAcquireNextImageKHR",
+)
+def scenario_rendered_frame(rig: Rig) -> None:
+    """A frame that is rendered waits at the colour attachment output, and its transition begins there."""
+    chain = rig.shown_swapchain()
+    acquired, done = rig.semaphore(), rig.semaphore()
+    index = rig.acquire(chain, acquired)
+    image = chain.images[index]
+    output = "COLOR_ATTACHMENT_OUTPUT"
+    with rig.commands() as commands:
+        commands.barrier(
+            "the transition",
+            output,
+            f"{output}/COLOR_ATTACHMENT_WRITE",
+            image=image,
+            old="UNDEFINED",
+            new="COLOR_ATTACHMENT_OPTIMAL",
+            weaker={"after clears": {"src": "CLEAR"}},
+        )
+        commands.begin_rendering(Rendered(rig.view(image), layout="COLOR_ATTACHMENT_OPTIMAL", clear=0x70605040))
+        commands.end_rendering()
+        commands.transition(
+            image, f"{output}/COLOR_ATTACHMENT_WRITE", "NONE", old="COLOR_ATTACHMENT_OPTIMAL", new=SHOWN
+        )
+    waits = rig.operation("the acquire", acquired, output, weaker={"at clears": {"stages": "CLEAR"}})
+    rig.submit(commands, waits=waits, signals=[Operation(done)], form=2)
+    if not waits:
+        rig.submit(waits=[Operation(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
+    rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
+
+
+@scenario(
+    without={"between frames": [write_after_read("vkCmdFillBuffer", UPLOAD)]},
+    needs=PRESENTS,
+    rule="SYNC_RULES 2.10: submission order is no dependency; semaphores of the swapchain order its images alone",
+)
+def scenario_frames_that_share_a_buffer(rig: Rig) -> None:
+    """Acquires and presents order nothing else: a buffer that every frame fills needs a barrier of its own."""
+    chain = rig.shown_swapchain()
+    texels = rig.buffer(16 * 16 * 4)
+    for number in range(2):
+        acquired, done = rig.semaphore(), rig.semaphore()
+        index = rig.acquire(chain, acquired)
+        image = chain.images[index]
+        with rig.commands() as commands:
+            if number:
+                commands.barrier("between frames", "COPY", "CLEAR")
+            commands.fill(texels, 0x01020304 * (number + 1))
+            commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", buffer=texels)
+            commands.transition(image, "BLIT", "COPY/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
+            commands.buffer_to_image(texels, image, at="TRANSFER_DST_OPTIMAL")
+            commands.transition(image, "COPY/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+        rig.submit(commands, waits=[Operation(acquired, "BLIT")], signals=[Operation(done)], form=2)
+        rig.present((chain, index), waits=[done])

@@ -1,0 +1,152 @@
+"""The presentation engine's side: fences of acquires, several swapchains, other queues, retired swapchains."""
+
+from harness.device.rig import Image
+from harness.device.rig_commands import Commands
+from harness.device.rig_presentation import PRESENTS, SHOWN
+from harness.device.rig_queues import Operation
+from harness.scenario import Rig, race, scenario
+
+PRESENT, BARRIER, CLEAR = "vkQueuePresentKHR", "vkCmdPipelineBarrier2", "vkCmdClearColorImage"
+NOT_OURS = [race("WRITE_AFTER_PRESENT", BARRIER, PRESENT)]
+NOT_DONE = [race("PRESENT_AFTER_WRITE", PRESENT, BARRIER)]
+
+
+def _frame(rig: Rig, image: Image, value: int) -> Commands:
+    """A recorded clear between the transitions that it needs."""
+    with rig.commands() as commands:
+        commands.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
+        commands.clear_color(image, value, at="TRANSFER_DST_OPTIMAL")
+        commands.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+    return commands
+
+
+@scenario(
+    without={"the wait": NOT_OURS},
+    weakened={"the wait / another fence": NOT_OURS, "the wait / idle device": NOT_OURS, "the wait / status": []},
+    needs=PRESENTS,
+    rule="SYNC_RULES 2.11: the acquire's fence removes its own accesses; ordinary fences and idle waits do not",
+)
+def scenario_fence_of_an_acquire(rig: Rig) -> None:
+    """The host may wait for an acquire by its fence; that the device is idle says nothing of the engine."""
+    chain = rig.shown_swapchain()
+    fence, other, done = rig.fence(), rig.fence(), rig.semaphore()
+    rig.submit(fence=other)
+    index = rig.acquire(chain, fence=fence)
+    rig.host_wait(
+        "the wait",
+        "all",
+        fence,
+        weaker={"another fence": {"fences": (other,)}, "idle device": {"how": "device"}, "status": {"how": "status"}},
+    )
+    rig.submit(_frame(rig, chain.images[index], 0x70605040), signals=[Operation(done)], form=2)
+    rig.present((chain, index), waits=[done])
+    rig.host_wait("", "all", fence)
+
+
+@scenario(
+    without={"the second present": NOT_DONE},
+    weakened={"the second acquire / of the first": NOT_OURS},
+    needs=PRESENTS,
+    rule="specification, vkQueuePresentKHR; SYNC_RULES 6 (several swapchains)",
+)
+def scenario_two_swapchains(rig: Rig) -> None:
+    """An acquire stands for its own image: another swapchain's tells nothing, and one present waits for both frames."""
+    one, other = rig.shown_swapchain(), rig.shown_swapchain()
+    first, second = rig.semaphore(), rig.semaphore()
+    first_done, second_done = rig.semaphore(), rig.semaphore()
+    at_one, at_other = rig.acquire(one, first), rig.acquire(other, second)
+    taken = rig.choose("the second acquire", False, {"of the first": True})
+    frames = _frame(rig, one.images[at_one], 0x70605040), _frame(rig, other.images[at_other], 0x0F0E0D0C)
+    if taken:  # the second frame comes before its own acquire's semaphore is waited for
+        rig.submit(frames[1], waits=[Operation(first, "CLEAR")], signals=[Operation(second_done)], form=2)
+        rig.submit(frames[0], waits=[Operation(second, "CLEAR")], signals=[Operation(first_done)], form=2)
+    else:
+        rig.submit(frames[0], waits=[Operation(first, "CLEAR")], signals=[Operation(first_done)], form=2)
+        rig.submit(frames[1], waits=[Operation(second, "CLEAR")], signals=[Operation(second_done)], form=2)
+    waits = [first_done, *(each.semaphore for each in rig.operation("the second present", second_done))]
+    rig.present((one, at_one), (other, at_other), waits=waits)
+
+
+@scenario(
+    without={"the present": NOT_DONE},
+    needs=PRESENTS,
+    queues=["GRAPHICS"],
+    rule="specification, vkQueuePresentKHR: any queue that supports the surface",
+)
+def scenario_present_on_another_queue(rig: Rig) -> None:
+    """A present on another queue than the frame's waits for a semaphore all the same."""
+    chain = rig.shown_swapchain()
+    acquired, done = rig.semaphore(), rig.semaphore()
+    _, other = rig.queues
+    index = rig.acquire(chain, acquired)
+    frame = _frame(rig, chain.images[index], 0x70605040)
+    rig.submit(frame, waits=[Operation(acquired, "CLEAR")], signals=[Operation(done)], form=2)
+    rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)], queue=other)
+
+
+@scenario(
+    without={"between the queues": [race("WRITE_RACING_WRITE", BARRIER, CLEAR)], "the present": NOT_DONE},
+    needs=PRESENTS,
+    queues=["GRAPHICS"],
+    rule="specification, vkAcquireNextImageKHR: the semaphore; SYNC_RULES 2.11",
+)
+def scenario_frame_of_two_queues(rig: Rig) -> None:
+    """A frame that two queues make: the acquire is waited for once, each step by a semaphore, then the present."""
+    chain = rig.shown_swapchain()
+    acquired, half, done = rig.semaphore(), rig.semaphore(), rig.semaphore()
+    _, other = rig.queues
+    index = rig.acquire(chain, acquired)
+    image = chain.images[index]
+    with rig.commands() as first:
+        first.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
+        first.clear_color(image, 0x70605040, at="TRANSFER_DST_OPTIMAL")
+    with rig.commands(queue=other) as second:
+        second.transition(image, "CLEAR", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+    rig.submit(first, waits=[Operation(acquired, "CLEAR")], signals=[Operation(half)], form=2)
+    waits = rig.operation("between the queues", half, "CLEAR")
+    rig.submit(second, waits=waits, signals=[Operation(done)], form=2)
+    rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
+
+
+@scenario(
+    without={"the present": NOT_DONE},
+    needs=PRESENTS,
+    rule="specification, VkSwapchainCreateInfoKHR: images acquired before oldSwapchain is retired can be presented",
+)
+def scenario_image_of_a_retired_swapchain(rig: Rig) -> None:
+    """An image that was acquired before its swapchain was retired is presented like any other."""
+    chain = rig.shown_swapchain()
+    acquired, done = rig.semaphore(), rig.semaphore()
+    index = rig.acquire(chain, acquired)
+    rig.swapchain(chain)
+    frame = _frame(rig, chain.images[index], 0x70605040)
+    rig.submit(frame, waits=[Operation(acquired, "CLEAR")], signals=[Operation(done)], form=2)
+    rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
+
+
+@scenario(needs=PRESENTS, rule="specification, vkQueuePresentKHR: the presentation engine keeps what was presented")
+def scenario_image_presented_again_untouched(rig: Rig) -> None:
+    """An image may be acquired and presented again with nothing done to it: the present waits for the acquire."""
+    chain = rig.shown_swapchain()
+    acquired = rig.semaphore()
+    index = rig.acquire(chain, acquired)
+    rig.present((chain, index), waits=[acquired])
+
+
+@scenario(
+    weakened={"what / of another image": NOT_OURS},
+    needs=PRESENTS,
+    rule="specification, vkQueuePresentKHR: an image is the engine's until it is acquired again",
+)
+def scenario_image_after_its_present(rig: Rig) -> None:
+    """Only what was acquired may be touched: all other images, once presented, are the engine's."""
+    chain = rig.shown_swapchain()
+    acquired, again, done = rig.semaphore(), rig.semaphore(), rig.semaphore()
+    index = rig.acquire(chain, acquired)
+    frame = _frame(rig, chain.images[index], 0x70605040)
+    rig.submit(frame, waits=[Operation(acquired, "CLEAR")], signals=[Operation(done)], form=2)
+    rig.present((chain, index), waits=[done])
+    following = rig.acquire(chain, again)
+    elsewhere = next(at for at in range(len(chain.images)) if at != following)
+    at = rig.choose("what", following, {"of another image": elsewhere})
+    rig.submit(_frame(rig, chain.images[at], 0x0F0E0D0C), waits=[Operation(again, "CLEAR")], form=2)
