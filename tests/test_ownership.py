@@ -76,6 +76,10 @@ def test_a_read_by_another_family_needs_a_transfer() -> None:
     assert finding.prior_access == "SYNC_COPY_TRANSFER_WRITE"
     assert finding.ranges == ((0, 64),)
     assert finding.missing == "a release by queue family 0 and an acquire by 1"
+    assert finding.message == (
+        "vkCmdX needs the contents of VkBuffer 100, which belong to queue family 0 by vkCmdX. Missing: "
+        "a release by queue family 0 and an acquire by 1."
+    )
 
 
 def test_a_wait_by_the_host_transfers_nothing() -> None:
@@ -209,7 +213,9 @@ def test_what_was_released_may_be_overwritten_by_all(queue: int) -> None:
 
 
 def test_an_acquire_needs_a_release() -> None:
-    assert device().submit(C, ACQUIRE) == ["ownership-not-released"]
+    held = device()
+    assert held.submit(C, ACQUIRE) == ["ownership-not-released"]
+    assert "(last owner: none)" in held.found[0].message
     held = device()
     held.submit(G, write(BUFFER), signals=[operation(7)])
     assert held.submit(C, ACQUIRE, read(BUFFER), waits=[operation(7)]) == ["ownership-not-released"]

@@ -60,6 +60,7 @@ UNDEFINED = 0
 """VK_IMAGE_LAYOUT_UNDEFINED."""
 PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 EVERYTHING: Span = (0, 1 << 62)
+TRANSFER = SYNC[OWNERSHIP_TRANSFER].name
 
 
 class Half(Enum):
@@ -275,7 +276,8 @@ class Ownership:
         self, name: str, resource: int, spans: list[Span], sync: int, place: Place, owner: Owner, lack: str
     ) -> Finding:
         seen = self._describe(resource, merge(spans))
-        since = f" since {owner.place.command}" if owner.place is not place else ""
+        prior = owner.place.command if owner.place is not place else "none"
+        sentence = _SENTENCES[name].format(what=f"{seen.type} {resource}", prior=prior, family=owner.family)
         return Finding(
             hazard=name,
             access=SYNC[sync].name,
@@ -288,16 +290,21 @@ class Ownership:
             boxes=seen.boxes,
             missing=lack,
             layer_silent=OWNERSHIP_UNTRACKED,
-            message=f"{place.command} {_MEANING[name]} of {seen.type} {resource}{since}. Missing: {lack}.",
+            message=f"{place.command} {sentence}. Missing: {lack}.",
         )
 
 
-_MEANING = {
-    NOT_TRANSFERRED: "needs contents that belong to another queue family",
-    NOT_ACQUIRED: "needs contents that were released and not acquired",
-    NOT_RELEASED: "acquires what was not released",
-    MISMATCH: "acquires with another barrier than the release",
+_SENTENCES = {
+    NOT_TRANSFERRED: "needs the contents of {what}, which belong to queue family {family} by {prior}",
+    NOT_ACQUIRED: "needs the contents of {what}, which {prior} released and nothing acquired",
+    NOT_RELEASED: "acquires {what}, which was not released, or has been used since (last owner: {prior})",
+    MISMATCH: "acquires {what} by another barrier than {prior} released it",
 }
+
+
+def is_about_ownership(finding: Finding) -> bool:
+    """Whether a finding is about ownership, or about the order of a transfer."""
+    return finding.hazard in _SENTENCES or TRANSFER in (finding.access, finding.prior_access)
 
 
 def _transfer(barrier: RangeBarrier) -> tuple[object, ...]:
