@@ -17,6 +17,8 @@ from harness.trace.effects import Access
 
 HOST_LANE = 0
 """The host's own accesses: one thread, in the order of the stream."""
+NOWHERE = -1
+"""As `seen_at`: the access sees nothing of what others wrote."""
 GUARDED_READ = "guarded-read"
 """The read is ordered after another read to which the write is visible."""
 
@@ -33,12 +35,16 @@ class Held:
     use: Use
     access: Access
     space: int
+    resource: int
     spans: list[Span]
     lane: int
     """The subpass, or the queue, in which it happened."""
     command: int
     """The execution of a command that it belongs to."""
     transition: bool = False
+    """A layout transition: what is available is visible to it, what it writes is available."""
+    seen_at: int | None = None
+    """The node at which the access must see what is before it, where that is not its own."""
     seen_by: list[tuple[Held, list[Span]]] = field(default_factory=list)
     """Reads to which this write is visible, with the addresses."""
 
@@ -89,6 +95,14 @@ class Accesses:
             if prior.spans:
                 kept.append(prior)
         self._spaces[current.space] = [*kept, current]
+
+    def unordered(self, current: Held) -> Iterator[Breach]:
+        """Earlier accesses that conflict with this one by order alone. It is not kept."""
+        for prior in self._spaces.get(current.space, ()):
+            shared = overlap(prior.spans, current.spans)
+            meet = shared and (prior.writes or current.writes) and not _exempt(prior, current)
+            if meet and not self._order.precedes(prior.use.node, current.use.node):
+                yield Breach(UNORDERED, prior, current, tuple(shared))
 
     def forget(self, space: int, span: Span | None) -> None:
         """The resource is gone."""
@@ -149,8 +163,14 @@ class Accesses:
 
     def _seen(self, current: Held) -> int:
         """What is before an invalidate for this access, for all memory; a transition sees all that is available."""
-        before = self._order.before[current.use.node]
+        before = self._sight(current)
         return before if current.transition else self._guards.seen(before, current.access.sync)
+
+    def _sight(self, current: Held) -> int:
+        """The nodes whose effects the access can see."""
+        if current.seen_at == NOWHERE:
+            return 0
+        return self._order.before[current.use.node if current.seen_at is None else current.seen_at]
 
     def _covers(self, prior: Held, seen: int) -> bool:
         """Whether the write is available, for all memory, at some node of the set."""
@@ -160,7 +180,7 @@ class Accesses:
 
     def _hidden_from_ranges(self, prior: Held, current: Held, shared: list[Span]) -> list[Span]:
         guards = [each for each in self._guards.ranged(prior.space) if overlap(each.spans, shared)]
-        before = self._order.before[current.use.node]
+        before = self._sight(current)
         written, read = 1 << _written(prior), 1 << current.access.sync
         hidden: list[Span] = []
         for part, covering in pieces(shared, guards):

@@ -10,7 +10,9 @@ UNORDERED, UNAVAILABLE, INVISIBLE = "unordered", "unavailable", "invisible"
 """Neither happens before the other; ordered, but the write was not made available; available, but not made visible."""
 EVENT_UNORDERED = "event-unordered"
 """Neither of two operations on one event happens before the other."""
-KINDS = (UNORDERED, UNAVAILABLE, INVISIBLE, EVENT_UNORDERED)
+DIRTY = "dirty-invalidate"
+"""The host invalidates what it wrote and did not flush: it is lost."""
+KINDS = (UNORDERED, UNAVAILABLE, INVISIBLE, EVENT_UNORDERED, DIRTY)
 """Every kind of conflict."""
 
 
@@ -18,6 +20,8 @@ def missing(kind: str, prior: str, writes: bool, current: str) -> str:
     """What would mend a conflict of two kinds of access (by name); `writes` says whether the prior one does."""
     if kind == EVENT_UNORDERED:
         return "an execution dependency between the two operations on the event: nothing orders them"
+    if kind == DIRTY:
+        return "vkFlushMappedMemoryRanges between the host's write and the invalidate"
     between = f"from {_scope(prior, writes)} to {_scope(current, writes)}"
     if kind == UNORDERED:
         what = "a memory dependency" if writes else "an execution dependency"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from harness.model.order import Order
 from harness.model.spans import overlap, without
-from harness.model.stages import EVERY_ACCESS, indices
+from harness.model.stages import indices
 from harness.spans import Span
 
 
@@ -40,8 +40,7 @@ class Guards:
         self._order = order
         self._flushers: dict[int, int] = {}
         self._invalidators: dict[int, int] = {}
-        self._flush_all = 0
-        self._invalidate_all = 0
+        """By access scope: the nodes that have it."""
         self._first: dict[int, int] = {}
         self._ranged: dict[int, list[Guard]] = {}
         self._known: dict[tuple[str, int], int] = {}
@@ -53,25 +52,18 @@ class Guards:
                 self._ranged.setdefault(guard.space, []).append(guard)
             return
         self._first[guard.node] = guard.first
-        if guard.flushes == EVERY_ACCESS:
-            self._flush_all |= 1 << guard.node
-        else:
-            for index in indices(guard.flushes):
-                self._flushers[index] = self._flushers.get(index, 0) | 1 << guard.node
-        if guard.invalidates == EVERY_ACCESS:
-            self._invalidate_all |= 1 << guard.node
-        else:
-            for index in indices(guard.invalidates):
-                self._invalidators[index] = self._invalidators.get(index, 0) | 1 << guard.node
+        for table, scope in ((self._flushers, guard.flushes), (self._invalidators, guard.invalidates)):
+            if scope:
+                table[scope] = table.get(scope, 0) | 1 << guard.node
 
     def flushed(self, writer: int, index: int, by: int) -> bool:
         """Whether a write of kind `index` at node `writer` is flushed, for all memory, by a node of the set `by`."""
-        flushers = by & (self._flushers.get(index, 0) | self._flush_all)
+        flushers = by & _with(self._flushers, index)
         return bool(self._union("flushed", flushers) >> writer & 1)
 
     def seen(self, before: int, index: int) -> int:
         """All nodes before, or at, some invalidate for all memory, of kind `index`, that is in the set `before`."""
-        return self._union("seen", before & (self._invalidators.get(index, 0) | self._invalidate_all))
+        return self._union("seen", before & _with(self._invalidators, index))
 
     def _union(self, what: str, nodes: int) -> int:
         """What the nodes' first scopes hold (flushed), or what is before them (seen)."""
@@ -89,6 +81,15 @@ class Guards:
     def ranged(self, space: int) -> list[Guard]:
         """The dependencies that are limited to addresses of this space."""
         return self._ranged.get(space, [])
+
+
+def _with(table: dict[int, int], index: int) -> int:
+    """The nodes whose access scope has this kind of access."""
+    found = 0
+    for scope, nodes in table.items():
+        if scope >> index & 1:
+            found |= nodes
+    return found
 
 
 def pieces(spans: Sequence[Span], guards: Sequence[Guard]) -> Iterator[tuple[list[Span], list[Guard]]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import count
 
@@ -13,6 +13,7 @@ from harness.model.memory import Guard, Guards
 from harness.model.opinion import Conflict, Opinion, Use
 from harness.model.order import HOST, NOTHING, Front, Node
 from harness.model.registry import OCCURRENCES
+from harness.model.spans import without
 from harness.model.stages import KINDS, written_by
 from harness.spans import Span, merge
 from harness.trace.effects import Access, Occurrence, Presented, Recorded, Submitted
@@ -87,6 +88,12 @@ class Program:
         """By command buffer: what was recorded and not executed so far."""
         self.host: Front = NOTHING
         """Everything that the host knows to be complete, its own operations included."""
+        self.unflushed = 0
+        """Host writes that submits do not make available: a set of nodes."""
+        self.dirty: dict[int, list[tuple[Use, list[Span]]]] = {}
+        """By memory that is not coherent: host writes with what of them is neither flushed nor lost."""
+        self.invalidated: dict[int, list[tuple[int, list[Span]]]] = {}
+        """By memory: invalidates by the host, (node, addresses)."""
         self.numbers = count(HOST_LANE + 1)
         """For lanes and executions of commands."""
 
@@ -116,15 +123,41 @@ class Program:
         self.opinion.unmodelled[what] = self.opinion.unmodelled.get(what, 0) + 1
 
     def access(
-        self, access: Access, node: int, place: Place, lane: int, command: int, transition: bool = False
+        self,
+        access: Access,
+        node: int,
+        place: Place,
+        lane: int,
+        command: int,
+        transition: bool = False,
+        seen_at: int | None = None,
     ) -> None:
         """An access happens at a node: it is judged in each address space that it touches."""
+        for held in self._held(access, node, place, lane, command):
+            held.transition, held.seen_at = transition, seen_at
+            for breach in self.accesses.add(held):
+                self.report(breach, held.resource)
+
+    def beside(self, access: Access, node: int, place: Place, lane: int, command: int) -> None:
+        """Something next to what is accessed, which must not be in use at the same time."""
+        for held in self._held(access, node, place, lane, command):
+            for breach in self.accesses.unordered(held):
+                self.report(breach, held.resource)
+
+    def _held(self, access: Access, node: int, place: Place, lane: int, command: int) -> Iterator[Held]:
         use = Use(place, KINDS[access.sync].name, is_write(access), node)
-        parts: list[tuple[int, int, Sequence[Span]]] = [(access.space, access.resource, access.spans)]
-        parts += [(alias.space, alias.resource, alias.spans) for alias in access.aliases]
-        for space, resource, spans in parts:
-            for breach in self.accesses.add(Held(use, access, space, merge(list(spans)), lane, command, transition)):
-                self.report(breach, resource)
+        yield Held(use, access, access.space, access.resource, merge(list(access.spans)), lane, command)
+        for alias in access.aliases:
+            yield Held(use, access, alias.space, alias.resource, merge(list(alias.spans)), lane, command)
+
+    def clean(self, memory: int, span: Span) -> None:
+        """Host writes there are not dirty any more."""
+        held = [(use, without(spans, [span])) for use, spans in self.dirty.get(memory, ())]
+        self.dirty[memory] = [(use, spans) for use, spans in held if spans]
+
+    def conflict(self, found: Conflict) -> None:
+        """Adds a conflict to the opinion."""
+        self.opinion.conflicts.append(found)
 
     def report(self, breach: Breach, resource: int) -> None:
         """Adds what was found to the opinion."""
@@ -134,7 +167,7 @@ class Program:
         if breach.current.access.atomic and not breach.prior.writes:  # its write conflicts, else its read does
             current = replace(current, access=KINDS[written_by(breach.current.access.sync)].name)
         found = Conflict(breach.kind, prior, current, resource, breach.spans, breach.facts, self.order)
-        self.opinion.conflicts.append(found)
+        self.conflict(found)
 
     def host_node(self, label: str, place: Place, flushes: int = 0, invalidates: int = 0) -> int:
         """An operation of the host, after all that the host did and knows."""

@@ -1,7 +1,7 @@
 """Scopes: what the stage and access masks of a dependency stand for. Worked out here from the generated tables alone.
 
 A *stage set* holds VkPipelineStageFlagBits2, and bits for what no pipeline stage performs: layout transitions,
-operations on events, presentation.
+operations of synchronization commands, presentation.
 An *access set* holds `1 << index` for each row of `KINDS`, a kind of access being a stage and an access legal there.
 Specification: "Pipeline Stages", "Access Types", "Execution and Memory Dependencies".
 """
@@ -19,9 +19,9 @@ ALL_COMMANDS = tables.STAGES["VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT"]
 HOST = tables.STAGES["VK_PIPELINE_STAGE_2_HOST_BIT"]
 TRANSITION = tables.PSEUDO_STAGES["LAYOUT_TRANSITION"]
 PRESENT = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
-EVENT = max(tables.PSEUDO_STAGES.values()) << 1
-_BESIDE_STAGES = TRANSITION | EVENT
-"""What only ALL_COMMANDS names."""
+SYNCHRONIZATION = max(tables.PSEUDO_STAGES.values()) << 1
+_BESIDE_STAGES = TRANSITION | SYNCHRONIZATION
+"""What only ALL_COMMANDS names: all operations of all commands, those of synchronization commands included."""
 _BUILD = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_BUILD_BIT_KHR"]
 _BUILD_COPY = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_COPY_BIT_KHR"]
 _MEMORY_READ = tables.ACCESSES["VK_ACCESS_2_MEMORY_READ_BIT"]
@@ -47,6 +47,7 @@ KINDS: tuple[Kind, ...] = (
 
 KIND = {kind.name: kind for kind in KINDS}
 EVERY_ACCESS = (1 << len(KINDS)) - 1
+DEVICE_ACCESSES = sum(1 << kind.index for kind in KINDS[1:] if kind.stage != HOST)
 EVERY_STAGE = sum(tables.EARLIER) | _BESIDE_STAGES | PRESENT
 
 
@@ -84,7 +85,7 @@ def concrete(mask: int, queue_flags: int) -> int:
 def first_scope(mask: int, queue_flags: int) -> int:
     """First synchronization scope: the stages named and all logically earlier ones.
 
-    ALL_COMMANDS is every operation of every command, layout transitions and operations on events included, and
+    ALL_COMMANDS is every operation of every command, those of synchronization commands included, and
     BOTTOM_OF_PIPE is the same here. NONE is nothing. TOP_OF_PIPE is only itself: it joins a second scope that has it,
     as in the reference's figures.
     """

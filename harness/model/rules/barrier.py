@@ -10,7 +10,7 @@ from harness.model.memory import Guard
 from harness.model.order import DST, NOTHING, SRC, TRANSITION, Front, Node
 from harness.model.registry import effect
 from harness.model.run import Run
-from harness.model.stages import KIND, access_scope, first_scope, second_scope
+from harness.model.stages import KIND, SYNCHRONIZATION, access_scope, first_scope, second_scope
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
 from harness.spans import Span
 from harness.spec import names
@@ -117,4 +117,5 @@ def close_scope(run: Run, half: Half, *lanes: Lane) -> int:
         run.program.guards.add(Guard(target, 0, 0, invalidates, space, spans))
     for lane in lanes:
         lane.reach(stages, order.front(target))
+        lane.issue(SYNCHRONIZATION, order.front(target))  # whatever the stages: ALL_COMMANDS has it
     return target

@@ -10,8 +10,7 @@ from harness.model.program import Event, Operation, Program
 from harness.model.registry import effect, occurrence
 from harness.model.rules.barrier import Holds, apply
 from harness.model.run import Run
-from harness.model.stages import EVENT as EVENT_STAGE
-from harness.model.stages import first_scope
+from harness.model.stages import SYNCHRONIZATION, first_scope
 from harness.trace.effects import HostSetEvent, ResetEvent, SetEvent, WaitEvents
 
 SET, RESET, WAIT = "set", "reset", "wait"
@@ -54,11 +53,11 @@ def _operation(run: Run, kind: str, event: int, stages: int) -> int:
     """
     order = run.program.order
     node = order.add(
-        Node(EVENT, f"{run.command.name} ({run.command.call})", run.place, EVENT_STAGE),
+        Node(EVENT, f"{run.command.name} ({run.command.call})", run.place, SYNCHRONIZATION),
         (run.lane.holds(stages), f"first scope of a {kind}"),
-        (run.lane.before(EVENT_STAGE), "ALL_COMMANDS includes events"),
+        (run.lane.before(SYNCHRONIZATION), "ALL_COMMANDS includes events"),
     )
-    run.lane.issue(EVENT_STAGE, order.front(node))
+    run.lane.issue(SYNCHRONIZATION, order.front(node))
     return node
 
 
@@ -80,7 +79,7 @@ def _keep(program: Program, event: int, made: Operation) -> None:
 
 
 def _report(program: Program, event: int, prior: Use, current: Use) -> None:
-    program.opinion.conflicts.append(Conflict(EVENT_UNORDERED, prior, current, event, (), frozenset(), program.order))
+    program.conflict(Conflict(EVENT_UNORDERED, prior, current, event, (), frozenset(), program.order))
 
 
 @effect(WaitEvents)

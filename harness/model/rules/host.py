@@ -3,27 +3,120 @@
 from __future__ import annotations
 
 from harness.findings import Place
-from harness.model.accesses import HOST_LANE
+from harness.model.accesses import HOST_LANE, NOWHERE
+from harness.model.explain import DIRTY
 from harness.model.memory import Guard
+from harness.model.opinion import Conflict, Use
 from harness.model.order import FENCE, Front, Node
 from harness.model.program import Program, Queue
 from harness.model.registry import occurrence
-from harness.model.stages import EVERY_ACCESS, KIND
-from harness.trace.effects import Access, Destroyed, FenceReset, HostWaited, HostWrote, Ignored
+from harness.model.spans import overlap, without
+from harness.model.stages import EVERY_ACCESS, KIND, KINDS
+from harness.spans import Span
+from harness.trace.effects import (
+    Access,
+    Destroyed,
+    FenceReset,
+    HostAccess,
+    HostFlushed,
+    HostInvalidated,
+    HostRead,
+    HostWaited,
+    HostWrote,
+    Ignored,
+)
 
 HOST_READ, HOST_WRITE = KIND["SYNC_HOST_HOST_READ"].index, KIND["SYNC_HOST_HOST_WRITE"].index
 
 
 @occurrence(HostWrote)
 def host_wrote(program: Program, wrote: HostWrote) -> None:
-    """A host write happens where the host is: after all that it has waited for, before what it submits from now on.
+    """A host write happens where the host is: after all that it has waited for, before what it submits from now on. In
+    memory that is not coherent it is available only once it is flushed.
 
-    Specification: "Host Write Ordering Guarantees", "Fences".
+    Specification: "Host Write Ordering Guarantees", "Host Access to Device Memory Objects", "Fences".
     """
     place = Place(wrote.call, "host write", wrote.site)
     node = program.host_node("host write", place)
-    access = Access(HOST_WRITE, wrote.memory, (wrote.span,), wrote.memory)
-    program.access(access, node, place, HOST_LANE, next(program.numbers))
+    if not wrote.coherent:
+        program.unflushed |= 1 << node
+        held = program.dirty.setdefault(wrote.memory, [])
+        held.append((Use(place, KINDS[HOST_WRITE].name, True, node), [wrote.span]))
+    _access(program, HOST_WRITE, node, place, wrote.memory, wrote.span, wrote.atom)
+
+
+@occurrence(HostRead)
+def host_read(program: Program, read: HostRead) -> None:
+    """A host read happens where the host is. A wait makes device writes complete; a dependency to HOST_READ is what
+    makes them available to the host. In memory that is not coherent they are visible only after an invalidate.
+
+    Specification: "Fences", "Host Access to Device Memory Objects"; appendix "Availability, Visibility, and Domain
+    Operations" (vkInvalidateMappedMemoryRanges).
+    """
+    place = Place(read.call, read.name, read.site)
+    node = program.host_node(read.name, place)
+    if read.coherent:
+        _access(program, HOST_READ, node, place, read.memory, read.span, read.atom)
+        return
+    left = [read.span]
+    for invalidate, spans in reversed(program.invalidated.get(read.memory, [])):
+        for span in overlap(left, spans):
+            _access(program, HOST_READ, node, place, read.memory, span, read.atom, invalidate)
+        left = without(left, spans)
+    for span in left:
+        _access(program, HOST_READ, node, place, read.memory, span, read.atom, NOWHERE)
+
+
+def _access(
+    program: Program,
+    sync: int,
+    node: int,
+    place: Place,
+    memory: int,
+    span: Span,
+    atom: int,
+    seen_at: int | None = None,
+) -> None:
+    """One access of the host. The rest of each atom that it touches must not be in use by the device either ("Host
+    Access to Device Memory Objects": nonCoherentAtomSize)."""
+    command = next(program.numbers)
+    access = Access(sync, memory, (span,), memory)
+    program.access(access, node, place, HOST_LANE, command, seen_at=seen_at)
+    around = (span[0] // atom * atom, -(-span[1] // atom) * atom)
+    beside = without([around], [span])
+    if beside:
+        program.beside(Access(sync, memory, tuple(beside), memory), node, place, HOST_LANE, command)
+
+
+@occurrence(HostFlushed)
+def host_flushed(program: Program, flushed: HostFlushed) -> None:
+    """A flush makes host writes to its range available to the host domain, from which a submit takes them.
+
+    Specification: "vkFlushMappedMemoryRanges"; appendix "Availability, Visibility, and Domain Operations".
+    """
+    place = Place(flushed.call, "vkFlushMappedMemoryRanges", flushed.site)
+    first = program.host.direct
+    node = program.host_node(place.command, place)
+    program.guards.add(Guard(node, first, 1 << HOST_WRITE, 0, flushed.memory, (flushed.span,)))
+    program.clean(flushed.memory, flushed.span)
+
+
+@occurrence(HostInvalidated)
+def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
+    """An invalidate makes what is available to the host domain visible to the host, in its range. What the host wrote
+    there and did not flush is lost.
+
+    Specification: "vkInvalidateMappedMemoryRanges"; the reference's rule that one must not invalidate dirty memory.
+    """
+    place = Place(invalidated.call, "vkInvalidateMappedMemoryRanges", invalidated.site)
+    node = program.host_node(place.command, place)
+    for use, spans in program.dirty.get(invalidated.memory, ()):
+        lost = overlap(spans, [invalidated.span])
+        if lost:
+            current = Use(place, "", False, node)
+            program.conflict(Conflict(DIRTY, use, current, invalidated.memory, tuple(lost), order=program.order))
+    program.clean(invalidated.memory, invalidated.span)
+    program.invalidated.setdefault(invalidated.memory, []).append((node, [invalidated.span]))
 
 
 @occurrence(HostWaited)
@@ -49,6 +142,19 @@ def fence_of(program: Program, queue: Queue, place: Place) -> Front:
     node = order.add(Node(FENCE, f"fence of {place.command} ({place.call})", place), (done, "a fence is last"))
     program.guards.add(Guard(node, done.direct, EVERY_ACCESS, 0))
     return order.front(node)
+
+
+@occurrence(HostAccess)
+def host_access(program: Program, effect: HostAccess) -> None:
+    """The host reads or writes a resource itself, where the host is, and is done when the call returns.
+
+    Specification: "Copying Data Between Host Memory and Images" (host image copies); deferred host operations.
+    """
+    place = Place(effect.call, effect.name, effect.site)
+    node = program.host_node(effect.name, place)
+    sync = HOST_WRITE if effect.write else HOST_READ
+    access = Access(sync, effect.space, effect.spans, effect.resource)
+    program.access(access, node, place, HOST_LANE, next(program.numbers))
 
 
 @occurrence(FenceReset)

@@ -10,7 +10,7 @@ from harness.model.registry import occurrence
 from harness.model.rules.host import HOST_WRITE, fence_of
 from harness.model.rules.semaphore import ready, signal, wait
 from harness.model.run import Run
-from harness.model.stages import EVERY_ACCESS, EVERY_STAGE
+from harness.model.stages import DEVICE_ACCESSES, EVERY_STAGE
 from harness.trace.effects import HostSignaled, Presented, Submission, Submitted
 
 
@@ -25,7 +25,7 @@ def submitted(program: Program, submit: Submitted) -> None:
     place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
     label = f"{submit.name} ({submit.call})"
     node = program.order.add(Node(SUBMIT, label, place), (program.host, "a submit is after the host"))
-    program.guards.add(Guard(node, program.host.direct, 1 << HOST_WRITE, EVERY_ACCESS))
+    program.guards.add(Guard(node, program.host.direct & ~program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES))
     program.queue(submit.queue).work.append(Work(submit, node))
     proceed(program)
 
