@@ -22,17 +22,21 @@ QUEUE_GRAPHICS, QUEUE_COMPUTE, QUEUE_TRANSFER = 1, 2, 4
 """VkQueueFlagBits."""
 
 USUAL_FEATURES = (
+    "accelerationStructure",
     "bufferDeviceAddress",
+    "conditionalRendering",
     "descriptorBindingPartiallyBound",
     "drawIndirectCount",
     "dynamicRendering",
     "fragmentStoresAndAtomics",
     "geometryShader",
+    "hostImageCopy",
     "hostQueryReset",
     "imageCubeArray",
     "imagelessFramebuffer",
     "independentBlend",
     "maintenance4",
+    "multiDraw",
     "multiDrawIndirect",
     "multiview",
     "runtimeDescriptorArray",
@@ -46,6 +50,7 @@ USUAL_FEATURES = (
     "synchronization2",
     "tessellationShader",
     "timelineSemaphore",
+    "transformFeedback",
     "vertexPipelineStoresAndAtomics",
 )
 """Features switched on where the device has them: what synchronization streams use, and no more, so that a stream
@@ -57,6 +62,29 @@ FEATURE_STRUCTS = (
     ("VkPhysicalDeviceVulkan13Features", "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES", API_1_3),
 )
 """(struct, its sType, the API version from which a device takes it)."""
+EXTENSION_STRUCTS = {
+    "VK_EXT_conditional_rendering": (
+        "VkPhysicalDeviceConditionalRenderingFeaturesEXT",
+        "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_CONDITIONAL_RENDERING_FEATURES_EXT",
+    ),
+    "VK_EXT_host_image_copy": (
+        "VkPhysicalDeviceHostImageCopyFeaturesEXT",
+        "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_HOST_IMAGE_COPY_FEATURES_EXT",
+    ),
+    "VK_EXT_multi_draw": (
+        "VkPhysicalDeviceMultiDrawFeaturesEXT",
+        "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MULTI_DRAW_FEATURES_EXT",
+    ),
+    "VK_EXT_transform_feedback": (
+        "VkPhysicalDeviceTransformFeedbackFeaturesEXT",
+        "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_TRANSFORM_FEEDBACK_FEATURES_EXT",
+    ),
+    "VK_KHR_acceleration_structure": (
+        "VkPhysicalDeviceAccelerationStructureFeaturesKHR",
+        "VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ACCELERATION_STRUCTURE_FEATURES_KHR",
+    ),
+}
+"""(struct, its sType) of features that come with an extension."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,19 +256,20 @@ class Headless:
         return device
 
     def _feature_chain(self) -> tuple[Any, list[Any]]:
-        """VkPhysicalDeviceFeatures2 with the core versions' structs behind it, and the structs that hold features."""
+        """VkPhysicalDeviceFeatures2, those of core versions and extensions behind it, and the structs with features."""
         ffi = self.vk.ffi
         chain = ffi.new("VkPhysicalDeviceFeatures2 *")
         chain.sType = self.vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2
         structs = [chain.features]
         last = chain
-        for name, structure_type, since in FEATURE_STRUCTS:
-            if self.properties.apiVersion >= since:
-                struct = ffi.new(name + " *")
-                struct.sType = getattr(self.vk, structure_type)
-                last.pNext = struct
-                last = struct
-                structs.append(struct)
+        wanted = [(name, kind) for name, kind, since in FEATURE_STRUCTS if self.properties.apiVersion >= since]
+        wanted += [EXTENSION_STRUCTS[each] for each in self.device_extensions if each in EXTENSION_STRUCTS]
+        for name, structure_type in wanted:
+            struct = ffi.new(name + " *")
+            struct.sType = getattr(self.vk, structure_type)
+            last.pNext = struct
+            last = struct
+            structs.append(struct)
         # C memory does not keep what it points at: the list does.
         return chain, [chain, *structs]
 

@@ -331,6 +331,8 @@ class Commands:
     bind_indices = rig_rendering.bind_indices
     draw = rig_rendering.draw
     draw_indexed = rig_rendering.draw_indexed
+    draw_multi = rig_rendering.draw_multi
+    draw_multi_indexed = rig_rendering.draw_multi_indexed
     draw_indirect = rig_rendering.draw_indirect
     set_state = rig_rendering.set_state
 

@@ -188,6 +188,26 @@ def draw_indexed(
     commands.vk.vkCmdDrawIndexed(commands.handle, indices, instances, first_index, vertex_offset, first_instance)
 
 
+def draw_multi(commands: Commands, *parts: tuple[int, int], instances: int = 1) -> None:
+    """vkCmdDrawMultiEXT of (first vertex, vertices) each."""
+    vk = commands.vk
+    infos = [vk.VkMultiDrawInfoEXT(firstVertex=first, vertexCount=count) for first, count in parts]
+    size = vk.ffi.sizeof("VkMultiDrawInfoEXT")
+    commands.rig.function("vkCmdDrawMultiEXT")(commands.handle, len(infos), infos, instances, 0, size)
+
+
+def draw_multi_indexed(commands: Commands, *parts: tuple[int, int, int], instances: int = 1) -> None:
+    """vkCmdDrawMultiIndexedEXT of (first index, indices, vertex offset) each."""
+    vk = commands.vk
+    infos = [
+        vk.VkMultiDrawIndexedInfoEXT(firstIndex=first, indexCount=count, vertexOffset=offset)
+        for first, count, offset in parts
+    ]
+    size = vk.ffi.sizeof("VkMultiDrawIndexedInfoEXT")
+    function = commands.rig.function("vkCmdDrawMultiIndexedEXT")
+    function(commands.handle, len(infos), infos, instances, 0, size, None)
+
+
 def draw_indirect(
     commands: Commands,
     buffer: Buffer,

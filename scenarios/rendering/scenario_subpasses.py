@@ -235,3 +235,27 @@ def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
         commands.end_pass()
         commands.image_to_buffer(second, out)
     rig.submit(commands)
+
+
+@scenario(
+    without={"first before second": [read_after_write(DOWNLOAD, NEXT)]},
+    rule="specification, Execution and Memory Dependencies: dependency chains",
+)
+def scenario_dependencies_chain_out_of_the_render_pass(rig: Rig) -> None:
+    """From 0 to 1 and from 1 to EXTERNAL is also from 0 to EXTERNAL, for an attachment that keeps its layout."""
+    first, second, out = rig.target(), rig.target(), rig.buffer(1024)
+    kept = Attach(initial="GENERAL")
+    made = rig.render_pass(
+        [kept, kept],
+        [Subpass([(0, "GENERAL")]), Subpass([(1, "GENERAL")])],
+        [Depends("first before second", 0, 1, WRITTEN, USED), Depends("", 1, EXTERNAL, WRITTEN, COPIED)],
+    )
+    frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
+    with rig.commands() as commands:
+        commands.transition(first)
+        commands.transition(second)
+        commands.begin_pass(made, frame, clear=[1, 2])
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(first, out)
+    rig.submit(commands)

@@ -1,0 +1,128 @@
+"""Index buffers, exactly; and the vertices that indices may mean."""
+
+import struct
+from typing import Any
+
+from harness.device.rig import Buffer, Image
+from harness.device.rig_commands import Commands
+from harness.device.rig_rendering import Rendered
+from harness.scenario import Rig, read_after_write, scenario, write_after_read
+
+DRAW, UPDATE = "vkCmdDrawIndexed", "vkCmdUpdateBuffer"
+WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
+INDICES, VERTICES = "INDEX_INPUT/INDEX_READ", "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
+CORNERS = struct.pack("<10f", -1, -1, 1, -1, -1, 1, 1, 1, 0, 1)
+HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
+ORDER, OTHER = struct.pack("<4I", 0, 1, 2, 3), struct.pack("<4I", 0, 1, 2, 4)
+POSITIONS: dict[str, Any] = {
+    "vertex": "vertex_position",
+    "vertex_buffers": [(8, 0)],
+    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
+    "topology": 4,
+}
+
+
+def _draws(commands: Commands, image: Image, vertices: Buffer, indices: Buffer, **draw: Any) -> None:
+    """An indexed draw of four 32-bit indices, or as `draw` says, to an image."""
+    kind, offset = draw.pop("kind", "UINT32"), draw.pop("offset", 0)
+    commands.begin_rendering(Rendered(commands.rig.view(image)))
+    commands.bind(commands.rig.graphics(**POSITIONS))
+    commands.bind_vertices(vertices)
+    commands.bind_indices(indices, offset, kind)
+    commands.draw_indexed(**{"indices": 4, **draw})
+    commands.end_rendering()
+
+
+def _show(commands: Commands, image: Image, out: Buffer) -> None:
+    commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
+    commands.image_to_buffer(image, out)
+
+
+@scenario(
+    without={"updated before drawn": [read_after_write(DRAW, UPDATE)]},
+    weakened={
+        "updated before drawn / before attributes": [read_after_write(DRAW, UPDATE)],
+        "updated before drawn / before all vertex input": [],
+    },
+    rule="specification, Index Buffers: INDEX_INPUT, INDEX_READ; SYNC_RULES 2.7",
+)
+def scenario_draw_reads_updated_indices(rig: Rig) -> None:
+    """Indices are read by INDEX_INPUT: a dependency to the attributes alone comes too late."""
+    image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
+    rig.host_write(vertices, CORNERS)
+    rig.host_write(indices, ORDER)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.update(indices, OTHER)
+        commands.barrier(
+            "updated before drawn",
+            "CLEAR/TRANSFER_WRITE",
+            INDICES,
+            weaker={
+                "before attributes": {"dst": VERTICES},
+                "before all vertex input": {"dst": "VERTEX_INPUT/INDEX_READ"},
+            },
+        )
+        _draws(commands, image, vertices, indices)
+        _show(commands, image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"drawn before updated": [write_after_read(UPDATE, DRAW)]},
+    rule="specification, Execution Dependencies: write after read",
+)
+def scenario_indices_updated_after_a_draw(rig: Rig) -> None:
+    """Indices may be overwritten once the index input of the draw is over."""
+    image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
+    rig.host_write(vertices, CORNERS)
+    rig.host_write(indices, ORDER)
+    with rig.commands() as commands:
+        commands.transition(image)
+        _draws(commands, image, vertices, indices)
+        commands.barrier("drawn before updated", "INDEX_INPUT", "CLEAR")
+        commands.update(indices, OTHER)
+        _show(commands, image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={
+        "place / of the last index": [read_after_write(DRAW, UPDATE)],
+        "place / before the first index": [],
+    },
+    rule="specification, vkCmdDrawIndexed: firstIndex and indexCount; vkCmdBindIndexBuffer: offset",
+)
+def scenario_bytes_that_no_index_lies_in(rig: Rig) -> None:
+    """An indexed draw reads its own indices only: 16-bit ones from the third, behind an offset."""
+    image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
+    rig.host_write(vertices, CORNERS)
+    rig.host_write(indices, bytes(12) + struct.pack("<4H", 0, 1, 2, 3) + bytes(8))
+    with rig.commands() as commands:
+        commands.transition(image)
+        place = rig.choose("place", 20, {"of the last index": 16, "before the first index": 8})
+        commands.update(indices, struct.pack("<2H", 2, 4), offset=place)
+        _draws(commands, image, vertices, indices, kind="UINT16", offset=8, first_index=2)
+        _show(commands, image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"updated before drawn": [read_after_write(DRAW, UPDATE)]},
+    weakened={"updated before drawn / before indices": [read_after_write(DRAW, UPDATE)]},
+    rule="specification, Programmable Primitive Shading; the layer does not look at vertices behind indices",
+)
+def scenario_vertices_behind_indices(rig: Rig) -> None:
+    """An indexed draw reads vertices too, which an index may mean."""
+    image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
+    rig.host_write(vertices, CORNERS)
+    rig.host_write(indices, ORDER)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.update(vertices, HALF)
+        commands.barrier(
+            "updated before drawn", "CLEAR/TRANSFER_WRITE", VERTICES, weaker={"before indices": {"dst": INDICES}}
+        )
+        _draws(commands, image, vertices, indices)
+        _show(commands, image, out)
+    rig.submit(commands)

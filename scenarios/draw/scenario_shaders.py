@@ -1,0 +1,218 @@
+"""What the shaders of draws access, and in which stages."""
+
+import struct
+
+from harness.device.rig_rendering import Rendered
+from harness.scenario import Rig, read_after_write, scenario, write_after_read
+
+DRAW, UPDATE = "vkCmdDraw", "vkCmdUpdateBuffer"
+CLEAR, COPY, UPLOAD = "vkCmdClearColorImage", "vkCmdCopyBuffer", "vkCmdCopyBufferToImage"
+END = "vkCmdEndRendering"
+WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
+SAMPLED = "FRAGMENT_SHADER/SHADER_SAMPLED_READ"
+CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
+HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
+
+
+@scenario(
+    without={"uploaded before sampled": [read_after_write(DRAW, UPLOAD)]},
+    weakened={
+        "uploaded before sampled / in the vertex shader": [read_after_write(DRAW, UPLOAD)],
+        "uploaded before sampled / as storage": [read_after_write(DRAW, UPLOAD)],
+        "uploaded before sampled / by any shader": [],
+    },
+    rule="specification, access scopes: no stage's accesses but its own; SYNC_RULES 2.4 StageAccessExpansion",
+)
+def scenario_fragment_shader_samples_an_upload(rig: Rig) -> None:
+    """A barrier to the vertex shader waits for the fragment shader too, and makes nothing visible to it."""
+    source, image, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, bytes(range(256)) * 4)
+    sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
+    held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.transition(source)
+        commands.buffer_to_image(data, source)
+        commands.barrier(
+            "uploaded before sampled",
+            "COPY/TRANSFER_WRITE",
+            SAMPLED,
+            weaker={
+                "in the vertex shader": {"dst": "VERTEX_SHADER/SHADER_READ"},
+                "as storage": {"dst": "FRAGMENT_SHADER/SHADER_STORAGE_READ"},
+                "by any shader": {"dst": "ALL_GRAPHICS/SHADER_READ"},
+            },
+        )
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(sample, held)
+        commands.draw()
+        commands.end_rendering()
+        commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"sampled before cleared": [write_after_read(CLEAR, DRAW)]},
+    weakened={
+        "sampled before cleared / after vertex shaders": [write_after_read(CLEAR, DRAW)],
+        "sampled before cleared / after colour output": [],
+    },
+    rule="specification, execution scopes: a first scope reaches logically earlier stages; SYNC_RULES 2.4",
+)
+def scenario_clear_after_sampling(rig: Rig) -> None:
+    """An image that fragment shaders sample may be cleared once they are done: waiting for a later stage is enough."""
+    source, image, out = rig.target(), rig.target(), rig.buffer(1024)
+    sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
+    held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.transition(source)
+        commands.clear_color(source, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", SAMPLED)
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(sample, held)
+        commands.draw()
+        commands.end_rendering()
+        commands.barrier(
+            "sampled before cleared",
+            "FRAGMENT_SHADER",
+            "CLEAR",
+            weaker={
+                "after vertex shaders": {"src": "VERTEX_SHADER"},
+                "after colour output": {"src": "COLOR_ATTACHMENT_OUTPUT"},
+            },
+        )
+        commands.clear_color(source, 0x11121314)
+        commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"updated before drawn": [read_after_write(DRAW, UPDATE)]},
+    weakened={
+        "updated before drawn / in the fragment shader": [read_after_write(DRAW, UPDATE)],
+        "updated before drawn / as attributes": [read_after_write(DRAW, UPDATE)],
+        "updated before drawn / before rasterization": [],
+    },
+    rule="specification, pipeline stages: PRE_RASTERIZATION_SHADERS; SYNC_RULES 2.4",
+)
+def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
+    """What a vertex shader loads from a storage buffer is read by VERTEX_SHADER, not by vertex input."""
+    image, corners, out = rig.target(), rig.buffer(64), rig.buffer(1024)
+    rig.host_write(corners, CORNERS)
+    pull = rig.graphics(vertex="pulled_position", bindings={0: "STORAGE_BUFFER"}, topology=4)
+    held = rig.descriptors(pull, b0=corners)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.update(corners, HALF)
+        commands.barrier(
+            "updated before drawn",
+            "CLEAR/TRANSFER_WRITE",
+            "VERTEX_SHADER/SHADER_STORAGE_READ",
+            weaker={
+                "in the fragment shader": {"dst": "FRAGMENT_SHADER/SHADER_STORAGE_READ"},
+                "as attributes": {"dst": "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"},
+                "before rasterization": {"dst": "PRE_RASTERIZATION_SHADERS/SHADER_READ"},
+            },
+        )
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(pull, held)
+        commands.draw(4)
+        commands.end_rendering()
+        commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"updated before drawn": [read_after_write(DRAW, UPDATE)]},
+    weakened={"updated before drawn / as storage": [read_after_write(DRAW, UPDATE)]},
+    rule="specification, access types: UNIFORM_READ is not in SHADER_READ's storage part; SYNC_RULES 2.4",
+)
+def scenario_fragment_shader_reads_a_uniform_buffer(rig: Rig) -> None:
+    """A uniform buffer of a fragment shader is read with UNIFORM_READ."""
+    image, color, out = rig.target(), rig.buffer(64), rig.buffer(1024)
+    shade = rig.graphics("uniform_color", bindings={0: "UNIFORM_BUFFER"})
+    held = rig.descriptors(shade, b0=(color, 0, 16))
+    rig.host_write(color, struct.pack("<4f", 0, 0, 1, 1))
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.update(color, struct.pack("<4f", 1, 0, 0, 1))
+        commands.barrier(
+            "updated before drawn",
+            "CLEAR/TRANSFER_WRITE",
+            "FRAGMENT_SHADER/UNIFORM_READ",
+            weaker={"as storage": {"dst": "FRAGMENT_SHADER/SHADER_STORAGE_READ"}},
+        )
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(shade, held)
+        commands.draw()
+        commands.end_rendering()
+        commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"stored before copied": [read_after_write(COPY, DRAW)]},
+    weakened={
+        "stored before copied / after colour output": [read_after_write(COPY, DRAW)],
+        "rasterization / discarded": [],
+    },
+    rule="specification, Rasterization: no fragment shader runs where primitives are discarded",
+)
+def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
+    """What a fragment shader stores is available through FRAGMENT_SHADER; with rasterizer discard it stores nothing."""
+    image, columns, out = rig.target(), rig.buffer(64), rig.buffer(64)
+    discard = rig.choose("rasterization", False, {"discarded": True})
+    store = rig.graphics("store_columns", bindings={0: "STORAGE_BUFFER"}, discard=discard)
+    held = rig.descriptors(store, b0=columns)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(store, held)
+        commands.draw()
+        commands.end_rendering()
+        if not discard:
+            commands.barrier(
+                "stored before copied",
+                "FRAGMENT_SHADER/SHADER_STORAGE_WRITE",
+                "COPY/TRANSFER_READ",
+                weaker={"after colour output": {"src": "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"}},
+            )
+        commands.copy(columns, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"rendered before sampled": [read_after_write(DRAW, END)]},
+    weakened={"rendered before sampled / before the vertex shader": [read_after_write(DRAW, END)]},
+    rule="specification, Render Pass Store Operations; Sampled Image accesses",
+)
+def scenario_rendered_image_is_sampled(rig: Rig) -> None:
+    """What one rendering stored another's fragment shader samples: colour output before sampled reads."""
+    source, image, out = rig.target(), rig.target(), rig.buffer(1024)
+    sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
+    held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.transition(source)
+        commands.begin_rendering(Rendered(rig.view(source)))
+        commands.bind(rig.graphics())
+        commands.draw()
+        commands.end_rendering()
+        commands.barrier(
+            "rendered before sampled",
+            WRITTEN,
+            SAMPLED,
+            weaker={"before the vertex shader": {"dst": "VERTEX_SHADER/SHADER_SAMPLED_READ"}},
+        )
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(sample, held)
+        commands.draw()
+        commands.end_rendering()
+        commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)

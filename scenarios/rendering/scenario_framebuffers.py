@@ -1,0 +1,124 @@
+"""Framebuffers: imageless ones, layers, mip levels and render areas say what load and store operations access."""
+
+from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
+from harness.device.rig_rendering import Rendered
+from harness.scenario import Rig, read_after_write, scenario, write_after_write
+
+BEGIN, END, RENDER_END = "vkCmdBeginRenderPass", "vkCmdEndRenderPass", "vkCmdEndRendering"
+UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
+OUTPUT, AT = "COLOR_ATTACHMENT_OUTPUT", "GENERAL"
+WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
+USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+COPIED = "COPY/TRANSFER_READ"
+RAMP = bytes(range(256)) * 4
+
+
+@scenario(
+    without={
+        "uploaded before loaded": [read_after_write(BEGIN, UPLOAD)],
+        "stored before downloaded": [read_after_write(DOWNLOAD, END)],
+    },
+    rule="specification, VkRenderPassAttachmentBeginInfo: the image views of an imageless framebuffer",
+)
+def scenario_imageless_framebuffer(rig: Rig) -> None:
+    """An imageless framebuffer accesses the image views that it was begun with."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    made = rig.render_pass(
+        [Attach(load="LOAD", initial=AT)],
+        [Subpass([(0, AT)])],
+        [
+            Depends("uploaded before loaded", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            Depends("stored before downloaded", 0, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)], imageless=[image])
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 0, 4), rects=[((0, 0, 4, 4), 0, 1)])
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"second begin / same image": [read_after_write(DOWNLOAD, END)]},
+    rule="specification, VkRenderPassAttachmentBeginInfo",
+)
+def scenario_imageless_framebuffer_with_other_views(rig: Rig) -> None:
+    """One imageless framebuffer, begun twice with different views, accesses different images."""
+    first, second, out = rig.target(), rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(initial=AT)], [Subpass([(0, AT)])], [Depends("", 0, EXTERNAL, WRITTEN, "COLOR_ATTACHMENT_OUTPUT")]
+    )
+    frame = rig.framebuffer(made, [rig.view(first)], imageless=[first])
+    views = {"other": rig.view(second), "same": frame.views[0]}
+    with rig.commands() as commands:
+        for image in (first, second):
+            commands.transition(image)
+        commands.begin_pass(made, frame, clear=[1])
+        commands.end_pass()
+        commands.barrier("", WRITTEN, f"COPY|{WRITTEN}|TRANSFER_READ")
+        frame.views = (views[rig.choose("second begin", "other", {"same image": "same"})],)
+        commands.begin_pass(made, frame, clear=[2])
+        commands.end_pass()
+        commands.image_to_buffer(first, out)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={
+        "layers / both": [read_after_write(DOWNLOAD, RENDER_END)],
+    },
+    rule="specification, VkRenderingInfo: layerCount",
+)
+def scenario_layers_beyond_those_rendered_are_left_alone(rig: Rig) -> None:
+    """Rendering of one layer leaves the second layer of its view alone."""
+    image, out = rig.target(layers=2), rig.buffer(1024)
+    layers = rig.choose("layers", 1, {"both": 2})
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
+        commands.begin_rendering(Rendered(rig.view(image, layers=(0, 2)), clear=8), layers=layers)
+        commands.end_rendering()
+        commands.image_to_buffer(image, out, {"layer": 1})
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"level / downloaded too": [read_after_write(DOWNLOAD, RENDER_END)]},
+    rule="specification, VkImageSubresourceRange of an attachment's image view",
+)
+def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
+    """Rendering to one mip level needs no dependency with a copy of another."""
+    image, out = rig.target(mips=2), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
+        commands.begin_rendering(Rendered(rig.view(image, mips=(1, 1)), clear=8), area=(0, 0, 8, 8))
+        commands.end_rendering()
+        commands.image_to_buffer(image, out, {"mip": rig.choose("level", 0, {"downloaded too": 1})})
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"area / all": [write_after_write("vkCmdBeginRendering", UPLOAD)]},
+    rule="specification, VkRenderingInfo: renderArea; SYNC_RULES 2.8",
+)
+def scenario_render_area_of_dynamic_rendering(rig: Rig) -> None:
+    """Rendering to the left half of an image is apart from an upload to the right half."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image, {"offset": (8, 0, 0), "extent": (8, 16, 1)})
+        area = rig.choose("area", (0, 0, 8, 16), {"all": (0, 0, 16, 16)})
+        commands.begin_rendering(Rendered(rig.view(image), clear=8), area=area)
+        commands.end_rendering()
+        commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", COPIED)
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)

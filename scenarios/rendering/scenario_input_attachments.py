@@ -1,0 +1,225 @@
+"""Input attachments inside a subpass: reads by the fragment shader, which rasterization order does not cover."""
+
+from harness.device.rig import Image, Pipeline
+from harness.device.rig_commands import Commands
+from harness.device.rig_graphics import BY_REGION, EXTERNAL, Attach, Depends, Framebuffer, RenderPass, Subpass
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+BEGIN, DRAW, CLEAR, NEXT = "vkCmdBeginRenderPass", "vkCmdDraw", "vkCmdClearAttachments", "vkCmdNextSubpass"
+OUTPUT, AT = "COLOR_ATTACHMENT_OUTPUT", "GENERAL"
+WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
+USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+INPUT = "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ"
+READ_OR_USED = (
+    "COLOR_ATTACHMENT_OUTPUT|FRAGMENT_SHADER/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE|INPUT_ATTACHMENT_READ"
+)
+EARLY = "EARLY_FRAGMENT_TESTS"
+DEPTH = "VK_FORMAT_D32_SFLOAT"
+COPIED = "COPY/TRANSFER_READ"
+SELF = [Depends("", 0, 0, WRITTEN, READ_OR_USED, BY_REGION), Depends("", 0, 0, "FRAGMENT_SHADER", WRITTEN, BY_REGION)]
+LEAVE = Depends("", 0, EXTERNAL, WRITTEN, COPIED)
+
+
+class _Pass:
+    """One subpass with two colour attachments, the first drawn to, the second also an input; both loaded."""
+
+    def __init__(self, rig: Rig, shown: Image, read: Image) -> None:
+        loaded = Attach(load="LOAD", store="STORE", initial=AT)
+        kept = Attach(load="LOAD", store="NONE", initial=AT)
+        both = Subpass([(0, AT), (1, AT)], inputs=[(1, AT)])
+        self.rig = rig
+        self.made: RenderPass = rig.render_pass([loaded, kept], [both], [*SELF, LEAVE])
+        views = [rig.view(shown), rig.view(read)]
+        self.frame: Framebuffer = rig.framebuffer(self.made, views)
+        self.invert: Pipeline = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=self.made)
+        self.held = rig.descriptors(self.invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+
+    def begin(self, commands: Commands, *images: Image) -> None:
+        """Fills the images and begins."""
+        for image in images:
+            commands.transition(image)
+            commands.clear_color(image, 0x01010101)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", READ_OR_USED)
+        commands.begin_pass(self.made, self.frame)
+
+    def draw(self, commands: Commands) -> None:
+        """A draw that reads the input and writes the first attachment."""
+        commands.bind(self.invert, self.held)
+        commands.draw()
+
+
+@scenario(
+    without={"cleared before read": [read_after_write(DRAW, CLEAR)]},
+    weakened={"cleared before read / execution only": [read_after_write(DRAW, CLEAR)]},
+    rule="specification, vkCmdPipelineBarrier: subpass self-dependencies; SYNC_RULES 2.14 InputAttachmentRAW",
+)
+def scenario_input_attachment_read_after_a_write(rig: Rig) -> None:
+    """A shader that reads as input what the subpass itself wrote needs a barrier there: raster order is not enough."""
+    shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
+    one = _Pass(rig, shown, read)
+    with rig.commands() as commands:
+        one.begin(commands, shown, read)
+        commands.clear_attachments((1, 1, 0x10203040))
+        commands.barrier(
+            "cleared before read",
+            WRITTEN,
+            READ_OR_USED,
+            flags=BY_REGION,
+            weaker={"execution only": {"src": OUTPUT, "dst": "FRAGMENT_SHADER"}},
+        )
+        one.draw(commands)
+        commands.end_pass()
+        commands.image_to_buffer(shown, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"read before cleared": [write_after_read(CLEAR, DRAW)]},
+    rule="specification, vkCmdPipelineBarrier: subpass self-dependencies; SYNC_RULES 2.14 InputAttachmentWAR",
+)
+def scenario_input_attachment_written_after_a_read(rig: Rig) -> None:
+    """A write to an attachment that an earlier draw reads as input needs an execution dependency."""
+    shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
+    one = _Pass(rig, shown, read)
+    with rig.commands() as commands:
+        one.begin(commands, shown, read)
+        one.draw(commands)
+        commands.barrier("read before cleared", "FRAGMENT_SHADER", WRITTEN, flags=BY_REGION)
+        commands.clear_attachments((1, 1, 0x10203040))
+        commands.end_pass()
+        commands.image_to_buffer(shown, out)
+    rig.submit(commands)
+
+
+@scenario(
+    rule="SYNC_RULES 2.8: a store operation is ordered after input reads of the instance, an input read after loads "
+    "(SyncStoreOpWriteWithPreviousRead)",
+)
+def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
+    """Loads come before the reads of input attachments of the instance, and stores after them."""
+    shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(initial=AT), Attach(load="CLEAR", initial=AT)],
+        [Subpass([(0, AT)], inputs=[(1, AT)])],
+        [LEAVE],
+    )
+    views = [rig.view(shown), rig.view(read)]
+    frame = rig.framebuffer(made, views)
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    with rig.commands() as commands:
+        commands.transition(shown)
+        commands.transition(read)
+        commands.begin_pass(made, frame, clear=[0, 0x01020304])
+        commands.bind(invert, held)
+        commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(shown, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"uploaded before read": [read_after_write(BEGIN, "vkCmdClearColorImage")]},
+    weakened={"uploaded before read / for the shader only": [read_after_write(BEGIN, "vkCmdClearColorImage")]},
+    rule="specification, Render Pass Load Operations and Input Attachments: two reads in two stages",
+)
+def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
+    """What was made visible to the fragment shader is not visible to the load operation before it."""
+    shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(initial=AT), Attach(load="LOAD", store="NONE", initial=AT)],
+        [Subpass([(0, AT)], inputs=[(1, AT)])],
+        [LEAVE],
+    )
+    views = [rig.view(shown), rig.view(read)]
+    frame = rig.framebuffer(made, views)
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    with rig.commands() as commands:
+        commands.transition(shown)
+        commands.transition(read)
+        commands.clear_color(read, 0x10203040)
+        commands.barrier(
+            "uploaded before read",
+            "CLEAR/TRANSFER_WRITE",
+            READ_OR_USED,
+            weaker={"for the shader only": {"dst": INPUT}},
+        )
+        commands.begin_pass(made, frame)
+        commands.bind(invert, held)
+        commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(shown, out)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"resolved before read / no writes made available": [write_after_write(NEXT, NEXT)]},
+    rule="SYNC_RULES 2.8 InputAttachmentReadAndResolveWrite",
+)
+def scenario_resolved_attachment_as_input(rig: Rig) -> None:
+    """What one subpass resolved is an input of the next: the dependency must make the resolve's write available."""
+    many, one, shown, out = rig.target(samples=4), rig.target(), rig.target(), rig.buffer(1024)
+    weaker = {"no writes made available": {"before": f"{OUTPUT}/COLOR_ATTACHMENT_READ"}}
+    made = rig.render_pass(
+        [
+            Attach(samples=4, store="DONT_CARE", final="COLOR_ATTACHMENT_OPTIMAL"),
+            Attach(load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL", final="SHADER_READ_ONLY_OPTIMAL"),
+            Attach(initial=AT),
+        ],
+        [Subpass([0], resolves=[1]), Subpass([(2, AT)], inputs=[1])],
+        [
+            Depends("resolved before read", 0, 1, WRITTEN, INPUT, weaker=weaker),
+            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    views = [rig.view(many), rig.view(one), rig.view(shown)]
+    frame = rig.framebuffer(made, views)
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
+    held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL))
+    with rig.commands() as commands:
+        commands.transition(shown)
+        commands.transition(one, new="COLOR_ATTACHMENT_OPTIMAL")
+        commands.begin_pass(made, frame, clear=[0x10203040])
+        commands.next_subpass()
+        commands.bind(invert, held)
+        commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(shown, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"input read before moved": [write_after_read("vkCmdPipelineBarrier2", DRAW)]},
+    weakened={"input read before moved / after vertices": [write_after_read("vkCmdPipelineBarrier2", DRAW)]},
+    rule="SYNC_RULES 2.14 RenderPassStoreOpNone: read as input, not stored, then moved",
+)
+def scenario_transition_after_an_input_read_that_is_not_stored(rig: Rig) -> None:
+    """With nothing stored, the fragment shader is the last to access an input: a transition must wait for that."""
+    shown, read, out = rig.target(), rig.target(DEPTH), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(initial=AT), Attach(DEPTH, load="LOAD", store="NONE", initial=AT)],
+        [Subpass([(0, AT)], depth=(1, AT), inputs=[(1, AT)])],
+        [LEAVE],
+    )
+    views = [rig.view(shown), rig.view(read, aspect=2)]
+    frame = rig.framebuffer(made, views)
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    with rig.commands() as commands:
+        commands.transition(shown)
+        commands.transition(read)
+        commands.clear_depth_stencil(read, 0.25)
+        commands.barrier(
+            "", "CLEAR/TRANSFER_WRITE", f"{EARLY}|FRAGMENT_SHADER/DEPTH_STENCIL_ATTACHMENT_READ|INPUT_ATTACHMENT_READ"
+        )
+        commands.begin_pass(made, frame)
+        commands.bind(invert, held)
+        commands.draw()
+        commands.end_pass()
+        commands.barrier(
+            "input read before moved", "FRAGMENT_SHADER", EARLY, weaker={"after vertices": {"src": "VERTEX_SHADER"}}
+        )
+        commands.transition(read, EARLY, COPIED, old=AT, new="TRANSFER_SRC_OPTIMAL")
+        commands.image_to_buffer(shown, out)
+    rig.submit(commands)

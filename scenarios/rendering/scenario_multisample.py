@@ -1,0 +1,185 @@
+"""Resolves at the end of rendering: colour accesses at COLOR_ATTACHMENT_OUTPUT, for depth too."""
+
+from harness.device.rig_graphics import EXTERNAL, UNUSED, Attach, Depends, Subpass
+from harness.device.rig_rendering import Rendered
+from harness.scenario import Rig, race, read_after_write, scenario, write_after_read, write_after_write
+
+BEGIN, END, NEXT, PASS_END = "vkCmdBeginRendering", "vkCmdEndRendering", "vkCmdNextSubpass2", "vkCmdEndRenderPass2"
+DOWNLOAD, CLEAR = "vkCmdCopyImageToBuffer", "vkCmdClearColorImage"
+OUTPUT = "COLOR_ATTACHMENT_OUTPUT"
+WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
+USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+LATE = "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE"
+DEPTH = "VK_FORMAT_D32_SFLOAT"
+COPIED = "COPY/TRANSFER_READ"
+
+
+@scenario(
+    without={"resolved before downloaded": [read_after_write(DOWNLOAD, END)]},
+    weakened={
+        "resolved before downloaded / after transfer resolves": [read_after_write(DOWNLOAD, END)],
+        "resolved before downloaded / execution only": [read_after_write(DOWNLOAD, END)],
+    },
+    rule="specification, Render Pass Multisample Resolve Operations; SYNC_RULES 2.14 MultisampleResolveWrite",
+)
+def scenario_download_of_a_resolved_attachment(rig: Rig) -> None:
+    """A resolve of rendering writes at COLOR_ATTACHMENT_OUTPUT: the stage RESOLVE is another command's."""
+    many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(many)
+        commands.transition(one)
+        commands.begin_rendering(Rendered(rig.view(many), store="DONT_CARE", clear=5, resolve=rig.view(one)))
+        commands.end_rendering()
+        commands.barrier(
+            "resolved before downloaded",
+            WRITTEN,
+            COPIED,
+            weaker={
+                "after transfer resolves": {"src": "RESOLVE/TRANSFER_WRITE"},
+                "execution only": {"src": OUTPUT, "dst": "COPY"},
+            },
+        )
+        commands.image_to_buffer(one, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"cleared before resolved": [write_after_write(END, CLEAR)]},
+    weakened={"cleared before resolved / before reads": [write_after_write(END, CLEAR)]},
+    rule="specification, Render Pass Multisample Resolve Operations: COLOR_ATTACHMENT_WRITE",
+)
+def scenario_resolve_over_a_cleared_image(rig: Rig) -> None:
+    """The target of a resolve is not loaded, but written: an earlier clear must be available to that write."""
+    many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(many)
+        commands.transition(one)
+        commands.clear_color(one, 0x01020304)
+        commands.barrier(
+            "cleared before resolved",
+            "CLEAR/TRANSFER_WRITE",
+            WRITTEN,
+            weaker={"before reads": {"dst": f"{OUTPUT}/COLOR_ATTACHMENT_READ"}},
+        )
+        commands.begin_rendering(Rendered(rig.view(many), store="DONT_CARE", clear=5, resolve=rig.view(one)))
+        commands.end_rendering()
+        commands.barrier("", WRITTEN, COPIED)
+        commands.image_to_buffer(one, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"downloaded before resolved": [write_after_read(END, DOWNLOAD)]},
+    weakened={"downloaded before resolved / before dispatches": [write_after_read(END, DOWNLOAD)]},
+    rule="specification, VkRenderingAttachmentInfo: depth resolves at COLOR_ATTACHMENT_OUTPUT; SYNC_RULES 2.8",
+)
+def scenario_depth_is_resolved_with_colour_accesses(rig: Rig) -> None:
+    """A depth resolve happens at COLOR_ATTACHMENT_OUTPUT too: it is a colour access."""
+    many, one, out = rig.target(DEPTH, samples=4), rig.target(DEPTH), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(many)
+        commands.transition(one)
+        commands.clear_depth_stencil(one, 0.75)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", COPIED)
+        commands.image_to_buffer(one, out)
+        commands.barrier(
+            "downloaded before resolved",
+            "COPY",
+            OUTPUT,
+            weaker={"before dispatches": {"dst": "COMPUTE_SHADER"}},
+        )
+        commands.begin_rendering(
+            depth=Rendered(
+                rig.view(many, aspect=2),
+                store="DONT_CARE",
+                clear=(0.25, 0),
+                resolve=rig.view(one, aspect=2),
+                mode="SAMPLE_ZERO",
+            )
+        )
+        commands.end_rendering()
+    rig.submit(commands)
+
+
+@scenario(
+    without={"resolved before downloaded": [read_after_write(DOWNLOAD, PASS_END)]},
+    weakened={"resolved before downloaded / after late tests": [read_after_write(DOWNLOAD, PASS_END)]},
+    rule="specification, VkSubpassDescriptionDepthStencilResolve; SYNC_RULES 2.8",
+)
+def scenario_depth_resolve_of_a_subpass(rig: Rig) -> None:
+    """The depth resolve of a subpass is stored by the late tests, after it was written as colour is."""
+    many, one, out = rig.target(DEPTH, samples=4), rig.target(DEPTH), rig.buffer(1024)
+    made = rig.render_pass(
+        [
+            Attach(DEPTH, samples=4, store="DONT_CARE", final="DEPTH_STENCIL_ATTACHMENT_OPTIMAL"),
+            Attach(DEPTH, load="LOAD", store="NONE", initial="GENERAL"),
+        ],
+        [Subpass(depth=0, depth_resolve=((1, "GENERAL"), "SAMPLE_ZERO", "NONE"))],
+        [
+            Depends(
+                "resolved before downloaded",
+                0,
+                EXTERNAL,
+                WRITTEN,
+                COPIED,
+                weaker={"after late tests": {"before": LATE}},
+            )
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(many, aspect=2), rig.view(one, aspect=2)])
+    with rig.commands() as commands:
+        commands.transition(one)
+        commands.begin_pass(made, frame, clear=[(0.25, 0), (0.0, 0)], form=2)
+        commands.end_pass(form=2)
+        commands.image_to_buffer(one, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"drawn before resolved": [race("READ_RACING_WRITE", NEXT, "vkCmdClearAttachments")]},
+    rule="specification, Subpass Dependencies; SYNC_RULES 2.8 MultisampleAttachmentRAW: a resolve is not in "
+    "rasterization order with another subpass",
+)
+def scenario_resolve_of_what_another_subpass_drew(rig: Rig) -> None:
+    """The samples that one subpass wrote are resolved at the end of the next: that needs their dependency."""
+    many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(samples=4, load="LOAD", store="NONE", initial="GENERAL", final="GENERAL"), Attach(load="DONT_CARE")],
+        [Subpass([(0, "GENERAL")]), Subpass([(0, "GENERAL")], resolves=[1]), Subpass([(1, "GENERAL")])],
+        [
+            Depends("drawn before resolved", 0, 1, WRITTEN, USED),
+            Depends("", 1, 2, WRITTEN, USED),
+            Depends("", 2, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
+    with rig.commands() as commands:
+        commands.transition(many)
+        commands.begin_pass(made, frame, form=2)
+        commands.clear_attachments((1, 0, 0x01020304))
+        commands.next_subpass(form=2)
+        commands.next_subpass(form=2)
+        commands.end_pass(form=2)
+        commands.image_to_buffer(one, out)
+    rig.submit(commands)
+
+
+@scenario(
+    rule="specification, VkSubpassDescription2: VK_ATTACHMENT_UNUSED resolves nothing",
+)
+def scenario_unused_resolve_attachments(rig: Rig) -> None:
+    """A resolve attachment that is unused, or whose colour attachment is, accesses nothing."""
+    many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(samples=4, store="DONT_CARE"), Attach(load="LOAD", store="NONE", initial="GENERAL")],
+        [Subpass([0, UNUSED], resolves=[UNUSED, UNUSED])],
+    )
+    frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
+    with rig.commands() as commands:
+        commands.transition(one)
+        commands.clear_color(one, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", COPIED)
+        commands.begin_pass(made, frame, form=2)
+        commands.end_pass(form=2)
+        commands.image_to_buffer(one, out)
+    rig.submit(commands)

@@ -1,0 +1,139 @@
+"""Multiview: each view is a layer of its own, loaded by the first subpass that uses it and stored by the last."""
+
+from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
+from harness.device.rig_rendering import Rendered
+from harness.scenario import Rig, race, read_after_write, scenario, write_after_write
+
+BEGIN, CLEAR, NEXT, END = "vkCmdBeginRenderPass", "vkCmdClearAttachments", "vkCmdNextSubpass", "vkCmdEndRenderPass"
+UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
+OUTPUT, AT = "COLOR_ATTACHMENT_OUTPUT", "GENERAL"
+WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
+USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+COPIED = "COPY/TRANSFER_READ"
+RAMP = bytes(range(256)) * 8
+
+
+@scenario(
+    without={"uploaded before the second": [read_after_write(NEXT, UPLOAD)]},
+    rule="specification, VkRenderPassMultiviewCreateInfo; SYNC_RULES 2.14 MultiviewMultipleLoadOps",
+)
+def scenario_views_are_loaded_by_the_subpass_that_uses_them_first(rig: Rig) -> None:
+    """The second view is loaded in the second subpass: a dependency into the first one is not about it."""
+    image, data, out = rig.target(layers=2), rig.buffer(2048), rig.buffer(2048)
+    rig.host_write(data, RAMP)
+    made = rig.render_pass(
+        [Attach(load="LOAD", initial=AT)],
+        [Subpass([(0, AT)], views=0b01), Subpass([(0, AT)], views=0b10)],
+        [
+            Depends("", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            Depends("uploaded before the second", EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
+            Depends("", 0, EXTERNAL, WRITTEN, COPIED),
+            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image, {"layers": 2})
+        commands.begin_pass(made, frame)
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(image, out, {"layers": 2})
+    rig.submit(commands)
+
+
+@scenario(
+    without={"first before second": [race("WRITE_RACING_WRITE", CLEAR, CLEAR)]},
+    weakened={"first before second / none, of other views": []},
+    rule="specification, Multiview; SYNC_RULES 2.8: disjoint views need no dependency",
+)
+def scenario_subpasses_of_one_view(rig: Rig) -> None:
+    """Subpasses without a dependency race where they share a view, and only there."""
+    image, out = rig.target(layers=2), rig.buffer(2048)
+    views = rig.choose("first before second", (0b01, True), {"none, of other views": (0b10, False)})
+    second, joined = views if views is not None else (0b01, False)
+    depends = [Depends("", 0, 1, WRITTEN, USED)] if joined else []
+    made = rig.render_pass(
+        [Attach(load="LOAD", store="NONE", initial=AT)],
+        [Subpass([(0, AT)], views=0b01), Subpass([(0, AT)], views=second)],
+        depends,
+    )
+    frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 0, 1))
+        commands.next_subpass()
+        commands.clear_attachments((1, 0, 2))
+        commands.end_pass()
+        commands.barrier("", WRITTEN, COPIED)
+        commands.image_to_buffer(image, out, {"layers": 2})
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"views / both": [read_after_write(DOWNLOAD, END)]},
+    rule="specification, Multiview: the view mask; SYNC_RULES 2.8",
+)
+def scenario_layers_that_are_no_views_are_left_alone(rig: Rig) -> None:
+    """Load and store operations access the layers of the views that are rendered: another layer may be read."""
+    image, out = rig.target(layers=2), rig.buffer(1024)
+    made = rig.render_pass(
+        [Attach(load="CLEAR", initial=AT)],
+        [Subpass([(0, AT)], views=rig.choose("views", 0b01, {"both": 0b11}))],
+    )
+    frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
+        commands.begin_pass(made, frame, clear=[7])
+        commands.end_pass()
+        commands.image_to_buffer(image, out, {"layer": 1})
+    rig.submit(commands)
+
+
+@scenario(
+    without={"stored before downloaded": [read_after_write(DOWNLOAD, "vkCmdEndRendering")]},
+    rule="specification, VkRenderingInfo: viewMask",
+)
+def scenario_views_of_dynamic_rendering(rig: Rig) -> None:
+    """A view mask of dynamic rendering chooses layers, and a clear inside clears all of them."""
+    image, out = rig.target(layers=2), rig.buffer(2048)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_rendering(Rendered(rig.view(image, layers=(0, 2)), clear=3), views=0b11)
+        commands.clear_attachments((1, 0, 9))
+        commands.end_rendering()
+        commands.barrier("stored before downloaded", WRITTEN, COPIED)
+        commands.image_to_buffer(image, out, {"layers": 2})
+    rig.submit(commands)
+
+
+@scenario(
+    without={"uploaded before moved": [write_after_write(BEGIN, UPLOAD)]},
+    rule="specification, Image Layout Transitions: those of the views of the render pass",
+)
+def scenario_transitions_of_views(rig: Rig) -> None:
+    """The initial transition of a multiview attachment moves the layers of all views, the first subpass' or not."""
+    image, data, out = rig.target(layers=2), rig.buffer(2048), rig.buffer(2048)
+    rig.host_write(data, RAMP)
+    made = rig.render_pass(
+        [Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
+        [Subpass([(0, AT)], views=0b01), Subpass([(0, AT)], views=0b10)],
+        [
+            Depends("uploaded before moved", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            Depends("", 0, 1, WRITTEN, USED),
+            Depends("", 0, EXTERNAL, WRITTEN, COPIED),
+            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
+    with rig.commands() as commands:
+        commands.transition(image, new="TRANSFER_DST_OPTIMAL")
+        commands.buffer_to_image(data, image, {"layers": 2}, at="TRANSFER_DST_OPTIMAL")
+        commands.begin_pass(made, frame)
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(image, out, {"layers": 2})
+    rig.submit(commands)
