@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import harness
-from harness.device import rig_events, rig_graphics, rig_presentation, rig_queues, rig_secondary
+from harness.device import rig_events, rig_graphics, rig_presentation, rig_query, rig_queues, rig_secondary
 from harness.device.headless import Headless, Queue, import_vulkan
 from harness.device.rig_commands import Amend, Commands, unamended
 from harness.spec.formats import format_of
@@ -108,6 +108,7 @@ class Rig:
         self.queues = self.gpu.queues
         """The queue for everything, then those asked for, in order."""
         self.amend = amend
+        self._buffer_usage = BUFFER_USAGE | rig_query.buffer_usage(self.gpu.device_extensions)
         self._undo: dict[Any, list[tuple[str, Any]]] = {}
         """What destroys each object made here, empty once it is destroyed."""
         if layer is not None:
@@ -173,7 +174,7 @@ class Rig:
     def buffer(self, size: int = 256, memory: Any = None, offset: int = 0, *, exclusive: bool = False) -> Buffer:
         """A buffer for every use that a scenario has, in memory of its own or at `offset` of the memory given."""
         vk = self.vk
-        info = vk.VkBufferCreateInfo(size=size, usage=BUFFER_USAGE, **self.sharing(exclusive))
+        info = vk.VkBufferCreateInfo(size=size, usage=self._buffer_usage, **self.sharing(exclusive))
         handle = vk.vkCreateBuffer(self.device, info, None)
         if memory is None:
             needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
@@ -385,11 +386,12 @@ class Rig:
     framebuffer = rig_graphics.framebuffer
     graphics = rig_graphics.graphics
 
-    # -- events --------------------------------------------------------------------------------------------------------
+    # -- events, queries -----------------------------------------------------------------------------------------------
 
     event = rig_events.event
     host_set_event = rig_events.host_set_event
     host_reset_event = rig_events.host_reset_event
+    queries = rig_query.queries
 
     # -- recording and submission --------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.device import rig_events, rig_rendering, rig_secondary
+from harness.device import rig_events, rig_query, rig_rendering, rig_secondary
 from harness.device.headless import Queue
 from harness.spec.masks import scope
 from harness.spec.names import enum_value
@@ -345,6 +345,18 @@ class Commands:
     set_event = rig_events.set_event
     reset_event = rig_events.reset_event
     wait_events = rig_events.wait_events
+
+    # -- queries, markers, conditional rendering, transform feedback ---------------------------------------------------
+
+    reset_queries = rig_query.reset_queries
+    query = rig_query.query
+    copy_results = rig_query.copy_results
+    write_marker = rig_query.write_marker
+    begin_condition = rig_query.begin_condition
+    end_condition = rig_query.end_condition
+    bind_feedback = rig_query.bind_feedback
+    begin_feedback = rig_query.begin_feedback
+    end_feedback = rig_query.end_feedback
 
     # -- synchronization -----------------------------------------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from typing import Any
 from harness.findings import UserError
 from harness.layer import (  # they register their conditions
     event_conditions,  # noqa: F401
+    query_conditions,  # noqa: F401
     rendering_conditions,  # noqa: F401
     secondary_conditions,  # noqa: F401
 )

@@ -1,0 +1,31 @@
+"""Predicates of `differences.toml` about copies of query results (see `conditions`)."""
+
+from __future__ import annotations
+
+from harness.layer.conditions import condition
+from harness.layer.manifest import Version
+from harness.layer.stream import Stream, Subject
+from harness.trace.calls import Call
+
+COPY_RESULTS = "vkCmdCopyQueryPoolResults"
+RESULT_64, WITH_AVAILABILITY = 0x1, 0x4
+EXACT_STRIDE = (1, 4, 352)
+"""The first version seen not to count the stride after the last result."""
+
+
+@condition
+def query_results_as_one_range(subject: Subject, stream: Stream, version: Version) -> bool:
+    """One of the two copies results whose bytes the layer does not have: with gaps between them, with availability,
+    or (older layers) with a stride after the last one."""
+    own = stream.command(subject)
+    prior = stream.at(subject.finding.prior.call) if subject.finding is not None else None
+    earlier = [call for call in stream.calls if own is not None and call.index < own.index]
+    calls = [own, *([prior] if subject.finding is not None else earlier)]
+    return any(call is not None and call.name == COPY_RESULTS and _differs(call, version) for call in calls)
+
+
+def _differs(call: Call, version: Version) -> bool:
+    args = call.args
+    number = 8 if args["flags"] & RESULT_64 else 4
+    apart = args["stride"] > number and (args["queryCount"] > 1 or version < EXACT_STRIDE)
+    return apart or bool(args["flags"] & WITH_AVAILABILITY)

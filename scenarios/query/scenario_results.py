@@ -1,0 +1,123 @@
+"""Copies of query results write a buffer like other copies: in the COPY stage, a result every stride."""
+
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+FILL, COPY, RESULTS = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdCopyQueryPoolResults"
+FILLED, READ, WRITTEN = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE"
+LATE = [read_after_write(COPY, RESULTS)]
+OVER = [write_after_write(RESULTS, FILL)]
+RULE = "specification, vkCmdCopyQueryPoolResults: VK_PIPELINE_STAGE_2_COPY_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT"
+
+
+@scenario(
+    without={"results before copy": LATE},
+    weakened={"results before copy / execution only": LATE, "results before copy / after clears": LATE},
+    rule=RULE,
+)
+def scenario_copy_reads_query_results(rig: Rig) -> None:
+    """A copy of what a copy of results wrote needs a memory dependency."""
+    a, b, pool = rig.buffer(64), rig.buffer(64), rig.queries(count=4)
+    rig.host_write(a, b"\x77" * 64)
+    with rig.commands() as commands:
+        commands.query(pool, 0, 1, 2, 3)
+        commands.copy_results(pool, a, count=4)
+        commands.barrier(
+            "results before copy",
+            WRITTEN,
+            READ,
+            weaker={"execution only": {"src": "COPY", "dst": "COPY"}, "after clears": {"src": FILLED}},
+        )
+        commands.copy(a, b)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"fill before results": OVER},
+    weakened={"fill before results / for reads": OVER},
+    rule=RULE,
+)
+def scenario_query_results_over_a_filled_buffer(rig: Rig) -> None:
+    """Results written over a fill need a memory dependency on it."""
+    a, pool = rig.buffer(64), rig.queries(count=1)
+    with rig.commands() as commands:
+        commands.query(pool, 0)
+        commands.fill(a, 0x88888888)
+        commands.barrier("fill before results", FILLED, WRITTEN, weaker={"for reads": {"dst": READ}})
+        commands.copy_results(pool, a)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"copy before results": [write_after_read(RESULTS, COPY)]},
+    rule=RULE,
+)
+def scenario_query_results_after_a_read(rig: Rig) -> None:
+    """Results written over what a copy reads need an execution dependency."""
+    a, b, pool = rig.buffer(64), rig.buffer(64), rig.queries(count=1)
+    rig.host_write(a, b"\x99" * 64)
+    with rig.commands() as commands:
+        commands.query(pool, 0)
+        commands.copy(a, b)
+        commands.barrier("copy before results", "COPY", "COPY")
+        commands.copy_results(pool, a)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"results / on the filled words": OVER},
+    rule="specification, vkCmdCopyQueryPoolResults: a result at every stride from dstOffset",
+)
+def scenario_gaps_between_query_results(rig: Rig) -> None:
+    """Bytes between results are not written: a stride of sixteen leaves twelve bytes alone."""
+    a, pool = rig.buffer(64), rig.queries(count=3)
+    offset = rig.choose("results", 0, {"on the filled words": 4})
+    with rig.commands() as commands:
+        commands.query(pool, 0, 1, 2)
+        commands.fill(a, 0xAAAAAAAA, 4, 4)
+        commands.copy_results(pool, a, count=3, offset=offset, stride=16)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"how many / two": OVER},
+    rule="specification, vkCmdCopyQueryPoolResults: the stride is between results; SYNC_RULES 2.7: count 1 ignores it",
+)
+def scenario_stride_of_one_query(rig: Rig) -> None:
+    """With one query the stride means nothing; with two it says where the second result is."""
+    a, pool = rig.buffer(64), rig.queries(count=2)
+    count = rig.choose("how many", 1, {"two": 2})
+    with rig.commands() as commands:
+        commands.query(pool, 0, 1)
+        commands.fill(a, 0xBBBBBBBB, 32, 4)
+        commands.copy_results(pool, a, count=count, stride=32)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"result / of 64 bits": OVER, "result / with availability": OVER},
+    rule="specification, VkQueryResultFlagBits: 64_BIT, WITH_AVAILABILITY",
+)
+def scenario_size_of_query_results(rig: Rig) -> None:
+    """A result has four bytes, eight with 64_BIT, and one number more with WITH_AVAILABILITY."""
+    a, pool = rig.buffer(64), rig.queries(count=1)
+    flags = rig.choose("result", (), {"of 64 bits": ("64",), "with availability": ("WITH_AVAILABILITY",)})
+    with rig.commands() as commands:
+        commands.query(pool, 0)
+        commands.fill(a, 0xCCCCCCCC, 4, 4)
+        commands.copy_results(pool, a, stride=8, flags=flags)
+    rig.submit(commands)
+
+
+@scenario(
+    expects=[],
+    rule="specification, Queries: operations on query pools reach no other memory",
+)
+def scenario_queries_touch_no_buffer(rig: Rig) -> None:
+    """Resets, begins, ends and timestamps beside copies of the same buffers are no hazard."""
+    a, b, pool = rig.buffer(64), rig.buffer(64), rig.queries(count=2)
+    with rig.commands() as commands:
+        commands.reset_queries(pool)
+        commands.copy(a, b)
+        commands.query(pool, 0, 1)
+        commands.reset_queries(pool)
+    rig.submit(commands)
