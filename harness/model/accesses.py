@@ -11,7 +11,7 @@ from harness.model.opinion import Use
 from harness.model.order import Order
 from harness.model.raster import in_raster_order
 from harness.model.spans import overlap, without
-from harness.model.stages import KINDS, written_by
+from harness.model.stages import KIND, KINDS, written_by
 from harness.spans import Span
 from harness.trace.effects import Access
 
@@ -24,6 +24,7 @@ GUARDED_READ = "guarded-read"
 
 HOST_OVERWRITE = "host-overwrite"
 """The host writes where the device has written."""
+LAYOUT_TRANSITION = KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
 FACTS = (GUARDED_READ, HOST_OVERWRITE)
 """What may be noted of a conflict beside its kind."""
 
@@ -41,8 +42,9 @@ class Held:
     """The subpass, or the queue, in which it happened."""
     command: int
     """The execution of a command that it belongs to."""
-    transition: bool = False
-    """A layout transition: what is available is visible to it, what it writes is available."""
+    automatic: bool = False
+    """A layout transition, half of an ownership transfer, a presentation: what is available is visible to it, what it
+    writes is available."""
     seen_at: int | None = None
     """The node at which the access must see what is before it, where that is not its own."""
     seen_by: list[tuple[Held, list[Span]]] = field(default_factory=list)
@@ -116,7 +118,7 @@ class Accesses:
         """Whether whatever comes after `current` has nothing to do with `prior` any more."""
         if breach is not None:
             return breach.kind != UNORDERED
-        if prior.command == current.command and prior.lane == current.lane and not current.transition:
+        if prior.command == current.command and prior.lane == current.lane and not current.automatic:
             return prior.use.node == current.use.node
         return True
 
@@ -162,9 +164,9 @@ class Accesses:
         return self._covers(prior, self._seen(current))
 
     def _seen(self, current: Held) -> int:
-        """What is before an invalidate for this access, for all memory; a transition sees all that is available."""
+        """What is before an invalidate for this access, for all memory; automatic ones see what is available."""
         before = self._sight(current)
-        return before if current.transition else self._guards.seen(before, current.access.sync)
+        return before if current.automatic else self._guards.seen(before, current.access.sync)
 
     def _sight(self, current: Held) -> int:
         """The nodes whose effects the access can see."""
@@ -174,7 +176,7 @@ class Accesses:
 
     def _covers(self, prior: Held, seen: int) -> bool:
         """Whether the write is available, for all memory, at some node of the set."""
-        if prior.transition:
+        if prior.automatic:
             return bool(seen >> prior.use.node & 1)
         return self._guards.flushed(prior.use.node, _written(prior), seen)
 
@@ -219,12 +221,12 @@ def _exempt(prior: Held, current: Held) -> bool:
     in any order; transitions on one queue execute in submission order ("Image Layout Transitions"); and rasterization
     order.
     """
-    beside = prior.lane == current.lane and not (prior.transition or current.transition)
+    beside = prior.lane == current.lane and not (prior.automatic or current.automatic)
     if beside and (prior.command == current.command or current.lane == HOST_LANE):
         return True
     if (prior.access.atomic and current.access.atomic) or (prior.access.marker and current.access.marker):
         return True
-    if prior.transition and current.transition:
+    if prior.access.sync == current.access.sync == LAYOUT_TRANSITION:
         return prior.use.queue == current.use.queue
     return prior.lane == current.lane and in_raster_order(prior.access, current.access)
 

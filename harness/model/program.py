@@ -12,7 +12,7 @@ from harness.model.lanes import Lane
 from harness.model.memory import Guard, Guards
 from harness.model.opinion import Conflict, Opinion, Use
 from harness.model.order import HOST, NOTHING, Front, Node
-from harness.model.registry import OCCURRENCES
+from harness.model.registry import OCCURRENCES, TURN
 from harness.model.spans import without
 from harness.model.stages import KINDS, written_by
 from harness.spans import Span, merge
@@ -84,6 +84,8 @@ class Program:
         self.semaphores: dict[int, Semaphore] = {}
         self.events: dict[int, Event] = {}
         self.fences: dict[int, Front] = {}
+        self.presented: dict[int, Front] = {}
+        """By image: its last presentation."""
         self.unexecuted: dict[int, list[Recorded]] = {}
         """By command buffer: what was recorded and not executed so far."""
         self.host: Front = NOTHING
@@ -114,6 +116,15 @@ class Program:
         """The event of this id."""
         return self.events.setdefault(id, Event())
 
+    def proceed(self) -> None:
+        """Queues go on as far as semaphores let them."""
+        moved = True
+        while moved:
+            moved = False
+            for queue in list(self.queues.values()):
+                while queue.work and TURN[0](self, queue):
+                    moved = True
+
     def semaphore(self, id: int) -> Semaphore:
         """The semaphore of this id; one that was never seen created is binary."""
         return self.semaphores.setdefault(id, Semaphore(False))
@@ -129,12 +140,12 @@ class Program:
         place: Place,
         lane: int,
         command: int,
-        transition: bool = False,
+        automatic: bool = False,
         seen_at: int | None = None,
     ) -> None:
         """An access happens at a node: it is judged in each address space that it touches."""
         for held in self._held(access, node, place, lane, command):
-            held.transition, held.seen_at = transition, seen_at
+            held.automatic, held.seen_at = automatic, seen_at
             for breach in self.accesses.add(held):
                 self.report(breach, held.resource)
 

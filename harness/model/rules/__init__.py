@@ -1,3 +1,3 @@
 """The rules, a family a file. Each function is one rule, stated above it; importing a family registers its rules."""
 
-from harness.model.rules import action, barrier, event, host, recording, semaphore, submit, subpass  # noqa: F401
+from harness.model.rules import action, barrier, event, host, presentation, recording, semaphore, submit, subpass  # noqa: F401

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from harness.model.accesses import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
 from harness.model.memory import Guard
 from harness.model.order import DST, NOTHING, SRC, TRANSITION, Front, Node
 from harness.model.registry import effect
 from harness.model.run import Run
-from harness.model.stages import KIND, SYNCHRONIZATION, access_scope, first_scope, second_scope
+from harness.model.stages import SYNCHRONIZATION, access_scope, first_scope, second_scope
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
 from harness.spans import Span
 from harness.spec import names
 from harness.trace.effects import Access, Barrier, Dependency, RangeBarrier
 
-LAYOUT_TRANSITION = KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
 Holds = Callable[[int], Front]
 """What a first scope of these stages holds."""
 
@@ -98,7 +98,7 @@ def transition(run: Run, half: Half) -> None:
     half.between = order.front(node)
     run.lane.issue(TRANSITION_STAGE, half.between)
     access = Access(LAYOUT_TRANSITION, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
-    run.program.access(access, node, run.place, run.lane.id, run.execution, transition=True)
+    run.program.access(access, node, run.place, run.lane.id, run.execution, automatic=True)
 
 
 def close_scope(run: Run, half: Half, *lanes: Lane) -> int:

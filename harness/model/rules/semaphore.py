@@ -48,14 +48,14 @@ def wait(run: Run, operation: SemaphoreOperation) -> None:
     """
     order = run.program.order
     stages = second_scope(operation.stages, run.queue_flags)
-    signaled = _take(run.program.semaphore(operation.semaphore), operation.value)
+    signaled = take(run.program.semaphore(operation.semaphore), operation.value)
     label = f"wait for semaphore {operation.semaphore} to {names.stages(operation.stages)}"
     node = order.add(Node(WAIT, label, run.place, stages), (signaled, "a wait is after its signal"))
     run.program.guards.add(Guard(node, 0, 0, accesses_at(stages)))
     run.lane.reach(stages, order.front(node))
 
 
-def _take(semaphore: Semaphore, value: int) -> Front:
+def take(semaphore: Semaphore, value: int) -> Front:
     """The signal that a wait depends on. A binary wait consumes it; a timeline's is the first that reaches the value,
     as others that reach it may come later; none when it was created with the value."""
     if not semaphore.timeline:
@@ -96,4 +96,4 @@ def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> No
     Specification: "Host Operations on Semaphores".
     """
     for semaphore, value in waited.values:
-        program.host |= _take(program.semaphore(semaphore), value)
+        program.host |= take(program.semaphore(semaphore), value)

@@ -6,12 +6,13 @@ from harness.findings import Place
 from harness.model.memory import Guard
 from harness.model.order import SUBMIT, Node
 from harness.model.program import Program, Queue, Work
-from harness.model.registry import occurrence
+from harness.model.registry import occurrence, turn
 from harness.model.rules.host import HOST_WRITE, fence_of
+from harness.model.rules.presentation import present
 from harness.model.rules.semaphore import ready, signal, wait
 from harness.model.run import Run
 from harness.model.stages import DEVICE_ACCESSES, EVERY_STAGE
-from harness.trace.effects import HostSignaled, Presented, Submission, Submitted
+from harness.trace.effects import HostSignaled, Presented, SemaphoreOperation, Submission, Submitted
 
 
 @occurrence(Submitted)
@@ -27,28 +28,24 @@ def submitted(program: Program, submit: Submitted) -> None:
     node = program.order.add(Node(SUBMIT, label, place), (program.host, "a submit is after the host"))
     program.guards.add(Guard(node, program.host.direct & ~program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES))
     program.queue(submit.queue).work.append(Work(submit, node))
-    proceed(program)
+    program.proceed()
 
 
-def proceed(program: Program) -> None:
-    """Queues go on as far as semaphores let them. Work of one queue begins in the order in which it was submitted.
+@turn
+def step(program: Program, queue: Queue) -> bool:
+    """Begins, continues or ends the first work of a queue. False when it waits for a signal still to come.
 
+    Work of one queue begins in the order in which it was submitted, as far as semaphores let it.
     Specification: "Implicit Synchronization Guarantees" (submission order), "Semaphore Waiting".
     """
-    moved = True
-    while moved:
-        moved = False
-        for queue in list(program.queues.values()):
-            while queue.work and _next(program, queue):
-                moved = True
-
-
-def _next(program: Program, queue: Queue) -> bool:
-    """Begins, continues or ends the first submit of a queue. False when it waits for a signal still to come."""
     work = queue.work[0]
-    if isinstance(work.what, Presented):
-        return False
     submit = work.what
+    if isinstance(submit, Presented):
+        if not all(ready(program, SemaphoreOperation(each, 0)) for each in submit.waits):
+            return False
+        queue.work.pop(0)
+        present(program, queue, submit)
+        return True
     if work.at == 0:
         queue.lane.reach(EVERY_STAGE, program.order.front(work.node))
     if work.at < len(submit.batches):
@@ -84,4 +81,4 @@ def host_signaled(program: Program, signaled: HostSignaled) -> None:
     place = Place(0, "vkSignalSemaphore", None)
     node = program.host_node("vkSignalSemaphore", place)
     program.semaphore(signaled.semaphore).signals.append((signaled.value, program.order.front(node)))
-    proceed(program)
+    program.proceed()

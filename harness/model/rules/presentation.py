@@ -1,0 +1,69 @@
+"""The presentation engine: it reads an image from the present until the image is acquired again (VK_KHR_swapchain)."""
+
+from __future__ import annotations
+
+from harness.findings import Place
+from harness.model.order import NOTHING, PRESENT, Front, Node
+from harness.model.program import Program, Queue, Work
+from harness.model.registry import occurrence
+from harness.model.rules.semaphore import take
+from harness.model.stages import KIND
+from harness.trace.effects import Access, Acquired, Presented
+
+PRESENTED = KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
+ACQUIRED = KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
+WHOLE = (0, 1 << 62)
+"""Every address of an image."""
+ENGINE_LANE = -1
+"""The presentation engine's own accesses."""
+
+
+@occurrence(Presented)
+def presented(program: Program, effect: Presented) -> None:
+    """A present takes its turn in its queue, for the semaphores that it waits for. The host orders nothing else."""
+    program.queue(effect.queue).work.append(Work(effect, -1))
+    program.proceed()
+
+
+def present(program: Program, queue: Queue, effect: Presented) -> None:
+    """Presentation of an image happens after the semaphores that the present waits for, and after nothing else of the
+    queue. What is available is visible to it; it changes nothing. No fence and no wait for a queue includes it.
+
+    Specification: "vkQueuePresentKHR".
+    """
+    waited = NOTHING
+    for semaphore in effect.waits:
+        waited |= take(program.semaphore(semaphore), 0)
+    place = Place(effect.call, effect.name, effect.site, queue=effect.queue)
+    for swapchain, image in effect.images:
+        label = f"presentation of image {image} of swapchain {swapchain}"
+        node = program.order.add(Node(PRESENT, label, place), (waited, "a presentation is after its semaphores"))
+        program.presented[image] = program.order.front(node)
+        _engine(program, PRESENTED, image, node, place)
+
+
+@occurrence(Acquired)
+def acquired(program: Program, effect: Acquired) -> None:
+    """The presentation engine reads an image that it handed out until it signals the semaphore or fence of the acquire:
+    that, and nothing else, is after its last presentation.
+
+    Specification: "vkAcquireNextImageKHR".
+    """
+    place = Place(effect.call, effect.name, effect.site)
+    last = program.presented.get(effect.image, NOTHING)
+    node = program.order.add(
+        Node(PRESENT, f"acquisition of image {effect.image}", place), (last, "an acquisition is after the presentation")
+    )
+    done: Front = program.order.front(node)
+    _engine(program, ACQUIRED, effect.image, node, place)
+    if effect.semaphore:
+        program.semaphore(effect.semaphore).signals.append((0, done))
+        program.proceed()
+    if effect.fence:
+        program.fences[effect.fence] = done
+
+
+def _engine(program: Program, sync: int, image: int, node: int, place: Place) -> None:
+    """The engine's accesses need an order alone: it writes nothing, and sees all that is available."""
+    access = Access(sync, image, (WHOLE,), image)
+    program.access(access, node, place, ENGINE_LANE, next(program.numbers), automatic=True)
