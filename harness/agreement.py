@@ -3,7 +3,7 @@
 They agree when both call it clean or neither does; when every finding of syncval is a conflict of the model, of the
 same two accesses; and when the first command that offends is the same. What only the model reports, and
 `model/differences.toml` explains, is no disagreement. The model has no queue family ownership: findings about that are
-left out.
+left out, and so is what the model reports of the same resource, since a transfer stands for the accesses around it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,9 @@ from harness.model import Conflict, Opinion, judge
 from harness.model.differences import explanation
 from harness.syncval.ownership import is_about_ownership
 from harness.trace.calls import Block
+
+OWNERSHIP = "ownership"
+"""Explains what the model reports of a resource whose transfer syncval reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +41,13 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     """Compares what they said."""
     explained: list[str] = []
     open_conflicts: list[Conflict] = []
+    findings = list(findings)
+    transferred = {each.resource for each in findings if is_about_ownership(each)}
     for conflict in opinion.conflicts:
         entry = explanation(conflict)
-        if entry is None:
+        if conflict.resource in transferred:
+            explained.append(OWNERSHIP)
+        elif entry is None:
             open_conflicts.append(conflict)
         else:
             explained.append(entry.id)

@@ -20,6 +20,7 @@ from harness.device.rig import Rig
 from harness.device.rig_queues import queue_masks
 from harness.explore.jobs import run_native, run_serial, run_witness
 from harness.explore.observe import compare as compare_outputs
+from harness.explore.strategies.witness import FAMILIES
 from harness.findings import HAZARDS, Finding, UserError
 from harness.layer.compare import compare
 from harness.layer.manifest import LayerInfo, find_layer, find_layers
@@ -152,7 +153,7 @@ def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder:
     no outcome of its own."""
     shown = 0
     notes = []
-    hazards = [finding for finding in findings if finding.hazard in HAZARDS]
+    hazards = [finding for finding in findings if finding.hazard in {*HAZARDS, *FAMILIES}]
     for number, finding in enumerate(hazards):
         result = run_witness(blocks, finding, row.device)
         shown += result.shown

@@ -39,10 +39,17 @@ FAMILIES = {
     "WRITE_RACING_WRITE": "WAW",
     "PRESENT_AFTER_WRITE": "RAW",
     "WRITE_AFTER_PRESENT": "WAR",
+    "ownership-not-transferred": "RAW",
+    "ownership-not-acquired": "RAW",
+    "ownership-not-released": "WAW",
+    "ownership-mismatch": "WAW",
 }
 
 EXACT = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vkCmdResolve", *RENDERING)
 """Beginnings of the commands that write all of the range that a finding gives them; a shader may leave some out."""
+
+OWNERSHIP_TRANSFER = "SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"
+"""A transfer that is not ordered, or lacks a half, leaves the contents undefined."""
 
 STALE, EARLY, LATE, LOST, POISON, AFTER_NEXT = "stale", "early", "late", "lost", "poison", "after-next"
 INSIDE = "inside"
@@ -394,6 +401,8 @@ def variants(steps: list[Step], finding: Finding) -> list[str]:
     prior, current = steps[ends.prior], steps[ends.current]
     prior_moves, current_moves = _moves(prior, finding.prior_access), _moves(current, finding.access)
     family = FAMILIES[finding.hazard]
+    if finding.hazard.startswith("ownership") or OWNERSHIP_TRANSFER in (finding.access, finding.prior_access):
+        return [POISON]
     if family == "RAW":
         return [POISON] if prior_moves else [STALE]
     if family == "WAR":
@@ -403,7 +412,7 @@ def variants(steps: list[Step], finding: Finding) -> list[str]:
     if current.kind is not Kind.SYNC:
         return [LATE, POISON] if Rendered(steps).discards(ends.current, finding.resource) else [LOST]
     if not _discards(current, finding.resource):
-        return [LOST]
+        return [LOST, POISON] if prior_moves else [LOST]
     # The transition discards: what follows it overwrites, and P's write is ordered with neither.
     following = next_action(steps, ends.after)
     unordered = following is not None and not any(

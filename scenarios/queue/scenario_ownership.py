@@ -1,0 +1,156 @@
+"""Queue family ownership: what one family wrote reaches another by a release, a semaphore and an acquire."""
+
+from typing import Any
+
+from harness.device.rig_queues import Operation
+from harness.scenario import Rig, race, scenario
+
+BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuffer"
+CLEAR, TO_BUFFER = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
+RULE = "specification, Queue Family Ownership Transfer"
+
+
+def _transfer(rig: Rig, **options: Any) -> dict[str, Any]:
+    """Options of both halves of a transfer from the first queue's family to the second's."""
+    first, second = rig.queues[:2]
+    return {"families": (first.family, second.family), **options}
+
+
+@scenario(
+    without={
+        "release": [race("ownership-not-released", BARRIER, FILL)],
+        "acquire": [race("ownership-not-acquired", COPY, BARRIER)],
+        "semaphore": [race("WRITE_RACING_WRITE", BARRIER, BARRIER)],
+    },
+    queues=["TRANSFER"],
+    rule=RULE,
+)
+def scenario_buffer_goes_to_another_family(rig: Rig) -> None:
+    """An exclusive buffer is released by one family and acquired by the other, a semaphore between."""
+    a, b, s = rig.buffer(exclusive=True), rig.buffer(), rig.semaphore()
+    _, other = rig.queues
+    both = _transfer(rig, buffer=a)
+    with rig.commands() as first:
+        first.fill(a, 0x11111111)
+        first.barrier("release", "CLEAR/TRANSFER_WRITE", "NONE", **both)
+    with rig.commands(queue=other) as second:
+        second.barrier("acquire", "COPY", "COPY/TRANSFER_READ", **both)
+        second.copy(a, b)
+    rig.submit(first, signals=[Operation(s)], form=2)
+    rig.submit(second, waits=rig.operation("semaphore", s, "COPY"), form=2)
+
+
+@scenario(
+    without={
+        "release": [race("ownership-not-released", BARRIER, CLEAR)],
+        "acquire": [race("ownership-not-acquired", TO_BUFFER, BARRIER)],
+        "semaphore": [race("WRITE_RACING_WRITE", BARRIER, BARRIER)],
+    },
+    weakened={"acquire / to another layout": [race("ownership-mismatch", BARRIER, BARRIER)]},
+    queues=["TRANSFER"],
+    rule="specification, Queue Family Ownership Transfer: both halves name the same layouts",
+)
+def scenario_image_goes_to_another_family(rig: Rig) -> None:
+    """Both halves of an image's transfer name its one layout transition."""
+    image, b, s = rig.image(exclusive=True), rig.buffer(16 * 16 * 4), rig.semaphore()
+    _, other = rig.queues
+    both = _transfer(rig, image=image, old="TRANSFER_DST_OPTIMAL", new="TRANSFER_SRC_OPTIMAL")
+    with rig.commands() as first:
+        first.transition(image, new="TRANSFER_DST_OPTIMAL")
+        first.clear_color(image, at="TRANSFER_DST_OPTIMAL")
+        first.barrier("release", "CLEAR/TRANSFER_WRITE", "NONE", **both)
+    with rig.commands(queue=other) as second:
+        weaker = {"to another layout": {"new": "GENERAL"}}
+        second.barrier("acquire", "COPY", "COPY/TRANSFER_READ", **both, weaker=weaker)
+        second.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")
+    rig.submit(first, signals=[Operation(s)], form=2)
+    rig.submit(second, waits=rig.operation("semaphore", s, "COPY"), form=2)
+
+
+@scenario(
+    weakened={
+        "range / less is acquired": [race("ownership-mismatch", BARRIER, BARRIER)],
+    },
+    queues=["TRANSFER"],
+    rule="specification, Queue Family Ownership Transfer: both halves name the same range",
+)
+def scenario_half_a_buffer_goes_to_another_family(rig: Rig) -> None:
+    """Bytes of a buffer may go to another family while the rest stays; both halves name the same bytes."""
+    a, b, s = rig.buffer(exclusive=True), rig.buffer(), rig.semaphore()
+    _, other = rig.queues
+    size = rig.choose("range", 128, {"less is acquired": 64})
+    with rig.commands() as first:
+        first.fill(a, 0x11111111)
+        first.barrier("", "CLEAR/TRANSFER_WRITE", "NONE", **_transfer(rig, buffer=a, offset=0, size=128))
+    with rig.commands(queue=other) as second:
+        second.barrier("", "COPY", "COPY/TRANSFER_READ", **_transfer(rig, buffer=a, offset=0, size=size))
+        second.copy(a, b, (0, 0, 64))
+    rig.submit(first, signals=[Operation(s)], form=2)
+    rig.submit(second, waits=[Operation(s, "COPY")], form=2)
+
+
+@scenario(
+    weakened={"what / a copy of it": [race("ownership-not-transferred", COPY, FILL)]},
+    queues=["TRANSFER"],
+    rule="specification, Resource Sharing Mode: contents are undefined for another family without a transfer",
+)
+def scenario_contents_that_are_not_needed(rig: Rig) -> None:
+    """A family that overwrites all of an exclusive buffer needs no transfer; one that reads it does."""
+    a, b, s = rig.buffer(exclusive=True), rig.buffer(), rig.semaphore()
+    _, other = rig.queues
+    with rig.commands() as first:
+        first.fill(a, 0x11111111)
+    overwrites = rig.choose("what", True, {"a copy of it": False})
+    with rig.commands(queue=other) as second:
+        if overwrites:
+            second.fill(a, 0x22222222)
+        else:
+            second.copy(a, b)
+    rig.submit(first, signals=[Operation(s)], form=2)
+    rig.submit(second, waits=[Operation(s, "ALL_TRANSFER")], form=2)
+
+
+@scenario(
+    weakened={"sharing / exclusive": [race("ownership-not-transferred", COPY, FILL)]},
+    queues=["TRANSFER"],
+    rule="specification, VkSharingMode: VK_SHARING_MODE_CONCURRENT",
+)
+def scenario_buffer_shared_by_families(rig: Rig) -> None:
+    """A concurrent buffer belongs to all families: a semaphore is enough."""
+    exclusive = rig.choose("sharing", False, {"exclusive": True})
+    a, b, s = rig.buffer(exclusive=exclusive), rig.buffer(), rig.semaphore()
+    _, other = rig.queues
+    with rig.commands() as first:
+        first.fill(a, 0x11111111)
+    with rig.commands(queue=other) as second:
+        second.copy(a, b)
+    rig.submit(first, signals=[Operation(s)], form=2)
+    rig.submit(second, waits=[Operation(s, "COPY")], form=2)
+
+
+@scenario(
+    without={
+        "return": [race("ownership-not-released", BARRIER, FILL)],
+        "take back": [race("ownership-not-acquired", COPY, BARRIER)],
+    },
+    queues=["COMPUTE"],
+    rule=RULE,
+)
+def scenario_there_and_back(rig: Rig) -> None:
+    """A buffer that another family works on comes back by a transfer of its own."""
+    a, b, there, back = rig.buffer(exclusive=True), rig.buffer(), rig.semaphore(), rig.semaphore()
+    main, other = rig.queues
+    lent, returned = (main.family, other.family), (other.family, main.family)
+    with rig.commands() as first:
+        first.fill(a, 0x11111111)
+        first.barrier("", "CLEAR/TRANSFER_WRITE", "NONE", buffer=a, families=lent)
+    with rig.commands(queue=other) as second:
+        second.barrier("", "CLEAR", "CLEAR/TRANSFER_WRITE", buffer=a, families=lent)
+        second.fill(a, 0x22222222, 0, 128)
+        second.barrier("return", "CLEAR/TRANSFER_WRITE", "NONE", buffer=a, families=returned)
+    with rig.commands() as third:
+        third.barrier("take back", "COPY", "COPY/TRANSFER_READ", buffer=a, families=returned)
+        third.copy(a, b)
+    rig.submit(first, signals=[Operation(there)], form=2)
+    rig.submit(second, waits=[Operation(there, "CLEAR")], signals=[Operation(back)], form=2)
+    rig.submit(third, waits=[Operation(back, "COPY")], form=2)
