@@ -8,8 +8,8 @@ import pytest
 
 from harness.check import Mirror
 from harness.trace.calls import Call
-from harness.trace.effects import Barrier, Destroyed, FenceReset, RangeBarrier, SemaphoreCreated
-from tests.judged import ALL_COMMANDS, Device, access, barrier, dependency, operation, read, write
+from harness.trace.effects import Barrier, Destroyed, FenceReset, RangeBarrier
+from tests.judged import ALL_COMMANDS, Device, barrier, dependency, operation, read, write
 from tests.streams import R8G8B8A8, Stream, struct
 
 IMAGE, OTHER = 102, 103
@@ -330,44 +330,3 @@ def test_and_need_their_semaphores() -> None:
     window.swapchain, window.images = window.swap(old)
     window.present(0, waits=(), swapchain=old)
     assert window.found() == ["PRESENT_AFTER_WRITE"]
-
-
-# -- semaphores of one queue -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("queue", [G, C])
-@pytest.mark.parametrize("value", [0, 1], ids=["binary", "timeline"])
-def test_a_signal_covers_what_was_in_its_scope_then(queue: int, value: int) -> None:
-    """A barrier after a narrow signal does not put a write in its scope."""
-    device = Device()
-    if value:
-        device.take(SemaphoreCreated(9, 0))
-    device.submit(G, write(IMAGE), write(OTHER, 0, 8), signals=[operation(9, "COMPUTE_SHADER", value)])
-    device.submit(G, barrier("COPY/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_READ"))
-    blit = access("BLIT_TRANSFER_READ", IMAGE)
-    assert device.submit(queue, blit, waits=[operation(9, value=value)]) == ["READ_AFTER_WRITE"]
-
-
-@pytest.mark.parametrize("queue", [G, C])
-def test_a_narrow_signal_covers_what_a_barrier_put_there_before(queue: int) -> None:
-    device = Device()
-    ordered = barrier("COPY/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_READ")
-    device.submit(G, write(IMAGE), ordered, signals=[operation(9, "COMPUTE_SHADER")])
-    assert device.submit(queue, read(IMAGE), waits=[operation(9)]) == []
-
-
-def test_narrow_signals_use_few_tokens() -> None:
-    device = Device()
-    for _ in range(50):
-        device.submit(G, write(IMAGE), signals=[operation(9, "COPY")])
-        assert device.submit(C, write(IMAGE), waits=[operation(9)], signals=[operation(10, "COPY")]) == []
-        device.submit(G, waits=[operation(10)])
-    assert len(device.validator._queues._free) <= 2
-    assert all(not view.write.tokens for state in device.validator._context._slots for view in state.views)
-
-
-def test_what_is_transitioned_is_in_the_scope_of_everything_only() -> None:
-    for stage, met in (("ALL_COMMANDS", []), ("COPY", ["WRITE_AFTER_WRITE"])):
-        device = Device()
-        device.submit(G, move("NONE", "NONE"), signals=[operation(9, stage)])
-        assert device.submit(C, write(IMAGE), waits=[operation(9)]) == met
