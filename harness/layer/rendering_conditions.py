@@ -31,6 +31,17 @@ def in_one_instance(subject: Subject, stream: Stream, _: Version) -> bool:
 
 
 @condition
+def in_dynamic_rendering(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The second command is recorded between vkCmdBeginRendering and its end."""
+    own = stream.command(subject)
+    if own is None or "commandBuffer" not in own.args:
+        return False
+    names = [call.name for call in stream.recorded(own.args["commandBuffer"], own.index)]
+    edges = [name for name in names if name.startswith(("vkCmdBeginRender", "vkCmdEndRender"))]
+    return bool(edges) and edges[-1].startswith("vkCmdBeginRendering")
+
+
+@condition
 def part_of_attachments(subject: Subject, stream: Stream, _: Version) -> bool:
     """One of the two accesses is made by rendering, and some command before the second
     renders to a part of some image only, or clears one."""

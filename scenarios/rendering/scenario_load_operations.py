@@ -4,7 +4,7 @@ from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
 from harness.device.rig_rendering import Rendered
 from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
 
-BEGIN, PASS = "vkCmdBeginRendering", "vkCmdBeginRenderPass"
+BEGIN, PASS, DRAW = "vkCmdBeginRendering", "vkCmdBeginRenderPass", "vkCmdDraw"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 CLEAR = "vkCmdClearDepthStencilImage"
 COLOR_READ, COLOR_WRITE = (f"COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_{how}" for how in ("READ", "WRITE"))
@@ -157,5 +157,33 @@ def scenario_load_operation_none_accesses_nothing(rig: Rig) -> None:
         commands.begin_pass(made, frame, clear=[1])
         commands.end_pass()
         commands.barrier("", *ALL)
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"uploaded before drawn": [read_after_write(DRAW, UPLOAD), write_after_write(DRAW, UPLOAD)]},
+    weakened={"uploaded before drawn / for writes only": [read_after_write(DRAW, UPLOAD)]},
+    needs=["VK_EXT_load_store_op_none"],
+    rule="specification, Blending: reads with COLOR_ATTACHMENT_READ; the layer does not record them",
+)
+def scenario_blending_reads_what_is_not_loaded(rig: Rig) -> None:
+    """A draw that blends reads the attachment, also where nothing is loaded."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image)
+        commands.barrier(
+            "uploaded before drawn",
+            "COPY/TRANSFER_WRITE",
+            f"{COLOR_READ}|COLOR_ATTACHMENT_WRITE",
+            weaker={"for writes only": {"dst": COLOR_WRITE}},
+        )
+        commands.begin_rendering(Rendered(rig.view(image), load="NONE"))
+        commands.bind(rig.graphics(blend=True))
+        commands.draw()
+        commands.end_rendering()
+        commands.barrier("", COLOR_WRITE, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
     rig.submit(commands)

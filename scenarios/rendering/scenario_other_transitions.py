@@ -135,3 +135,26 @@ def scenario_transitions_across_command_buffers(rig: Rig) -> None:
         after.image_to_buffer(image, out, at="TRANSFER_SRC_OPTIMAL")
     rig.submit(before)
     rig.submit(commands, after)
+
+
+@scenario(
+    without={"uploaded before pass": [write_after_write(END, UPLOAD)]},
+    needs=["VK_EXT_load_store_op_none"],
+    rule="specification, Implicit External Dependencies; SYNC_RULES 2.14 FinalLayoutTransitionHazard",
+)
+def scenario_final_transition_of_an_attachment_that_is_not_accessed(rig: Rig) -> None:
+    """NONE and NONE access nothing, but the final transition does: the implicit dependency covers no copy before."""
+    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    rig.host_write(data, RAMP)
+    kept = Attach(load="NONE", store="NONE", initial="GENERAL", final="TRANSFER_SRC_OPTIMAL")
+    made = rig.render_pass([kept], [Subpass([(0, "GENERAL")])])
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image)
+        commands.barrier("uploaded before pass", "COPY/TRANSFER_WRITE", USED)
+        commands.begin_pass(made, frame)
+        commands.end_pass()
+        commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out, at="TRANSFER_SRC_OPTIMAL")
+    rig.submit(commands)

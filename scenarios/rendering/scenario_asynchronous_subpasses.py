@@ -1,0 +1,82 @@
+"""Subpasses that only read one attachment may still race: a transition for one of them, and a store, are writes."""
+
+from harness.device.rig import Image
+from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Framebuffer, RenderPass, Subpass
+from harness.scenario import Rig, race, scenario
+
+NEXT, DRAW, END = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdEndRenderPass"
+AT = "GENERAL"
+WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
+READ_OR_USED = (
+    "COLOR_ATTACHMENT_OUTPUT|FRAGMENT_SHADER/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE|INPUT_ATTACHMENT_READ"
+)
+COPIED = "COPY/TRANSFER_READ"
+
+
+def _pass(rig: Rig, base: Attach, at: str, read: str) -> tuple[RenderPass, Framebuffer, list[Image]]:
+    """A subpass that draws to attachment 0 in one layout, and two that read it as input in another."""
+    images = [rig.target() for _ in range(3)]
+    shown = Attach(initial=AT)
+    made = rig.render_pass(
+        [base, shown, shown],
+        [Subpass([(0, at)]), Subpass([(1, AT)], inputs=[(0, read)]), Subpass([(2, AT)], inputs=[(0, read)])],
+        [
+            Depends("", 0, 1, WRITTEN, READ_OR_USED),
+            Depends("", 0, 2, WRITTEN, READ_OR_USED),
+            Depends("first reader before second", 1, 2, READ_OR_USED, READ_OR_USED),
+            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+            Depends("", 2, EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    return made, rig.framebuffer(made, [rig.view(each) for each in images]), images
+
+
+@scenario(
+    without={"first reader before second": [race("READ_RACING_WRITE", DRAW, NEXT)]},
+    rule="SYNC_RULES 2.14 RenderPassAsyncHazard: dependencies on the writer are not enough",
+)
+def scenario_readers_of_an_attachment_that_one_of_them_moves(rig: Rig) -> None:
+    """The first reader's subpass moves the attachment to the layout of both: the second one must come after that."""
+    base = Attach(load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL", final="SHADER_READ_ONLY_OPTIMAL")
+    made, frame, (source, first, second) = _pass(rig, base, "COLOR_ATTACHMENT_OPTIMAL", "SHADER_READ_ONLY_OPTIMAL")
+    out = rig.buffer(1024)
+    read_only = rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=2)
+    held = rig.descriptors(invert, b0=(frame.views[0], None, read_only))
+    with rig.commands() as commands:
+        commands.transition(source, new="COLOR_ATTACHMENT_OPTIMAL")
+        for image in (first, second):
+            commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.bind(rig.graphics(render_pass=made))
+        commands.draw()
+        commands.next_subpass()
+        commands.next_subpass()
+        commands.bind(invert, held)
+        commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(second, out)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"first reader before second": [race("WRITE_RACING_READ", END, DRAW)]},
+    rule="SYNC_RULES 2.14 RenderPassAsyncHazard: a store is a write",
+)
+def scenario_readers_of_an_attachment_that_is_stored(rig: Rig) -> None:
+    """The store belongs to the last subpass that uses an attachment: a reader before it must be ordered with that."""
+    made, frame, images = _pass(rig, Attach(initial=AT), AT, AT)
+    out = rig.buffer(1024)
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
+    held = rig.descriptors(invert, b0=(frame.views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    with rig.commands() as commands:
+        for image in images:
+            commands.transition(image)
+        commands.begin_pass(made, frame, clear=[0x10203040])
+        commands.next_subpass()
+        commands.bind(invert, held)
+        commands.draw()
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(images[1], out)
+    rig.submit(commands)
