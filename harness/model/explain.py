@@ -12,7 +12,9 @@ EVENT_UNORDERED = "event-unordered"
 """Neither of two operations on one event happens before the other."""
 DIRTY = "dirty-invalidate"
 """The host invalidates what it wrote and did not flush: it is lost."""
-KINDS = (UNORDERED, UNAVAILABLE, INVISIBLE, EVENT_UNORDERED, DIRTY)
+OWNERSHIP = "ownership"
+"""The contents are undefined for this queue family: not transferred, released and not acquired, or the reverse."""
+KINDS = (UNORDERED, UNAVAILABLE, INVISIBLE, EVENT_UNORDERED, DIRTY, OWNERSHIP)
 """Every kind of conflict."""
 
 
@@ -22,6 +24,8 @@ def missing(kind: str, prior: str, writes: bool, current: str) -> str:
         return "an execution dependency between the two operations on the event: nothing orders them"
     if kind == DIRTY:
         return "vkFlushMappedMemoryRanges between the host's write and the invalidate"
+    if kind == OWNERSHIP:
+        return "a queue family ownership transfer between the two: a release, and an acquire that matches it"
     between = f"from {_scope(prior, writes)} to {_scope(current, writes)}"
     if kind == UNORDERED:
         what = "a memory dependency" if writes else "an execution dependency"

@@ -8,10 +8,12 @@ from itertools import count
 
 from harness.findings import Place
 from harness.model.accesses import HOST_LANE, Accesses, Breach, Held, is_write
+from harness.model.explain import OWNERSHIP
 from harness.model.lanes import Lane
 from harness.model.memory import Guard, Guards
 from harness.model.opinion import Conflict, Opinion, Use
 from harness.model.order import HOST, NOTHING, Front, Node
+from harness.model.ownership import Loss, Ownership
 from harness.model.registry import OCCURRENCES, TURN
 from harness.model.spans import without
 from harness.model.stages import KINDS, written_by
@@ -79,6 +81,9 @@ class Program:
         self.opinion = Opinion()
         self.order = self.opinion.order
         self.guards = Guards(self.order)
+        self.ownership = Ownership()
+        self.families: dict[int, int] = {}
+        """By queue: its family."""
         self.accesses = Accesses(self.order, self.guards)
         self.queues: dict[int, Queue] = {}
         self.semaphores: dict[int, Semaphore] = {}
@@ -160,6 +165,11 @@ class Program:
         yield Held(use, access, access.space, access.resource, merge(list(access.spans)), lane, command)
         for alias in access.aliases:
             yield Held(use, access, alias.space, alias.resource, merge(list(alias.spans)), lane, command)
+
+    def lose(self, losses: Iterable[Loss], use: Use, resource: int) -> None:
+        """Contents that are undefined for the family that uses them."""
+        for prior, spans in losses:
+            self.conflict(Conflict(OWNERSHIP, prior, use, resource, spans, order=self.order))
 
     def clean(self, memory: int, span: Span) -> None:
         """Host writes there are not dirty any more."""

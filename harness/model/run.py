@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 from harness.findings import Place
 from harness.model.lanes import Lane
+from harness.model.opinion import Use
 from harness.model.order import ACTION, Node
 from harness.model.program import Program
 from harness.model.registry import EFFECTS
 from harness.model.stages import KINDS
-from harness.trace.effects import Access, Command, Submitted, SubpassDependency
+from harness.trace.effects import FAMILY_IGNORED, Access, Command, Submitted, SubpassDependency
 
 
 @dataclass(slots=True)
@@ -43,6 +44,11 @@ class Run:
     def queue_flags(self) -> int:
         """VkQueueFlags of the queue's family."""
         return self.submitted.queue_flags
+
+    @property
+    def family(self) -> int:
+        """The queue's family; FAMILY_IGNORED when it is not known."""
+        return self.submitted.family
 
     @property
     def place(self) -> Place:
@@ -97,5 +103,15 @@ class Run:
 
     def access(self, access: Access) -> None:
         """An access of the command, in the stage of its kind."""
-        node = self.operation(KINDS[access.sync].stage)
+        kind = KINDS[access.sync]
+        node = self.operation(kind.stage)
         self.program.access(access, node, self.place, self.lane.id, self.execution)
+        self.own(access, kind.name, node, access.atomic or not kind.write)
+
+    def own(self, access: Access, name: str, node: int, contents: bool) -> None:
+        """The queue's family uses a resource, and depends on its contents or does not."""
+        if self.family != FAMILY_IGNORED:
+            use = Use(self.place, name, True, node)
+            where = (access.space, access.resource, access.spans)
+            losses = self.program.ownership.use(*where, self.family, use, contents)
+            self.program.lose(losses, use, access.resource)

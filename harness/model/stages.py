@@ -1,7 +1,7 @@
 """Scopes: what the stage and access masks of a dependency stand for. Worked out here from the generated tables alone.
 
 A *stage set* holds VkPipelineStageFlagBits2, and bits for what no pipeline stage performs: layout transitions,
-operations of synchronization commands, presentation.
+transfers of ownership, operations of synchronization commands, presentation.
 An *access set* holds `1 << index` for each row of `KINDS`, a kind of access being a stage and an access legal there.
 Specification: "Pipeline Stages", "Access Types", "Execution and Memory Dependencies".
 """
@@ -20,7 +20,8 @@ HOST = tables.STAGES["VK_PIPELINE_STAGE_2_HOST_BIT"]
 TRANSITION = tables.PSEUDO_STAGES["LAYOUT_TRANSITION"]
 PRESENT = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
 SYNCHRONIZATION = max(tables.PSEUDO_STAGES.values()) << 1
-_BESIDE_STAGES = TRANSITION | SYNCHRONIZATION
+TRANSFER_OF_OWNERSHIP = tables.PSEUDO_STAGES["OWNERSHIP_TRANSFER"]
+_BESIDE_STAGES = TRANSITION | TRANSFER_OF_OWNERSHIP | SYNCHRONIZATION
 """What only ALL_COMMANDS names: all operations of all commands, those of synchronization commands included."""
 _BUILD = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_BUILD_BIT_KHR"]
 _BUILD_COPY = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_COPY_BIT_KHR"]

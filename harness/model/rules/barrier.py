@@ -8,15 +8,27 @@ from dataclasses import dataclass
 from harness.model.accesses import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
 from harness.model.memory import Guard
+from harness.model.opinion import Use
 from harness.model.order import DST, NOTHING, SRC, TRANSITION, Front, Node
+from harness.model.ownership import UNDEFINED
 from harness.model.registry import effect
 from harness.model.run import Run
-from harness.model.stages import SYNCHRONIZATION, access_scope, first_scope, second_scope
+from harness.model.stages import (
+    KIND,
+    KINDS,
+    SYNCHRONIZATION,
+    TRANSFER_OF_OWNERSHIP,
+    access_scope,
+    first_scope,
+    second_scope,
+)
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
 from harness.spans import Span
 from harness.spec import names
-from harness.trace.effects import Access, Barrier, Dependency, RangeBarrier
+from harness.trace.effects import FAMILY_IGNORED, Access, Barrier, Dependency, RangeBarrier
 
+TRANSFER = KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
+RELEASE, ACQUIRE = "ownership release", "ownership acquire"
 Holds = Callable[[int], Front]
 """What a first scope of these stages holds."""
 
@@ -30,6 +42,8 @@ class Half:
     ranged: RangeBarrier | None = None
     between: Front = NOTHING
     """Transitions that it waits for."""
+    transfers: str = ""
+    """Half of an ownership transfer: RELEASE, ACQUIRE, or none."""
 
 
 @effect(Barrier)
@@ -57,16 +71,19 @@ def apply(run: Run, barriers: Sequence[tuple[Barrier, Holds]], rule: str) -> Non
 def open_scope(run: Run, dependency: Dependency, holds: Holds, rule: str, ranged: RangeBarrier | None = None) -> Half:
     """The first scope: operations in its stages, or logically earlier ones, are complete before the dependency.
 
-    Writes in the first access scope are made available here. Specification: "Execution and Memory Dependencies".
+    Writes in the first access scope are made available here, but not by the acquire of an ownership transfer.
+    Specification: "Execution and Memory Dependencies".
     """
     stages = first_scope(dependency.src_stages, run.queue_flags)
     front = holds(stages)
     label = f"{run.command.name} ({run.command.call}) from {names.stages(dependency.src_stages)}"
     source = run.program.order.add(Node(SRC, label, run.place, stages), (front, rule))
-    flushes = access_scope(dependency.src_stages, dependency.src_accesses, run.queue_flags)
-    for space, spans in reach_of(ranged):
-        run.program.guards.add(Guard(source, front.direct, flushes, 0, space, spans))
-    return Half(dependency, source, ranged)
+    transfers = part_of(run, ranged)
+    if transfers != ACQUIRE:
+        flushes = access_scope(dependency.src_stages, dependency.src_accesses, run.queue_flags)
+        for space, spans in reach_of(ranged):
+            run.program.guards.add(Guard(source, front.direct, flushes, 0, space, spans))
+    return Half(dependency, source, ranged, transfers=transfers)
 
 
 def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Span, ...]]]:
@@ -80,33 +97,57 @@ def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Sp
 
 def transition(run: Run, half: Half) -> None:
     """A layout transition reads and writes its whole range after what the dependency made available, and before what
-    it makes visible. All that is available is visible to it, and what it writes is available.
+    it makes visible. All that is available is visible to it, and what it writes is available. So do both halves of a
+    queue family ownership transfer; the transition of a transfer is given in both.
 
-    ALL_COMMANDS has transitions too: one is after every earlier second scope with it, and in every later first scope.
-    Specification: "Image Layout Transitions".
+    ALL_COMMANDS has them too: one is after every earlier second scope with it, and in every later first scope.
+    Specification: "Image Layout Transitions", "Queue Family Ownership Transfer".
     """
     ranged = half.ranged
-    if ranged is None or not ranged.transition:
+    if ranged is None or not (ranged.transition or half.transfers):
         return
     order = run.program.order
-    label = f"layout transition by {run.command.name} ({run.command.call})"
+    sync, stage, what = LAYOUT_TRANSITION, TRANSITION_STAGE, "layout transition"
+    if half.transfers:
+        sync = sync if ranged.transition else TRANSFER
+        stage, what = TRANSFER_OF_OWNERSHIP, half.transfers
     node = order.add(
-        Node(TRANSITION, label, run.place, TRANSITION_STAGE),
+        Node(TRANSITION, f"{what} by {run.command.name} ({run.command.call})", run.place, stage),
         (order.front(half.source), "a transition is after the first scope"),
-        (run.lane.before(TRANSITION_STAGE), "ALL_COMMANDS includes transitions"),
+        (run.lane.before(stage), "ALL_COMMANDS includes transitions"),
     )
     half.between = order.front(node)
-    run.lane.issue(TRANSITION_STAGE, half.between)
-    access = Access(LAYOUT_TRANSITION, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
+    run.lane.issue(stage, half.between)
+    access = Access(sync, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
     run.program.access(access, node, run.place, run.lane.id, run.execution, automatic=True)
+    if not half.transfers:
+        run.own(access, KINDS[sync].name, node, ranged.old_layout != UNDEFINED)
+        return
+    use = Use(run.place, KINDS[TRANSFER].name, True, node)
+    ownership = run.program.ownership
+    transfer = ownership.release if half.transfers == RELEASE else ownership.acquire
+    run.program.lose(transfer(ranged, run.family, use), use, ranged.resource)
 
 
-def close_scope(run: Run, half: Half, *lanes: Lane) -> int:
+def part_of(run: Run, ranged: RangeBarrier | None) -> str:
+    """Which half of a queue family ownership transfer a barrier is on this queue: a release where the family gives, an
+    acquire where it takes, none elsewhere."""
+    if ranged is None or ranged.src_family == ranged.dst_family or run.family == FAMILY_IGNORED:
+        return ""
+    if ranged.src_family in (run.family, FAMILY_IGNORED):
+        return RELEASE
+    return ACQUIRE if ranged.dst_family in (run.family, FAMILY_IGNORED) else ""
+
+
+def close_scope(run: Run, half: Half, *lanes: Lane) -> None:
     """The second scope: operations in its stages, or logically later ones, begin after the dependency.
 
     Available writes are made visible to the second access scope here. An execution dependency is for all memory, what
-    is made available and visible may be limited to a range. Specification: "Execution and Memory Dependencies".
+    is made available and visible may be limited to a range. The release of an ownership transfer has no second scope.
+    Specification: "Execution and Memory Dependencies", "Queue Family Ownership Transfer".
     """
+    if half.transfers == RELEASE:
+        return
     order, flags, dependency = run.program.order, run.queue_flags, half.dependency
     stages = second_scope(dependency.dst_stages, flags)
     between = order.front(half.source) | half.between
@@ -118,4 +159,3 @@ def close_scope(run: Run, half: Half, *lanes: Lane) -> int:
     for lane in lanes:
         lane.reach(stages, order.front(target))
         lane.issue(SYNCHRONIZATION, order.front(target))  # whatever the stages: ALL_COMMANDS has it
-    return target

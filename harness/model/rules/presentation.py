@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from harness.findings import Place
+from harness.model.opinion import Use
 from harness.model.order import NOTHING, PRESENT, Front, Node
 from harness.model.program import Program, Queue, Work
 from harness.model.registry import occurrence
 from harness.model.rules.semaphore import take
-from harness.model.stages import KIND
-from harness.trace.effects import Access, Acquired, Presented
+from harness.model.stages import KIND, KINDS
+from harness.trace.effects import FAMILY_IGNORED, Access, Acquired, Presented
 
 PRESENTED = KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 ACQUIRED = KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
@@ -40,6 +41,10 @@ def present(program: Program, queue: Queue, effect: Presented) -> None:
         node = program.order.add(Node(PRESENT, label, place), (waited, "a presentation is after its semaphores"))
         program.presented[image] = program.order.front(node)
         _engine(program, PRESENTED, image, node, place)
+        family = program.families.get(effect.queue, FAMILY_IGNORED)
+        if family != FAMILY_IGNORED:  # the engine shows what the queue's family owns
+            use = Use(place, KINDS[PRESENTED].name, True, node)
+            program.lose(program.ownership.use(image, image, (WHOLE,), family, use, True), use, image)
 
 
 @occurrence(Acquired)

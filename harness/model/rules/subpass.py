@@ -11,9 +11,11 @@ from collections.abc import Iterable, Sequence
 from harness.model.accesses import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
 from harness.model.order import NOTHING, TRANSITION, Front, Node
+from harness.model.ownership import UNDEFINED
 from harness.model.registry import effect
 from harness.model.rules.barrier import Half, close_scope, open_scope
 from harness.model.run import Instance, Run
+from harness.model.stages import KINDS
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
 from harness.trace.effects import EXTERNAL, Access, PassBegin, PassEnd, SubpassBegin, SubpassDependency, Transition
 
@@ -95,6 +97,7 @@ def transitions(run: Run, changes: Sequence[Transition], halves: Sequence[Half],
         lane.issue(TRANSITION_STAGE, order.front(node))
         access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
         run.program.access(access, node, run.place, lane.id, run.execution, automatic=True)
+        run.own(access, KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != UNDEFINED)
         for half in halves:
             half.between |= order.front(node)
 

@@ -1,0 +1,114 @@
+"""Which queue family owns what: contents are defined for one family at a time, unless a resource is shared by all.
+
+Specification: "Resource Sharing Mode", "Queue Family Ownership Transfer". This is about contents. The order of the two
+halves of a transfer, and of what comes before and after, is the order's own matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from harness.model.opinion import Use
+from harness.model.spans import overlap, without
+from harness.spans import Span
+from harness.trace.effects import FAMILIES_OUTSIDE, FAMILY_IGNORED, RangeBarrier
+
+EVERYBODY = FAMILY_IGNORED
+"""The owner of a resource that all families share."""
+UNDEFINED = 0
+"""VK_IMAGE_LAYOUT_UNDEFINED."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some addresses of a resource, with who owns them and what made them so."""
+
+    spans: tuple[Span, ...]
+    family: int
+    use: Use
+    release: RangeBarrier | None = None
+    """Released by this and not acquired: the contents are nobody's."""
+
+
+Loss = tuple[Use, tuple[Span, ...]]
+"""What was done earlier, and the addresses whose contents are undefined therefore."""
+
+
+class Ownership:
+    """The parts of every resource that any queue has used."""
+
+    def __init__(self) -> None:
+        self._parts: dict[tuple[int, int], list[Part]] = {}
+        self._shared: set[int] = set()
+
+    def share(self, resource: int) -> None:
+        """The resource belongs to all families."""
+        self._shared.add(resource)
+
+    def forget(self, space: int, span: Span | None) -> None:
+        """A resource is gone."""
+        for key in [key for key in self._parts if key[0] == space]:
+            left = [] if span is None else self._outside(key, (span,))
+            self._parts[key] = left
+
+    def use(
+        self, space: int, resource: int, spans: Sequence[Span], family: int, use: Use, contents: bool
+    ) -> Iterator[Loss]:
+        """A queue of a family uses some addresses; `contents` says whether it depends on what is there. Whoever uses
+        them owns them from then on."""
+        owner = EVERYBODY if resource in self._shared else family
+        kept: list[Part] = []
+        for part, inside in self._inside((space, resource), spans):
+            if part.release is None and part.family == owner:
+                kept.append(replace(part, spans=inside))
+            elif contents:
+                yield part.use, inside
+        fresh = tuple(without(spans, sorted(span for part in kept for span in part.spans)))
+        made = [Part(fresh, owner, use)] if fresh else []
+        self._assign((space, resource), spans, [*kept, *made])
+
+    def release(self, barrier: RangeBarrier, family: int, use: Use) -> Iterator[Loss]:
+        """The contents leave a family: it must have had them."""
+        yield from self.use(barrier.space, barrier.resource, barrier.spans, family, use, True)
+        key = (barrier.space, barrier.resource)
+        self._assign(key, barrier.spans, [Part(tuple(barrier.spans), family, use, barrier)])
+
+    def acquire(self, barrier: RangeBarrier, family: int, use: Use) -> Iterator[Loss]:
+        """The contents come to a family: what was released must be all of the range, with the same parameters. What
+        comes from outside was released there."""
+        key = (barrier.space, barrier.resource)
+        if barrier.src_family not in FAMILIES_OUTSIDE:
+            left = list(barrier.spans)
+            for part, inside in self._inside(key, barrier.spans):
+                left = without(left, inside)
+                if part.release is None or not _match(part.release, barrier):
+                    yield part.use, inside
+            if left:
+                yield use, tuple(left)
+        owner = EVERYBODY if barrier.resource in self._shared else family
+        self._assign(key, barrier.spans, [Part(tuple(barrier.spans), owner, use)])
+
+    def _inside(self, key: tuple[int, int], spans: Sequence[Span]) -> Iterator[tuple[Part, tuple[Span, ...]]]:
+        for part in self._parts.get(key, ()):
+            inside = overlap(part.spans, spans)
+            if inside:
+                yield part, tuple(inside)
+
+    def _outside(self, key: tuple[int, int], spans: Sequence[Span]) -> list[Part]:
+        parts = [replace(part, spans=tuple(without(part.spans, spans))) for part in self._parts.get(key, ())]
+        return [part for part in parts if part.spans]
+
+    def _assign(self, key: tuple[int, int], spans: Sequence[Span], parts: list[Part]) -> None:
+        self._parts[key] = [*self._outside(key, spans), *parts]
+
+
+def _match(release: RangeBarrier, acquire: RangeBarrier) -> bool:
+    """Both halves must be of the same range, families and layouts."""
+    return (release.spans, release.src_family, release.dst_family, release.old_layout, release.new_layout) == (
+        acquire.spans,
+        acquire.src_family,
+        acquire.dst_family,
+        acquire.old_layout,
+        acquire.new_layout,
+    )
