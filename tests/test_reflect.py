@@ -31,6 +31,7 @@ SHADERS = {
     "copy_words.comp": ["0.0 storage_buffer read", "0.1 storage_buffer write"],
     "copy_words_plain.comp": ["0.0 storage_buffer read", "0.1 storage_buffer write"],
     "early_tests.frag": ["0.0 storage_buffer atomic 0+4"],
+    "feedback_words.vert": [],
     "fetch_ms_color.comp": ["0.0 combined read", "0.1 storage_buffer write"],
     "fetch_ms_color_array.comp": ["0.0 combined read", "0.1 storage_buffer write"],
     "fetch_ms_depth.comp": ["0.0 combined read", "0.1 storage_buffer write"],

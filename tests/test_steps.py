@@ -149,3 +149,14 @@ def test_a_place_without_a_submit_is_its_first_execution() -> None:
     assert steps[locate(steps, Place(fill, "vkCmdFillBuffer", None), before=at)].identity.submit == submits[0]
     with pytest.raises(UserError, match="never executes call 999"):
         locate(steps, Place(999, "vkCmdFillBuffer", None))
+
+
+def test_what_begins_or_ends_something_is_no_mere_state() -> None:
+    """The registry calls transform feedback state; set again after a cut it would write its counters again."""
+    stream = Stream()
+    stream.begin()
+    stream.cmd("BeginTransformFeedbackEXT")
+    stream.cmd("EndTransformFeedbackEXT")
+    stream.submit()
+    kinds = [step.kind for step in flatten(stream.blocks) if step.name.startswith("vkCmd")]
+    assert kinds == [Kind.ACTION, Kind.ACTION]

@@ -99,11 +99,12 @@ def core_name(name: str) -> str:
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of a vkCmd* command, from the registry's `tasks`."""
+    """The kind of a vkCmd* command, from the registry's `tasks`. What begins or ends something is never mere state, which
+    could be set again: transform feedback writes its counters."""
     tasks = TASKS.get(name, ("action",))
     if tasks == ("synchronization",):
         return Kind.SYNC
-    return Kind.STATE if tasks == ("state",) else Kind.ACTION
+    return Kind.STATE if tasks == ("state",) and not _nesting(name) else Kind.ACTION
 
 
 def batches(call: Call) -> list[list[int]]:

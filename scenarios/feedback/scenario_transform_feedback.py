@@ -1,0 +1,184 @@
+"""Transform feedback writes what vertex shaders capture, and its counters, in a stage of its own."""
+
+import struct
+
+from harness.device.rig import Pipeline
+from harness.device.rig_rendering import Rendered
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+FILL, COPY, DRAW = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDraw"
+BEGIN, END = "vkCmdBeginTransformFeedbackEXT", "vkCmdEndTransformFeedbackEXT"
+CAPTURED = "TRANSFORM_FEEDBACK/TRANSFORM_FEEDBACK_WRITE"
+COUNTED, COUNTS = "TRANSFORM_FEEDBACK/TRANSFORM_FEEDBACK_COUNTER_WRITE", "TRANSFORM_FEEDBACK_COUNTER_READ"
+FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"
+NEEDS = ["VK_EXT_transform_feedback"]
+POINTS = 0
+
+
+def pipeline_of(rig: Rig) -> Pipeline:
+    """A pipeline that captures a word a vertex and draws points."""
+    return rig.graphics("gradient", "feedback_words", push_bytes=4, topology=POINTS)
+
+
+@scenario(
+    without={"captured before copied": [read_after_write(COPY, DRAW)]},
+    weakened={
+        "captured before copied / execution only": [read_after_write(COPY, DRAW)],
+        "captured before copied / vertex shader": [read_after_write(COPY, DRAW)],
+    },
+    needs=NEEDS,
+    rule="specification, Transform Feedback: VK_ACCESS_2_TRANSFORM_FEEDBACK_WRITE_BIT_EXT",
+)
+def scenario_copy_reads_what_was_captured(rig: Rig) -> None:
+    """What a draw captures is written in the transform feedback stage, not by the vertex shader."""
+    image, a, b = rig.target(), rig.buffer(64), rig.buffer(64)
+    pipeline = pipeline_of(rig)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(pipeline)
+        commands.push_constants(pipeline, 0x100)
+        commands.bind_feedback(a)
+        commands.begin_feedback()
+        commands.draw(16)
+        commands.end_feedback()
+        commands.end_rendering()
+        commands.barrier(
+            "captured before copied",
+            CAPTURED,
+            READ,
+            weaker={
+                "execution only": {"src": "TRANSFORM_FEEDBACK", "dst": "COPY"},
+                "vertex shader": {"src": "VERTEX_SHADER/SHADER_STORAGE_WRITE"},
+            },
+        )
+        commands.copy(a, b)
+    rig.submit(commands)
+
+
+@scenario(
+    without={"filled before captured": [write_after_write(DRAW, FILL)]},
+    weakened={"filled before captured / for counters": [write_after_write(DRAW, FILL)]},
+    needs=NEEDS,
+    rule="specification, Transform Feedback: captured writes",
+)
+def scenario_captured_over_a_filled_buffer(rig: Rig) -> None:
+    """Capturing over a fill needs a memory dependency on it."""
+    image, a = rig.target(), rig.buffer(64)
+    pipeline = pipeline_of(rig)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.fill(a, 0xEEEEEEEE)
+        commands.barrier(
+            "filled before captured", FILLED, CAPTURED, weaker={"for counters": {"dst": f"TRANSFORM_FEEDBACK/{COUNTS}"}}
+        )
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(pipeline)
+        commands.push_constants(pipeline, 0x200)
+        commands.bind_feedback(a)
+        commands.begin_feedback()
+        commands.draw(16)
+        commands.end_feedback()
+        commands.end_rendering()
+    rig.submit(commands)
+
+
+@scenario(
+    without={"copied before captured": [write_after_read(DRAW, COPY)]},
+    needs=NEEDS,
+    rule="specification, vkCmdBindTransformFeedbackBuffersEXT: offset and size",
+)
+def scenario_captured_over_what_a_copy_reads(rig: Rig) -> None:
+    """An execution dependency keeps a capture from overwriting what a copy still reads."""
+    image, a, b = rig.target(), rig.buffer(64), rig.buffer(64)
+    pipeline = pipeline_of(rig)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.copy(a, b)
+        commands.barrier("copied before captured", "COPY", "TRANSFORM_FEEDBACK")
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(pipeline)
+        commands.push_constants(pipeline, 0x300)
+        commands.bind_feedback(a)
+        commands.begin_feedback()
+        commands.draw(16)
+        commands.end_feedback()
+        commands.end_rendering()
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"bound / the filled half": [write_after_write(DRAW, FILL)]},
+    needs=NEEDS,
+    rule="specification, vkCmdBindTransformFeedbackBuffersEXT: offset and size",
+)
+def scenario_range_of_captured_words(rig: Rig) -> None:
+    """Only the bound range is written."""
+    image, a = rig.target(), rig.buffer(64)
+    offset = rig.choose("bound", 32, {"the filled half": 0})
+    pipeline = pipeline_of(rig)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.fill(a, 0xDDDDDDDD, 0, 32)
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(pipeline)
+        commands.push_constants(pipeline, 0x400)
+        commands.bind_feedback(a, offset, 32)
+        commands.begin_feedback()
+        commands.draw(8)
+        commands.end_feedback()
+        commands.end_rendering()
+    rig.submit(commands)
+
+
+@scenario(
+    without={"counted before copied": [read_after_write(COPY, END)]},
+    weakened={"counted before copied / what was captured": [read_after_write(COPY, END)]},
+    needs=NEEDS,
+    rule="specification, vkCmdEndTransformFeedbackEXT: VK_ACCESS_2_TRANSFORM_FEEDBACK_COUNTER_WRITE_BIT_EXT",
+)
+def scenario_copy_reads_a_feedback_counter(rig: Rig) -> None:
+    """The counter is written at the end, with an access of its own."""
+    image, a, counter, b = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(64)
+    rig.host_write(counter, struct.pack("<I", 0xCCCCCCCC))
+    pipeline = pipeline_of(rig)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(pipeline)
+        commands.push_constants(pipeline, 0x500)
+        commands.bind_feedback(a)
+        commands.begin_feedback()
+        commands.draw(8)
+        commands.end_feedback(counter)
+        commands.end_rendering()
+        commands.barrier("counted before copied", COUNTED, READ, weaker={"what was captured": {"src": CAPTURED}})
+        commands.copy(counter, b, (0, 0, 4))
+    rig.submit(commands)
+
+
+@scenario(
+    without={"filled before counted on": [read_after_write(BEGIN, FILL)]},
+    weakened={"filled before counted on / for captures": [read_after_write(BEGIN, FILL)]},
+    needs=NEEDS,
+    rule="specification, vkCmdBeginTransformFeedbackEXT: VK_ACCESS_2_TRANSFORM_FEEDBACK_COUNTER_READ_BIT_EXT",
+)
+def scenario_feedback_reads_a_filled_counter(rig: Rig) -> None:
+    """A counter given at the beginning is read there; the one at the end says how far it goes on from it."""
+    image, a, counter, after = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(64)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.fill(counter, 16)
+        commands.barrier(
+            "filled before counted on",
+            FILLED,
+            f"TRANSFORM_FEEDBACK/{COUNTS}",
+            weaker={"for captures": {"dst": CAPTURED}},
+        )
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(pipeline_of(rig))
+        commands.bind_feedback(a)
+        commands.begin_feedback(counter)
+        commands.end_feedback(after)
+        commands.end_rendering()
+    rig.submit(commands)
