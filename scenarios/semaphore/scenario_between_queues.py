@@ -93,7 +93,7 @@ def scenario_barrier_after_a_wait_elsewhere(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)], form=2)
     with rig.commands(queue=other) as commands:
         commands.barrier(
-            "then a barrier", "COMPUTE_SHADER", "COPY/TRANSFER_READ", weaker={"from copies": {"src": "BLIT"}}
+            "then a barrier", "COMPUTE_SHADER", "COPY/TRANSFER_READ", weaker={"from copies": {"src": "COPY"}}
         )
         commands.copy(a, b)
     rig.submit(commands, waits=rig.operation("the wait", s, "COMPUTE_SHADER"), form=2)
