@@ -148,6 +148,18 @@ def test_a_new_resource_at_old_addresses_has_no_owner() -> None:
     assert held.submit(C, read(BUFFER)) == []
 
 
+def test_nothing_is_kept_of_what_is_destroyed() -> None:
+    held = device()
+    for resource in range(200, 300):
+        if resource % 2:
+            held.take(Concurrent(resource))
+        held.submit(G, access("COPY_TRANSFER_WRITE", resource))
+        held.wait()
+        held.take(Destroyed(resource, (0, 64), resource))
+    assert held.validator._ownership._concurrent == set()
+    assert all(len(spans) == 0 for spans in held.validator._ownership._held.values())
+
+
 def test_one_family_alone_is_not_followed() -> None:
     held = Device({G: 0, 3: 0})
     held.submit(G, write(BUFFER))

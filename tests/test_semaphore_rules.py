@@ -169,13 +169,12 @@ def test_a_narrow_signal_covers_what_a_barrier_put_there_before(queue: int) -> N
     assert device.submit(queue, read(IMAGE), waits=[operation(9)]) == []
 
 
-def test_narrow_signals_use_few_tokens() -> None:
+def test_narrow_signals_leave_no_marks() -> None:
     device = Device()
     for _ in range(50):
         device.submit(G, write(IMAGE), signals=[operation(9, "COPY")])
         assert device.submit(C, write(IMAGE), waits=[operation(9)], signals=[operation(10, "COPY")]) == []
         device.submit(G, waits=[operation(10)])
-    assert len(device.validator._queues._free) <= 2
     assert all(not view.write.tokens for state in device.validator._context._slots for view in state.views)
 
 

@@ -118,7 +118,7 @@ def destroy_buffer(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Its accesses go: memory that is used again starts afresh (rule: RecreateBuffer)."""
     objects.aliasing.remove(call.args["buffer"])
     buffer = objects.remove(call.args["buffer"])
-    return (Destroyed(buffer.space, buffer.span(0, WHOLE_SIZE)),) if isinstance(buffer, Buffer) else ()
+    return (Destroyed(buffer.space, buffer.span(0, WHOLE_SIZE), buffer.id),) if isinstance(buffer, Buffer) else ()
 
 
 @call("vkDestroyImage")
@@ -126,7 +126,7 @@ def destroy_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Its address space goes (rule: RecreateImage)."""
     objects.aliasing.remove(call.args["image"])
     objects.remove(call.args["image"])
-    return (Destroyed(call.args["image"]),)
+    return (Destroyed(call.args["image"], resource=call.args["image"]),)
 
 
 @call("vkCreateBufferView")

@@ -50,7 +50,7 @@ def destroy_swapchain(objects: Objects, call: Call) -> Iterable[Occurrence]:
         objects.remove(swapchain.id)
         for image in swapchain.images:
             if objects.remove(image) is not None:
-                yield Destroyed(image)
+                yield Destroyed(image, resource=image)
 
 
 @call("vkGetSwapchainImagesKHR")

@@ -35,6 +35,7 @@ from harness.trace.effects import (
     Access,
     Barrier,
     Command,
+    Destroyed,
     Effect,
     Execute,
     PassEnd,
@@ -127,13 +128,13 @@ class Ownership:
         """A resource belongs to all families."""
         self._concurrent.add(resource)
 
-    def forget(self, space: int, span: Span | None) -> None:
-        """Addresses no longer exist."""
-        if span is None:
-            self._held.pop(space, None)
-            self._concurrent.discard(space)
-        elif space in self._held:
-            self._held[space].erase(*span)
+    def forget(self, gone: Destroyed) -> None:
+        """A resource no longer exists."""
+        self._concurrent.discard(gone.resource)
+        if gone.span is None:
+            self._held.pop(gone.space, None)
+        elif gone.space in self._held:
+            self._held[gone.space].erase(*gone.span)
 
     # -- what uses ranges ----------------------------------------------------------------------------------------------
 

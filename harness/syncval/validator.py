@@ -136,7 +136,7 @@ class Validator:
             case Destroyed():
                 for context in self._contexts():
                     context.forget(occurrence.space, occurrence.span)
-                self._ownership.forget(occurrence.space, occurrence.span)
+                self._ownership.forget(occurrence)
             case Ignored():
                 self._count(occurrence.what)
             case _:

@@ -360,11 +360,11 @@ class HostInvalidated:
 
 @dataclass(frozen=True, slots=True)
 class Destroyed:
-    """A resource is gone; accesses of its addresses no longer matter."""
+    """A resource is gone; accesses of its addresses (no `span`: the whole space) no longer matter."""
 
     space: int
     span: Span | None = None
-    """None: the whole space."""
+    resource: int = 0
 
 
 @dataclass(frozen=True, slots=True)
