@@ -2,8 +2,7 @@
 
 They agree when both call it clean or neither does; when every finding of syncval is a conflict of the model, of the
 same two accesses; and when the first command that offends is the same. What only the model reports, and
-`model/differences.toml` explains, is no disagreement. The model has no queue family ownership: findings about that are
-left out, and so is what the model reports of the same resource, since a transfer stands for the accesses around it.
+`model/differences.toml` explains, is no disagreement.
 """
 
 from __future__ import annotations
@@ -15,11 +14,7 @@ from harness.check import Mirror
 from harness.findings import Finding
 from harness.model import Conflict, Opinion, judge
 from harness.model.differences import explanation
-from harness.syncval.ownership import is_about_ownership
 from harness.trace.calls import Block
-
-OWNERSHIP = "ownership"
-"""Explains what the model reports of a resource whose transfer syncval reports."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,17 +36,13 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     """Compares what they said."""
     explained: list[str] = []
     open_conflicts: list[Conflict] = []
-    findings = list(findings)
-    transferred = {each.resource for each in findings if is_about_ownership(each)}
     for conflict in opinion.conflicts:
         entry = explanation(conflict)
-        if conflict.resource in transferred:
-            explained.append(OWNERSHIP)
-        elif entry is None:
+        if entry is None:
             open_conflicts.append(conflict)
         else:
             explained.append(entry.id)
-    findings = [each for each in findings if not is_about_ownership(each)]
+    findings = list(findings)
     known = {_pair(each) for each in opinion.conflicts}
     lines = [f"syncval only: {_say(each)}" for each in findings if _key(each) not in known]
     if open_conflicts:

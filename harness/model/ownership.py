@@ -56,12 +56,13 @@ class Ownership:
         self, space: int, resource: int, spans: Sequence[Span], family: int, use: Use, contents: bool
     ) -> Iterator[Loss]:
         """A queue of a family uses some addresses; `contents` says whether it depends on what is there. Whoever uses
-        them owns them from then on."""
+        them owns them from then on; the use that says so is the last write, or the first use."""
         owner = EVERYBODY if resource in self._shared else family
         kept: list[Part] = []
         for part, inside in self._inside((space, resource), spans):
             if part.release is None and part.family == owner:
-                kept.append(replace(part, spans=inside))
+                if not use.write:
+                    kept.append(replace(part, spans=inside))
             elif contents:
                 yield part.use, inside
         fresh = tuple(without(spans, sorted(span for part in kept for span in part.spans)))

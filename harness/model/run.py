@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from harness.findings import Place
+from harness.model.accesses import is_write
 from harness.model.lanes import Lane
 from harness.model.opinion import Use
 from harness.model.order import ACTION, Node
@@ -111,7 +112,7 @@ class Run:
     def own(self, access: Access, name: str, node: int, contents: bool) -> None:
         """The queue's family uses a resource, and depends on its contents or does not."""
         if self.family != FAMILY_IGNORED:
-            use = Use(self.place, name, True, node)
+            use = Use(self.place, name, is_write(access), node)
             where = (access.space, access.resource, access.spans)
             losses = self.program.ownership.use(*where, self.family, use, contents)
             self.program.lose(losses, use, access.resource)
