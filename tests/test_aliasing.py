@@ -288,6 +288,26 @@ def test_a_transition_of_an_alias_is_a_write() -> None:
     assert kinds(stream.found()) == [("WRITE_AFTER_WRITE", "vkCmdFillBuffer", "vkCmdPipelineBarrier")]
 
 
+@pytest.mark.parametrize(("source", "met"), [(TRANSFER, []), (0x800, [("WRITE_AFTER_WRITE", "vkCmdWaitEvents")])])
+def test_barriers_at_event_waits_reach_aliases_too(source: int, met: list[tuple[str, str]]) -> None:
+    stream = Aliased()
+    buffer, image = stream.placed_buffer(), stream.placed_image()
+    event = stream.make("vkCreateEvent", "pEvent", struct("VkEventCreateInfo"))
+    stream.begin()
+    stream.fill(buffer, 1)
+    stream.cmd("SetEvent", event=event, stageMask=source)
+    stream.cmd(
+        "WaitEvents",
+        eventCount=1,
+        pEvents=[event],
+        srcStageMask=source,
+        dstStageMask=TRANSFER,
+        pImageMemoryBarriers=[image_barrier(image, layouts=(UNDEFINED, DST))],
+    )
+    stream.clear(image, (1, 1, 1, 1))
+    assert [each[:2] for each in kinds(stream.found())] == met
+
+
 def test_submits_are_ordered_like_commands() -> None:
     stream = Aliased()
     buffer, image = stream.placed_buffer(), stream.placed_image()

@@ -91,6 +91,7 @@ class Events:
             for each in barrier.ranges:
                 for scope in self._scopes(event, each.dependency, effect.form, queue_flags):
                     ranges += [RangeScope(each.space, span, scope, each.transition) for span in each.spans]
+                    ranges += [RangeScope(a.space, span, scope, False) for a in each.aliases for span in a.spans]
         for barrier in effect.barriers:
             for each in barrier.ranges:
                 if each.transition:
@@ -98,6 +99,9 @@ class Events:
                         {s.scope for s in ranges if s.space == each.space and s.moved and s.span in each.spans}
                     )
                     hits += self._context.check_transition(each.space, each.spans, scopes, each.resource)
+                    for alias in each.aliases:
+                        met = self._context.check_transition(alias.space, alias.spans, scopes, alias.resource)
+                        hits += self._context.told(alias, each.resource, list(met))
         self._context.barrier(tuple(everything), ranges, place)
         problems: list[Finding] = []
         for position, id in enumerate(effect.events):
