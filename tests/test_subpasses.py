@@ -1,0 +1,151 @@
+"""Render pass instances judged: transitions that no dependency is about, and which subpasses race with which."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.check import Mirror
+from harness.explore.steps import Step, flatten
+from harness.explore.strategies.inside import Inside, inside
+from harness.findings import Finding, Place
+from harness.spec.masks import scope
+from tests import passes
+from tests.passes import EXTERNAL, LOAD, NONE_STORE, READ_ONLY, depends, described, rect, refer, subpass
+from tests.streams import COLOR, Stream, struct
+
+SIZE = (8, 8)
+AREA = rect(SIZE)
+AT = 1
+WRITTEN = scope("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE")
+USED = scope("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE")
+COPIED = scope("COPY/TRANSFER_READ")
+
+
+def target(stream: Stream) -> tuple[int, int]:
+    """(image, view) of a colour attachment."""
+    image = stream.image((*SIZE, 1))
+    return image, passes.view(stream, image)
+
+
+def moved(stream: Stream, image: int, src: str, dst: str) -> None:
+    """An image barrier that keeps the layout GENERAL."""
+    before, after = scope(src), scope(dst)
+    barrier = struct(
+        "VkImageMemoryBarrier2",
+        srcStageMask=before[0],
+        srcAccessMask=before[1],
+        dstStageMask=after[0],
+        dstAccessMask=after[1],
+        oldLayout=AT,
+        newLayout=AT,
+        image=image,
+        subresourceRange=struct("VkImageSubresourceRange", aspectMask=COLOR, levelCount=1, layerCount=1),
+    )
+    info = struct("VkDependencyInfo", imageMemoryBarrierCount=1, pImageMemoryBarriers=[barrier])
+    stream.cmd("PipelineBarrier2", pDependencyInfo=info)
+
+
+def hazards(stream: Stream) -> list[tuple[str, str, str]]:
+    found = Mirror().follow(stream.blocks).findings
+    return [(each.hazard, each.place.command, each.prior.command) for each in found]
+
+
+def clear(stream: Stream, *indices: int) -> int:
+    """vkCmdClearAttachments of all of some colour attachments."""
+    return passes.clear_attachments(stream, [(COLOR, each) for each in indices], [(AREA, 0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("dst", "expected"),
+    [("ALL_COMMANDS/MEMORY_READ", 0), ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ", 1)],
+)
+def test_unused_attachments_are_moved_after_what_comes_before_everything(dst: str, expected: int) -> None:
+    """No subpass dependency is about them; NONE as a source stands for TOP_OF_PIPE (SYNC_RULES 2.4)."""
+    stream = Stream()
+    (_, view), (other, other_view) = target(stream), target(stream)
+    made = [described(), described(initial=AT, final=READ_ONLY)]
+    passed = passes.render_pass(stream, made, [subpass([refer(0)])])
+    frame = passes.framebuffer(stream, passed, [view, other_view], SIZE)
+    stream.begin()
+    stream.clear(other, (0, 0, 0, 0), layout=AT)
+    moved(stream, other, "CLEAR/TRANSFER_WRITE", dst)
+    passes.begin_pass(stream, passed, frame, AREA)
+    passes.end_pass(stream)
+    assert hazards(stream) == [("WRITE_AFTER_WRITE", "vkCmdEndRenderPass2", "vkCmdClearColorImage")] * expected
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_final_transition_races_with_those_that_its_own_subpass_does_not_follow(shared: bool) -> None:
+    """Attachment 0 is used last by subpass 0, which no dependency joins with subpass 1: it races only with what that
+    writes of it."""
+    stream = Stream()
+    (_, view), (_, other_view) = target(stream), target(stream)
+    made = [described(load=LOAD, initial=AT, final=READ_ONLY), described(load=LOAD, initial=AT, final=AT)]
+    second = [refer(0, AT), refer(1, AT)] if shared else [refer(1, AT)]
+    leave = [depends(each, EXTERNAL, (*WRITTEN, *COPIED)) for each in (0, 1)]
+    passed = passes.render_pass(stream, made, [subpass([refer(0, AT)]), subpass(second)], leave)
+    frame = passes.framebuffer(stream, passed, [view, other_view], SIZE)
+    stream.begin()
+    passes.begin_pass(stream, passed, frame, AREA)
+    clear(stream, 0)
+    passes.next_subpass(stream)
+    passes.end_pass(stream)
+    expected = [("WRITE_RACING_WRITE", "vkCmdEndRenderPass2", "vkCmdClearAttachments")] if shared else []
+    assert hazards(stream) == expected
+
+
+# --- hazards inside an instance, for the witness --------------------------------------------------------------------
+
+
+def recorded(*clears: tuple[int, ...]) -> tuple[int, list[Step], list[int]]:
+    """One subpass with two attachments and a clear of some of them each: the first's image, the steps, the clears."""
+    stream = Stream()
+    (image, view), (_, other_view) = target(stream), target(stream)
+    kept = described(load=LOAD, store=NONE_STORE, initial=AT, final=AT)
+    passed = passes.render_pass(stream, [kept, kept], [subpass([refer(0, AT), refer(1, AT)])])
+    frame = passes.framebuffer(stream, passed, [view, other_view], SIZE)
+    stream.begin()
+    passes.begin_pass(stream, passed, frame, AREA)
+    calls = [clear(stream, *each) for each in clears]
+    passes.end_pass(stream)
+    stream.submit()
+    steps = flatten(stream.blocks)
+    return image, steps, [next(at for at, step in enumerate(steps) if step.block.index == call) for call in calls]
+
+
+def how(hazard: str, *clears: tuple[int, ...]) -> tuple[Inside | None, list[int]]:
+    """What `inside` says of a hazard on attachment 0 between the first two clears, and the indices of the clears."""
+    image, steps, at = recorded(*clears)
+    places = [Place(steps[each].block.index, steps[each].name, None) for each in at]
+    access = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
+    finding = Finding(hazard, access, access, places[1], places[0], image, "VkImage")
+    cuts = (at[0] - 1, len(steps))
+    return inside(steps, at[0], at[1], cuts, finding), at
+
+
+def test_the_later_of_two_writes_is_left_out() -> None:
+    found, at = how("WRITE_RACING_WRITE", (0,), (0,))
+    assert found == Inside(frozenset({at[1]}))
+
+
+def test_a_write_that_is_not_seen_is_left_out_and_stands_there_afterwards() -> None:
+    found, at = how("READ_AFTER_WRITE", (0,), (1,))
+    assert found == Inside(frozenset({at[0]}), restored=True)
+
+
+def test_a_reader_that_writes_over_it_leaves_its_own_result() -> None:
+    found, at = how("READ_AFTER_WRITE", (0,), (0, 1))
+    assert found == Inside(frozenset({at[0]}))
+
+
+def test_a_clear_runs_before_what_reads() -> None:
+    assert how("WRITE_AFTER_READ", (1,), (0,))[0] == Inside(exchanged=True)
+
+
+@pytest.mark.parametrize(
+    "clears",
+    [((0, 1), (1,)), ((0,), (1,), (0,))],
+    ids=["it writes another attachment too", "another command would not see it either"],
+)
+def test_what_changes_more_than_the_hazard_allows_is_not_done(clears: tuple[tuple[int, ...], ...]) -> None:
+    assert how("READ_AFTER_WRITE", *clears)[0] is None
