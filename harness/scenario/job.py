@@ -75,9 +75,10 @@ def ask(
         layers: list[LayerInfo | None] = [*chosen_layers(layer)]
         for asked in layers or [None]:
             session, witness, logical = _record(claim, Twin(chosen), asked)
-            if witness is not None and logical:
-                row.layers[witness.layer.version_text] = NOT_ASKED
-            elif witness is not None:
+            if logical:
+                row.layers = {each.version_text: NOT_ASKED for each in layers if each is not None}
+                break
+            if witness is not None:
                 _ask_layer(row, session, witness)
     except UserError as error:
         row.problem, row.status = str(error), UNAVAILABLE
