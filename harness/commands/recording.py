@@ -66,6 +66,7 @@ def free_command_buffers(objects: Objects, call: Call) -> Iterable[Occurrence]:
 @call("vkDestroyCommandPool")
 def destroy_pool(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """All its command buffers are gone."""
+    objects.pool_family.pop(call.args["commandPool"], None)
     for id in sorted(objects.children.pop(call.args["commandPool"], ())):
         objects.remove(id)
         yield Begun(id)

@@ -34,9 +34,7 @@ class Use(NamedTuple):
 def after_use(state: State, use: Use) -> Outcome:
     """What an access meets and makes (memoised)."""
     known: Outcome | None = state.made.get(use)
-    if known is None:
-        known = state.made[use] = _use(state, use)
-    return known
+    return state.after(use, lambda state: _use(state, use)) if known is None else known
 
 
 def _use(state: State, use: Use) -> Outcome:

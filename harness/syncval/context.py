@@ -19,6 +19,7 @@ from harness.syncval.handover import kept_back
 from harness.syncval.layout import after_transition
 from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Outcome, State
+from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, Alias
 
 
@@ -118,6 +119,8 @@ class Context:
         """The token of dependencies that make writes visible to the host now."""
         self.kept: Callable[[int, State], bool] = _not_kept
         """Whether a write that is complete must be remembered: its space, and its state."""
+        self.tokens = Tokens(1)
+        """Those of events."""
         self._maps: dict[int, SpanMap[Entry]] = {}
         self._slots: dict[State, Slot] = {}
         self._uses: dict[tuple[int | bool, ...], Use] = {}
@@ -459,10 +462,11 @@ class Context:
 
     def forget(self, space: int, span: Span | None) -> None:
         """Erases the accesses of addresses that no longer exist."""
-        if span is None:
+        held = self._maps.get(space)
+        if held is not None and span is not None:
+            held.erase(*span)
+        if span is None or not held:
             self._maps.pop(space, None)
-        elif space in self._maps:
-            self._maps[space].erase(*span)
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""

@@ -7,7 +7,6 @@ is still marked; an access after the set has no mark.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from itertools import count
 
 from harness.findings import Finding, Place
 from harness.spec.scopes import ALL_COMMANDS, execution_scope_src, expand_stages, stage_accesses
@@ -21,7 +20,6 @@ SET, RESET, WAIT = "set", "reset", "wait"
 BOTTOM_OF_PIPE = 0x2000
 EVERYTHING = ALL_COMMANDS | BOTTOM_OF_PIPE
 """In a first scope both are all earlier commands."""
-_TOKENS = count(1)
 
 
 @dataclass(slots=True)
@@ -52,7 +50,7 @@ class Events:
         self._forget(event)
         viewer = self._context.viewer
         for mask in sorted(masks):
-            token = next(_TOKENS)
+            token = self._context.tokens.take()
             stages = execution_scope_src(mask, queue_flags)
             accesses = stage_accesses(expand_stages(mask, queue_flags))
             self._context.map_slots(
@@ -107,7 +105,11 @@ class Events:
         for position, id in enumerate(effect.events):
             event = self._events.setdefault(id, Event())
             if event.unordered and event.place is not None:
-                problems.append(_finding(UNORDERED_SET, id, place, event.place, "the set that it waits for and the operation before"))
+                problems.append(
+                    _finding(
+                        UNORDERED_SET, id, place, event.place, "the set that it waits for and the operation before"
+                    )
+                )
             dependencies = _dependencies(effect.barriers[position if effect.form == 2 else 0])
             event.last, event.place, event.unordered = WAIT, place, False
             event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
@@ -134,6 +136,7 @@ class Events:
     def _forget(self, event: Event) -> None:
         for token in event.tokens.values():
             self._context.map_slots(lambda state, token=token: after_forgetting(state, token))  # type: ignore[misc]
+            self._context.tokens.give(token)
         event.tokens.clear()
 
     def _race(

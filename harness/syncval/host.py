@@ -17,7 +17,6 @@ That a dependency made a write visible to the host is a token in the write's gua
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from itertools import count
 
 from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
 from harness.spans import Span
@@ -26,6 +25,7 @@ from harness.syncval.context import Context, Hit
 from harness.syncval.evidence import Reporter
 from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Tag
 from harness.syncval.state import State
+from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, HostAccess, HostFlushed, HostInvalidated, HostRead, HostWrote
 
 HOST_READ = BY_NAME["SYNC_HOST_HOST_READ"].index
@@ -54,7 +54,7 @@ class Host:
     def __init__(self, context: Context, report: Reporter, is_visible: Callable[[int], bool]) -> None:
         """`is_visible` tells whether the host can map a space: a memory object."""
         self._context, self._report = context, report
-        self._tokens = count(SEEN + 1)
+        self._tokens = Tokens(SEEN + 1)
         self._batch: tuple[int, Tag] = (0, (0, 0))
         self._marks: dict[tuple[int, Tag], int] = {}
         """By queue and batch: the token of what it made visible to the host, until the host waits for it."""
@@ -70,7 +70,7 @@ class Host:
     def _mark(self) -> int:
         token = self._marks.get(self._batch)
         if token is None:
-            token = self._marks[self._batch] = next(self._tokens)
+            token = self._marks[self._batch] = self._tokens.take()
         return token
 
     def waited(self) -> None:
@@ -80,8 +80,9 @@ class Host:
         if over:
             tokens = frozenset(over.values())
             self._context.map_slots(lambda state: _seen(state, tokens))
-            for at in over:
+            for at, token in over.items():
                 del self._marks[at]
+                self._tokens.give(token)
 
     # -- what the host does -------------------------------------------------------------------------------------------
 

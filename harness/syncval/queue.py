@@ -11,7 +11,6 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
 
 from harness.spec.scopes import (
     ALL_COMMANDS,
@@ -26,6 +25,7 @@ from harness.syncval.context import NEVER, Context
 from harness.syncval.handover import Gift, after_gifts
 from harness.syncval.race import NO_RIVALS, Rivals, Tag, tag_of
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
+from harness.syncval.tokens import Tokens
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
 
 HOST = -1
@@ -39,6 +39,8 @@ FIRST_TOKEN = 1 << 40
 """Tokens of signals are from here on, those of events below."""
 SIGNALS_KEPT = 100
 """Signals of one timeline that are kept; older ones are covered by later ones."""
+NARROW_KEPT = 16
+"""The same for signals with marks, of which every state holds its share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +74,7 @@ class Semaphore:
         at = bisect_left(self.values, value)
         self.values.insert(at, value)
         self.signals.insert(at, signal)
-        if self.initial is None or len(self.values) <= SIGNALS_KEPT:
+        if self.initial is None or len(self.values) <= (NARROW_KEPT if signal.token else SIGNALS_KEPT):
             return None
         del self.values[0]
         return self.signals.pop(0)
@@ -127,14 +129,19 @@ class Queues:
         self._semaphores: dict[int, Semaphore] = {}
         self._held: dict[int, deque[Batch]] = {}
         self._fences: dict[int, Mark] = {}
-        self._free: list[int] = []
-        self._tokens = count(FIRST_TOKEN)
+        self._tokens = Tokens(FIRST_TOKEN)
 
     # -- semaphores ---------------------------------------------------------------------------------------------------
 
     def create(self, semaphore: int, initial: int | None) -> None:
         """A new semaphore: timeline with a value, or binary."""
         self._semaphores[semaphore] = Semaphore(initial)
+
+    def destroy(self, semaphore: int) -> None:
+        """A semaphore is gone; anything else is ignored."""
+        held = self._semaphores.pop(semaphore, None)
+        for signal in held.signals if held is not None else ():
+            self.dismiss(signal)
 
     def host_signal(self, semaphore: int, value: int) -> None:
         """The host signals a timeline: waits resolve, but no device memory dependency follows."""
@@ -157,14 +164,14 @@ class Queues:
         if signal is not None and signal.token:
             token = signal.token
             self._context.map_slots(lambda state: after_forgetting(state, token))
-            self._free.append(token)
+            self._tokens.give(token)
 
     def _signal(self, batch: Batch, operation: SemaphoreOperation) -> None:
         """One signal operation at the end of a batch. A narrow first scope is marked now, since barriers that come
         later must not widen it; tokens are used again, so that there are few."""
         queue, flags, stages, token = batch.submit.queue, batch.submit.queue_flags, operation.stages, 0
         if stages and not stages & WHOLE_PIPE:
-            token = self._free.pop() if self._free else next(self._tokens)
+            token = self._tokens.take()
             src = execution_scope_src(stages, flags)
             self._context.map_slots(lambda state: after_set(state, token, src, _accesses(stages, src), queue))
         made = Signal(queue, batch.tag, stages, flags, dict(self._clocks[queue]), token)

@@ -117,6 +117,8 @@ class State:
         """What an operation makes of this state, worked out once for each `key`, which must name all it depends on."""
         known: T | None = self.made.get(key)
         if known is None:
+            if len(self.made) >= _MADE_LIMIT:
+                self.made.clear()
             known = self.made[key] = rule(self)
         return known
 
@@ -170,6 +172,9 @@ def union(masks: Iterable[int]) -> int:
 
 _INTERNED: dict[tuple[Write | None, tuple[Read, ...], tuple[View, ...]], State] = {}
 _LIMIT = 1 << 16
+"""States that are shared."""
+_MADE_LIMIT = 1 << 12
+"""Operations that one state remembers; then it begins anew."""
 
 
 def intern(write: Write | None, reads: tuple[Read, ...], views: Iterable[View]) -> State:
