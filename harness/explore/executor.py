@@ -15,7 +15,7 @@ from harness.device.encode import Handles
 from harness.device.target import Device, open_target
 from harness.explore.contents import Contents
 from harness.explore.fill import fill_all
-from harness.explore.layouts import Layouts, Transition, transitions
+from harness.explore.layouts import HOST_TRANSITION, Layouts, Transition, transitions
 from harness.explore.order import runnable
 from harness.explore.passes import Passes
 from harness.explore.presentation import OURS
@@ -114,6 +114,9 @@ class _Run:
             self.recorder.finish()
             with reading(item.block):
                 self.passes.note(item.block)
+                if isinstance(item.block, Call) and core_name(item.block.name) == HOST_TRANSITION:
+                    self._move(item.block)
+                    return
             self.scene.objects.perform(item.block)
             return
         if item.kind is Kind.BEGIN:
@@ -158,6 +161,10 @@ class _Run:
                 # Inside a render pass instance only the trace's own barrier fits (a subpass self-dependency).
                 self.recorder.issue(call.name, one_family(call.args), f"block {call.index}")
             return
+        self._move(call)
+
+    def _move(self, call: Call) -> None:
+        """Makes the layout transitions of a call, as full barriers."""
         layouts, changes = self.scene.layouts, []
         for transition in transitions(call):
             if transition.image not in layouts.images:
@@ -195,6 +202,8 @@ def execute_native(scene: Scene) -> None:
         if step.kind is Kind.HOST:
             with reading(step.block):
                 passes.note(step.block)
+                for transition in transitions(step.block) if isinstance(step.block, Call) else ():
+                    scene.layouts.apply(transition)
         elif isinstance(step.block, Call) and step.kind is Kind.SYNC:
             for transition in transitions(step.block):
                 scene.layouts.apply(transition)

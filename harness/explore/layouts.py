@@ -13,6 +13,8 @@ from harness.trace.resources import Image
 UNDEFINED, GENERAL, TRANSFER_SRC, TRANSFER_DST, PREINITIALIZED = 0, 1, 6, 7, 8
 """VkImageLayout values that the executor itself needs."""
 
+HOST_TRANSITION = "vkTransitionImageLayoutEXT"
+
 Subresource = tuple[int, int, int]
 """(aspect bit, mip level, array layer)."""
 
@@ -82,7 +84,8 @@ class Layouts:
 
 
 def transitions(call: Call) -> Iterator[Transition]:
-    """The image barriers of a command. An event's happen where it is waited for, so setting one has none."""
+    """The image barriers of a command, or the transitions that the host makes itself. An event's happen where it is
+    waited for, so setting one has none."""
     name, args = core_name(call.name), call.args
     barriers: list[dict[str, Any]] = []
     if name in ("vkCmdPipelineBarrier", "vkCmdWaitEvents"):
@@ -92,11 +95,13 @@ def transitions(call: Call) -> Iterator[Transition]:
     elif name == "vkCmdWaitEvents2":
         infos = args.get("pDependencyInfos") or []
         barriers = [barrier for info in infos for barrier in info.get("pImageMemoryBarriers") or []]
+    elif name == HOST_TRANSITION:
+        barriers = args.get("pTransitions") or []
     for barrier in barriers:
         yield Transition(
             barrier["image"],
             barrier["subresourceRange"],
             barrier["oldLayout"],
             barrier["newLayout"],
-            (barrier["srcQueueFamilyIndex"], barrier["dstQueueFamilyIndex"]),
+            (barrier.get("srcQueueFamilyIndex", 0), barrier.get("dstQueueFamilyIndex", 0)),
         )

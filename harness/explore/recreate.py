@@ -32,6 +32,7 @@ WITHOUT_EFFECT = (
     "vkGet",
     "vkEnumerate",
     "vkBind",
+    "vkCopyImageToMemoryEXT",
     "vkDestroy",
     "vkFreeMemory",
     "vkFreeCommandBuffers",
@@ -69,6 +70,7 @@ REFUSED = {
     "vkGetBufferDeviceAddress": "addresses differ from driver to driver",
     "vkGetBufferDeviceAddressEXT": "addresses differ from driver to driver",
     "vkQueueBindSparse": "sparse binding is not modelled",
+    "vkCopyMemoryToImageEXT": "the memory that it reads is not in the trace",
     "vkImportFenceFdKHR": "the other side is not in the trace",
     "vkImportSemaphoreFdKHR": "the other side is not in the trace",
 }

@@ -99,8 +99,8 @@ def core_name(name: str) -> str:
 
 
 def kind_of(name: str) -> Kind:
-    """The kind of a vkCmd* command, from the registry's `tasks`. What begins or ends something is never mere state, which
-    could be set again: transform feedback writes its counters."""
+    """The kind of a vkCmd* command, from the registry's `tasks`. What begins or ends something is never mere state,
+    which could be set again: transform feedback writes its counters."""
     tasks = TASKS.get(name, ("action",))
     if tasks == ("synchronization",):
         return Kind.SYNC

@@ -15,6 +15,7 @@ from typing import Any
 
 import harness
 from harness.agreement import compare as compare_opinions
+from harness.device.headless import is_null_hardware
 from harness.device.logical import logical_queues
 from harness.device.rig import Rig
 from harness.device.rig_queues import queue_masks
@@ -151,12 +152,16 @@ def _ask_layer(row: Row, session: harness.Session, witness: LayerWitness) -> Non
 
 def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None, native: int) -> None:
     """Executes every hazard's outcomes, and the stream as recorded, beside the serial run. What is found of events has
-    no outcome of its own."""
+    no outcome of its own; a driver that executes nothing shows nothing."""
     shown = 0
     notes = []
-    hazards = [finding for finding in findings if finding.hazard in {*HAZARDS, *FAMILIES}]
+    hazards = [finding for finding in findings if finding.hazard in {*HAZARDS, *FAMILIES} and not is_null_hardware()]
     for number, finding in enumerate(hazards):
-        result = run_witness(blocks, finding, row.device)
+        try:
+            result = run_witness(blocks, finding, row.device)
+        except UserError as error:
+            notes.append(f"{_expect(finding)}: {error}")
+            continue
         shown += result.shown
         if not result.shown:
             notes.append(f"{_expect(finding)}: {result.reason}")
@@ -170,7 +175,7 @@ def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder:
     if findings and folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         save(folder / "trace.jsonl", blocks)
-    if native:
+    if native and not is_null_hardware():
         _run_native(row, blocks, folder, native)
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 from harness.explore.contents import Content, Contents
 from harness.explore.executor import Plan, Probe
-from harness.explore.layouts import UNDEFINED, transitions
+from harness.explore.layouts import HOST_TRANSITION, UNDEFINED, transitions
 from harness.explore.observe import Outputs, observe
 from harness.explore.regions import Mask, Pieces, Region, changed, choose, covered
 from harness.explore.rendered import RENDERING, Rendered
@@ -422,8 +422,9 @@ def variants(steps: list[Step], finding: Finding) -> list[str]:
 
 
 def _moves(step: Step, access: str) -> bool:
-    """Whether the access is a layout transition: a barrier's, or one that a render pass instance does by itself."""
-    return step.kind is Kind.SYNC or "IMAGE_LAYOUT_TRANSITION" in access
+    """Whether the access is a layout transition: a barrier's, the host's, or one that a render pass instance does by
+    itself."""
+    return step.kind is Kind.SYNC or step.name == HOST_TRANSITION or "IMAGE_LAYOUT_TRANSITION" in access
 
 
 def next_action(steps: list[Step], index: int) -> int | None:

@@ -1,0 +1,95 @@
+"""Copies and transitions that the host makes itself: what the device did must be known to be complete."""
+
+from harness.device.rig_host_copy import copy_to_image, copy_to_memory, host_image, host_transition
+from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+
+CLEAR, DOWNLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
+TO_IMAGE, TO_MEMORY, MOVE = "vkCopyMemoryToImageEXT", "vkCopyImageToMemoryEXT", "vkTransitionImageLayoutEXT"
+NEEDS = ["VK_EXT_host_image_copy"]
+TEXELS = bytes(range(256)) * 4
+RULE = "specification, Copying Data Between Host Memory and Images: host accesses, which no barrier orders"
+
+
+@scenario(
+    without={"cleared before read": [read_after_write(TO_MEMORY, CLEAR)]},
+    needs=NEEDS,
+    rule=RULE,
+)
+def scenario_host_copies_from_an_image(rig: Rig) -> None:
+    """The host may read an image when it knows that what wrote it is complete."""
+    image = host_image(rig)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "HOST/HOST_READ")
+    rig.submit(commands)
+    rig.host_wait("cleared before read", "queue")
+    copy_to_memory(rig, image)
+
+
+@scenario(
+    without={"read before overwritten": [write_after_read(TO_IMAGE, DOWNLOAD)]},
+    needs=NEEDS,
+    rule=RULE,
+)
+def scenario_host_copies_over_what_the_device_reads(rig: Rig) -> None:
+    """A copy by the host must wait for the device to have read what it overwrites."""
+    image, out = host_image(rig), rig.buffer(1024)
+    host_transition(rig, image)
+    copy_to_image(rig, TEXELS, image)
+    with rig.commands() as commands:
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+    rig.host_wait("read before overwritten", "queue")
+    copy_to_image(rig, bytes(1024), image)
+
+
+@scenario(
+    without={"read before moved": [write_after_read(MOVE, DOWNLOAD)]},
+    needs=NEEDS,
+    rule="specification, vkTransitionImageLayoutEXT: a write of the image by the host",
+)
+def scenario_host_moves_what_the_device_reads(rig: Rig) -> None:
+    """A transition by the host writes the image."""
+    image, out = host_image(rig), rig.buffer(1024)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x05060708)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+    rig.host_wait("read before moved", "queue")
+    host_transition(rig, image, "GENERAL", "SHADER_READ_ONLY_OPTIMAL")
+
+
+@scenario(
+    without={"cleared before moved": [write_after_write(MOVE, CLEAR)]},
+    needs=NEEDS,
+    rule="specification, vkTransitionImageLayoutEXT: a write of the image by the host",
+)
+def scenario_host_moves_what_the_device_writes(rig: Rig) -> None:
+    """The same after a write."""
+    image = host_image(rig)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x05060708)
+    rig.submit(commands)
+    rig.host_wait("cleared before moved", "queue")
+    host_transition(rig, image, "GENERAL", "SHADER_READ_ONLY_OPTIMAL")
+
+
+@scenario(
+    expects=[],
+    needs=NEEDS,
+    rule="specification, Host Write Ordering Guarantees: a submit makes earlier host writes visible",
+)
+def scenario_device_reads_what_the_host_copied(rig: Rig) -> None:
+    """What the host did before a submit is visible to it, with no barrier."""
+    image, out = host_image(rig), rig.buffer(1024)
+    host_transition(rig, image)
+    copy_to_image(rig, TEXELS, image)
+    with rig.commands() as commands:
+        commands.image_to_buffer(image, out)
+    rig.submit(commands)
+    rig.wait()
+    copy_to_memory(rig, image, extent=(4, 4, 1))
