@@ -25,24 +25,26 @@ ALIAS_BIT = 0x400
 class Aliased(Stream):
     """A stream with one memory object for everything."""
 
-    def __init__(self) -> None:
+    def __init__(self, page: int = 1) -> None:
         super().__init__()
+        limits = struct("VkPhysicalDeviceLimits", bufferImageGranularity=page)
+        properties = struct("VkPhysicalDeviceProperties", limits=limits)
+        self.call("vkGetPhysicalDeviceProperties", physicalDevice=0, pProperties=properties)
         self.shared = self.memory(4096)
 
-    def placed_image(
-        self, offset: int = 0, size: int = MEMORY, flags: int = 0, mips: int = 1, side: tuple[int, int, int] = SIDE
-    ) -> int:
+    def placed_image(self, offset: int = 0, size: int = MEMORY, flags: int = 0, mips: int = 1, tiling: int = 0) -> int:
         """An image at an offset of the memory; `size` is what its requirements say, 0 when nobody asks."""
         info = struct(
             "VkImageCreateInfo",
             imageType=1,
             format=37,
-            extent=extent(side),
+            extent=extent(SIDE),
             mipLevels=mips,
             arrayLayers=1,
             samples=1,
             usage=3,
             flags=flags,
+            tiling=tiling,
         )
         made = self.make("vkCreateImage", "pImage", info)
         if size:
@@ -196,6 +198,18 @@ def test_an_image_that_nobody_asked_about_takes_its_texels(offset: int, overlaps
     stream.clear(image, (1, 1, 1, 1))
     stream.fill(buffer, 1)
     assert bool(stream.found()) == overlaps
+
+
+@pytest.mark.parametrize(("page", "tiling", "overlaps"), [(1, 0, False), (512, 0, True), (512, 1, False)])
+def test_linear_and_other_resources_do_not_share_a_page(page: int, tiling: int, overlaps: bool) -> None:
+    stream = Aliased(page)
+    image, buffer = stream.placed_image(tiling=tiling), stream.placed_buffer(MEMORY, 1024)
+    stream.begin()
+    stream.fill(buffer, 1, 512 - MEMORY, 64)
+    stream.fill(buffer, 1, 0, 512 - MEMORY)
+    stream.clear(image, (1, 1, 1, 1))
+    found = stream.found()
+    assert [each.ranges for each in found] == ([((0, 512 - MEMORY),)] if overlaps else [])
 
 
 def test_only_bytes_of_a_buffer_that_the_image_shares_count() -> None:

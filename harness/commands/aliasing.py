@@ -6,11 +6,12 @@ accesses and barriers go. A program without such bindings pays one look-up a bin
 
 * All subresources of an image overlap all of the memory that it is bound to, and what aliases any of that (the
   specification says so of images that are not linear; where the subresources of a linear one lie is not known here).
+* A linear and a non-linear resource that share a page of bufferImageGranularity bytes overlap, too.
 * Two images that were created alike with VK_IMAGE_CREATE_ALIAS_BIT and are bound alike overlap address by address.
 * A barrier for one alias covers accesses through another when it contains all that overlaps.
 
-Not looked at: bufferImageGranularity, the single planes of disjoint images, sparse bindings, and commands that were
-recorded before the other resource was bound.
+Not looked at: the single planes of disjoint images, sparse bindings, and commands that were recorded before the other
+resource was bound.
 """
 
 from __future__ import annotations
@@ -36,6 +37,8 @@ from harness.trace.resources import Buffer, Image
 
 CREATE_ALIAS = 0x400
 """VK_IMAGE_CREATE_ALIAS_BIT."""
+TILING_LINEAR = 1
+"""VK_IMAGE_TILING_LINEAR."""
 ALIASES_UNTRACKED = "the Khronos layer does not look through aliases (a limitation that it documents)"
 
 
@@ -44,8 +47,17 @@ class Overlap(NamedTuple):
 
     other: Buffer | Image
     bytes: Span
+    """Those of the buffer, when one of the two is a buffer."""
     alike: bool
     """Images that overlap address by address."""
+
+
+class Placed(NamedTuple):
+    """A resource, its bytes in memory, and these rounded to whole pages."""
+
+    thing: Buffer | Image
+    bytes: Span
+    pages: Span
 
 
 class Aliasing:
@@ -53,36 +65,38 @@ class Aliasing:
 
     def __init__(self) -> None:
         self._bound: dict[int, SpanMap[tuple[int, ...]]] = {}
-        """Ids of the resources that each byte of a memory object is bound to."""
-        self._things: dict[int, tuple[Buffer | Image, Span]] = {}
+        """Ids of the resources that each byte of a memory object is bound to, rounded to whole pages."""
+        self._things: dict[int, Placed] = {}
         self._overlaps: dict[int, list[Overlap]] = {}
 
-    def bind(self, thing: Buffer | Image) -> None:
-        """A resource was bound to its memory."""
+    def bind(self, thing: Buffer | Image, page: int = 1) -> None:
+        """A resource was bound to its memory, where linear and other resources lie in `page` bytes of their own."""
         self.remove(thing.id)
-        span = (thing.offset, thing.offset + memory_size(thing))
-        if thing.memory is None or span[0] >= span[1]:
+        bytes = (thing.offset, thing.offset + memory_size(thing))
+        if thing.memory is None or bytes[0] >= bytes[1]:
             return
+        placed = Placed(thing, bytes, (bytes[0] // page * page, -(-bytes[1] // page) * page))
         bound = self._bound.setdefault(thing.memory, SpanMap())
-        others = {id for _, _, ids in bound.pieces(*span) for id in ids}
-        bound.update(*span, lambda _begin, _end, ids: (*(ids or ()), thing.id))
-        self._things[thing.id] = (thing, span)
+        others = {id for _, _, ids in bound.pieces(*placed.pages) for id in ids}
+        bound.update(*placed.pages, lambda _begin, _end, ids: (*(ids or ()), thing.id))
+        self._things[thing.id] = placed
         for id in sorted(others):
-            other, theirs = self._things[id]
-            if isinstance(thing, Image) or isinstance(other, Image):
-                shared = (max(span[0], theirs[0]), min(span[1], theirs[1]))
-                alike = _alike(thing, other)
-                self._overlaps.setdefault(thing.id, []).append(Overlap(other, shared, alike))
-                self._overlaps.setdefault(id, []).append(Overlap(thing, shared, alike))
+            shared = _shared(placed, self._things[id])
+            if shared is not None:
+                other = self._things[id].thing
+                self._overlaps.setdefault(thing.id, []).append(Overlap(other, shared, _alike(thing, other)))
+                self._overlaps.setdefault(id, []).append(Overlap(thing, shared, _alike(thing, other)))
 
     def remove(self, id: int) -> None:
         """A resource is gone."""
-        thing, span = self._things.pop(id, (None, (0, 0)))
-        if thing is None or thing.memory is None:
+        placed = self._things.pop(id, None)
+        if placed is None or placed.thing.memory is None:
             return
-        bound = self._bound.get(thing.memory)
+        bound = self._bound.get(placed.thing.memory)
         if bound is not None:
-            bound.update(*span, lambda _begin, _end, ids: tuple(each for each in ids or () if each != id) or None)
+            bound.update(
+                *placed.pages, lambda _begin, _end, ids: tuple(each for each in ids or () if each != id) or None
+            )
         for overlap in self._overlaps.pop(id, ()):
             there = self._overlaps[overlap.other.id] = [
                 each for each in self._overlaps[overlap.other.id] if each.other.id != id
@@ -131,7 +145,7 @@ class Aliasing:
         return replace(barrier, ranges=ranges)
 
     def _of_access(self, resource: int, spans: tuple[Span, ...]) -> tuple[Alias, ...]:
-        thing, _ = self._things[resource]
+        thing = self._things[resource].thing
         return tuple(
             _alias(overlap, spans)
             for overlap in self._overlaps[resource]
@@ -139,7 +153,7 @@ class Aliasing:
         )
 
     def _of_barrier(self, barrier: RangeBarrier) -> tuple[Alias, ...]:
-        thing, _ = self._things[barrier.resource]
+        thing = self._things[barrier.resource].thing
         found = []
         for overlap in self._overlaps[barrier.resource]:
             needed = thing.whole if isinstance(thing, Image) else overlap.bytes
@@ -164,6 +178,28 @@ def memory_size(thing: Buffer | Image) -> int:
         )
     except UserError:
         return 0
+
+
+def _shared(one: Placed, other: Placed) -> Span | None:
+    """Bytes of memory in which two resources alias. None where there are none, and for buffers, which share addresses."""
+    if isinstance(one.thing, Buffer) and isinstance(other.thing, Buffer):
+        return None
+    if _is_linear(one.thing) == _is_linear(other.thing):
+        shared = _common(one.bytes, other.bytes)
+    else:
+        shared = _common(one.pages, other.pages)
+    for placed in (one, other):
+        if isinstance(placed.thing, Buffer):
+            shared = _common(shared, placed.bytes)
+    return shared if shared[0] < shared[1] else None
+
+
+def _is_linear(thing: Buffer | Image) -> bool:
+    return isinstance(thing, Buffer) or thing.info.get("tiling") == TILING_LINEAR
+
+
+def _common(one: Span, other: Span) -> Span:
+    return (max(one[0], other[0]), min(one[1], other[1]))
 
 
 def _alike(one: Buffer | Image, other: Buffer | Image) -> bool:

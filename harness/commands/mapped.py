@@ -33,10 +33,11 @@ def memory_properties(objects: Objects, call: Call) -> Iterable[Occurrence]:
 
 @call("vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2")
 def device_properties(objects: Objects, call: Call) -> Iterable[Occurrence]:
-    """Remembers the size of the atoms of non-coherent memory."""
+    """Remembers the size of the atoms of non-coherent memory, and of pages of linear and other resources."""
     found = call.args["pProperties"] or {}
     limits = found.get("properties", found).get("limits") or {}
     objects.atoms[call.args["physicalDevice"]] = max(1, limits.get("nonCoherentAtomSize", 1))
+    objects.pages[call.args["physicalDevice"]] = max(1, limits.get("bufferImageGranularity", 1))
     return ()
 
 
@@ -47,7 +48,8 @@ def new_memory(objects: Objects, device: int, id: int, info: dict[str, Any]) -> 
     flags = types[index] if index < len(types) else HOST_VISIBLE | HOST_COHERENT
     visible = bool(flags & HOST_VISIBLE)
     coherent = bool(flags & HOST_COHERENT) or not visible
-    return Memory(id, info["allocationSize"], visible, coherent, 1 if coherent else objects.atoms.get(physical, 1))
+    atom, page = 1 if coherent else objects.atoms.get(physical, 1), objects.pages.get(physical, 1)
+    return Memory(id, info["allocationSize"], visible, coherent, atom, page)
 
 
 @call("vkFlushMappedMemoryRanges")

@@ -20,6 +20,7 @@ from harness.trace.resources import (
     BufferView,
     Image,
     ImageView,
+    Memory,
     ShaderModule,
 )
 
@@ -109,7 +110,8 @@ def _bind(objects: Objects, resource: int, memory: int, offset: int, whole: bool
     if bound is not None:
         bound.memory, bound.offset = memory, offset
         if whole:
-            objects.aliasing.bind(bound)
+            held = objects.get(Memory, memory)
+            objects.aliasing.bind(bound, held.page if held is not None else 1)
         objects.settled.clear()
 
 

@@ -85,6 +85,8 @@ class Objects:
         """VkMemoryPropertyFlags of each memory type, by physical device."""
         self.atoms: dict[int, int] = {}
         """nonCoherentAtomSize in bytes, by physical device."""
+        self.pages: dict[int, int] = {}
+        """bufferImageGranularity in bytes, by physical device."""
         self.build_sizes: dict[tuple[Any, ...], dict[tuple[int, ...], tuple[int, int]]] = {}
         """Scratch bytes of (a build, an update) of acceleration structures, by shape and numbers of primitives."""
 

@@ -33,6 +33,8 @@ class Memory:
     """HOST_COHERENT, or not HOST_VISIBLE; what is unknown counts as both."""
     atom: int = 1
     """nonCoherentAtomSize in bytes where it matters: in memory that is not coherent."""
+    page: int = 1
+    """bufferImageGranularity in bytes."""
 
 
 @dataclass(slots=True)
