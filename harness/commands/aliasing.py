@@ -181,7 +181,7 @@ def memory_size(thing: Buffer | Image) -> int:
 
 
 def _shared(one: Placed, other: Placed) -> Span | None:
-    """Bytes of memory in which two resources alias. None where there are none, and for buffers, which share addresses."""
+    """Bytes of memory in which two resources alias. None without any, and for buffers, which share addresses."""
     if isinstance(one.thing, Buffer) and isinstance(other.thing, Buffer):
         return None
     if _is_linear(one.thing) == _is_linear(other.thing):
