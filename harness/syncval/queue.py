@@ -8,7 +8,6 @@ is ordered before its own.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -27,6 +26,7 @@ from harness.syncval.race import NO_RIVALS, Rivals, Tag, tag_of
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
+from harness.trace.release import Held, Releases, Values
 
 HOST = -1
 """The queue of signals made by the host."""
@@ -89,10 +89,6 @@ class Semaphore:
         at = bisect_left(self.values, value)
         return self.signals[at] if at < len(self.signals) else None
 
-    def reached(self, value: int) -> bool:
-        """Whether a wait for this value can be resolved now."""
-        return self.initial is not None and (value <= self.initial or self.find(value) is not None)
-
 
 @dataclass(slots=True)
 class Batch:
@@ -127,7 +123,7 @@ class Queues:
         self._clocks: dict[int, dict[int, Tag]] = {}
         self._latest: dict[int, Tag] = {}
         self._semaphores: dict[int, Semaphore] = {}
-        self._held: dict[int, deque[Batch]] = {}
+        self._releases: Releases[Batch] = Releases()
         self._fences: dict[int, Mark] = {}
         self._tokens = Tokens(FIRST_TOKEN)
 
@@ -136,16 +132,20 @@ class Queues:
     def create(self, semaphore: int, initial: int | None) -> None:
         """A new semaphore: timeline with a value, or binary."""
         self._semaphores[semaphore] = Semaphore(initial)
+        self._releases.create(semaphore, initial)
 
     def destroy(self, semaphore: int) -> None:
         """A semaphore is gone; anything else is ignored."""
+        self._releases.destroy(semaphore)
         held = self._semaphores.pop(semaphore, None)
         for signal in held.signals if held is not None else ():
             self.dismiss(signal)
 
-    def host_signal(self, semaphore: int, value: int) -> None:
-        """The host signals a timeline: waits resolve, but no device memory dependency follows."""
+    def host_signal(self, semaphore: int, value: int) -> Iterator[Batch]:
+        """The host signals a timeline: waits resolve, but no device memory dependency follows. Yields as `submit`."""
         self._semaphore(semaphore).add(value, Signal(HOST, (0, 0), 0, 0, {}))
+        for batch in self._releases.signal(semaphore, value):
+            yield from self._judge(batch)
 
     def follow_engine(self) -> None:
         """From now on the presentation engine is one that queues may race with."""
@@ -187,31 +187,14 @@ class Queues:
         between this generator's steps: its waits are done before, its signals after."""
         queue = submitted.queue
         self._clocks.setdefault(queue, {})
-        held = self._held.setdefault(queue, deque())
         batches = submitted.batches or (Submission(0, ()),)
+        held = []
         for submission in batches:
             fence = submitted.fence if submission is batches[-1] else 0
-            held.append(Batch(submitted, submission, (submitted.call, submission.batch), fence))
-        yield from self.release()
-
-    def release(self) -> Iterator[Batch]:
-        """Batches that can be judged now."""
-        progress = True
-        while progress:
-            progress = False
-            for held in list(self._held.values()):
-                while held and self._ready(held[0].submission):
-                    batch = held.popleft()
-                    yield from self._judge(batch)
-                    progress = True
-
-    def _ready(self, submission: Submission) -> bool:
-        """Timeline waits need a signal; binary ones were signaled before, by the specification."""
-        return all(
-            self._semaphores[wait.semaphore].reached(wait.value)
-            for wait in submission.waits
-            if wait.semaphore in self._semaphores and self._semaphores[wait.semaphore].initial is not None
-        )
+            batch = Batch(submitted, submission, (submitted.call, submission.batch), fence)
+            held.append(Held(_values(submission.waits), _values(submission.signals), batch))
+        for batch in self._releases.submit(queue, held):
+            yield from self._judge(batch)
 
     def _judge(self, batch: Batch) -> Iterator[Batch]:
         queue, flags = batch.submit.queue, batch.submit.queue_flags
@@ -310,6 +293,10 @@ def first_scope(signal: Signal) -> Scope:
     """What a signal comes after."""
     src = execution_scope_src(signal.stages, signal.queue_flags)
     return Scope(src, _accesses(signal.stages, src), 0, 0, signal.token)
+
+
+def _values(operations: tuple[SemaphoreOperation, ...]) -> Values:
+    return tuple([(each.semaphore, each.value) for each in operations])
 
 
 def _accesses(stages: int, extended: int) -> int:

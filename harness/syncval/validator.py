@@ -99,8 +99,7 @@ class Validator:
             case HostAccess():
                 return list(self._host.accessed(occurrence))
             case HostSignaled():
-                self._queues.host_signal(occurrence.semaphore, occurrence.value)
-                return list(self._judged(self._queues.release()))
+                return list(self._judged(self._queues.host_signal(occurrence.semaphore, occurrence.value)))
             case _:
                 self._follow(occurrence)
         return []

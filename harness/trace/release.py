@@ -40,6 +40,10 @@ class Releases(Generic[Item]):
         if initial is not None:
             self._reached[semaphore] = initial
 
+    def destroy(self, semaphore: int) -> None:
+        """A semaphore is gone."""
+        self._reached.pop(semaphore, None)
+
     def signal(self, semaphore: int, value: int) -> Iterator[Item]:
         """The host signaled a timeline semaphore."""
         self._reach(((semaphore, value),))
