@@ -14,7 +14,10 @@ from typing import Any
 
 import pytest
 
+import harness
 from harness.check import Mirror
+from harness.device.drivers import environment, find_driver
+from harness.device.rig import Rig
 from harness.syncval import state
 from harness.trace.calls import Block, Call
 from tests.streams import ALL_COMMANDS, TRANSFER, Stream, struct
@@ -278,3 +281,50 @@ def wait_for(stream: Stream, wait: str, fence: int, semaphore: int, value: int) 
     last = stream.blocks[-1]
     assert isinstance(last, Call)
     last.result = 0
+
+
+def use_device(rig: Rig) -> None:
+    """Creates, uses and destroys memory that the host writes, what is on it, and pools with what comes from them."""
+    vk, device = rig.vk, rig.device
+    needs = {"allocationSize": 4096, "memoryTypeIndex": rig.gpu.memory_type(0xFFFFFFFF, 0x6)}
+    memory = vk.vkAllocateMemory(device, vk.VkMemoryAllocateInfo(**needs), None)
+    buffer = vk.vkCreateBuffer(device, vk.VkBufferCreateInfo(size=4096, usage=0x22), None)
+    vk.vkBindBufferMemory(device, buffer, memory, 0)
+    vk.vkMapMemory(device, memory, 0, 4096, 0)[:4] = b"\1\2\3\4"
+    vk.vkUnmapMemory(device, memory)
+    pool = vk.vkCreateCommandPool(device, vk.VkCommandPoolCreateInfo(), None)
+    size = vk.VkDescriptorPoolSize(type=7, descriptorCount=1)
+    sets = vk.vkCreateDescriptorPool(device, vk.VkDescriptorPoolCreateInfo(maxSets=1, pPoolSizes=[size]), None)
+    slot = vk.VkDescriptorSetLayoutBinding(descriptorType=7, descriptorCount=1, stageFlags=0x20)
+    layout = vk.vkCreateDescriptorSetLayout(device, vk.VkDescriptorSetLayoutCreateInfo(pBindings=[slot]), None)
+    info = vk.VkDescriptorSetAllocateInfo(descriptorPool=sets, pSetLayouts=[layout])
+    held = vk.vkAllocateDescriptorSets(device, info)[0]
+    part = vk.VkDescriptorBufferInfo(buffer=buffer, range=4096)
+    write = vk.VkWriteDescriptorSet(dstSet=held, descriptorCount=1, descriptorType=7, pBufferInfo=[part])
+    vk.vkUpdateDescriptorSets(device, 1, [write], 0, None)
+    several = vk.VkCommandBufferAllocateInfo(commandPool=pool, commandBufferCount=1)
+    commands = vk.vkAllocateCommandBuffers(device, several)[0]
+    vk.vkBeginCommandBuffer(commands, vk.VkCommandBufferBeginInfo())
+    vk.vkCmdFillBuffer(commands, buffer, 0, 4096, 1)
+    vk.vkEndCommandBuffer(commands)
+    vk.vkQueueSubmit(rig.queue, 1, [vk.VkSubmitInfo(pCommandBuffers=[commands])], None)
+    vk.vkQueueWaitIdle(rig.queue)
+    vk.vkDestroyCommandPool(device, pool, None)
+    vk.vkDestroyDescriptorPool(device, sets, None)
+    vk.vkDestroyDescriptorSetLayout(device, layout, None)
+    vk.vkDestroyBuffer(device, buffer, None)
+    vk.vkFreeMemory(device, memory, None)
+
+
+def test_a_session_keeps_nothing_of_objects_that_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same with the proxy, handles, mapped memory and host writes, on a device."""
+    for name, value in environment(find_driver("lavapipe")).items():
+        monkeypatch.setenv(name, value)
+    sizes = []
+    with harness.attach() as session, Rig() as rig:
+        for times in (30, 170):
+            for _ in range(times):
+                use_device(rig)
+            sizes.append(entries(session, state._INTERNED))
+    assert session.verdict == "clean", session.internal_errors
+    assert sizes[1] <= sizes[0]

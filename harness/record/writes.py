@@ -55,8 +55,8 @@ class Writes:
     """Descriptor set to its storage descriptors: (binding, element) to (resource, offset, size)."""
     commands: dict[int, list[tuple[str, dict[str, Any]]]] = field(default_factory=dict)
     """Command buffer to its calls that may write or bind, in order."""
-    pools: dict[int, list[int]] = field(default_factory=dict)
-    """Command pool to its command buffers."""
+    pools: dict[int, set[int]] = field(default_factory=dict)
+    """Command pool to its command buffers, descriptor pool to its sets."""
     opaque: set[int] = field(default_factory=set)
     """Descriptor sets written through unknown templates: they may hold any storage resource."""
 
@@ -194,27 +194,36 @@ class Writes:
 
     def allocated(self, args: dict[str, Any]) -> None:
         """vkAllocateCommandBuffers."""
-        self.pools.setdefault(args["pAllocateInfo"]["commandPool"], []).extend(args["pCommandBuffers"] or ())
+        self.pools.setdefault(args["pAllocateInfo"]["commandPool"], set()).update(args["pCommandBuffers"] or ())
+
+    def sets_allocated(self, args: dict[str, Any]) -> None:
+        """vkAllocateDescriptorSets."""
+        self.pools.setdefault(args["pAllocateInfo"]["descriptorPool"], set()).update(args["pDescriptorSets"] or ())
 
     def reset(self, args: dict[str, Any]) -> None:
         """vkBeginCommandBuffer, vkResetCommandBuffer."""
         self.commands.pop(args["commandBuffer"], None)
 
     def pool_reset(self, args: dict[str, Any]) -> None:
-        """vkResetCommandPool, vkDestroyCommandPool."""
+        """vkResetCommandPool: its command buffers stay."""
         for command_buffer in self.pools.get(args["commandPool"], ()):
             self.commands.pop(command_buffer, None)
 
-    def buffers_freed(self, args: dict[str, Any]) -> None:
-        """vkFreeCommandBuffers."""
-        for command_buffer in args["pCommandBuffers"] or ():
-            self.commands.pop(command_buffer, None)
+    def pool_emptied(self, args: dict[str, Any]) -> None:
+        """vkDestroyCommandPool, vkResetDescriptorPool, vkDestroyDescriptorPool."""
+        self._free(self.pools.pop(args.get("commandPool") or args.get("descriptorPool") or 0, ()))
 
-    def sets_freed(self, args: dict[str, Any]) -> None:
-        """vkFreeDescriptorSets."""
-        for descriptor_set in args["pDescriptorSets"] or ():
-            self.sets.pop(descriptor_set, None)
-            self.opaque.discard(descriptor_set)
+    def freed(self, args: dict[str, Any]) -> None:
+        """vkFreeCommandBuffers, vkFreeDescriptorSets."""
+        gone = args.get("pCommandBuffers") or args.get("pDescriptorSets") or ()
+        self.pools.get(args.get("commandPool") or args.get("descriptorPool") or 0, set()).difference_update(gone)
+        self._free(gone)
+
+    def _free(self, gone: Iterable[int]) -> None:
+        for id in gone:
+            self.commands.pop(id, None)
+            self.sets.pop(id, None)
+            self.opaque.discard(id)
 
 
 _WATCHED: dict[str, Callable[[Writes, dict[str, Any]], None]] = {
@@ -236,9 +245,12 @@ _WATCHED: dict[str, Callable[[Writes, dict[str, Any]], None]] = {
     "vkBeginCommandBuffer": Writes.reset,
     "vkResetCommandBuffer": Writes.reset,
     "vkResetCommandPool": Writes.pool_reset,
-    "vkDestroyCommandPool": Writes.pool_reset,
-    "vkFreeCommandBuffers": Writes.buffers_freed,
-    "vkFreeDescriptorSets": Writes.sets_freed,
+    "vkDestroyCommandPool": Writes.pool_emptied,
+    "vkFreeCommandBuffers": Writes.freed,
+    "vkAllocateDescriptorSets": Writes.sets_allocated,
+    "vkResetDescriptorPool": Writes.pool_emptied,
+    "vkDestroyDescriptorPool": Writes.pool_emptied,
+    "vkFreeDescriptorSets": Writes.freed,
 }
 _SIZED = frozenset({"vkCmdFillBuffer", "vkCmdUpdateBuffer"})
 _TRANSFERS = _SIZED | {
