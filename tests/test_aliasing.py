@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from harness.check import Mirror
-from harness.commands.aliasing import ALIASES_UNTRACKED
+from harness.commands.aliasing import BUFFERS_UNTRACKED, IMAGES_UNTRACKED
 from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.trace.effects import Barrier, Command, Recorded
@@ -137,7 +137,7 @@ def test_a_buffer_and_an_image_in_one_memory_conflict() -> None:
     stream.image_to_buffer(image, out, SIDE)
     found = stream.found()
     assert kinds(found) == [("READ_AFTER_WRITE", "vkCmdCopyImageToBuffer", "vkCmdFillBuffer")]
-    assert found[0].layer_silent == ALIASES_UNTRACKED
+    assert found[0].layer_silent == BUFFERS_UNTRACKED
     assert (found[0].resource, found[0].resource_type, found[0].ranges) == (buffer, "VkBuffer", ((0, 64),))
     assert f"(through its alias {image})" in found[0].message
 
@@ -151,6 +151,7 @@ def test_and_the_other_way_round() -> None:
     found = stream.found()
     assert kinds(found) == [("WRITE_AFTER_WRITE", "vkCmdFillBuffer", "vkCmdCopyBufferToImage")]
     assert (found[0].resource, found[0].resource_type) == (image, "VkImage")
+    assert found[0].layer_silent == BUFFERS_UNTRACKED
 
 
 def test_a_write_after_a_read_through_an_alias_needs_an_execution_dependency() -> None:
@@ -177,7 +178,7 @@ def test_two_images_in_one_memory_conflict_wherever_they_are_touched() -> None:
     stream.clear(other, (0, 0, 0, 0))
     found = stream.found()
     assert kinds(found) == [("WRITE_AFTER_WRITE", "vkCmdClearColorImage", "vkCmdClearColorImage")]
-    assert found[0].layer_silent == ALIASES_UNTRACKED
+    assert found[0].layer_silent == IMAGES_UNTRACKED
 
 
 @pytest.mark.parametrize(("offset", "overlaps"), [(MEMORY - 64, True), (MEMORY, False)])
