@@ -12,7 +12,7 @@ from harness.findings import WRITE_AFTER_READ, WRITE_AFTER_WRITE, Place
 from harness.spans import Span
 from harness.spec.scopes import ALL_COMMANDS, BY_NAME, SYNC, expand_stages
 from harness.syncval.barrier import Scope
-from harness.syncval.context import Context, Entry, Hit, Piece
+from harness.syncval.context import Context, Entry, Hit, Piece, Slot
 from harness.syncval.state import LAYOUT_TRANSITION, State
 from harness.trace.calls import Block, Call
 from harness.trace.effects import Access, Barrier, Command, Dependency, Effect, Occurrence, Recorded, Submitted
@@ -47,6 +47,8 @@ CLEAR_WRITE = BY_NAME["SYNC_CLEAR_TRANSFER_WRITE"].index
 INDIRECT_READ = BY_NAME["SYNC_DRAW_INDIRECT_INDIRECT_COMMAND_READ"].index
 COPY_WRITE = BY_NAME["SYNC_COPY_TRANSFER_WRITE"].index
 SHADER_READ, UNIFORM_READ, MEMORY_WRITE = 0x20, 0x8, 0x10000
+RESULT_64 = 0x1
+"""VK_QUERY_RESULT_64_BIT."""
 FILLS = ("vkCmdFillBuffer", "vkCmdUpdateBuffer")
 
 
@@ -80,7 +82,7 @@ class Older:
         unseen = DISPATCH_BASE_IS_UNSEEN in self._rules and command.name.startswith("vkCmdDispatchBase")
         for effect in () if unseen else command.effects:
             if isinstance(effect, Access):
-                effects += by_region(self._access(effect, command.name), call)
+                effects += by_region(self._access(effect, command.name, call), call)
             elif isinstance(effect, Barrier):
                 effects.append(self._barrier(effect, call, queue_flags))
             else:
@@ -89,7 +91,8 @@ class Older:
         effects.sort(key=lambda effect: isinstance(effect, Access) and effect.sync == INDIRECT_READ)
         return Command(command.call, command.name, command.site, tuple(effects))
 
-    def _access(self, access: Access, name: str) -> Access:
+    def _access(self, access: Access, name: str, call: Call) -> Access:
+        access = without_gaps(access, call, FILLS_ARE_COPIES in self._rules)
         if FILLS_ARE_COPIES in self._rules and name in FILLS and access.sync == CLEAR_WRITE:
             access = replace(access, sync=COPY_WRITE)
         return replace(access, atomic=False) if ATOMICS_ARE_READS in self._rules else access
@@ -118,6 +121,16 @@ class Older:
         return Dependency(src, src_accesses, dst, dst_accesses)
 
 
+def without_gaps(access: Access, call: Call, to_last_stride: bool) -> Access:
+    """Query results as one range: up to the end of the last stride (1.3.239), or of the last result's first number."""
+    if call.name != "vkCmdCopyQueryPoolResults" or not access.spans:
+        return access
+    begin, stride, count = access.spans[0][0], call.args["stride"], call.args["queryCount"]
+    number = 8 if call.args["flags"] & RESULT_64 else 4
+    end = begin + (stride * count if to_last_stride else stride * (count - 1) + number)
+    return replace(access, spans=((begin, end),))
+
+
 def by_region(access: Access, call: Call) -> list[Access]:
     """A buffer copy's access region by region, as the layer tests and tracks it; others as they are."""
     info = call.args.get("pCopyBufferInfo") or call.args
@@ -137,11 +150,24 @@ class OlderContext(Context):
         super().__init__(queue)
         self._rules = rules
 
+    def _live(self, entry: Entry) -> Entry:
+        """What the host knows to be complete is nothing to a layer; to us, contents that the host may not see yet."""
+        live = super()._live(entry)
+        state = live.slot.find().state
+        if state.write is None or not state.write.done:
+            return live
+        return Entry(Slot(state.without_write()), None, live.reads)
+
     def check_transition(
-        self, space: int, spans: Iterable[Span], scopes: tuple[Scope, ...], resource: int
+        self,
+        space: int,
+        spans: Iterable[Span],
+        scopes: tuple[Scope, ...],
+        resource: int,
+        sync: int = LAYOUT_TRANSITION,
     ) -> Iterator[Hit]:
         if not self._rules & {TRANSITIONS_NEED_ACCESSES, NONE_IS_NO_STAGE}:
-            yield from super().check_transition(space, spans, scopes, resource)
+            yield from super().check_transition(space, spans, scopes, resource, sync)
             return
         held = self._maps.get(space)
         for begin, end in spans if held is not None else ():

@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import click
@@ -25,200 +24,25 @@ import harness
 from harness.check import Mirror
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
-from harness.device.rig import Rig
-from harness.device.rig_commands import Commands
-from harness.findings import WRITE_AFTER_READ, Finding, UserError
+from harness.findings import WRITE_AFTER_READ, Finding
 from harness.layer.compare import compare
 from harness.layer.manifest import Version, find_layer
 from harness.layer.messages import LayerMessage, plain_command
 from harness.layer.witness import LayerWitness
 from harness.trace.calls import Block
 from tests import older_layer, todays_layer
-from tests.random_steps import Step, make, shrink
+from tests.random_player import Player, open_rig
+from tests.random_steps import FAMILIES, Step, families_of, make, shrink
 
-PUSH_DESCRIPTORS = "VK_KHR_push_descriptor"
-DISPATCH_BASE = 0x10
-"""VK_PIPELINE_CREATE_DISPATCH_BASE_BIT"""
-PREDICTIONS: dict[Version, Callable[[Iterable[Block]], list[Finding]]] = {
-    (1, 3, 239): older_layer.predict,
-    (1, 4, 364): todays_layer.predict,
+PREDICTIONS: dict[Version, tuple[Callable[[Iterable[Block]], list[Finding]], set[str]]] = {
+    (1, 3, 239): (older_layer.predict, set()),
+    (1, 4, 364): (todays_layer.predict, {"semaphores", "queries"}),
 }
+"""By layer: the prediction, and the families of steps that it knows beside those of every stream."""
 
 
-class Player:
-    """Records steps on a rig. Command buffers end when the next begins or at their first submit."""
-
-    def __init__(self, rig: Rig) -> None:
-        self.rig = rig
-        shared = rig.memory(4096)
-        self.buffers = [rig.buffer(256), rig.buffer(256), rig.buffer(256, shared), rig.buffer(256, shared, 1024)]
-        self.images = [rig.image(extent=(8, 8, 1), mips=2, layers=2) for _ in range(2)]
-        self.depth = rig.image("VK_FORMAT_D32_SFLOAT_S8_UINT", (8, 8, 1))
-        self.samples = rig.image(extent=(8, 8, 1), samples=4)
-        self.counts = rig.buffer(64)
-        self.fences: list[Any] = [rig.fence(), rig.fence()]
-        self.pending: set[int] = set()
-        self.views = [rig.view(image) for image in self.images]
-        self.sampler = rig.sampler()
-        self.pipelines: dict[tuple[str, bool, int], Any] = {}
-        self.recorded: list[Commands] = []
-        self._open: Any = None
-        self._settle_layouts()
-
-    def _settle_layouts(self) -> None:
-        with self.rig.commands() as commands:
-            for image in (*self.images, self.depth, self.samples):
-                commands.transition(image)
-            commands.fill(self.counts, 0)  # no groups: memory as it comes could hold any number
-        self.rig.submit(commands)
-        self.rig.wait()
-
-    def play(self, steps: Sequence[Step]) -> None:
-        """Plays a whole stream."""
-        for name, *rest in steps:
-            if name == "next":
-                self._end()
-            elif name == "idle":
-                self.rig.wait()
-            elif name == "wait":
-                self._wait(*rest)
-            elif name == "submit":
-                self._submit(*rest)
-            else:
-                getattr(self, f"_{name}")(self._current(), *rest)
-        self._end()
-
-    def _submit(self, batches: list[list[int]], fence: int | None) -> None:
-        self._end()
-        held = [[self.recorded[at] for at in batch if at < len(self.recorded)] for batch in batches]
-        chosen = [batch for batch in held if batch]
-        free = fence is not None and fence not in self.pending
-        if chosen:
-            self.rig.submit_batches(
-                *chosen, fence=self.fences[fence] if free and fence is not None else None, form=1 + len(chosen[0]) % 2
-            )
-            self.pending |= {fence} if free and fence is not None else set()
-
-    def _wait(self, fence: int) -> None:
-        if fence in self.pending:
-            self.rig.wait(self.fences[fence])
-            self.rig.reset_fence(self.fences[fence])
-            self.pending.discard(fence)
-
-    def _current(self) -> Commands:
-        if self._open is None:
-            self._open = self.rig.commands()
-            self.recorded.append(self._open.__enter__())
-        return self.recorded[-1]
-
-    def _end(self) -> None:
-        if self._open is not None:
-            self._open.__exit__(None, None, None)
-            self._open = None
-
-    def _fill(self, commands: Commands, at: int, begin: int, size: int) -> None:
-        commands.fill(self.buffers[at], 0xABCD, begin, size)
-
-    def _update(self, commands: Commands, at: int, begin: int, size: int) -> None:
-        commands.update(self.buffers[at], bytes(size), begin)
-
-    def _copy(self, commands: Commands, one: int, other: int, regions: list[Any], form: int) -> None:
-        commands.copy(self.buffers[one], self.buffers[other], *regions, form=form)
-
-    def _buffer_to_image(self, commands: Commands, buffer: int, image: int, part: Any, form: int) -> None:
-        commands.buffer_to_image(self.buffers[buffer], self.images[image], part, form=form)
-
-    def _image_to_buffer(self, commands: Commands, image: int, buffer: int, part: Any, form: int) -> None:
-        commands.image_to_buffer(self.images[image], self.buffers[buffer], part, form=form)
-
-    def _clear_color(self, commands: Commands, image: int, whole: dict[str, Any]) -> None:
-        commands.clear_color(self.images[image], **whole)
-
-    def _clear_depth_stencil(self, commands: Commands, aspects: int) -> None:
-        commands.clear_depth_stencil(self.depth, aspects=aspects)
-
-    def _copy_image(self, commands: Commands, one: int, other: int, read: Any, write: Any, form: int) -> None:
-        commands.copy_image(self.images[one], self.images[other], read, write, form=form)
-
-    def _blit(self, commands: Commands, one: int, other: int, read: Any, write: Any, form: int) -> None:
-        commands.blit(self.images[one], self.images[other], read, write, form=form)
-
-    def _resolve(self, commands: Commands, image: int, read: Any, write: Any, form: int) -> None:
-        commands.resolve(self.samples, self.images[image], read, write, form=form)
-
-    def _clear_samples(self, commands: Commands) -> None:
-        commands.clear_color(self.samples)
-
-    def _depth_to_buffer(self, commands: Commands, buffer: int, aspect: int, part: Any, form: int) -> None:
-        commands.image_to_buffer(self.depth, self.buffers[buffer], {**part, "aspect": aspect}, form=form)
-
-    def _buffer_to_stencil(self, commands: Commands, buffer: int, part: Any, form: int) -> None:
-        commands.buffer_to_image(self.buffers[buffer], self.depth, {**part, "aspect": 4}, form=form)
-
-    def _write_counts(self, commands: Commands, begin: int, size: int, how: str) -> None:
-        if how == "fill":
-            commands.fill(self.counts, 0, begin, size)
-        else:
-            commands.update(self.counts, bytes(size), begin)
-
-    def _read_counts(self, commands: Commands, begin: int, buffer: int, form: int) -> None:
-        commands.copy(self.counts, self.buffers[buffer], (begin, 0, 12), form=form)
-
-    def _barriers(self, commands: Commands, several: list[dict[str, Any]]) -> None:
-        images = [*self.images, self.depth]
-        named = [
-            {
-                **each,
-                **({"buffer": self.buffers[each["buffer"]]} if "buffer" in each else {}),
-                **({"image": images[each["image"]]} if "image" in each else {}),
-            }
-            for each in several
-        ]
-        commands.barriers("", *named)
-
-    def _indirect(self, commands: Commands, begin: int, buffer: int) -> None:
-        self._bind(commands, "scale_words", buffer, buffer, 0, 0, "plain")
-        commands.dispatch_indirect(self.counts, begin)
-
-    def _dispatch(
-        self, commands: Commands, shader: str, first: int, second: int, offset: int, image: int, how: str
-    ) -> None:
-        self._bind(commands, shader, first, second, offset, image, how)
-        if how == "base":
-            commands.dispatch_base((0, 0, 0), (1, 1, 1))
-        else:
-            commands.dispatch()
-
-    def _bind(
-        self, commands: Commands, shader: str, first: int, second: int, offset: int, image: int, how: str
-    ) -> None:
-        one, other = (self.buffers[first], offset, 128), (self.buffers[second], 0, 128)
-        view = (self.views[image], None, 1)
-        sampled = (self.views[image], self.sampler, 1)
-        storage = "STORAGE_BUFFER"
-        kinds, held = {
-            "copy_words": ((storage, storage), (one, other)),
-            "scale_words": ((storage,), (one,)),
-            "fill_words_writeonly": ((storage,), (one,)),
-            "atomic_add": ((storage,), (one,)),
-            "length_only": ((storage, storage), (one, other)),
-            "sum_uniform": (("UNIFORM_BUFFER", storage), (one, other)),
-            "image_store_2d": (("STORAGE_IMAGE",), (view,)),
-            "image_load_2d": (("STORAGE_IMAGE", storage), (view, other)),
-            "sample_2d": (("COMBINED_IMAGE_SAMPLER", storage), (sampled, other)),
-        }[shader]
-        push = how == "push" and PUSH_DESCRIPTORS in self.rig.gpu.device_extensions
-        flags = DISPATCH_BASE if how == "base" else 0
-        key = (shader, push, flags)
-        if key not in self.pipelines:
-            types = dict(enumerate(kinds))
-            self.pipelines[key] = self.rig.compute(shader, types, push_bytes=16, push=push, flags=flags)
-        pipeline = self.pipelines[key]
-        named = {f"b{at}": each for at, each in enumerate(held)}
-        commands.bind(pipeline, None if push else self.rig.descriptors(pipeline, **named))
-        if push:
-            commands.push_descriptors(pipeline, **named)
-        commands.push_constants(pipeline, 8, 8, 1, 0)
+KNOWN: dict[str, Version] = {"semaphores": (1, 3, 239), "queries": (1, 3, 239), "timelines": (1, 3, 296)}
+"""Families of steps, with the first version of the layer about which every difference is known."""
 
 
 @dataclass
@@ -250,33 +74,29 @@ class Tally:
         return "\n".join(lines)
 
 
-def open_rig(witness: LayerWitness) -> Rig:
-    """A rig with push descriptors where the device has them."""
-    try:
-        return Rig((PUSH_DESCRIPTORS,), witness)
-    except UserError:
-        return Rig((), witness)
-
-
-def judge(seed: int, layer: str = "today", steps: Sequence[Step] | None = None) -> dict[str, Any]:
+def judge(
+    seed: int, layer: str = "today", families: Sequence[str] = (), steps: Sequence[Step] | None = None
+) -> dict[str, Any]:
     """Plays one seed (or the steps given) on this process' driver under both judges; JSON-able sums.
 
     `layer` as in `find_layer`.
     """
+    steps = make(seed, families) if steps is None else steps
     with LayerWitness.open(find_layer(layer)) as witness:
 
         def attribute(block: Block) -> None:
             witness.take(block.index)
 
         with harness.attach(keep_trace=True, sink=attribute) as session, open_rig(witness) as rig:
-            Player(rig).play(make(seed) if steps is None else steps)
+            Player(rig).play(steps)
     blocks = session.blocks or []
     version = witness.layer.version
     said = compare(session.findings, witness.messages, version, blocks)
     problems = said.lines() + session.internal_errors + [text for _, text in witness.other_messages]
     problems += [f"unmodelled: {name}" for name in session.unmodelled]
-    if version in PREDICTIONS:
-        problems += unlike(PREDICTIONS[version](blocks), witness.messages)
+    predict, known = PREDICTIONS.get(version, (None, set()))
+    if predict is not None and families_of(steps) <= known:
+        problems += unlike(predict(blocks), witness.messages)
     if [each.key for each in Mirror().follow(blocks).findings] != [each.key for each in session.findings]:
         problems.append("the recorded stream is judged otherwise than the program")
     commands = sum(getattr(block, "name", "").startswith("vkCmd") for block in blocks)
@@ -309,38 +129,54 @@ def _told(call: int | None, key: tuple[str, str, str, str, str]) -> Told:
     return call, hazard, plain_command(command), access, plain_command(prior_command), prior_access
 
 
-def ask(worker: Worker, seed: int, layer: str, steps: Sequence[Step] | None = None) -> dict[str, Any]:
+def ask(
+    worker: Worker, seed: int, layer: str, families: Sequence[str], steps: Sequence[Step] | None = None
+) -> dict[str, Any]:
     """`judge` in the worker; a driver that died is a disagreement."""
-    answer = worker.call("tests.random_streams:judge", {"seed": seed, "layer": layer, "steps": steps})
+    job = {"seed": seed, "layer": layer, "families": families, "steps": steps}
+    answer = worker.call("tests.random_streams:judge", job)
     if isinstance(answer, Died):
         return {"calls": 0, "agreed": 0, "expected": {}, "disagreements": [f"driver {answer.reason}"]}
     return answer
 
 
-def run(first: int, count: int, device: str, layer: str = "today", progress: bool = False) -> Tally:
-    """Judges `count` seeds in a worker process."""
+def run(
+    first: int,
+    count: int,
+    device: str,
+    layer: str = "today",
+    families: Sequence[str] | None = None,
+    progress: bool = False,
+) -> Tally:
+    """Judges `count` seeds in a worker process, with steps of these families (None: all that the layer knows)."""
     tally = Tally()
     seeds = range(first, first + count)
+    chosen = known_families(layer) if families is None else families
     with Worker(find_driver(device), packages=("tests",)) as worker:
         for seed in track(seeds, "streams") if progress else seeds:
-            tally.add(seed, ask(worker, seed, layer))
+            tally.add(seed, ask(worker, seed, layer, chosen))
     return tally
 
 
-def smallest(seed: int, device: str, layer: str) -> tuple[list[Step], list[str]]:
+def known_families(layer: str) -> list[str]:
+    """The families of steps in which every difference from a layer is known."""
+    found = find_layer(layer)
+    return [name for name in FAMILIES if found is not None and name in KNOWN and found.version >= KNOWN[name]]
+
+
+def smallest(seed: int, device: str, layer: str, families: Sequence[str]) -> tuple[list[Step], list[str]]:
     """The smallest stream left of a seed's that still disagrees, and its disagreements; empty when it agrees."""
     with Worker(find_driver(device), packages=("tests",)) as worker:
-        disagreements = partial(_disagreements, worker, layer)
-        steps = make(seed)
+
+        def disagreements(steps: Sequence[Step]) -> list[str]:
+            found: list[str] = ask(worker, 0, layer, families, steps)["disagreements"]
+            return found
+
+        steps = make(seed, families)
         if not disagreements(steps):
             return [], []
         left = shrink(steps, lambda rest: bool(disagreements(rest)))
         return left, disagreements(left)
-
-
-def _disagreements(worker: Worker, layer: str, steps: Sequence[Step]) -> list[str]:
-    found: list[str] = ask(worker, 0, layer, steps)["disagreements"]
-    return found
 
 
 @click.command()
@@ -348,14 +184,22 @@ def _disagreements(worker: Worker, layer: str, steps: Sequence[Step]) -> list[st
 @click.option("--count", default=200, help="how many seeds")
 @click.option("--device", default="lavapipe")
 @click.option("--layer", default="today", help="version of the Khronos layer, `old` or `today`")
+@click.option(
+    "--family", "families", multiple=True, type=click.Choice(list(FAMILIES)), help="only these kinds of steps"
+)
+@click.option("--plain", is_flag=True, help="only what every stream has: transfers, dispatches, barriers, submits")
 @click.option("--shrink", "seed", type=int, help="print the smallest stream left of this seed that disagrees")
-def main(first: int, count: int, device: str, layer: str, seed: int | None) -> None:
+def main(
+    first: int, count: int, device: str, layer: str, families: tuple[str, ...], plain: bool, seed: int | None
+) -> None:
     """Prints how far syncval and the layer agree."""
     console = Console(soft_wrap=True)
+    chosen = [] if plain else list(families) or known_families(layer)
     if seed is None:
-        console.print(str(run(first, count, device, layer, console.is_terminal)), markup=False, highlight=False)
+        tally = run(first, count, device, layer, chosen, console.is_terminal)
+        console.print(str(tally), markup=False, highlight=False)
         return
-    steps, lines = smallest(seed, device, layer)
+    steps, lines = smallest(seed, device, layer, chosen)
     for each in [*map(str, steps), *lines]:
         console.print(each, markup=False, highlight=False)
 

@@ -148,3 +148,26 @@ def test_hazards_inside_a_command_buffer_are_said_while_recording_only(device: R
         (WAR, "vkCmdFillBuffer", "vkCmdCopyBuffer"),
         (WAW, "vkCmdCopyBuffer", "vkCmdCopyBuffer"),
     ]
+
+
+def test_a_host_wait_for_a_value_reached_before_is_taken_for_the_next(device: Rig) -> None:
+    """[host-wait-for-an-older-value] The fill of the second submit is not known to be complete."""
+    vk, a = device.vk, device.buffer()
+    kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=1, initialValue=0)
+    timeline = vk.vkCreateSemaphore(device.device, vk.VkSemaphoreCreateInfo(pNext=kind), None)
+    with device.recording() as buffer:
+        device.fill(buffer, a)
+
+    def submit(value: int) -> None:
+        values = vk.VkTimelineSemaphoreSubmitInfo(pSignalSemaphoreValues=[value])
+        info = vk.VkSubmitInfo(pNext=values, pCommandBuffers=[buffer], pSignalSemaphores=[timeline])
+        vk.vkQueueSubmit(device.queue, 1, [info], vk.VK_NULL_HANDLE)
+
+    submit(1)
+    vk.vkQueueWaitIdle(device.queue)
+    submit(2)
+    vk.vkWaitSemaphores(device.device, vk.VkSemaphoreWaitInfo(pSemaphores=[timeline], pValues=[1]), 10**10)
+    submit(3)
+    assert device.said() == []
+    vk.vkQueueWaitIdle(device.queue)
+    vk.vkDestroySemaphore(device.device, timeline, None)

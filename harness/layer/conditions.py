@@ -45,7 +45,7 @@ def condition(function: Condition) -> Condition:
     return function
 
 
-def _barriers(subject: Subject, stream: Stream) -> list[Scope]:
+def scopes_between(subject: Subject, stream: Stream) -> list[Scope]:
     """Barriers between the two accesses; when the second one cannot be told, all of the stream before."""
     known = stream.command(subject)
     if known is None or "commandBuffer" not in known.args:
@@ -68,7 +68,7 @@ def copy_or_clear_named_alone(subject: Subject, stream: Stream, _: Version) -> b
     own = stream.command(subject)
     mine = list(scopes(own)) if own is not None else []
     return any(
-        parts_them(scope.src_stages) or parts_them(scope.dst_stages) for scope in _barriers(subject, stream) + mine
+        parts_them(scope.src_stages) or parts_them(scope.dst_stages) for scope in scopes_between(subject, stream) + mine
     )
 
 
@@ -84,7 +84,7 @@ def sync2_buffer_barrier_exec_dep(subject: Subject, stream: Stream, _: Version) 
 @condition
 def shader_read_before_uniform(subject: Subject, stream: Stream, _: Version) -> bool:
     """A barrier between the two makes SHADER_READ visible, which used to include UNIFORM_READ."""
-    return any(scope.dst_accesses & SHADER_READ for scope in _barriers(subject, stream))
+    return any(scope.dst_accesses & SHADER_READ for scope in scopes_between(subject, stream))
 
 
 # --- layout transitions ----------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def shader_read_before_uniform(subject: Subject, stream: Stream, _: Version) -> 
 @condition
 def all_commands_after_transition(subject: Subject, stream: Stream, _: Version) -> bool:
     """After the transition came a barrier from ALL_COMMANDS: today it covers the transition's write."""
-    return any(scope.src_stages & ALL_COMMANDS for scope in _barriers(subject, stream))
+    return any(scope.src_stages & ALL_COMMANDS for scope in scopes_between(subject, stream))
 
 
 @condition
@@ -101,7 +101,7 @@ def all_commands_without_memory_write(subject: Subject, stream: Stream, _: Versi
     """After the transition came a barrier from ALL_COMMANDS whose first access scope lacks MEMORY_WRITE."""
     return any(
         scope.src_stages & ALL_COMMANDS and not scope.src_accesses & MEMORY_WRITE
-        for scope in _barriers(subject, stream)
+        for scope in scopes_between(subject, stream)
     )
 
 
@@ -110,7 +110,7 @@ def transition_of_available_write(subject: Subject, stream: Stream, _: Version) 
     """The write was made available by a barrier before the one that transitions the layout."""
     own = stream.command(subject)
     here = own is not None and any(scope.transition for scope in scopes(own))
-    return here and any(scope.src_accesses for scope in _barriers(subject, stream))
+    return here and any(scope.src_accesses for scope in scopes_between(subject, stream))
 
 
 @condition
@@ -119,7 +119,7 @@ def transition_after_top_of_pipe(subject: Subject, stream: Stream, _: Version) -
     today NONE chains with it."""
     own = stream.command(subject)
     none = own is not None and any(scope.transition and scope.src_stages == 0 for scope in scopes(own))
-    return none and any(scope.dst_stages & (TOP_OF_PIPE | ALL_COMMANDS) for scope in _barriers(subject, stream))
+    return none and any(scope.dst_stages & (TOP_OF_PIPE | ALL_COMMANDS) for scope in scopes_between(subject, stream))
 
 
 @condition

@@ -20,6 +20,7 @@ from harness.layer import (  # they register their conditions
     query_conditions,  # noqa: F401
     rendering_conditions,  # noqa: F401
     secondary_conditions,  # noqa: F401
+    version_conditions,  # noqa: F401
 )
 from harness.layer.conditions import CONDITIONS
 from harness.layer.manifest import Version, parse_version
