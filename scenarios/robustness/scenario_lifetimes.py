@@ -1,0 +1,95 @@
+"""Objects that come and go: what is destroyed takes its accesses along, and a handle that returns is another object."""
+
+from harness.device.rig import Buffer, Rig
+from harness.scenario import read_after_write, scenario, write_after_write
+
+FILL, COPY, DISPATCH = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDispatch"
+FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"
+STORED = "COMPUTE_SHADER/SHADER_STORAGE_WRITE"
+THREE = {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER", 2: "STORAGE_BUFFER"}
+
+
+@scenario(
+    without={"filled before stored": [write_after_write(DISPATCH, FILL)]},
+    weakened={"filled before stored / execution only": [write_after_write(DISPATCH, FILL)]},
+    rule="SYNC_RULES 2.2, group 27: destroyed descriptors that no shader uses",
+)
+def scenario_descriptors_of_destroyed_buffers_that_nothing_uses(rig: Rig) -> None:
+    """A set may hold descriptors of destroyed buffers if no shader uses them; the others count as ever."""
+    gone, target, dead = rig.buffer(), rig.buffer(), rig.buffer()
+    pipeline = rig.compute("unused_binding", THREE, push_bytes=4)
+    bound = rig.descriptors(pipeline, b0=gone, b1=target, b2=dead)
+    rig.destroy(gone.handle)
+    rig.destroy(dead.handle)
+    with rig.commands() as commands:
+        commands.fill(target, 0x1C1C1C1C)
+        commands.barrier(
+            "filled before stored", FILLED, STORED, weaker={"execution only": {"src": "CLEAR", "dst": "COMPUTE_SHADER"}}
+        )
+        commands.bind(pipeline, bound)
+        commands.push_constants(pipeline, 9)
+        commands.dispatch()
+    rig.submit(commands)
+
+
+@scenario(
+    without={"fill before copy": [read_after_write(COPY, FILL)]},
+    rule="SYNC_RULES 2.2, group 27: handles that are used again",
+)
+def scenario_handles_used_again_are_other_buffers(rig: Rig) -> None:
+    """Buffers are made and destroyed until handles return; hazards are those of the buffers that live."""
+    memory, out = rig.memory(1 << 16), rig.buffer()
+    for number in range(8):
+        with rig.commands() as commands:
+            passing = rig.buffer(256, memory, 4096 * number)
+            commands.fill(passing, number)
+        rig.submit(commands)
+        rig.wait()
+        rig.destroy(passing.handle)
+    a = rig.buffer(256, memory, 0)
+    with rig.commands() as commands:
+        commands.fill(a, 0x2C2C2C2C)
+        commands.barrier("fill before copy", FILLED, READ)
+        commands.copy(a, out)
+    rig.submit(commands)
+
+
+@scenario(
+    weakened={"offset / of the first": [write_after_write(FILL, FILL)]},
+    rule="specification, Memory Aliasing; SYNC_RULES 2.11: destroyed buffers erase their accesses",
+)
+def scenario_two_buffers_of_one_memory(rig: Rig) -> None:
+    """Two buffers on one memory object conflict exactly where they overlap."""
+    memory = rig.memory(1 << 12)
+    offset = rig.choose("offset", 1024, {"of the first": 0})
+    first, second = rig.buffer(256, memory, 0), rig.buffer(256, memory, offset)
+    with rig.commands() as commands:
+        commands.fill(first, 0x3C3C3C3C)
+        commands.fill(second, 0x4C4C4C4C)
+    rig.submit(commands)
+
+
+@scenario(
+    expects=[],
+    rule="SYNC_RULES 2.2, group 27; specification, vkResetDescriptorPool and vkUpdateDescriptorSets",
+)
+def scenario_descriptors_written_over_before_use(rig: Rig) -> None:
+    """What counts is what a set holds when it is used: a descriptor that was written over is forgotten."""
+    a, b, out = rig.buffer(), rig.buffer(), rig.buffer()
+    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    bound = rig.descriptors(pipeline, b0=a)
+    rig.update(bound, b0=b)
+    _destroyed(rig, a)
+    with rig.commands() as commands:
+        commands.bind(pipeline, bound)
+        commands.push_constants(pipeline, 11)
+        commands.dispatch()
+        commands.barrier("", STORED, READ)
+        commands.copy(b, out)
+    rig.submit(commands)
+
+
+def _destroyed(rig: Rig, buffer: Buffer) -> None:
+    """Destroys a buffer, and makes another one that may get its handle."""
+    rig.destroy(buffer.handle)
+    rig.buffer()
