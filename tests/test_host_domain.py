@@ -8,6 +8,7 @@ from harness.findings import Finding
 from harness.syncval.host import LOST_WRITE
 from harness.trace.effects import (
     EXTERNAL,
+    Barrier,
     Effect,
     FenceReset,
     HostFlushed,
@@ -18,6 +19,7 @@ from harness.trace.effects import (
     HostWrote,
     PassBegin,
     PassEnd,
+    RangeBarrier,
     SemaphoreCreated,
     SetEvent,
     Submission,
@@ -26,7 +28,7 @@ from harness.trace.effects import (
     SubpassDependency,
     WaitEvents,
 )
-from tests.test_queues import ALL_FLAGS, READ_A, WRITE_A, WRITE_B, A, B, Device, access, at, barrier, kinds
+from tests.test_queues import ALL_FLAGS, READ_A, WRITE_A, WRITE_B, A, B, Device, access, at, barrier, dependency, kinds
 
 TO_HOST = barrier("COPY/TRANSFER_WRITE", "HOST/HOST_READ")
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
@@ -150,6 +152,47 @@ def test_a_dependency_may_come_after_the_wait_for_the_write() -> None:
     machine.submit(1, READ_A, TO_HOST, fence=6)
     machine.waits(6)
     assert machine.reads() == []
+
+
+@pytest.mark.parametrize("queue", [1, 2])
+@pytest.mark.parametrize("touched", [False, True])
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [("COPY", True), ("COMPUTE_SHADER/SHADER_READ", True), ("TOP_OF_PIPE", True), ("HOST", True), ("NONE", False)],
+)
+def test_what_was_waited_for_comes_before_any_later_dependency(
+    source: str, seen: bool, touched: bool, queue: int
+) -> None:
+    """The fence made it available; the submit comes after it. Only an empty first scope holds nothing."""
+    machine = Machine()
+    machine.submit(1, WRITE_A, fence=5)
+    machine.waits(5)
+    if touched:
+        machine.submit(1, READ_A, fence=7)
+    machine.submit(queue, barrier(source, "HOST/HOST_READ"), fence=6)
+    machine.waits(6)
+    assert machine.reads() == ([] if seen else [RAW])
+
+
+def test_only_what_was_complete_by_then() -> None:
+    machine = Machine()
+    machine.submit(1, WRITE_A, fence=5)
+    machine.waits(5)
+    machine.submit(1, WRITE_B, barrier("COMPUTE_SHADER", "HOST/HOST_READ"))
+    machine.waits()
+    assert machine.reads(memory=A) == []
+    assert machine.reads(memory=B) == [RAW]
+
+
+def test_a_dependency_over_some_bytes_shows_those() -> None:
+    machine = Machine()
+    machine.submit(1, WRITE_A)
+    machine.waits()
+    part = RangeBarrier(dependency("COMPUTE_SHADER", "HOST/HOST_READ"), A, ((0, 32),), A)
+    machine.submit(1, Barrier((), (part,)))
+    machine.waits()
+    assert machine.reads(0, 32) == []
+    assert machine.reads(32, 64) == [RAW]
 
 
 def test_reads_of_the_device_do_not_hide_what_the_host_cannot_see() -> None:
@@ -371,7 +414,7 @@ def test_what_the_host_waited_for_is_forgotten_once_it_is_seen() -> None:
 
 def test_memory_that_the_host_cannot_map_is_forgotten() -> None:
     machine = Machine()
-    machine.validator._context.kept = lambda space, state: False
+    machine.validator._context.kept = lambda space, state, place: False
     for number in range(3000):
         machine.submit(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4))
         machine.waits()

@@ -55,11 +55,13 @@ def guarded(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
 
 
 def write_in_scope(write: Write, guard: Guard, scope: Scope, viewer: int) -> bool:
-    """Directly, by its own access; or through a chain that made it available before."""
+    """Directly, by its own access; or through a chain that made it available before: what the host waited for is
+    available, and comes before all that is submitted afterwards."""
     access = scope.src_accesses >> write.sync & 1
     if scope.event:
         return bool(chained(scope.event) in guard.tokens or (access and scope.event in guard.tokens))
-    return bool((access and write.viewer == viewer) or guard.chain & scope.src_stages)
+    chain = scope.src_stages if write.done else guard.chain & scope.src_stages
+    return bool((access and write.viewer == viewer) or chain)
 
 
 def read_in_scope(read: Read, guard: Guard, scope: Scope, viewer: int) -> bool:

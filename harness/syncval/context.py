@@ -115,10 +115,10 @@ class Context:
         """Whose accesses race with those of the current viewer."""
         self.retired: dict[int, Tag] = {}
         """By queue: what was submitted up to this tag is known by the host to be complete."""
-        self.host_mark: Callable[[], int] = _no_mark
-        """The token of dependencies that make writes visible to the host now."""
-        self.kept: Callable[[int, State], bool] = _not_kept
-        """Whether a write that is complete must be remembered: its space, and its state."""
+        self.host_mark: Callable[[bool], int] = lambda everywhere: 0
+        """The token of dependencies that make writes visible to the host now: everywhere, or in some ranges."""
+        self.kept: Callable[[int, State, Place], bool] = lambda space, state, place: False
+        """Whether a write that is complete must be remembered: its space, its state and who made it."""
         self.tokens = Tokens(1)
         """Those of events."""
         self._maps: dict[int, SpanMap[Entry]] = {}
@@ -278,9 +278,11 @@ class Context:
                 slot = slots[state] = self._slot(after_barrier(state, scopes, self.viewer))
             self._maps[space].put(begin, end, Entry(slot, entry.write, entry.reads))
 
-    def marked(self, scope: Scope) -> Scope:
+    def marked(self, scope: Scope, everywhere: bool = True) -> Scope:
         """A scope that says of what it makes visible to the host when that is; others are as they were."""
-        return scope._replace(host=self.host_mark()) if scope.dst_accesses & HOST_READ_BIT else scope
+        if not scope.dst_accesses & HOST_READ_BIT or not (scope.src_stages or scope.event):
+            return scope
+        return scope._replace(host=self.host_mark(everywhere and not scope.event))
 
     def map_slots(self, change: Callable[[State], State]) -> None:
         """Maps the state of every range; slots that come to hold one state are joined. Visits no range."""
@@ -318,13 +320,14 @@ class Context:
         its layout is transitioned: a barrier over memory that was never accessed changes nothing."""
         if len(ranges) == 1:
             space, span, scope, moved, sync = ranges[0]
-            return list(self._split(space, *span, Cover((self.marked(scope),), moved, sync)))
+            return list(self._split(space, *span, Cover((self.marked(scope, False),), moved, sync)))
         by_space: dict[int, SpanMap[Cover]] = {}
         for each in ranges:
 
             def add(_begin: int, _end: int, known: Cover | None, each: RangeScope = each) -> Cover:
                 scopes, moved, sync = known or Cover((), False, each.sync)
-                return Cover((*scopes, self.marked(each.scope)), moved or each.moved, each.sync if each.moved else sync)
+                scopes = (*scopes, self.marked(each.scope, False))
+                return Cover(scopes, moved or each.moved, each.sync if each.moved else sync)
 
             by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
         return [
@@ -407,8 +410,9 @@ class Context:
             held = self._maps[space]
             for begin, end, entry in list(held):
                 live = self._live(entry)
-                state = live.slot.find().state
-                if not live.reads and (state.write is None or (state.write.done and not self.kept(space, state))):
+                state, write = live.slot.find().state, live.write
+                done = state.write is None or write is None or state.write.done
+                if not live.reads and done and not (write and self.kept(space, state, write)):
                     held.erase(begin, end)
                 elif live is not entry:
                     held.set_exact(begin, end, live._replace(slot=self._slot(state)))
@@ -431,13 +435,13 @@ class Context:
         for piece_begin, piece_end, entry in held.pieces(begin, end) if held is not None else ():
             yield (piece_begin, piece_end), self._live(entry)
 
-    def drop_writes(self, space: int, span: Span, which: Callable[[State], bool]) -> None:
-        """Forgets the last writes of a range where `which` says so of the state; reads since stay."""
+    def drop_writes(self, space: int, span: Span, which: Callable[[State, Place], bool]) -> None:
+        """Forgets the last writes of a range where `which` says so; reads since stay."""
         held = self._maps.get(space)
         for begin, end, entry in held.pieces(*span) if held is not None else ():
             live = self._live(entry)
             state = live.slot.find().state
-            if held is None or state.write is None or not which(state):
+            if held is None or live.write is None or not which(state, live.write):
                 continue
             if live.reads:
                 held.assign(begin, end, Entry(self._slot(state.without_write()), None, live.reads))
@@ -481,16 +485,6 @@ class Context:
 
 
 HOST_READ_BIT = 1 << BY_NAME["SYNC_HOST_HOST_READ"].index
-
-
-def _no_mark() -> int:
-    return 0
-
-
-def _not_kept(space: int, state: State) -> bool:
-    return False
-
-
 NEVER: Tag = (-1, 0)
 _NEVER = Entry(Slot(EMPTY), None, ())
 

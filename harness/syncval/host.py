@@ -11,7 +11,9 @@ Ordering Guarantees", "Availability, Visibility, and Domain Operations").
   alone makes nothing visible to the host.
 
 That a dependency made a write visible to the host is a token in the write's guard: one token a batch, which becomes
-`SEEN` when the host waits for that batch.
+`SEEN` when the host waits for that batch. What was complete before such a batch was submitted is available to it and
+comes before everything in it, so that any dependency to the host, over everything, shows it to the host too; this is
+kept by tag, since nothing visits the states of what is complete.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from harness.spans import Span
 from harness.spec.scopes import BY_NAME
 from harness.syncval.context import Context, Hit
 from harness.syncval.evidence import Reporter
-from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Tag
+from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Tag, tag_of
 from harness.syncval.state import State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, HostAccess, HostFlushed, HostInvalidated, HostRead, HostWrote
@@ -58,8 +60,12 @@ class Host:
         self._batch: tuple[int, Tag] = (0, (0, 0))
         self._marks: dict[tuple[int, Tag], int] = {}
         """By queue and batch: the token of what it made visible to the host, until the host waits for it."""
+        self._before: dict[tuple[int, Tag], dict[int, Tag]] = {}
+        """Of batches with a dependency to the host over everything: what the host had waited for, by queue."""
+        self._shown: dict[int, Tag] = {}
+        """By queue: complete writes up to this tag are visible to the host."""
         context.host_mark = self._mark
-        context.kept = lambda space, state: is_visible(space) and not _is_seen(state)
+        context.kept = lambda space, state, place: is_visible(space) and not self._sees(state, place)
 
     # -- what the device does for the host -----------------------------------------------------------------------------
 
@@ -67,7 +73,9 @@ class Host:
         """A batch is about to be judged."""
         self._batch = (queue, tag)
 
-    def _mark(self) -> int:
+    def _mark(self, everywhere: bool) -> int:
+        if everywhere:
+            self._before.setdefault(self._batch, dict(self._context.retired))
         token = self._marks.get(self._batch)
         if token is None:
             token = self._marks[self._batch] = self._tokens.take()
@@ -83,6 +91,25 @@ class Host:
             for at, token in over.items():
                 del self._marks[at]
                 self._tokens.give(token)
+                for queue, tag in self._before.pop(at, {}).items():
+                    self._shown[queue] = max(tag, self._shown.get(queue, tag))
+
+    def _sees(self, state: State, place: Place) -> bool:
+        """Whether the last write is complete and visible to the host."""
+        if state.write is None or not state.write.done:
+            return False
+        shown = tag_of(place) <= self._shown.get(state.write.queue, (-1, 0))
+        return shown or any(SEEN in view.write.tokens for view in state.views)
+
+    def _lack(self, state: State, place: Place, coherent: bool) -> str:
+        """What keeps the host from seeing the last write; empty when it sees it, or wrote it itself."""
+        if state.write is None or _is_dirty(state, place):
+            return ""
+        if not state.write.done:
+            return NO_WAIT
+        if not self._sees(state, place):
+            return NO_DEPENDENCY
+        return "" if coherent else NO_INVALIDATE
 
     # -- what the host does -------------------------------------------------------------------------------------------
 
@@ -108,10 +135,10 @@ class Host:
         context = self._context
         place = Place(effect.call, "vkInvalidateMappedMemoryRanges", effect.site)
         for (begin, end), entry in context.known(effect.memory, *effect.span):
-            if entry.write is not None and _is_dirty(entry.slot.find().state):
+            if entry.write is not None and _is_dirty(entry.slot.find().state, entry.write):
                 yield _lost(effect.memory, (begin, end - begin), place, entry.write)
         context.drop_writes(effect.memory, effect.span, _is_dirty)
-        context.drop_writes(effect.memory, effect.span, _is_seen)
+        context.drop_writes(effect.memory, effect.span, self._sees)
 
     def read(self, effect: HostRead) -> Iterator[Finding]:
         """The host reads: the last write of the device to each byte must be complete, and visible to the host. What is
@@ -121,7 +148,7 @@ class Host:
         hits = []
         for piece, entry in self._context.known(memory, *_atoms(span, effect.atom)):
             state = entry.slot.find().state
-            lack = _lack(state, effect.coherent)
+            lack = self._lack(state, entry.write, effect.coherent) if entry.write is not None else ""
             pending = lack == NO_WAIT
             begin, end = piece if pending else (max(piece[0], span[0]), min(piece[1], span[1]))
             if lack and begin < end and entry.write is not None and state.write is not None:
@@ -166,30 +193,14 @@ class Host:
         yield from (finding for finding, _ in self._report.findings(hits, place))
 
 
-def _lack(state: State, coherent: bool) -> str:
-    """What keeps the host from seeing the last write; empty when it sees it, or wrote it itself."""
-    if state.write is None or _is_dirty(state):
-        return ""
-    if not state.write.done:
-        return NO_WAIT
-    if not _is_seen(state):
-        return NO_DEPENDENCY
-    return "" if coherent else NO_INVALIDATE
-
-
-def _is_dirty(state: State) -> bool:
+def _is_dirty(state: State, place: Place) -> bool:
     """The host wrote and did not flush."""
     return state.write is not None and state.write.queue == HOST_QUEUE
 
 
-def _is_done(state: State) -> bool:
+def _is_done(state: State, place: Place) -> bool:
     """The device wrote, and the host knows that this is complete."""
     return state.write is not None and state.write.done
-
-
-def _is_seen(state: State) -> bool:
-    """The last write is complete and visible to the host."""
-    return _is_done(state) and any(SEEN in view.write.tokens for view in state.views)
 
 
 def _seen(state: State, tokens: frozenset[int]) -> State:
