@@ -126,13 +126,13 @@ class Accesses:
         """Conflict needs a write; an order; and after a write, availability and visibility ("Data Race")."""
         if not (prior.writes or current.writes) or _exempt(prior, current):
             return None
-        if not self._order.precedes(prior.use.node, current.use.node):
+        if not (self._order.precedes(prior.use.node, current.use.node) or _after_load(prior, current, shared)):
             return Breach(UNORDERED, prior, current, tuple(shared))
         if not prior.writes:
             return None
         hidden, facts = self._hidden(prior, current, shared)
         if hidden:
-            available = self._available(prior, current, hidden)
+            available = GUARDED_READ in facts or self._available(prior, current, hidden)
             return Breach(INVISIBLE if available else UNAVAILABLE, prior, current, tuple(hidden), facts)
         if not current.writes or current.access.atomic:
             prior.seen_by.append((current, shared))
@@ -208,6 +208,16 @@ class Accesses:
             if guard.flushes & written and before >> guard.node & 1 and guard.first >> prior.use.node & 1:
                 spans = without(spans, guard.spans)
         return not spans
+
+
+def _after_load(prior: Held, current: Held, shared: list[Span]) -> bool:
+    """Whether a load operation that saw the prior write is between: it happens before what accesses the attachment
+    after it in the subpass ("Render Pass Load Operations")."""
+    left = shared
+    for reader, spans in prior.seen_by:
+        if reader.lane == current.lane and in_raster_order(reader.access, current.access):
+            left = without(left, spans)
+    return not left
 
 
 def _written(held: Held) -> int:
