@@ -12,7 +12,7 @@ from harness.trace.effects import Barrier, Destroyed, FenceReset, RangeBarrier
 from tests.judged import ALL_COMMANDS, Device, barrier, dependency, operation, read, write
 from tests.streams import R8G8B8A8, Stream, struct
 
-IMAGE, OTHER = 102, 103
+IMAGE, OTHER, SHARED = 102, 103, 104
 G, C = 1, 2
 ACQUIRED, RENDERED = 7, 8
 """Semaphores."""
@@ -74,6 +74,30 @@ def test_each_acquire_is_about_its_own_image() -> None:
         device.acquire(OTHER, 9, swapchain=swapchain)
         assert device.submit(G, write(IMAGE), write(OTHER), waits=[operation(9)]) == ["WRITE_AFTER_PRESENT"]
         assert device.found[0].resource == IMAGE
+
+
+@pytest.mark.parametrize(("image", "found"), [(IMAGE, []), (OTHER, ["WRITE_AFTER_WRITE"])])
+def test_an_acquires_fence_covers_the_frame_that_the_image_showed(image: int, found: list[str]) -> None:
+    """The engine has read the image, and waited for the frame before it did."""
+    device = Device()
+    device.acquire(IMAGE, ACQUIRED)
+    used = write(IMAGE), write(SHARED)
+    device.submit(G, *used, waits=[operation(ACQUIRED, "COPY")], signals=[operation(RENDERED)])
+    device.present(G, IMAGE, waits=(RENDERED,))
+    device.acquire(image, fence=5)
+    device.wait(5)
+    assert device.submit(G, write(SHARED)) == found
+
+
+def test_a_narrow_signal_for_a_present_covers_no_more() -> None:
+    device = Device()
+    device.acquire(IMAGE, ACQUIRED)
+    used = write(IMAGE), write(SHARED)
+    device.submit(G, *used, waits=[operation(ACQUIRED, "COPY")], signals=[operation(RENDERED, "BLIT")])
+    device.present(G, IMAGE, waits=(RENDERED,))
+    device.acquire(IMAGE, fence=5)
+    device.wait(5)
+    assert device.submit(G, write(SHARED)) == ["WRITE_AFTER_WRITE"]
 
 
 def test_an_acquires_fence_gives_its_image_back() -> None:

@@ -113,9 +113,22 @@ def shown_swapchain(self: Rig) -> Swapchain:
     return made
 
 
-def acquire(self: Rig, swapchain: Swapchain, semaphore: Any = None, fence: Any = None) -> int:
-    """vkAcquireNextImageKHR: the index of an image that the presentation engine hands out."""
-    return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
+def acquire(self: Rig, swapchain: Swapchain, semaphore: Any = None, fence: Any = None, form: int = 1) -> int:
+    """vkAcquireNextImageKHR (or vkAcquireNextImage2KHR): the index of an image that the presentation engine hands
+    out."""
+    if form == 1:
+        return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
+    # The package's own function for the second form takes one argument too few: straight to C.
+    vk, ffi = self.vk, self.vk.ffi
+    info = vk.VkAcquireNextImageInfoKHR(
+        swapchain=swapchain.handle, timeout=FOREVER, semaphore=semaphore, fence=fence, deviceMask=1
+    )
+    found = vk.lib.vkGetDeviceProcAddr(self.device, b"vkAcquireNextImage2KHR")
+    index = ffi.new("uint32_t *")
+    result = ffi.cast("PFN_vkAcquireNextImage2KHR", found)(self.device, ffi.addressof(info), index)
+    if result < 0:
+        raise UserError(f"vkAcquireNextImage2KHR failed with VkResult {result}")
+    return int(index[0])
 
 
 def present(self: Rig, *images: tuple[Swapchain, int], waits: Sequence[Any] = (), queue: Queue | None = None) -> None:

@@ -15,7 +15,7 @@ from harness.spec.scopes import BY_NAME
 from harness.syncval.barrier import read_in_scope, write_in_scope
 from harness.syncval.context import NEVER, Context, Entry, Hit
 from harness.syncval.queue import Queues, Signal, engine_of, first_scope
-from harness.syncval.race import NO_RIVALS, tag_of
+from harness.syncval.race import NO_RIVALS, Tag, tag_of
 from harness.syncval.state import Read, State, Write
 from harness.trace.effects import Access, Acquired, Presented
 
@@ -29,7 +29,10 @@ class Presentation:
 
     def __init__(self, context: Context, queues: Queues) -> None:
         self._context, self._queues = context, queues
-        self._fences: dict[int, int] = {}
+        self._fences: dict[int, tuple[int, dict[int, Tag]]] = {}
+        """By fence of an acquire: the image, and what was complete before the engine showed it last."""
+        self._shown_after: dict[int, dict[int, Tag]] = {}
+        """By image: up to where each queue's work came before its last present."""
 
     def acquire(self, acquired: Acquired) -> None:
         """The engine may still read the image; the semaphore and the fence are signaled when it no longer does."""
@@ -39,13 +42,19 @@ class Presentation:
         if acquired.semaphore:
             self._queues.signal_acquired(acquired.semaphore, queue, tag_of(place), ACQUIRE.stage)
         if acquired.fence:
-            self._fences[acquired.fence] = acquired.image
+            self._fences[acquired.fence] = acquired.image, self._shown_after.get(acquired.image, {})
 
     def wait_fence(self, fence: int) -> None:
-        """The host knows that the image of this acquire is its own."""
-        image = self._fences.pop(fence, None)
-        if image is not None:
-            self._context.finish(image, engine_of(image))
+        """The host knows that the image of this acquire is its own; and so, that all is complete which the present
+        waited for that showed it before."""
+        known = self._fences.pop(fence, None)
+        if known is not None:
+            self._context.finish(known[0], engine_of(known[0]))
+            self._queues.retire(known[1])
+
+    def forget(self, image: int) -> None:
+        """An image, or something else, is gone."""
+        self._shown_after.pop(image, None)
 
     def forget_fence(self, fence: int) -> None:
         """The fence was reset or destroyed."""
@@ -55,6 +64,10 @@ class Presentation:
         """The engine takes images after its semaphore waits; what those do not cover conflicts. What they cover is
         available, and available writes are visible to the engine by themselves (vkQueuePresentKHR)."""
         signals = self._queues.take_to_present(presented.waits)
+        before: dict[int, Tag] = {}
+        for signal in signals:
+            for other, tag in signal.reach.items() if signal.stages and not signal.token else ():
+                before[other] = max(before.get(other, NEVER), tag)
         for _, image in presented.images:
             queue = engine_of(image)
             place = Place(presented.call, presented.name, presented.site, submit=presented.call, queue=queue)
@@ -66,6 +79,7 @@ class Presentation:
                         hits.append(Hit(hazard, span, PRESENT.index, prior, access.sync, state, image, queue))
                         break
             self._engine_access(PRESENT.index, image, place)
+            self._shown_after[image] = before
             yield hits, replace(place, queue=presented.queue)
         for signal in signals:
             self._queues.dismiss(signal)

@@ -276,7 +276,11 @@ class Queues:
                 self._retire(self._mark(each))
 
     def _retire(self, mark: Mark) -> None:
-        for queue, tag in ((mark.queue, mark.tag), *mark.clock.items()):
+        self.retire({**mark.clock, mark.queue: mark.tag})
+
+    def retire(self, reach: dict[int, Tag]) -> None:
+        """The host knows that the work of these queues is complete, up to a tag each."""
+        for queue, tag in reach.items():
             if queue < PRESENTATION:
                 self._context.retire(queue, tag)
 

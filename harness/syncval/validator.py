@@ -136,6 +136,7 @@ class Validator:
                 for context in self._contexts():
                     context.forget(occurrence.space, occurrence.span)
                 self._queues.destroy(occurrence.space)
+                self._presentation.forget(occurrence.space)
                 self._ownership.forget(occurrence)
             case Ignored():
                 self._count(occurrence.what)
