@@ -13,7 +13,8 @@ Transfer"). The Khronos layer's synchronization validation models none of it.
   there needs no release here.
 
 Whether accesses and both halves come in order is not looked at here: `execution` has the halves as writes for that.
-Host accesses neither need nor change ownership.
+Host accesses neither need nor change ownership. Images that alias what is transferred are not followed, and neither is
+VK_KHR_maintenance9, which makes most transfers optional and which the binding's header lacks.
 """
 
 from __future__ import annotations
@@ -169,9 +170,11 @@ class Ownership:
     def present(self, presented: Presented, place: Place) -> Iterator[Finding]:
         """Presented images must belong to the family of the queue that presents them."""
         family = self._families.get(presented.queue)
-        for _, image in presented.images if family is not None else ():
+        if family is None:
+            return
+        for _, image in presented.images:
             spans = tuple((begin, end) for begin, end, _ in self._pieces(image, EVERYTHING))
-            yield from self._use(image, image, spans, PRESENT, True, place, family or 0)
+            yield from self._use(image, image, spans, PRESENT, True, place, family)
 
     def _barriers(self, ranges: Iterable[RangeBarrier], place: Place, family: int) -> Iterator[Finding]:
         for each in ranges:
