@@ -197,18 +197,25 @@ class Ownership:
         family = ALL_FAMILIES if resource in self._concurrent else family
         if family == ALL_FAMILIES and space not in self._held:
             return
-        if needed:
-            yield from self._lost(resource, space, spans, sync, place, family)
         mine = Owner(family, place, sync)
         held = self._held.setdefault(space, SpanMap())
-        for begin, end in spans:
+        others = []
+        for span in spans:
+            known = held.exact(*span)
+            if known is None or not known.gives(family):
+                others.append(span)
+            elif not needed:
+                held.set_exact(*span, mine)
+        if needed and others:
+            yield from self._lost(resource, space, others, sync, place, family)
+        for span in others:
             if needed:  # whoever wrote the contents is told of, rather than who read them last
-                held.update(begin, end, lambda _b, _e, known: known if known and known.gives(family) else mine)
+                held.update(*span, lambda _b, _e, known: known if known and known.gives(family) else mine)
             else:
-                held.assign(begin, end, mine)
+                held.assign(*span, mine)
 
     def _lost(
-        self, resource: int, space: int, spans: tuple[Span, ...], sync: int, place: Place, family: int
+        self, resource: int, space: int, spans: Iterable[Span], sync: int, place: Place, family: int
     ) -> Iterator[Finding]:
         """Findings about contents that are undefined for a family: one for each thing that made them so."""
         lost: dict[tuple[str, int], list[tuple[Span, Owner]]] = {}
