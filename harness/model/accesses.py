@@ -79,24 +79,35 @@ class Accesses:
         self._order = order
         self._guards = guards
         self._spaces: dict[int, list[Held]] = {}
+        self._command = 0
+        self._replaced: list[tuple[Held, list[Span]]] = []
+        """What the command that is being executed replaces: its own accesses are all judged against what was before."""
 
     def add(self, current: Held) -> Iterator[Breach]:
         """Judges an access against all earlier ones, then keeps it."""
+        self._begin(current.command)
         history = self._spaces.setdefault(current.space, [])
-        kept: list[Held] = []
         for prior in history:
             shared = overlap(prior.spans, current.spans)
             if not shared:
-                kept.append(prior)
                 continue
             breach = self._judge(prior, current, shared)
             if breach is not None:
                 yield breach
             if current.replaces and self._settled(prior, current, breach):
-                prior.spans = without(prior.spans, current.spans)
-            if prior.spans:
-                kept.append(prior)
-        self._spaces[current.space] = [*kept, current]
+                if current.automatic:
+                    prior.spans = without(prior.spans, current.spans)
+                else:
+                    self._replaced.append((prior, current.spans))
+        self._spaces[current.space] = [*(held for held in history if held.spans), current]
+
+    def _begin(self, command: int) -> None:
+        """What the last command replaced is gone when another one is executed."""
+        if command != self._command:
+            for held, spans in self._replaced:
+                held.spans = without(held.spans, spans)
+            self._replaced.clear()
+            self._command = command
 
     def unordered(self, current: Held) -> Iterator[Breach]:
         """Earlier accesses that conflict with this one by order alone. It is not kept."""
