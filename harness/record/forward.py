@@ -254,19 +254,27 @@ def make_converter(name: str, handler: Function, cast_pointer: Callable[[Any, An
     function for that, and returns what must stay alive); then `handler` is called.
     """
     ffi = layout.package_ffi()
-    arguments = layout.prototype(name).args
     names: dict[str, Any] = {
         "handler": handler, "NULL": ffi.NULL, "CData": ffi.CData, "typeof": ffi.typeof, "cast_pointer": cast_pointer,
     }  # fmt: skip
+    for i, kind in enumerate(layout.prototype(name).args):
+        if kind.kind == "pointer":
+            names[f"C{i}"] = kind
+    exec(_converter_code(name), names)
+    made: Function = names["convert"]
+    return made
+
+
+@cache
+def _converter_code(name: str) -> CodeType:
+    """The code of a command's converter: the same for every session."""
+    arguments = layout.prototype(name).args
     listed = ", ".join(f"a{i}" for i in range(len(arguments)))
     lines = [f"def convert({listed}):"]
     for i, kind in enumerate(arguments):
         lines.append(f"    if a{i} is None: a{i} = NULL")
         if kind.kind == "pointer":
-            names[f"C{i}"] = kind
             lines.append(f"    elif not isinstance(a{i}, CData) or typeof(a{i}) is not C{i}:")
             lines.append(f"        a{i}, k{i} = cast_pointer(a{i}, C{i})")
     lines.append(f"    return handler({listed})")
-    exec(compile("\n".join(lines), f"{GENERATED}{name} arguments>", "exec"), names)
-    made: Function = names["convert"]
-    return made
+    return compile("\n".join(lines), f"{GENERATED}{name} arguments>", "exec")
