@@ -1,0 +1,34 @@
+"""Ownership that goes to what is outside of the instance, and comes back (specification: "Queue Family Ownership
+Transfer", VK_QUEUE_FAMILY_EXTERNAL)."""
+
+from harness.scenario import Rig, race, scenario, write_after_write
+
+BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuffer"
+EXTERNAL = 0xFFFFFFFE
+
+
+@scenario(
+    without={"acquire": [race("ownership-not-acquired", COPY, BARRIER)]},
+    weakened={"release / execution only": [write_after_write(BARRIER, FILL)]},
+    rule="specification, Queue Family Ownership Transfer",
+)
+def scenario_buffer_comes_back_from_outside(rig: Rig) -> None:
+    """What was released to an external queue belongs to nobody here until it is acquired; all writes must be available
+    before it is released."""
+    a, b, family = rig.buffer(exclusive=True), rig.buffer(), rig.queues[0].family
+    with rig.commands() as first:
+        first.fill(a, 0x11223344)
+        first.barrier(
+            "release",
+            "CLEAR/TRANSFER_WRITE",
+            "NONE",
+            buffer=a,
+            families=(family, EXTERNAL),
+            weaker={"execution only": {"src": "CLEAR"}},
+        )
+    rig.submit(first)
+    rig.wait()
+    with rig.commands() as second:
+        second.barrier("acquire", "NONE", "COPY/TRANSFER_READ", buffer=a, families=(EXTERNAL, family))
+        second.copy(a, b)
+    rig.submit(second)
