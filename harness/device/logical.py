@@ -25,7 +25,10 @@ TIMELINE_SUBMIT, SEMAPHORE_TYPE = 1000207003, 1000207002
 """VkStructureType of VkTimelineSemaphoreSubmitInfo and VkSemaphoreTypeCreateInfo."""
 SUBMIT_2, SEMAPHORE_SUBMIT, COMMAND_BUFFER_SUBMIT = 1000314004, 1000314005, 1000314006
 """VkStructureType of VkSubmitInfo2, VkSemaphoreSubmitInfo and VkCommandBufferSubmitInfo."""
-CONCURRENT, IGNORED = 1, 0xFFFFFFFF
+IGNORED = 0xFFFFFFFF
+"""VK_QUEUE_FAMILY_IGNORED."""
+TIMELINE = 1
+"""VK_SEMAPHORE_TYPE_TIMELINE."""
 ALL_COMMANDS = 0x10000
 SUCCESS = 0
 
@@ -66,7 +69,11 @@ class Device:
 
 
 class Stand:
-    """One method a C function: `real` is the driver's, what follows are its arguments."""
+    """One method a C function: `real` is the driver's, what follows are its arguments.
+
+    These are the functions that the rig calls. A logical queue given to another one (vkGetDeviceQueue2,
+    vkQueueBindSparse, labels of queues) would reach the driver, which does not know it.
+    """
 
     def __init__(self, ffi: Any, lib: Any) -> None:
         self.ffi, self.lib = ffi, lib
@@ -148,7 +155,7 @@ class Stand:
     def vkQueueSubmit(self, device: Device, real: Any, queue: Any, count: int, infos: Any, fence: Any) -> int:
         """The first form: signals follow everything."""
         batches = []
-        for info in infos[0:count]:
+        for info in _list(infos, count):
             waits = _list(info.pWaitSemaphores, info.waitSemaphoreCount)
             stages = _list(info.pWaitDstStageMask, info.waitSemaphoreCount)
             signals = _list(info.pSignalSemaphores, info.signalSemaphoreCount)
@@ -167,7 +174,7 @@ class Stand:
     def vkQueueSubmit2(self, device: Device, real: Any, queue: Any, count: int, infos: Any, fence: Any) -> int:
         """The second form."""
         batches = []
-        for info in infos[0:count]:
+        for info in _list(infos, count):
             waits, signals = (
                 tuple((each.semaphore, each.stageMask, each.value) for each in _list(start, number))
                 for start, number in (
@@ -181,15 +188,20 @@ class Stand:
 
     def _timeline_values(self, info: Any) -> tuple[list[int], list[int]]:
         """Values that a batch of the first form waits for and signals; empty lists when it names no timeline."""
-        link = self.ffi.cast("VkTimelineSemaphoreSubmitInfo *", info.pNext)
-        while link != self.ffi.NULL:
-            if link.sType == TIMELINE_SUBMIT:
-                return (
-                    _list(link.pWaitSemaphoreValues, link.waitSemaphoreValueCount),
-                    _list(link.pSignalSemaphoreValues, link.signalSemaphoreValueCount),
-                )
-            link = self.ffi.cast("VkTimelineSemaphoreSubmitInfo *", link.pNext)
-        return [], []
+        values = self._chained(info.pNext, "VkTimelineSemaphoreSubmitInfo *", TIMELINE_SUBMIT)
+        if values is None:
+            return [], []
+        return (
+            _list(values.pWaitSemaphoreValues, values.waitSemaphoreValueCount),
+            _list(values.pSignalSemaphoreValues, values.signalSemaphoreValueCount),
+        )
+
+    def _chained(self, first: Any, kind: str, structure_type: int) -> Any:
+        """The struct of a type in a pNext chain, None without one."""
+        link = self.ffi.cast(kind, first)
+        while link != self.ffi.NULL and link.sType != structure_type:
+            link = self.ffi.cast(kind, link.pNext)
+        return None if link == self.ffi.NULL else link
 
     def _submit(self, device: Device, queue: Any, batches: list[Batch], fence: Any) -> int:
         batches = batches or [Batch((), (), (), self.ffi.NULL)]
@@ -244,8 +256,8 @@ class Stand:
     def vkCreateSemaphore(self, device: Device, real: Any, handle: Any, info: Any, allocator: Any, out: Any) -> int:
         """Timelines decide which batches are held."""
         result = int(real(handle, info, allocator, out))
-        kind = self.ffi.cast("VkSemaphoreTypeCreateInfo *", info.pNext)
-        if result == SUCCESS and kind != self.ffi.NULL and kind.sType == SEMAPHORE_TYPE and kind.semaphoreType == 1:
+        kind = self._chained(info.pNext, "VkSemaphoreTypeCreateInfo *", SEMAPHORE_TYPE)
+        if result == SUCCESS and kind is not None and kind.semaphoreType == TIMELINE:
             device.releases.create(self._id(out[0]), kind.initialValue)
         return result
 
