@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from harness.commands.descriptors import chained
 from harness.commands.renderpass_plan import MULTIVIEW_CREATE_INFO
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
-from harness.layer.stream import Stream, Subject
+from harness.layer.messages import plain_command
+from harness.layer.stream import Stream, Subject, common
 from harness.trace.calls import Call
 
 EXTERNAL = 0xFFFFFFFF
@@ -43,36 +43,15 @@ def in_dynamic_rendering(subject: Subject, stream: Stream, _: Version) -> bool:
 
 @condition
 def part_of_attachments(subject: Subject, stream: Stream, _: Version) -> bool:
-    """One of the two accesses is made by rendering, and some command before the second
-    renders to a part of some image only, or clears one."""
-    own = stream.command(subject)
-    limit = own.index if own is not None else subject.call
-    if limit is None:
+    """One of the two commands renders, and they touch the same image and no texel of it in common."""
+    own, message = stream.command(subject), subject.message
+    if own is None or message is None or not any(name.startswith(RENDERING) for name in subject.key[1:3]):
         return False
-    infos = [call.args["pCreateInfo"] for call in stream.calls if call.name == "vkCreateImage" and call.succeeded]
-    if not any(name.startswith(RENDERING) for name in subject.key[1:3]):
-        return False
-    calls = [call for call in stream.calls if call.index <= limit]
-    extents = [(info["extent"]["width"], info["extent"]["height"]) for info in infos]
-    layers = max((info["arrayLayers"] for info in infos), default=1)
-    return any(_is_part(rect, extents) for call in calls for rect in _rects(call)) or any(
-        call.args["pRenderingInfo"]["layerCount"] < layers for call in calls if "pRenderingInfo" in call.args
-    )
-
-
-def _rects(call: Call) -> Iterator[dict[str, Any]]:
-    for member in ("pRenderPassBegin", "pRenderingInfo"):
-        info = call.args.get(member)
-        if info:
-            yield info["renderArea"]
-    if call.name == "vkCmdClearAttachments":
-        yield from (each["rect"] for each in call.args.get("pRects") or ())
-
-
-def _is_part(rect: dict[str, Any], extents: list[tuple[int, int]]) -> bool:
-    x, y = rect["offset"]["x"], rect["offset"]["y"]
-    width, height = rect["extent"]["width"], rect["extent"]["height"]
-    return bool(x or y) or any(width < extent[0] or height < extent[1] for extent in extents)
+    mine = stream.touches(own)
+    images = {touch.resource for touch in mine}
+    priors = (call for call in stream.calls if call.index < own.index and plain_command(call.name) == subject.key[2])
+    touched = [stream.touches(prior) for prior in priors]
+    return any(images & {touch.resource for touch in each} and not common(each, mine) for each in touched)
 
 
 @condition
