@@ -18,16 +18,20 @@ FEATURES = ("images", "queues", "timelines", "events", "passes", "host")
 
 _BUFFERS = st.sampled_from(("a", "b", "a[0:32]", "a[32:64]", "a[16:48]"))
 _IMAGES = st.sampled_from(("i", "i[0:32]", "j"))
-_ACCESSES = st.sampled_from(
+_WRITES = st.sampled_from(
     (
         "COPY_TRANSFER_WRITE",
-        "COPY_TRANSFER_READ",
         "CLEAR_TRANSFER_WRITE",
         "COMPUTE_SHADER_SHADER_STORAGE_WRITE",
+        "FRAGMENT_SHADER_SHADER_STORAGE_WRITE",
+    )
+)
+_READS = st.sampled_from(
+    (
+        "COPY_TRANSFER_READ",
         "COMPUTE_SHADER_SHADER_STORAGE_READ",
         "COMPUTE_SHADER_UNIFORM_READ",
         "FRAGMENT_SHADER_SHADER_STORAGE_READ",
-        "FRAGMENT_SHADER_SHADER_STORAGE_WRITE",
         "VERTEX_SHADER_UNIFORM_READ",
         "DRAW_INDIRECT_INDIRECT_COMMAND_READ",
     )
@@ -115,6 +119,8 @@ class Stream:
     """Binary semaphores with a signal that nothing waited for."""
     values: dict[str, int] = field(default_factory=dict)
     """By timeline, the highest value signalled."""
+    waited: int = 0
+    """The highest value of a timeline that a batch waits for."""
     fences: int = 0
     events: dict[tuple[str, str], str] = field(default_factory=dict)
     """By (queue, event), the wait that matches its last set."""
@@ -122,7 +128,9 @@ class Stream:
     def occurrence(self) -> None:
         """One more submit, or something that the host does."""
         kinds = ["submit", "submit", "submit", "submit"]
-        kinds += ["waits"] * bool(self.lines) + ["writes", "waits"] * ("host" in self.features)
+        if not self._held_back():  # waiting for such a batch would never end
+            kinds += ["waits"] * bool(self.lines) + ["waits"] * ("host" in self.features)
+        kinds += ["writes"] * ("host" in self.features)
         if self.values:
             kinds += ["signals", "waits value"]
         kind = self.draw(st.sampled_from(kinds))
@@ -146,7 +154,7 @@ class Stream:
         waits = [f"{each}@{self.draw(_STAGES)}" for each in sorted(self.pending) if self._coin()]
         self.pending -= {each.partition("@")[0] for each in waits}
         signals = []
-        if "queues" in self.features and "s1" not in self.pending and self._coin():
+        if "queues" in self.features and "s1" not in self.pending and not self._held_back() and self._coin():
             signals.append(f"s1@{self.draw(_STAGES)}")
         waits, signals = self._timeline(waits, signals)
         fence = self._coin()
@@ -159,14 +167,20 @@ class Stream:
         self.lines += [f"    {line}" for line in body]
         self.pending |= {"s1"} if any(each.startswith("s1") for each in signals) else set()
 
+    def _held_back(self) -> bool:
+        """Some batch may wait for a value that is not signalled yet: no binary semaphore may depend on it."""
+        return self.waited > self.values.get("t1", 0)
+
     def _timeline(self, waits: list[str], signals: list[str]) -> tuple[list[str], list[str]]:
         if "timelines" not in self.features:
             return waits, signals
         if not self.values:
             self.lines.insert(0, "semaphore t1 = 0")
             self.values["t1"] = 0
-        if self._coin():
-            waits = [*waits, f"t1={self.draw(_MANY)}@{self.draw(_STAGES)}"]
+        if not signals and self._coin():
+            value = self.draw(_MANY)
+            self.waited = max(self.waited, int(value))
+            waits = [*waits, f"t1={value}@{self.draw(_STAGES)}"]
         if self._coin():
             self.values["t1"] += 1
             signals = [*signals, f"t1={self.values['t1']}@{self.draw(_STAGES)}"]
@@ -190,10 +204,9 @@ class Stream:
         return self.draw(st.sampled_from(("no", "yes"))) == "yes"
 
     def _access(self) -> str:
-        first = f"{self.draw(_ACCESSES)} {self._resource()}"
-        if self._coin():
-            return first
-        return f"{first}; {self.draw(_ACCESSES)} {self._resource()}"
+        """What a command accesses: it reads, writes, or reads and writes."""
+        read, write = f"{self.draw(_READS)} {self._resource()}", f"{self.draw(_WRITES)} {self._resource()}"
+        return self.draw(st.sampled_from((write, read, f"{read}; {write}")))
 
     def _resource(self) -> str:
         return self.draw(_IMAGES if "images" in self.features and self._coin() else _BUFFERS)

@@ -21,6 +21,25 @@ FOUND = [
         ["READ_AFTER_WRITE"],
         id="a pass hands a write on to other accesses than the read (by the operation matrix)",
     ),
+    pytest.param(
+        """
+        submit q1
+            barrier i ALL_COMMANDS > ALL_COMMANDS/MEMORY_WRITE, i 0->1 ALL_COMMANDS > ALL_COMMANDS
+            COPY_TRANSFER_WRITE i
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="a plain barrier beside a transition does not act on it (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_WRITE a; COPY_TRANSFER_READ a
+            barrier ALL_COMMANDS/MEMORY_WRITE > ALL_COMMANDS
+            COPY_TRANSFER_WRITE a
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="a command that writes and reads a range leaves its write as the last (by the fuzzer)",
+    ),
 ]
 
 

@@ -325,9 +325,11 @@ class Context:
         for each in ranges:
 
             def add(_begin: int, _end: int, known: Cover | None, each: RangeScope = each) -> Cover:
-                scopes, moved, sync = known or Cover((), False, each.sync)
-                scopes = (*scopes, self.marked(each.scope, False))
-                return Cover(scopes, moved or each.moved, each.sync if each.moved else sync)
+                # A plain barrier acts on what a transition beside it replaces, not on the transition.
+                scope = self.marked(each.scope, False)
+                if known is None or (each.moved and not known.moved):
+                    return Cover((scope,), each.moved, each.sync)
+                return known._replace(scopes=(*known.scopes, scope)) if each.moved == known.moved else known
 
             by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
         return [

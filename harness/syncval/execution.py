@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from harness.findings import Finding, Place
+from harness.spec.scopes import SYNC
 from harness.syncval.context import Context, Hit, RangeScope
 from harness.syncval.event import Events
 from harness.syncval.ownership import Half, half_of, half_scope
@@ -81,7 +82,8 @@ class Execution:
 
     def _access(self, accesses: list[Access], place: Place) -> list[Hit]:
         """Accesses of one command do not conflict with one another: where they may meet, all are checked before any is
-        applied. Those of most commands are apart, and need one pass."""
+        applied, and its writes are the last: a read beside them says nothing of what is ordered after them. Those of
+        most commands are apart, and need one pass."""
         context = self.context
         hits: list[Hit] = []
         if _are_apart(accesses):
@@ -92,7 +94,7 @@ class Execution:
             hits += context.through_aliases(access)
         for access in accesses:
             hits += context.check(access)
-        for access in accesses:
+        for access in sorted(accesses, key=_writes):
             context.apply(access, _at(place, access))
         return hits
 
@@ -172,6 +174,10 @@ def _are_apart(accesses: list[Access]) -> bool:
         (access.space, min(access.spans)[0], max(end for _, end in access.spans)) for access in accesses if access.spans
     )
     return all(one[0] != other[0] or one[2] <= other[1] for one, other in pairwise(stretches))
+
+
+def _writes(access: Access) -> bool:
+    return access.atomic or SYNC[access.sync].write
 
 
 def _at(place: Place, access: Access) -> Place:
