@@ -189,7 +189,7 @@ def test_an_offset_mapping_counts_from_the_start_of_the_memory(rig: Any, keeper:
     assert after_writes(keeper) == ["vkUnmapMemory"]
 
 
-def test_flushing_and_waiting_look_too(rig: Any, keeper: Keeper) -> None:
+def test_flushing_signaling_and_waiting_look_too(rig: Any, keeper: Keeper) -> None:
     import vulkan as vk
 
     _, memory = seen_buffer(rig, keeper)
@@ -200,8 +200,12 @@ def test_flushing_and_waiting_look_too(rig: Any, keeper: Keeper) -> None:
     vk.vkDeviceWaitIdle(rig.device)
     view[8:12] = b"\1\2\3\4"
     vk.vkQueueWaitIdle(rig.queue)
-    assert [offset for offset, _ in summary(keeper)] == [0, 4, 8]
-    assert after_writes(keeper) == ["vkFlushMappedMemoryRanges", "vkDeviceWaitIdle", "vkQueueWaitIdle"]
+    event = vk.vkCreateEvent(rig.device, vk.VkEventCreateInfo(), None)
+    view[12:16] = b"\1\2\3\4"
+    vk.vkSetEvent(rig.device, event)
+    vk.vkDestroyEvent(rig.device, event, None)
+    assert [offset for offset, _ in summary(keeper)] == [0, 4, 8, 12]
+    assert after_writes(keeper) == ["vkFlushMappedMemoryRanges", "vkDeviceWaitIdle", "vkQueueWaitIdle", "vkSetEvent"]
 
 
 def test_what_the_device_wrote_is_no_host_write(rig: Any, keeper: Keeper) -> None:

@@ -25,6 +25,8 @@ from harness.spec.shapes import main_name
 Before = Callable[[dict[str, Any]], None]
 After = Callable[[dict[str, Any], int | None], None]
 SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueBindSparse"})
+PUBLISHES = frozenset({"vkFlushMappedMemoryRanges", "vkSignalSemaphore", "vkSetEvent"})
+"""Calls by which the host tells the device of what it wrote; work that was submitted before may go on."""
 WAITS = frozenset({"vkWaitForFences", "vkQueueWaitIdle", "vkDeviceWaitIdle", "vkWaitSemaphores"})
 HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
 """VkMemoryPropertyFlagBits."""
@@ -64,7 +66,7 @@ class HostMemory:
         command = main_name(name)
         if command in SUBMITS:
             return self._locked(self._before_submit)
-        if command in WAITS or command == "vkFlushMappedMemoryRanges":
+        if command in WAITS or command in PUBLISHES:
             return self._locked(lambda _: self._compare())
         single: dict[str, Before] = {
             "vkUnmapMemory": lambda args: self._unmap(args["memory"]),
