@@ -212,12 +212,14 @@ class Stream:
         return self.draw(_IMAGES if "images" in self.features and self._coin() else _BUFFERS)
 
     def _barrier(self) -> str:
-        parts = []
+        parts: list[str] = []
+        moved = False
         for _ in range(1 + self._coin()):
             scopes = f"{self.draw(_SCOPES)} > {self.draw(_SCOPES)}"
             if not self._coin():
                 parts.append(scopes)
-            elif "images" in self.features and self._coin():
+            elif "images" in self.features and not moved and self._coin():
+                moved = True  # an image can be moved once by one command
                 parts.append(f"{self.draw(_IMAGES)} {self.draw(_LAYOUTS)} {scopes}")
             else:
                 parts.append(f"{self._resource()} {scopes}")

@@ -61,8 +61,9 @@ class Cells:
         for (space, at), state in self.states.items():
             mine = [each for each in ranges if each.space == space and each.span[0] <= at < each.span[1]]
             scopes = tuple(each.scope for each in mine)
-            if any(each.moved for each in mine):
-                self.states[space, at] = after_transition(state, scopes, QUEUE, QUEUE).state
+            moving = tuple(each.scope for each in mine if each.moved)
+            if moving:
+                self.states[space, at] = after_transition(state, moving, QUEUE, QUEUE).state
             elif scopes or everything:
                 self.states[space, at] = after_barrier(state, scopes + everything, QUEUE)
 
