@@ -18,7 +18,7 @@ from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.handover import kept_back
 from harness.syncval.layout import after_transition
 from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race
-from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Outcome, State
+from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Change, Outcome, State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, Alias
 
@@ -208,7 +208,8 @@ class Context:
         if self.retired:
             entry = self._live(entry)
         slot, write, reads = entry
-        hazard, _, after, position = outcome = after_use((slot if slot.joined is None else slot.find()).state, use)
+        state = slot.state if slot.joined is None else slot.find().state
+        hazard, _, after, position = outcome = state.made.get(use) or after_use(state, use)
         if hazard or self.rivals is not NO_RIVALS:
             hits.extend(self._hits(span, entry, access, outcome))
         slot = self._slots.get(after) or self._slot(after)
@@ -263,7 +264,7 @@ class Context:
         pieces = self._gather(ranges) if ranges else []
         if everything:
             viewer = self.viewer
-            self.map_slots(lambda state: after_barrier(state, everything, viewer))
+            self.map_slots(Change((everything, viewer), lambda state: after_barrier(state, everything, viewer)))
         cover: Cover | None = None
         for piece in pieces:
             space, (begin, end), entry, state, now = piece

@@ -88,7 +88,7 @@ class Execution:
         hits: list[Hit] = []
         if _are_apart(accesses):
             for access in accesses:
-                hits += context.apply(access, _at(place, access))
+                hits += context.apply(access, _at(place, access) if access.layer_silent else place)
             return hits
         for access in accesses:
             hits += context.through_aliases(access)

@@ -11,6 +11,7 @@ from harness.syncval.context import Context, Hit, RangeScope
 from harness.syncval.handover import Gift, after_gifts, after_return
 from harness.syncval.race import Rivals
 from harness.syncval.scope import expand
+from harness.syncval.state import Change
 from harness.trace.effects import EXTERNAL, PassBegin, PassEnd, SubpassBegin, Transition
 
 NOTHING = Scope(0, 0, 0, 0)
@@ -61,7 +62,7 @@ class Instance:
         hits = [hit for each in effect.transitions for hit in self._transition_hits(each, givers)]
         gifts = (Gift(self._outer, (), True), *(Gift(self._viewer(src), scopes, True) for src, scopes in givers))
         viewer = self._viewer(index)
-        context.map_slots(lambda state: after_gifts(state, gifts, viewer))
+        context.map_slots(Change((gifts, viewer), lambda state: after_gifts(state, gifts, viewer)))
         context.viewer = viewer
         scopes = tuple(scope for _, several in givers for scope in several)
         self._move(effect.transitions, [scopes] * len(effect.transitions), place)
@@ -79,7 +80,7 @@ class Instance:
             Gift(self._viewer(src), scopes, False) for (src, dst), scopes in self._scopes.items() if dst == EXTERNAL
         )
         outer = self._outer
-        context.map_slots(lambda state: after_return(state, gifts, outer))
+        context.map_slots(Change(("return", gifts, outer), lambda state: after_return(state, gifts, outer)))
         context.viewer, context.rivals = outer, self._rivals
         self._move(effect.transitions, final, place)
         return hits

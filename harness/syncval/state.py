@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Hashable, Iterable
+from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from harness.spec.scopes import BY_NAME, SYNC
@@ -163,6 +164,30 @@ class State:
         assert viewers == sorted(set(viewers)), "views out of order"
         assert all(len(view.reads) == len(self.reads) for view in self.views), "a view that lacks a read"
         assert self.write is not None or self.reads or not self.views, "views of nothing"
+
+
+class Change:
+    """An operation over many states. Each remembers what it made of it under a number that stands for `key`, which
+    names all that the operation depends on: long keys are hashed once, not once a state."""
+
+    __slots__ = ("_number", "_rule")
+
+    def __init__(self, key: Hashable, rule: Callable[[State], State]) -> None:
+        number = _NUMBERS.get(key)
+        if number is None:
+            if len(_NUMBERS) >= _LIMIT:
+                _NUMBERS.clear()
+            number = _NUMBERS[key] = next(_NEW_NUMBER)
+        self._number, self._rule = number, rule
+
+    def __call__(self, state: State) -> State:
+        """The state after the operation."""
+        known: State | None = state.made.get(self._number)
+        return state.after(self._number, self._rule) if known is None else known
+
+
+_NUMBERS: dict[Hashable, int] = {}
+_NEW_NUMBER = count()
 
 
 def union(masks: Iterable[int]) -> int:

@@ -191,8 +191,9 @@ class Validator:
             for position, (buffer, commands) in enumerate(batch.submission.buffers):
                 recording = self._recordings.get(buffer)
                 known = recording.reported if recording is not None else set()
+                submit, number = batch.tag
                 for command in commands:
-                    place = Place(command.call, command.name, command.site, buffer, *batch.tag, position, queue)
+                    place = Place(command.call, command.name, command.site, buffer, submit, number, position, queue)
                     for result in execution.run(command, place, batch.submit.queue_flags):
                         yield from self._report.events(result.findings, known)
                         yield from self._report.submitted(result.hits, result.place, known)
