@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from harness.check import Mirror
+from harness.device.drivers import find_driver
+from harness.device.process import Worker
 from harness.findings import Finding
 from harness.layer.manifest import find_layer
 from tests.layer_rig import TRANSFER, TRANSFER_READ, TRANSFER_WRITE, Rig, rig
@@ -76,3 +78,18 @@ def _only_a_barrier(device: Rig) -> Any:
     device.barrier(made, (TRANSFER, TRANSFER), (TRANSFER_WRITE, TRANSFER_READ))
     vk.vkEndCommandBuffer(made)
     return made
+
+
+@pytest.mark.parametrize("version", [OLD, TODAY])
+def test_what_secondaries_do_to_attachments_is_nothing_to_the_layer(version: str) -> None:
+    """[draws-of-secondaries] Within a subpass a clear by a secondary and a read after it meet in silence: the store
+    operation is said to come after the load operation, which is older."""
+    layer = find_layer(version)
+    if layer is None:
+        pytest.skip(f"evidence about the layer {version}, which is not installed")
+    with Worker(find_driver("lavapipe"), packages=["tests"]) as worker:
+        answer = worker.call("tests.secondary_jobs:said_of_two_subpasses", {"version": version})
+    assert isinstance(answer, dict), answer
+    said = answer["said"]
+    assert ["WRITE_RACING_WRITE", "vkCmdEndRenderPass2", "vkCmdBeginRenderPass2"] in said
+    assert not [each for each in said if "vkCmdClearAttachments" in each]
