@@ -14,8 +14,8 @@ WRITE = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 
 
 def said_of_two_subpasses(version: str) -> dict[str, Any]:
-    """`said`: [hazard, command, prior command] of what the layer says when two subpasses that no dependency orders use one
-    attachment, which a secondary clears in each."""
+    """`said`: [hazard, command, prior command] of what the layer says when two subpasses that no dependency orders use
+    one attachment, which a secondary clears in each."""
     layer = find_layer(version)
     assert layer is not None
     with LayerWitness.open(layer) as witness, harness.attach(), Rig((), witness) as rig:
