@@ -185,6 +185,8 @@ def merge(spans: list[Span]) -> list[Span]:
     >>> merge([(4, 6), (0, 4), (8, 9)])
     [(0, 6), (8, 9)]
     """
+    if len(spans) == 1:
+        return [span for span in spans if span[0] < span[1]]
     merged: list[Span] = []
     for begin, end in sorted(spans):
         if merged and begin <= merged[-1][1]:
