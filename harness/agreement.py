@@ -1,7 +1,7 @@
 """Whether the validator and the model agree on a trace.
 
 They agree when both call it clean or neither does; when every finding of syncval is a conflict of the model, of the
-same two accesses; and when the first command that offends is the same. What only the model reports, and
+same two accesses; and when the first command that offends is the same. What only one of them reports, and
 `model/differences.toml` explains, is no disagreement.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from harness.check import Mirror
 from harness.findings import Finding
 from harness.model import Conflict, Opinion, judge
-from harness.model.differences import explanation
+from harness.model.differences import Difference, explanation, omissions
 from harness.trace.calls import Block
 
 
@@ -43,8 +43,15 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
         else:
             explained.append(entry.id)
     findings = list(findings)
-    known = {_pair(each) for each in opinion.conflicts}
-    lines = [f"syncval only: {_say(each)}" for each in findings if _key(each) not in known]
+    known = _pairs(opinion)
+    lines = []
+    for finding in findings:
+        if _key(finding) not in known:
+            entry = _omission(finding, opinion)
+            if entry is None:
+                lines.append(f"syncval only: {_say(finding)}")
+            else:
+                explained.append(entry.id)
     if open_conflicts:
         first = open_conflicts[0]
         if not findings:
@@ -52,6 +59,18 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
         elif first.current.call not in {each.place.call for each in findings}:
             lines.append(f"the model's first conflict is not one of syncval's commands: {first.describe()}")
     return Agreement(tuple(lines), tuple(dict.fromkeys(explained)))
+
+
+def _omission(finding: Finding, opinion: Opinion) -> Difference | None:
+    """The rule that syncval does not have, and without which the model would find the same."""
+    for entry in omissions():
+        if opinion.without is not None and _key(finding) in _pairs(opinion.without(entry.omitted)):
+            return entry
+    return None
+
+
+def _pairs(opinion: Opinion) -> set[tuple[int, int, str, str]]:
+    return {_pair(each) for each in opinion.conflicts}
 
 
 def _pair(conflict: Conflict) -> tuple[int, int, str, str]:

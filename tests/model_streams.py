@@ -23,7 +23,7 @@ from harness.trace.effects import (
 )
 
 ALL_FLAGS = 0x7FFFFFFF
-ALL, TRANSFER, COPY_STAGE, BOTTOM = 0x10000, 0x1000, 0x100000000, 0x2000
+ALL, TRANSFER, COPY_STAGE, COMPUTE, BOTTOM = 0x10000, 0x1000, 0x100000000, 0x800, 0x2000
 A, B, IMAGE = 100, 101, 102
 
 Step = Effect | tuple[Effect, ...]
@@ -48,6 +48,11 @@ def ranged(src: str, dst: str, space: int, begin: int = 0, end: int = 64, move: 
     execution = Dependency(given.src_stages, 0, given.dst_stages, 0)
     part = RangeBarrier(given, space, ((begin, end),), space, move, 6 if move else 0, 7 if move else 0)
     return Barrier((execution,), (part,))
+
+
+def at(semaphore: int, stages: int = ALL, value: int = 0) -> tuple[SemaphoreOperation, ...]:
+    """One wait or signal."""
+    return (SemaphoreOperation(semaphore, stages, value),)
 
 
 READ, WRITE = access("COPY_TRANSFER_READ"), access("COPY_TRANSFER_WRITE")

@@ -11,9 +11,23 @@ from harness.agreement import compare
 from harness.findings import Finding, UserError
 from harness.model.accesses import FACTS
 from harness.model.differences import explanation, load
+from harness.model.order import OPTIONAL
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
-from tests.model_streams import FILL, FILL_TO_COPY, READ, Stream, access, barrier
+from tests.model_streams import (
+    COMPUTE,
+    COPY_STAGE,
+    FILL,
+    FILL_TO_COPY,
+    IMAGE,
+    READ,
+    WRITE,
+    Stream,
+    access,
+    at,
+    barrier,
+    ranged,
+)
 
 BLIT = access("BLIT_TRANSFER_READ")
 
@@ -26,7 +40,21 @@ def host_overwrite() -> Stream:
     return Stream().submit(FILL, fence=9).wait(9).host_write()
 
 
-HAPPENS: dict[str, Callable[[], Stream]] = {"guarded-read": guarded_read, "host-overwrite": host_overwrite}
+def signals_in_order() -> Stream:
+    """The second signal's own scope has no copies, but it comes after the first signal, which has."""
+    stream = Stream().submit(WRITE, signals=at(7, COPY_STAGE)).submit(signals=at(8, COMPUTE))
+    return stream.submit(READ, queue=2, waits=at(8))
+
+
+def beside_the_stages() -> Stream:
+    """ALL_COMMANDS orders the transition, which names no stage that would chain."""
+    move = ranged("HOST", "NONE", IMAGE, move=True)
+    clear = access("CLEAR_TRANSFER_WRITE", IMAGE)
+    return Stream().submit(clear, barrier(("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS")), move)
+
+
+ONLY_MODEL: dict[str, Callable[[], Stream]] = {"guarded-read": guarded_read, "host-overwrite": host_overwrite}
+ONLY_SYNCVAL = {"signals-in-order": signals_in_order, "beside-the-stages": beside_the_stages}
 
 
 def findings(stream: Stream) -> list[Finding]:
@@ -34,19 +62,36 @@ def findings(stream: Stream) -> list[Finding]:
     return [found for each in stream.occurrences for found in validator.consume(each)]
 
 
-def test_every_entry_has_a_stream_and_every_fact_an_entry() -> None:
-    assert {entry.id for entry in load()} == set(HAPPENS)
-    assert {entry.fact for entry in load()} == set(FACTS)
+def test_every_entry_has_a_stream_and_every_fact_and_rule_an_entry() -> None:
+    assert {entry.id for entry in load()} == {*ONLY_MODEL, *ONLY_SYNCVAL}
+    assert {entry.fact for entry in load() if entry.fact} == set(FACTS)
+    assert {entry.omitted for entry in load() if entry.omitted} == set(OPTIONAL)
 
 
-@pytest.mark.parametrize("entry", HAPPENS)
+@pytest.mark.parametrize("entry", ONLY_MODEL)
 def test_the_model_alone_reports_it(entry: str) -> None:
-    stream = HAPPENS[entry]()
+    stream = ONLY_MODEL[entry]()
     opinion = stream.judge()
     assert findings(stream) == []
     assert [found.id for each in opinion.conflicts if (found := explanation(each)) is not None] == [entry]
     said = compare([], opinion)
     assert (said.disagreements, said.explained) == ((), (entry,))
+
+
+@pytest.mark.parametrize("entry", ONLY_SYNCVAL)
+def test_syncval_alone_reports_it(entry: str) -> None:
+    stream = ONLY_SYNCVAL[entry]()
+    hazards = findings(stream)
+    assert len(hazards) == 1
+    assert stream.judge().clean
+    said = compare(hazards, stream.judge())
+    assert (said.disagreements, said.explained) == ((), (entry,))
+
+
+def test_a_rule_that_makes_no_difference_explains_nothing() -> None:
+    hazards = findings(Stream().submit(FILL, READ))
+    said = compare(hazards, Stream().submit(FILL, FILL_TO_COPY, READ).judge())
+    assert [each.split(":")[0] for each in said.disagreements] == ["syncval only"]
 
 
 def test_a_read_with_no_guard_is_not_explained() -> None:
@@ -81,7 +126,9 @@ def test_the_first_offender_must_be_the_same() -> None:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("[[difference]]\nid = 'x'", "difference 1: needs 'fact', a text"),
+        ("[[difference]]\nid = 'x'", "difference 1: needs 'rule', a text"),
+        ("[[difference]]\nid='x'\nrule='r'\nreason='z'", "difference 1: needs either 'fact' or 'omitted'"),
+        ("[[difference]]\nid='x'\nrule='r'\nreason='z'\nomitted='y'", "rule 'y' is none of"),
         ("[[difference]]\nid='x'\nfact='y'\nrule='r'\nreason='z'\nkinds=['invisible']", "fact 'y' is none of"),
         ("[[difference]]\nid='x'\nfact='guarded-read'\nrule='r'\nreason='z'", "needs 'kinds'"),
         ("[[difference]]\nid='x'\nfact='guarded-read'\nrule='r'\nreason='z'\nkinds=['odd']", "kind 'odd' is none of"),

@@ -1,5 +1,4 @@
-"""The named differences between the model and syncval, from `differences.toml`: which conflicts only the model reports,
-and why.
+"""The named differences between the model and syncval, from `differences.toml`: what only one of them reports, and why.
 
 A malformed entry is an error when it is loaded, not when it is needed.
 """
@@ -7,7 +6,6 @@ A malformed entry is an error when it is loaded, not when it is needed.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -17,18 +15,21 @@ from harness.findings import UserError
 from harness.model.accesses import FACTS
 from harness.model.explain import KINDS
 from harness.model.opinion import Conflict
+from harness.model.order import OPTIONAL
 
 FILE = Path(__file__).with_name("differences.toml")
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Conflicts that only the model reports."""
+    """Conflicts that only the model reports (`fact`), or hazards that only syncval does (`omitted`)."""
 
     id: str
     fact: str
-    """What the model notes of such a conflict."""
+    """What the model notes of such a conflict; empty for the other sort."""
     kinds: tuple[str, ...]
+    omitted: str
+    """The rule without which the model would report it too; empty for the other sort."""
     rule: str
     """Where the specification says so."""
     reason: str
@@ -45,24 +46,35 @@ def load(file: Path = FILE) -> tuple[Difference, ...]:
         rows = tomllib.loads(file.read_text(encoding="utf-8")).get("difference", [])
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{file.name}: {error}") from None
-    return tuple(_entry(file, number, row) for number, row in enumerate(rows, 1))
+    return tuple(_entry(f"{file.name}: difference {number}", row) for number, row in enumerate(rows, 1))
 
 
-def _entry(file: Path, number: int, row: dict[str, Any]) -> Difference:
-    where = f"{file.name}: difference {number}"
-    for key in ("id", "fact", "rule", "reason"):
+def _entry(where: str, row: dict[str, Any]) -> Difference:
+    for key in ("id", "rule", "reason"):
         if not isinstance(row.get(key), str) or not row[key].strip():
             raise UserError(f"{where}: needs {key!r}, a text")
-    kinds = tuple(row.get("kinds", ()))
-    for known, given, what in ((FACTS, (row["fact"],), "fact"), (KINDS, kinds, "kind")):
+    fact, omitted, kinds = row.get("fact", ""), row.get("omitted", ""), tuple(row.get("kinds", ()))
+    if bool(fact) == bool(omitted):
+        raise UserError(f"{where}: needs either 'fact' or 'omitted'")
+    if bool(fact) != bool(kinds):
+        raise UserError(f"{where}: needs 'kinds', a list of kinds of conflict, with 'fact' and only then")
+    named = (
+        ("fact", [fact] * bool(fact), FACTS),
+        ("kind", kinds, KINDS),
+        ("rule", [omitted] * bool(omitted), OPTIONAL),
+    )
+    for what, given, known in named:
         for each in given:
             if each not in known:
                 raise UserError(f"{where}: {what} {each!r} is none of {', '.join(sorted(known))}")
-    if not kinds:
-        raise UserError(f"{where}: needs 'kinds', a list of kinds of conflict")
-    return Difference(row["id"], row["fact"], kinds, row["rule"], row["reason"])
+    return Difference(row["id"], fact, kinds, omitted, row["rule"], row["reason"])
 
 
-def explanation(conflict: Conflict, entries: Sequence[Difference] | None = None) -> Difference | None:
+def explanation(conflict: Conflict) -> Difference | None:
     """The entry that explains why only the model reports it; None for a real disagreement."""
-    return next((each for each in (load() if entries is None else entries) if each.explains(conflict)), None)
+    return next((each for each in load() if each.fact and each.explains(conflict)), None)
+
+
+def omissions() -> tuple[Difference, ...]:
+    """The entries that explain why only syncval reports something."""
+    return tuple(each for each in load() if each.omitted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 from harness.commands.interpret import Interpreter
 from harness.model.opinion import Opinion
@@ -18,9 +19,11 @@ def judge(blocks: Iterable[Block]) -> Opinion:
     return judge_occurrences(each for block in blocks for each in interpreter.step(block))
 
 
-def judge_occurrences(occurrences: Iterable[Occurrence]) -> Opinion:
-    """The model's opinion of what commands and the host do, in normal form."""
-    program = Program()
-    program.follow(occurrences)
+def judge_occurrences(occurrences: Iterable[Occurrence], omitted: frozenset[str] = frozenset()) -> Opinion:
+    """The model's opinion of what commands and the host do, in normal form; `omitted` are rules to do without."""
+    stream = list(occurrences)
+    program = Program(omitted)
+    program.follow(stream)
     finish(program)
+    program.opinion.without = cache(lambda rule: judge_occurrences(stream, omitted | {rule}))
     return program.opinion

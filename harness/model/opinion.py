@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from harness.findings import Place
@@ -94,6 +95,8 @@ class Opinion:
     unmodelled: dict[str, int] = field(default_factory=dict)
     """Names of what has no rule here, with how often each was met."""
     order: Order = field(default_factory=Order)
+    without: Callable[[str], Opinion] | None = None
+    """What the opinion would be without one rule of the order, by its name."""
 
     @property
     def clean(self) -> bool:

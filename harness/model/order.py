@@ -27,6 +27,11 @@ ACTION, TRANSITION, SRC, DST, EVENT, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT 
 )
 """What a node stands for."""
 
+IN_ORDER = "signals are in order"
+IN_ALL_COMMANDS = "ALL_COMMANDS has what no stage performs"
+OPTIONAL = (IN_ORDER, IN_ALL_COMMANDS)
+"""Rules that `Opinion.without` can do without."""
+
 
 @dataclass(frozen=True, slots=True)
 class Node:
@@ -66,9 +71,13 @@ class Edge:
 
 
 class Order:
-    """A partial order that grows. Cost of `add`: as many big-integer operations as fronts are given."""
+    """A partial order that grows. Cost of `add`: as many big-integer operations as fronts are given.
 
-    def __init__(self) -> None:
+    Edges of the rules in `omitted` are left out: what would be without them.
+    """
+
+    def __init__(self, omitted: frozenset[str] = frozenset()) -> None:
+        self._omitted = omitted
         self.nodes: list[Node] = []
         self.before: list[int] = []
         """By node: every node that is before it."""
@@ -77,6 +86,7 @@ class Order:
     def add(self, node: Node, *after: tuple[Front, str]) -> int:
         """Adds a node after everything in the fronts, each with the rule that says so. Returns its index."""
         closed = 0
+        after = tuple(each for each in after if each[1] not in self._omitted)
         for front, _ in after:
             closed |= front.closed
         self.nodes.append(node)

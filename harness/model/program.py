@@ -12,7 +12,7 @@ from harness.model.explain import OWNERSHIP
 from harness.model.lanes import Lane
 from harness.model.memory import Guard, Guards
 from harness.model.opinion import Conflict, Opinion, Use
-from harness.model.order import HOST, NOTHING, Front, Node
+from harness.model.order import HOST, NOTHING, Front, Node, Order
 from harness.model.ownership import Loss, Ownership
 from harness.model.registry import OCCURRENCES, TURN
 from harness.model.spans import without
@@ -77,8 +77,8 @@ class Queue:
 class Program:
     """Follows a stream of occurrences. Rules act through it."""
 
-    def __init__(self) -> None:
-        self.opinion = Opinion()
+    def __init__(self, omitted: frozenset[str] = frozenset()) -> None:
+        self.opinion = Opinion(order=Order(omitted))
         self.order = self.opinion.order
         self.guards = Guards(self.order)
         self.ownership = Ownership()
@@ -101,6 +101,8 @@ class Program:
         """By memory that is not coherent: host writes with what of them is neither flushed nor lost."""
         self.invalidated: dict[int, list[tuple[int, list[Span]]]] = {}
         """By memory: invalidates by the host, (node, addresses)."""
+        self.ended = False
+        """The trace is over: what is still waited for was signaled by somebody outside it."""
         self.numbers = count(HOST_LANE + 1)
         """For lanes and executions of commands."""
 

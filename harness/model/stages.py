@@ -21,7 +21,7 @@ TRANSITION = tables.PSEUDO_STAGES["LAYOUT_TRANSITION"]
 PRESENT = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
 SYNCHRONIZATION = max(tables.PSEUDO_STAGES.values()) << 1
 TRANSFER_OF_OWNERSHIP = tables.PSEUDO_STAGES["OWNERSHIP_TRANSFER"]
-_BESIDE_STAGES = TRANSITION | TRANSFER_OF_OWNERSHIP | SYNCHRONIZATION
+BESIDE_STAGES = TRANSITION | TRANSFER_OF_OWNERSHIP | SYNCHRONIZATION
 """What only ALL_COMMANDS names: all operations of all commands, those of synchronization commands included."""
 _BUILD = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_BUILD_BIT_KHR"]
 _BUILD_COPY = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_COPY_BIT_KHR"]
@@ -49,7 +49,7 @@ KINDS: tuple[Kind, ...] = (
 KIND = {kind.name: kind for kind in KINDS}
 EVERY_ACCESS = (1 << len(KINDS)) - 1
 DEVICE_ACCESSES = sum(1 << kind.index for kind in KINDS[1:] if kind.stage != HOST)
-EVERY_STAGE = sum(tables.EARLIER) | _BESIDE_STAGES | PRESENT
+EVERY_STAGE = sum(tables.EARLIER) | BESIDE_STAGES | PRESENT
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -92,7 +92,7 @@ def first_scope(mask: int, queue_flags: int) -> int:
     """
     found = concrete(mask, queue_flags)
     found |= _union(tables.EARLIER, found) & _supported(queue_flags)
-    return found | (_BESIDE_STAGES if mask & (ALL_COMMANDS | BOTTOM) else 0)
+    return found | (BESIDE_STAGES if mask & (ALL_COMMANDS | BOTTOM) else 0)
 
 
 @cache
@@ -100,7 +100,7 @@ def second_scope(mask: int, queue_flags: int) -> int:
     """Second synchronization scope: the stages named and all logically later ones; TOP_OF_PIPE is ALL_COMMANDS here."""
     found = concrete(mask, queue_flags)
     found |= _union(tables.LATER, found) & _supported(queue_flags)
-    return found | (_BESIDE_STAGES if mask & (ALL_COMMANDS | TOP) else 0)
+    return found | (BESIDE_STAGES if mask & (ALL_COMMANDS | TOP) else 0)
 
 
 @cache

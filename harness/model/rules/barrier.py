@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.model.accesses import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
 from harness.model.memory import Guard
 from harness.model.opinion import Use
-from harness.model.order import DST, NOTHING, SRC, TRANSITION, Front, Node
+from harness.model.order import DST, IN_ALL_COMMANDS, NOTHING, SRC, TRANSITION, Front, Node
 from harness.model.ownership import UNDEFINED
 from harness.model.registry import effect
 from harness.model.run import Run
 from harness.model.stages import (
+    BESIDE_STAGES,
+    EVERY_STAGE,
     KIND,
     KINDS,
     SYNCHRONIZATION,
@@ -29,8 +31,27 @@ from harness.trace.effects import FAMILY_IGNORED, Access, Barrier, Dependency, R
 
 TRANSFER = KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
 RELEASE, ACQUIRE = "ownership release", "ownership acquire"
-Holds = Callable[[int], Front]
-"""What a first scope of these stages holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a first scope looks back at: lanes as they were, each up to some stages, and what it comes after anyway."""
+
+    lanes: tuple[tuple[Lane, int], ...]
+    after: Front = NOTHING
+    begins: Lane | None = None
+    """Where transitions begin, if not in the only lane."""
+
+    def holds(self, stages: int) -> Front:
+        """What a first scope of these stages holds."""
+        front = self.after
+        for lane, limit in self.lanes:
+            front |= lane.holds(stages & limit)
+        return front
+
+    def before(self, stage: int) -> Front:
+        """What a transition comes after beside its first scope."""
+        return (self.begins or self.lanes[0][0]).before(stage)
 
 
 @dataclass(slots=True)
@@ -39,6 +60,7 @@ class Half:
 
     dependency: Dependency
     source: int
+    past: Past
     ranged: RangeBarrier | None = None
     between: Front = NOTHING
     """Transitions that it waits for."""
@@ -53,37 +75,37 @@ def pipeline_barrier(run: Run, barrier: Barrier) -> None:
     Inside a subpass both are limited to the subpass. Dependencies of one command do not chain with one another: every
     first scope is taken before any second one is open. Specification: "Pipeline Barriers", "Image Memory Barriers".
     """
-    apply(run, [(barrier, run.lane.holds)], "first scope of a barrier")
+    apply(run, [(barrier, Past(((run.lane, EVERY_STAGE),)))], "first scope of a barrier")
 
 
-def apply(run: Run, barriers: Sequence[tuple[Barrier, Holds]], rule: str) -> None:
+def apply(run: Run, barriers: Sequence[tuple[Barrier, Past]], rule: str) -> None:
     """All first scopes, then the transitions between, then all second scopes."""
     halves = []
-    for barrier, holds in barriers:
-        halves += [open_scope(run, each, holds, rule) for each in barrier.globals]
-        halves += [open_scope(run, each.dependency, holds, rule, each) for each in barrier.ranges]
+    for barrier, past in barriers:
+        halves += [open_scope(run, each, past, rule) for each in barrier.globals]
+        halves += [open_scope(run, each.dependency, past, rule, each) for each in barrier.ranges]
     for half in halves:
         transition(run, half)
     for half in halves:
         close_scope(run, half, run.lane)
 
 
-def open_scope(run: Run, dependency: Dependency, holds: Holds, rule: str, ranged: RangeBarrier | None = None) -> Half:
+def open_scope(run: Run, dependency: Dependency, past: Past, rule: str, ranged: RangeBarrier | None = None) -> Half:
     """The first scope: operations in its stages, or logically earlier ones, are complete before the dependency.
 
     Writes in the first access scope are made available here, but not by the acquire of an ownership transfer.
     Specification: "Execution and Memory Dependencies".
     """
     stages = first_scope(dependency.src_stages, run.queue_flags)
-    front = holds(stages)
+    front, beside = past.holds(stages & ~BESIDE_STAGES), past.holds(stages & BESIDE_STAGES)
     label = f"{run.command.name} ({run.command.call}) from {names.stages(dependency.src_stages)}"
-    source = run.program.order.add(Node(SRC, label, run.place, stages), (front, rule))
+    source = run.program.order.add(Node(SRC, label, run.place, stages), (front, rule), (beside, IN_ALL_COMMANDS))
     transfers = part_of(run, ranged)
     if transfers != ACQUIRE:
         flushes = access_scope(dependency.src_stages, dependency.src_accesses, run.queue_flags)
         for space, spans in reach_of(ranged):
-            run.program.guards.add(Guard(source, front.direct, flushes, 0, space, spans))
-    return Half(dependency, source, ranged, transfers=transfers)
+            run.program.guards.add(Guard(source, front.direct | beside.direct, flushes, 0, space, spans))
+    return Half(dependency, source, past, ranged, transfers=transfers)
 
 
 def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Span, ...]]]:
@@ -114,7 +136,7 @@ def transition(run: Run, half: Half) -> None:
     node = order.add(
         Node(TRANSITION, f"{what} by {run.command.name} ({run.command.call})", run.place, stage),
         (order.front(half.source), "a transition is after the first scope"),
-        (run.lane.before(stage), "ALL_COMMANDS includes transitions"),
+        (half.past.before(stage), IN_ALL_COMMANDS),
     )
     half.between = order.front(node)
     run.lane.issue(stage, half.between)

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from harness.findings import Place
 from harness.model.explain import EVENT_UNORDERED
+from harness.model.lanes import Lane
 from harness.model.opinion import Conflict, Use
-from harness.model.order import EVENT, NOTHING, Front, Node
+from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Front, Node
 from harness.model.program import Event, Operation, Program
 from harness.model.registry import effect, occurrence
-from harness.model.rules.barrier import Holds, apply
+from harness.model.rules.barrier import Past, apply
 from harness.model.run import Run
 from harness.model.stages import SYNCHRONIZATION, first_scope
 from harness.trace.effects import HostSetEvent, ResetEvent, SetEvent, WaitEvents
 
 SET, RESET, WAIT = "set", "reset", "wait"
-MUST_BE_ORDERED = {SET: (SET, RESET, WAIT), RESET: (SET, WAIT), WAIT: (RESET,)}
-"""By operation: the earlier ones that it must happen after. A wait is after the set that it waits for by itself."""
+MUST_BE_ORDERED = {SET: (SET, RESET, WAIT), RESET: (SET, WAIT), WAIT: ()}
+"""By operation: the earlier ones that it must happen after. A wait is after the set that it waits for by itself, which
+is after any reset before it."""
 
 
 @effect(SetEvent)
@@ -55,7 +57,7 @@ def _operation(run: Run, kind: str, event: int, stages: int) -> int:
     node = order.add(
         Node(EVENT, f"{run.command.name} ({run.command.call})", run.place, SYNCHRONIZATION),
         (run.lane.holds(stages), f"first scope of a {kind}"),
-        (run.lane.before(SYNCHRONIZATION), "ALL_COMMANDS includes events"),
+        (run.lane.before(SYNCHRONIZATION), IN_ALL_COMMANDS),
     )
     run.lane.issue(SYNCHRONIZATION, order.front(node))
     return node
@@ -63,7 +65,7 @@ def _operation(run: Run, kind: str, event: int, stages: int) -> int:
 
 def _keep(program: Program, event: int, made: Operation) -> None:
     """Operations on one event that depend on their order must have one: a set after a set, reset or wait; a reset after
-    a set or wait; a wait after a reset.
+    a set or wait.
 
     Specification: "vkCmdSetEvent2", "vkCmdResetEvent2", "vkCmdWaitEvents2" (valid usage, notes on race conditions); the
     reference's validity requirements for events.
@@ -102,10 +104,11 @@ def wait_events(run: Run, effect: WaitEvents) -> None:
         _keep(program, event, Operation(WAIT, Use(run.place, "", False, node)))
     waited = program.order.front(node)
     if effect.form == 1:
-        scopes = [(each, _first_scope(program, effect.events, waited)) for each in effect.barriers]
+        past = _past(program, effect.events, waited, run.lane)
+        scopes = [(each, past) for each in effect.barriers]
     else:
         pairs = zip(effect.events, effect.barriers, strict=False)
-        scopes = [(each, _first_scope(program, (event,), waited)) for event, each in pairs]
+        scopes = [(each, _past(program, (event,), waited)) for event, each in pairs]
     apply(run, scopes, "first scope of the set")
 
 
@@ -118,18 +121,15 @@ def _last_set(event: Event) -> Operation | None:
     return next((each for each in reversed(event.operations) if each.kind == SET), None)
 
 
-def _first_scope(program: Program, events: tuple[int, ...], waited: Front) -> Holds:
-    """What the first scopes of a wait hold: of these stages, what was before the last set of each event."""
+def _past(program: Program, events: tuple[int, ...], waited: Front, begins: Lane | None = None) -> Past:
+    """What the first scopes of a wait look back at: what was before the last set of each event, in its first scope.
+
+    Transitions are given with the wait in the first form, and happen there; in the second form they may happen as soon
+    as the event is set.
+    """
     sets = [last for event in events if (last := _last_set(program.event(event))) is not None]
-
-    def holds(stages: int) -> Front:
-        front = waited
-        for each in sets:
-            if each.lane is not None:
-                front |= each.lane.holds(stages & each.stages)
-        return front
-
-    return holds
+    lanes = tuple((each.lane, each.stages) for each in sets if each.lane is not None)
+    return Past(lanes, waited, begins or (None if lanes else Lane(0)))
 
 
 def _judge_sets(program: Program, event: int, node: int, place: Place) -> None:

@@ -33,7 +33,9 @@ def alone(program: Program, buffer: int, held: list[Recorded]) -> None:
 
 
 def finish(program: Program) -> None:
-    """The trace ends."""
+    """The trace ends: what still waits does so for somebody outside, and is executed; the rest never is."""
+    program.ended = True
+    program.proceed()
     for buffer, held in program.unexecuted.items():
         alone(program, buffer, held)
     program.unexecuted.clear()

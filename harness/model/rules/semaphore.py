@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.model.memory import Guard
-from harness.model.order import NOTHING, SIGNAL, WAIT, Front, Node
+from harness.model.order import IN_ORDER, NOTHING, SIGNAL, WAIT, Front, Node
 from harness.model.program import Program, Queue, Semaphore
 from harness.model.registry import occurrence
 from harness.model.run import Run
@@ -31,7 +31,7 @@ def signal(run: Run, queue: Queue, operations: Sequence[SemaphoreOperation]) -> 
         stages = first_scope(each.stages, run.queue_flags)
         front = run.lane.holds(stages)
         label = f"signal of semaphore {each.semaphore} from {names.stages(each.stages)}"
-        rules = (front, "first scope of a signal"), (queue.signaled, "signals are in order")
+        rules = (front, "first scope of a signal"), (queue.signaled, IN_ORDER)
         node = order.add(Node(SIGNAL, label, run.place, stages), *rules)
         run.program.guards.add(Guard(node, front.direct, EVERY_ACCESS))
         run.program.semaphore(each.semaphore).signals.append((each.value, order.front(node)))
@@ -66,22 +66,25 @@ def take(semaphore: Semaphore, value: int) -> Front:
     return min(reaching, key=lambda each: each[0])[1] if reaching else NOTHING
 
 
-def ready(program: Program, operation: SemaphoreOperation) -> bool:
+def ready(program: Program, queue: Queue, operation: SemaphoreOperation) -> bool:
     """Whether a batch that waits for this may begin: the signal happened, or nobody in the trace will make it.
 
     Specification: "Semaphore Waiting" (waits for timelines may be submitted before their signals).
     """
     semaphore = program.semaphore(operation.semaphore)
+    if program.ended:
+        return True
     if semaphore.timeline:
         return semaphore.value >= operation.value or any(value >= operation.value for value, _ in semaphore.signals)
-    return bool(semaphore.signals) or not _coming(program, operation.semaphore)
+    return bool(semaphore.signals) or not _coming(program, queue, operation.semaphore)
 
 
-def _coming(program: Program, semaphore: int) -> bool:
-    """Whether work that is held back signals a binary semaphore."""
+def _coming(program: Program, waiting: Queue, semaphore: int) -> bool:
+    """Whether work that another queue holds back signals a binary semaphore."""
     return any(
         each.semaphore == semaphore
         for queue in program.queues.values()
+        if queue is not waiting
         for work in queue.work
         if isinstance(work.what, Submitted)
         for batch in work.what.batches[work.at :]

@@ -41,7 +41,7 @@ def step(program: Program, queue: Queue) -> bool:
     work = queue.work[0]
     submit = work.what
     if isinstance(submit, Presented):
-        if not all(ready(program, SemaphoreOperation(each, 0)) for each in submit.waits):
+        if not all(ready(program, queue, SemaphoreOperation(each, 0)) for each in submit.waits):
             return False
         queue.work.pop(0)
         present(program, queue, submit)
@@ -50,7 +50,7 @@ def step(program: Program, queue: Queue) -> bool:
         queue.lane.reach(EVERY_STAGE, program.order.front(work.node))
     if work.at < len(submit.batches):
         batch = submit.batches[work.at]
-        if not all(ready(program, each) for each in batch.waits):
+        if not all(ready(program, queue, each) for each in batch.waits):
             return False
         work.at += 1
         _execute(program, queue, submit, batch)

@@ -10,12 +10,12 @@ from collections.abc import Iterable, Sequence
 
 from harness.model.accesses import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
-from harness.model.order import NOTHING, TRANSITION, Front, Node
+from harness.model.order import IN_ALL_COMMANDS, NOTHING, TRANSITION, Front, Node
 from harness.model.ownership import UNDEFINED
 from harness.model.registry import effect
-from harness.model.rules.barrier import Half, close_scope, open_scope
+from harness.model.rules.barrier import Half, Past, close_scope, open_scope
 from harness.model.run import Instance, Run
-from harness.model.stages import KINDS
+from harness.model.stages import EVERY_STAGE, KINDS
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
 from harness.trace.effects import EXTERNAL, Access, PassBegin, PassEnd, SubpassBegin, SubpassDependency, Transition
 
@@ -78,7 +78,9 @@ def _open(run: Run, instance: Instance, dependencies: Iterable[SubpassDependency
     for each in dependencies:
         source: Lane | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
         if source is not None:
-            halves.append(open_scope(run, each.dependency, source.holds, "first scope of a subpass dependency"))
+            halves.append(
+                open_scope(run, each.dependency, Past(((source, EVERY_STAGE),)), "first scope of a subpass dependency")
+            )
     return halves
 
 
@@ -92,7 +94,7 @@ def transitions(run: Run, changes: Sequence[Transition], halves: Sequence[Half],
         node = order.add(
             Node(TRANSITION, label, run.place, TRANSITION_STAGE),
             (sources, "a transition is after the first scopes"),
-            (lane.before(TRANSITION_STAGE), "ALL_COMMANDS includes transitions"),
+            (lane.before(TRANSITION_STAGE), IN_ALL_COMMANDS),
         )
         lane.issue(TRANSITION_STAGE, order.front(node))
         access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
