@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.progress import track
 from rich.table import Table
 
 import harness
@@ -191,16 +192,24 @@ def main(device: str, rounds: int, json_file: Path | None) -> None:
     layers = sorted({layer.version_text for layer in find_layers()})
     figures: dict[str, Figures] = {}
     console = terminal()
-    with console.status("measuring") if console.is_terminal else ExitStack():
-        for configuration in ("bare", "mirror", *layers):
-            with Worker(find_driver(device), packages=("bench",)) as worker:
-                answer = worker.call("bench.frame:measure", {"configuration": configuration, "rounds": rounds})
-            if isinstance(answer, Died):
-                raise UserError(f"{configuration}: the process {answer.reason}")
-            figures[configuration] = answer
+    names = ("bare", "mirror", *layers)
+    for name in track(names, "measuring", console=console, transient=True, disable=not console.is_terminal):
+        figures[name] = _measured(device, name, rounds)
     console.print(_table(figures, layers))
     if json_file:
         json_file.write_text(json.dumps(figures, indent=1))
+
+
+def _measured(device: str, configuration: str, rounds: int) -> Figures:
+    """What a fresh process measures; a ClickException, which is shown as one line, when it cannot."""
+    try:
+        with Worker(find_driver(device), packages=("bench",)) as worker:
+            answer = worker.call("bench.frame:measure", {"configuration": configuration, "rounds": rounds})
+    except UserError as error:
+        raise click.ClickException(f"{configuration}: {error}") from None
+    if isinstance(answer, Died):
+        raise click.ClickException(f"{configuration}: the process {answer.reason}")
+    return answer
 
 
 def _table(figures: dict[str, Figures], layers: list[str]) -> Table:
