@@ -19,6 +19,7 @@ COMMANDS = {
     "run": "Run an unmodified program under the mirror.",
     "check": "Judge a trace, ours or a converted capture, with no driver installed.",
     "replay": "Run a trace on a device.",
+    "mutate": "Drop each piece of each dependency of the scenarios, and score who notices.",
     "matrix": "Order pairs of operations in every way, right and wrong, and ask every judge.",
     "drivers": "List the drivers and layers of this machine and what each can do.",
 }

@@ -18,6 +18,7 @@ from harness.agreement import compare as compare_opinions
 from harness.device.headless import is_null_hardware
 from harness.device.logical import logical_queues
 from harness.device.rig import Rig
+from harness.device.rig_commands import Amend
 from harness.device.rig_queues import queue_masks
 from harness.explore.jobs import run_native, run_serial, run_witness
 from harness.explore.observe import compare as compare_outputs
@@ -75,7 +76,9 @@ def ask(
         # One layer to an instance: every one asked has its own recording. The newest one's is what goes on.
         layers: list[LayerInfo | None] = [*chosen_layers(layer)]
         for asked in layers or [None]:
-            session, witness, logical = _record(claim, Twin(chosen), asked)
+            twin = Twin(chosen)
+            session, witness, logical = record(claim, twin.amend, asked)
+            twin.finish()
             if logical:
                 row.layers = {each.version_text: NOT_ASKED for each in layers if each is not None}
                 break
@@ -119,19 +122,20 @@ def chosen_layers(choice: str) -> list[LayerInfo]:
     return [found]
 
 
-def _record(claim: Claim, twin: Twin, layer: LayerInfo | None) -> tuple[harness.Session, LayerWitness | None, bool]:
-    """Records the variant on the device, mirrored; with that layer enabled in the same process when asked for. Also
-    whether logical queues stood for some that the device lacks."""
+def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[harness.Session, LayerWitness | None, bool]:
+    """Records a claim on the device, mirrored, `amend` deciding what becomes of its dependencies; with that layer
+    enabled in the same process when asked for. Also whether logical queues stood for some that the device lacks."""
     with _witness(layer) as witness, logical_queues(queue_masks(claim.queues)) as below:
 
         def sink(block: Block) -> None:
             if witness is not None:
                 witness.take(block.index)
 
-        with harness.attach(keep_trace=True, sink=sink) as session:
-            with Rig(claim.needs, witness, twin.amend, claim.queues) as rig:
-                claim.function(rig)
-            twin.finish()
+        with (
+            harness.attach(keep_trace=True, sink=sink) as session,
+            Rig(claim.needs, witness, amend, claim.queues) as rig,
+        ):
+            claim.function(rig)
     return session, witness, below.active
 
 

@@ -1,0 +1,60 @@
+"""`vkharness mutate [SCENARIOS]`: drops each piece of each named dependency, and scores who notices."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from harness.cli import CLEAN, HAZARDS
+
+
+@click.command()
+@click.argument("scenarios", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--device", default="lavapipe", show_default=True, help="The driver on which mutants are recorded.")
+@click.option("--layer", default="auto", show_default=True, help="Khronos layers to ask: auto, off or one version.")
+@click.option("--sample", "count", type=click.IntRange(1), help="Only that many scenarios, chosen by --seed.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Chooses the sample.")
+@click.option("--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Processes side by side.")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every mutant to this file.")
+@click.pass_context
+def mutate(
+    ctx: click.Context,
+    scenarios: tuple[Path, ...],
+    device: str,
+    layer: str,
+    count: int | None,
+    seed: int,
+    jobs: int,
+    json_path: Path | None,
+) -> None:
+    """Score how well each judge notices what is missing (SCENARIOS: files or folders; default: scenarios).
+
+    Every named dependency of every scenario is left out and weakened, one piece at a time. What the model calls legal
+    must leave syncval silent, anything else it must catch: exit code 1 when one does not.
+    """
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from harness.mutation import run, score
+    from harness.report.findings_json import write_json
+
+    several = run.claims(scenarios or (Path("scenarios"),))
+    if count is not None:
+        several = run.sample(several, count, seed)
+        click.echo(f"{len(several)} scenarios, seed {seed}")
+    console = Console()
+    with Progress(console=Console(stderr=True), transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("mutants", total=len(several))
+        mutants = sorted(run.run(several, device, layer, jobs, lambda: progress.advance(bar)), key=str)
+    if json_path is not None:
+        write_json(json_path, {"version": 1, "mutants": [each.to_dict() for each in mutants]})
+    console.print(score.table(mutants))
+    for mutant in (each for each in mutants if each.problem):
+        click.echo(f"not judged: {mutant}: {mutant.problem}")
+    disagreements = score.wrong(mutants)
+    for mutant in disagreements:
+        kind = "syncval is not silent" if mutant.legal else "syncval misses it"
+        click.echo(f"{kind}: {mutant}: {'; '.join(mutant.syncval or mutant.model)}")
+    ctx.exit(HAZARDS if disagreements else CLEAN)
