@@ -66,6 +66,7 @@ def _describe(headless: Headless) -> dict[str, Any]:
         "features": sorted(headless.features),
         "extensions": extensions,
         "executes": not is_null_hardware(),
+        "memory_types": len(headless.memory_types),
         "abilities": abilities,
     }
 
