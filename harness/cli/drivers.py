@@ -102,7 +102,7 @@ def _device_cells(row: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         abilities = ", ".join(device["abilities"])
         if not device["executes"]:
             # RADV of Mesa 22.3 without hardware has no memory, and dies in vkBeginCommandBuffer.
-            what = "records, executes nothing" if device["memory_types"] else "no memory: makes objects, records nothing"
+            what = "records, executes nothing" if device["memory_types"] else "no memory: makes objects only"
             abilities = f"{what}: {abilities}"
         yield (row["name"], device["name"], device["api_version"], device["driver_version"], abilities)
 
