@@ -126,6 +126,25 @@ def _store_none(rig: Rig, commands: Commands) -> None:
     commands.image_to_buffer(image, out)
 
 
+def _input_after_load(rig: Rig, commands: Commands) -> None:
+    """A clear that is visible to the load operation, and not to the shader that reads the attachment as input."""
+    image, source = rig.target(), rig.target()
+    made = rig.render_pass(
+        [Attach(initial=AT), Attach(load="LOAD", store="NONE", initial=AT)], [Subpass([(0, AT)], inputs=[(1, AT)])]
+    )
+    views = [rig.view(image), rig.view(source)]
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    commands.transition(image)
+    commands.transition(source)
+    commands.clear_color(source)
+    commands.barrier("", "CLEAR/TRANSFER_WRITE", USED)
+    commands.begin_pass(made, rig.framebuffer(made, views))
+    commands.bind(invert, held)
+    commands.draw()
+    commands.end_pass()
+
+
 STREAMS: dict[str, Callable[[Rig, Commands], None]] = {
     "execution only": _between(True),
     "not visible": _between(False),
@@ -136,4 +155,5 @@ STREAMS: dict[str, Callable[[Rig, Commands], None]] = {
     "own transition": _own_transition,
     "own store": _own_store,
     "store none": _store_none,
+    "input after load": _input_after_load,
 }

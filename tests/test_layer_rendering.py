@@ -55,6 +55,9 @@ def said(worker: Worker, how: str, layer: str) -> list[tuple[str, ...]]:
         # [draws-in-dynamic-rendering]
         ("draw in dynamic rendering", OLD, []),
         ("draw in dynamic rendering", TODAY, [(WAR, DRAW, DOWNLOAD)]),
+        # [input-after-its-load]
+        ("input after load", OLD, []),
+        ("input after load", TODAY, []),
         # What both sides do alike: a store of NONE after a clear is a write, as with DONT_CARE.
         ("store none", TODAY, [(RAW, DOWNLOAD, "vkCmdEndRendering")]),
     ],

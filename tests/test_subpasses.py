@@ -9,9 +9,9 @@ from harness.explore.steps import Step, flatten
 from harness.explore.strategies.inside import Inside, inside
 from harness.findings import Finding, Place
 from harness.spec.masks import scope
-from tests import passes
+from tests import drawing, passes
 from tests.passes import EXTERNAL, LOAD, NONE_STORE, READ_ONLY, depends, described, rect, refer, subpass
-from tests.streams import COLOR, Stream, struct
+from tests.streams import COLOR, DEPTH, Stream, struct
 
 SIZE = (8, 8)
 AREA = rect(SIZE)
@@ -27,7 +27,7 @@ def target(stream: Stream) -> tuple[int, int]:
     return image, passes.view(stream, image)
 
 
-def moved(stream: Stream, image: int, src: str, dst: str) -> None:
+def moved(stream: Stream, image: int, src: str, dst: str, aspects: int = COLOR) -> None:
     """An image barrier that keeps the layout GENERAL."""
     before, after = scope(src), scope(dst)
     barrier = struct(
@@ -39,7 +39,7 @@ def moved(stream: Stream, image: int, src: str, dst: str) -> None:
         oldLayout=AT,
         newLayout=AT,
         image=image,
-        subresourceRange=struct("VkImageSubresourceRange", aspectMask=COLOR, levelCount=1, layerCount=1),
+        subresourceRange=struct("VkImageSubresourceRange", aspectMask=aspects, levelCount=1, layerCount=1),
     )
     info = struct("VkDependencyInfo", imageMemoryBarrierCount=1, pImageMemoryBarriers=[barrier])
     stream.cmd("PipelineBarrier2", pDependencyInfo=info)
@@ -92,6 +92,33 @@ def test_a_final_transition_races_with_those_that_its_own_subpass_does_not_follo
     passes.end_pass(stream)
     expected = [("WRITE_RACING_WRITE", "vkCmdEndRenderPass2", "vkCmdClearAttachments")] if shared else []
     assert hazards(stream) == expected
+
+
+@pytest.mark.parametrize(
+    ("dst", "expected"),
+    [
+        ("EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS", []),
+        ("EARLY_FRAGMENT_TESTS", ["vkCmdDraw"]),
+        ("LATE_FRAGMENT_TESTS", ["vkCmdBeginRendering"]),
+        ("COPY", ["vkCmdBeginRendering", "vkCmdDraw"]),
+    ],
+)
+def test_what_is_visible_to_a_load_is_not_visible_to_all_tests(dst: str, expected: list[str]) -> None:
+    """Rasterization order orders the reads of an attachment and makes nothing visible to them: the load reads in the
+    early tests, a draw's test in either."""
+    stream = Stream()
+    image, view = drawing.depth_target(stream)
+    made = drawing.pipeline(
+        stream, None, vertex="fullscreen.vert", colors=None, depth_stencil=drawing.depth_tests(depth=True)
+    )
+    stream.begin()
+    stream.clear_depth(image, 0.5, 0, DEPTH, layout=AT)
+    accesses = "TRANSFER_READ" if dst == "COPY" else "DEPTH_STENCIL_ATTACHMENT_READ"
+    moved(stream, image, "CLEAR/TRANSFER_WRITE", f"{dst}/{accesses}", DEPTH)
+    passes.begin_rendering(stream, AREA, depth=passes.attached(view, LOAD, NONE_STORE))
+    drawing.bind(stream, made)
+    drawing.draw(stream)
+    assert [command for _, command, _ in hazards(stream)] == expected
 
 
 # --- hazards inside an instance, for the witness --------------------------------------------------------------------

@@ -42,6 +42,14 @@ def in_dynamic_rendering(subject: Subject, stream: Stream, _: Version) -> bool:
 
 
 @condition
+def loaded_before(subject: Subject, stream: Stream, _: Version) -> bool:
+    """Between the two commands a load operation reads the same image."""
+    finding = subject.finding
+    loads = (call for call in stream.window(subject) if call.name.startswith(("vkCmdBeginRender", "vkCmdNextSubpass")))
+    return finding is not None and any(finding.resource in stream.reads(call) for call in loads)
+
+
+@condition
 def part_of_attachments(subject: Subject, stream: Stream, _: Version) -> bool:
     """One of the two commands renders, and they touch the same image and no texel of it in common."""
     own, message = stream.command(subject), subject.message

@@ -71,7 +71,8 @@ def _read_is_ordered(state: State, write: Write, use: Use) -> bool:
         ordered = False  # input attachments are ordered after load operations, never after draws
     if use.operation == Operation.RESOLVE_READ and write.viewer != use.viewer:
         ordered = False
-    return ordered or _ordered_reads(state, use) != 0
+    # Order makes nothing visible: only after a read of the same access was this one judged already.
+    return ordered or any(read.sync == use.sync and read.queue == use.queue for read in state.reads)
 
 
 def _in_order(write: Write, use: Use) -> bool:

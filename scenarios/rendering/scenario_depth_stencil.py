@@ -67,8 +67,11 @@ def scenario_draw_that_writes_depth(rig: Rig) -> None:
 
 
 @scenario(
-    without={"cleared before tested": [read_after_write(BEGIN, CLEAR)]},
-    weakened={"cleared before tested / before late tests": [read_after_write(BEGIN, CLEAR)]},
+    without={"cleared before tested": [read_after_write(BEGIN, CLEAR), read_after_write(DRAW, CLEAR)]},
+    weakened={
+        "cleared before tested / before late tests": [read_after_write(BEGIN, CLEAR)],
+        "cleared before tested / before early tests": [read_after_write(DRAW, CLEAR)],
+    },
     rule="specification, Fragment Tests: depth tests read in the stage in which they run",
 )
 def scenario_depth_test_reads(rig: Rig) -> None:
@@ -84,7 +87,10 @@ def scenario_depth_test_reads(rig: Rig) -> None:
             "cleared before tested",
             "CLEAR/TRANSFER_WRITE",
             READ,
-            weaker={"before late tests": {"dst": "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ"}},
+            weaker={
+                f"before {which.lower()} tests": {"dst": f"{which}_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ"}
+                for which in ("EARLY", "LATE")
+            },
         )
         view = rig.view(image, aspect=2)
         commands.begin_rendering(Rendered(rig.view(color)), depth=Rendered(view, load="LOAD", store="NONE"))

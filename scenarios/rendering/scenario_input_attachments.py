@@ -6,6 +6,7 @@ from harness.device.rig_graphics import BY_REGION, EXTERNAL, Attach, Depends, Fr
 from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, DRAW, CLEAR, NEXT = "vkCmdBeginRenderPass", "vkCmdDraw", "vkCmdClearAttachments", "vkCmdNextSubpass"
+FILL = "vkCmdClearColorImage"
 OUTPUT, AT = "COLOR_ATTACHMENT_OUTPUT", "GENERAL"
 WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
 USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
@@ -119,12 +120,15 @@ def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
 
 
 @scenario(
-    without={"uploaded before read": [read_after_write(BEGIN, "vkCmdClearColorImage")]},
-    weakened={"uploaded before read / for the shader only": [read_after_write(BEGIN, "vkCmdClearColorImage")]},
+    without={"uploaded before read": [read_after_write(BEGIN, FILL), read_after_write(DRAW, FILL)]},
+    weakened={
+        "uploaded before read / for the shader only": [read_after_write(BEGIN, FILL)],
+        "uploaded before read / for the load only": [read_after_write(DRAW, FILL)],
+    },
     rule="specification, Render Pass Load Operations and Input Attachments: two reads in two stages",
 )
 def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
-    """What was made visible to the fragment shader is not visible to the load operation before it."""
+    """The load operation and the fragment shader are two reads: what is visible to one is not to the other."""
     shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
         [Attach(initial=AT), Attach(load="LOAD", store="NONE", initial=AT)],
@@ -143,7 +147,10 @@ def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
             "uploaded before read",
             "CLEAR/TRANSFER_WRITE",
             READ_OR_USED,
-            weaker={"for the shader only": {"dst": INPUT}},
+            weaker={
+                "for the shader only": {"dst": INPUT},
+                "for the load only": {"dst": f"{OUTPUT}/COLOR_ATTACHMENT_READ"},
+            },
         )
         commands.begin_pass(made, frame)
         commands.bind(invert, held)
