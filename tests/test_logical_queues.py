@@ -11,6 +11,9 @@ from harness.device.drivers import find_driver
 from harness.device.headless import place_queues
 from harness.device.process import Worker
 from harness.explore.presentation import without_presentation
+from harness.scenario.expectations import Entry
+from harness.scenario.job import NOT_ASKED
+from harness.scenario.row import Row, settle
 from harness.trace.calls import Block, Call
 from tests.drivers_here import FOUND, NAMES
 
@@ -119,3 +122,12 @@ def test_presents_become_copies_to_a_screen() -> None:
     assert made[3].args["pCreateInfo"]["size"] == 4 * 2 * 4
     assert made[6].args["pImageMemoryBarriers"] == [{"oldLayout": 0, "newLayout": 1}]
     assert made[8].args["dstBuffer"] == made[9].args["dstBuffer"] == made[3].args["pBuffer"]
+
+
+def test_a_layer_that_was_not_asked_says_so_and_needs_no_expectation() -> None:
+    row = Row("queue/x", "whole", "lavapipe", [], layers={"1.4.364": NOT_ASKED})
+    settle(row, [Entry("queue/x", "whole", "layer", "it would disagree")])
+    assert (row.layer, row.status, row.reasons) == ("not asked", "passed", [])
+    row.layers["1.4.364"] = "agrees (2 by version)"
+    settle(row, [Entry("queue/x", "whole", "layer", "it would disagree")])
+    assert (row.layer, row.status) == ("agrees*", "failed")
