@@ -6,12 +6,30 @@ from collections.abc import Iterator
 
 import pytest
 
+from harness.device.drivers import find_driver
+from harness.device.process import Worker
 from harness.layer.manifest import find_layer
 from tests.layer_rig import Rig, rig
 
 OLD, TODAY = "1.3.239", "1.4.364"
 WAIT, WITH_AVAILABILITY = 0x2, 0x4
 OCCLUSION = 0
+
+
+BY_READ = {
+    "DRAW_INDIRECT/INDIRECT_COMMAND_READ": [],
+    "DRAW_INDIRECT/TRANSFORM_FEEDBACK_COUNTER_READ": ["SYNC_DRAW_INDIRECT_INDIRECT_COMMAND_READ"],
+}
+
+
+@pytest.mark.parametrize("read", BY_READ)
+def test_a_byte_count_is_read_like_a_command(read: str) -> None:
+    """[byte-counts-are-commands] [byte-count-after-another-access] After a fill and a barrier to that access."""
+    if find_layer(TODAY) is None:
+        pytest.skip(f"evidence about the layer {TODAY}, which is not installed")
+    with Worker(find_driver("lavapipe"), packages=["tests"]) as worker:
+        answer = worker.call("tests.feedback_jobs:said_of_a_byte_count", {"version": TODAY, "read": read})
+    assert answer == {"said": BY_READ[read]}
 
 
 @pytest.fixture(params=[OLD, TODAY])

@@ -357,6 +357,7 @@ class Commands:
     bind_feedback = rig_query.bind_feedback
     begin_feedback = rig_query.begin_feedback
     end_feedback = rig_query.end_feedback
+    draw_byte_count = rig_query.draw_byte_count
 
     # -- synchronization -----------------------------------------------------------------------------------------------
 

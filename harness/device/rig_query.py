@@ -122,6 +122,12 @@ def end_feedback(commands: Commands, counter: Buffer | None = None, offset: int 
     _feedback(commands, "End", counter, offset)
 
 
+def draw_byte_count(commands: Commands, counter: Buffer, stride: int = 4, offset: int = 0) -> None:
+    """vkCmdDrawIndirectByteCountEXT of one instance: as many vertices as the counter has strides."""
+    draw = commands.rig.function("vkCmdDrawIndirectByteCountEXT")
+    draw(commands.handle, 1, 0, counter.handle, offset, 0, stride)
+
+
 def _feedback(commands: Commands, which: str, counter: Buffer | None, offset: int) -> None:
     function = commands.rig.function(f"vkCmd{which}TransformFeedbackEXT")
     if counter is None:

@@ -38,6 +38,7 @@ UNHOOKED_BEFORE: tuple[tuple[str, tuple[int, int, int]], ...] = (
     ("vkCmdClearAttachments", (1, 3, 246)),
     ("vkCmdBeginRendering", (1, 3, 271)),
     ("vkCmdEndRendering", (1, 3, 271)),
+    ("vkCmdDrawIndirectByteCount", (1, 4, 360)),
     ("vkCmdDrawMeshTasks", (1, 4, 360)),
     ("vkCmdDrawMulti", (1, 4, 360)),
 )

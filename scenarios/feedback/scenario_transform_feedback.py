@@ -12,6 +12,7 @@ CAPTURED = "TRANSFORM_FEEDBACK/TRANSFORM_FEEDBACK_WRITE"
 COUNTED, COUNTS = "TRANSFORM_FEEDBACK/TRANSFORM_FEEDBACK_COUNTER_WRITE", "TRANSFORM_FEEDBACK_COUNTER_READ"
 FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"
 NEEDS = ["VK_EXT_transform_feedback"]
+COUNT_DRAW = "vkCmdDrawIndirectByteCountEXT"
 POINTS = 0
 
 
@@ -180,5 +181,41 @@ def scenario_feedback_reads_a_filled_counter(rig: Rig) -> None:
         commands.bind_feedback(a)
         commands.begin_feedback(counter)
         commands.end_feedback(after)
+        commands.end_rendering()
+    rig.submit(commands)
+
+
+@scenario(
+    without={"counted before drawn": [read_after_write(COUNT_DRAW, FILL)]},
+    weakened={
+        "counted before drawn / for indirect commands": [read_after_write(COUNT_DRAW, FILL)],
+        "counted before drawn / for feedback": [read_after_write(COUNT_DRAW, FILL)],
+    },
+    needs=NEEDS,
+    rule="specification, vkCmdDrawIndirectByteCountEXT: DRAW_INDIRECT, TRANSFORM_FEEDBACK_COUNTER_READ",
+)
+def scenario_draw_reads_a_byte_count(rig: Rig) -> None:
+    """A draw of what was captured reads the counter with the counter's access, in the stage of indirect parameters."""
+    image, a, counter = rig.target(), rig.buffer(64), rig.buffer(64)
+    pipeline = pipeline_of(rig)
+    with rig.commands() as commands:
+        commands.transition(image)
+        commands.fill(counter, 32)
+        commands.barrier(
+            "counted before drawn",
+            FILLED,
+            f"DRAW_INDIRECT/{COUNTS}",
+            weaker={
+                "for indirect commands": {"dst": "DRAW_INDIRECT/INDIRECT_COMMAND_READ"},
+                "for feedback": {"dst": f"TRANSFORM_FEEDBACK/{COUNTS}"},
+            },
+        )
+        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.bind(pipeline)
+        commands.push_constants(pipeline, 0x600)
+        commands.bind_feedback(a)
+        commands.begin_feedback()
+        commands.draw_byte_count(counter)
+        commands.end_feedback()
         commands.end_rendering()
     rig.submit(commands)
