@@ -204,6 +204,16 @@ def test_what_is_not_flushed_is_not_seen() -> None:
 
 
 @pytest.mark.usefixtures("seen_loose")
+def test_the_hazard_of_a_missing_flush_is_shown() -> None:
+    """The copy sees what was there before the host wrote."""
+    blocks = uploaded(lambda rig, memory: None)
+    (finding,) = loose(blocks)
+    result = run_witness(blocks, finding, "lavapipe")
+    assert result.shown, result.reason
+    assert {difference.kind for difference in result.differences} == {"buffer"}
+
+
+@pytest.mark.usefixtures("seen_loose")
 def test_a_flush_means_whole_atoms() -> None:
     (finding,) = loose(uploaded(lambda rig, memory: ranged(rig, FLUSH, memory, 0, 64)))
     assert finding.ranges == ((64, 192),)
