@@ -105,6 +105,7 @@ def _stream(draw: st.DrawFn, features: frozenset[str]) -> str:
     made = Stream(draw, features)
     for _ in range(draw(st.integers(1, 5))):
         made.occurrence()
+    made.finish()
     return "\n".join(made.lines) + "\n"
 
 
@@ -124,6 +125,11 @@ class Stream:
     fences: int = 0
     events: dict[tuple[str, str], str] = field(default_factory=dict)
     """By (queue, event), the wait that matches its last set."""
+
+    def finish(self) -> None:
+        """The host signals what batches still wait for: nothing is left unexecuted."""
+        if self._held_back():
+            self.lines.append(f"host signals t1={self.waited}")
 
     def occurrence(self) -> None:
         """One more submit, or something that the host does."""

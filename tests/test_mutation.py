@@ -79,7 +79,7 @@ def test_the_score_counts_by_operator_and_judge() -> None:
     assert [Mutant.from_dict(each.to_dict()) for each in made] == made
 
 
-def test_a_sample_of_scenarios_is_caught_exactly_where_the_model_says_so() -> None:
+def test_a_sample_is_caught_exactly_where_the_model_says_so() -> None:
     chosen = run.sample(run.claims([SCENARIOS]), SAMPLE, SEED)
     print(f"{SAMPLE} scenarios, seed {SEED}")
     found = list(run.run(chosen, "swiftshader", "off", 1))
@@ -89,6 +89,6 @@ def test_a_sample_of_scenarios_is_caught_exactly_where_the_model_says_so() -> No
     assert sum(bool(each.syncval) for each in found) > SAMPLE
 
 
-def test_a_path_without_scenarios_is_named() -> None:
+def test_a_path_that_is_not_there_is_named() -> None:
     with pytest.raises(UserError, match="no_such"):
         run.claims([SCENARIOS / "no_such.py"])
