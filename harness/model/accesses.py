@@ -176,14 +176,17 @@ class Accesses:
 
     def _seen(self, current: Held) -> int:
         """What is before an invalidate for this access, for all memory; automatic ones see what is available."""
-        before = self._sight(current)
-        return before if current.automatic else self._guards.seen(before, current.access.sync)
+        if current.automatic:
+            return self._order.before[current.use.node]
+        return self._guards.seen(self._scopes(current), current.access.sync)
 
-    def _sight(self, current: Held) -> int:
-        """The nodes whose effects the access can see."""
+    def _scopes(self, current: Held) -> int:
+        """The second scopes that the access is in. One of the host is in those of all that the host waited for."""
         if current.seen_at == NOWHERE:
             return 0
-        return self._order.before[current.use.node if current.seen_at is None else current.seen_at]
+        if current.lane == HOST_LANE:
+            return self._order.before[current.use.node if current.seen_at is None else current.seen_at]
+        return self._order.direct[current.use.node]
 
     def _covers(self, prior: Held, seen: int) -> bool:
         """Whether the write is available, for all memory, at some node of the set."""
@@ -193,13 +196,13 @@ class Accesses:
 
     def _hidden_from_ranges(self, prior: Held, current: Held, shared: list[Span]) -> list[Span]:
         guards = [each for each in self._guards.ranged(prior.space) if overlap(each.spans, shared)]
-        before = self._sight(current)
+        scopes = self._scopes(current)
         written, read = 1 << _written(prior), 1 << current.access.sync
         hidden: list[Span] = []
         for part, covering in pieces(shared, guards):
             seen = self._seen(current)
             for guard in covering:
-                if guard.invalidates & read and before >> guard.node & 1:
+                if guard.invalidates & read and scopes >> guard.node & 1:
                     seen |= self._order.before[guard.node] | 1 << guard.node
             flushed = any(
                 guard.flushes & written and seen >> guard.node & 1 and guard.first >> prior.use.node & 1

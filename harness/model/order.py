@@ -81,16 +81,20 @@ class Order:
         self.nodes: list[Node] = []
         self.before: list[int] = []
         """By node: every node that is before it."""
+        self.direct: list[int] = []
+        """By node: the nodes that an edge leads from. Of an operation they are the second scopes that it is in."""
         self._incoming: list[tuple[tuple[int, str], ...]] = []
 
     def add(self, node: Node, *after: tuple[Front, str]) -> int:
         """Adds a node after everything in the fronts, each with the rule that says so. Returns its index."""
-        closed = 0
+        direct = closed = 0
         after = tuple(each for each in after if each[1] not in self._omitted)
         for front, _ in after:
+            direct |= front.direct
             closed |= front.closed
         self.nodes.append(node)
         self.before.append(closed)
+        self.direct.append(direct)
         self._incoming.append(tuple((front.direct, rule) for front, rule in after if front.direct))
         return len(self.nodes) - 1
 

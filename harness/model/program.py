@@ -101,8 +101,6 @@ class Program:
         """By memory that is not coherent: host writes with what of them is neither flushed nor lost."""
         self.invalidated: dict[int, list[tuple[int, list[Span]]]] = {}
         """By memory: invalidates by the host, (node, addresses)."""
-        self.ended = False
-        """The trace is over: what is still waited for was signaled by somebody outside it."""
         self.numbers = count(HOST_LANE + 1)
         """For lanes and executions of commands."""
 

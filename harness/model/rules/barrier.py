@@ -41,6 +41,8 @@ class Past:
     after: Front = NOTHING
     begins: Lane | None = None
     """Where transitions begin, if not in the only lane."""
+    waited: Front = NOTHING
+    """What second scopes come after as well."""
 
     def holds(self, stages: int) -> Front:
         """What a first scope of these stages holds."""
@@ -172,7 +174,7 @@ def close_scope(run: Run, half: Half, *lanes: Lane) -> None:
         return
     order, flags, dependency = run.program.order, run.queue_flags, half.dependency
     stages = second_scope(dependency.dst_stages, flags)
-    between = order.front(half.source) | half.between
+    between = order.front(half.source) | half.between | half.past.waited
     label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"
     target = order.add(Node(DST, label, run.place, stages), (between, "from the first scope to the second"))
     invalidates = access_scope(dependency.dst_stages, dependency.dst_accesses, flags)

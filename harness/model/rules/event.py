@@ -75,8 +75,11 @@ def _keep(program: Program, event: int, made: Operation) -> None:
         ordered = program.order.precedes(prior.use.node, made.use.node)
         if prior.kind in MUST_BE_ORDERED[made.kind] and not ordered:
             _report(program, event, prior.use, made.use)
-    if made.kind != WAIT:  # what is before it is over; what is unordered was reported
-        held.operations = [each for each in held.operations if made.kind == SET and each.kind == SET]
+    if made.kind != WAIT:  # what is ordered before it is over
+        order = program.order
+        held.operations = [
+            each for each in held.operations if each.kind != WAIT and not order.precedes(each.use.node, made.use.node)
+        ]
     held.operations.append(made)
 
 
@@ -87,15 +90,16 @@ def _report(program: Program, event: int, prior: Use, current: Use) -> None:
 @effect(WaitEvents)
 def wait_events(run: Run, effect: WaitEvents) -> None:
     """A wait happens after the last set of each event. Its dependencies have in their first scopes what was before that
-    set, and none of what came between; their second scopes are later commands, and transitions happen here.
+    set, and none of what came between; their second scopes are later commands, after the wait.
 
-    The first form has all events in each dependency, the second form one event in each. Specification:
-    "vkCmdWaitEvents", "vkCmdWaitEvents2"; the reference's (setEvent, SRC) < (waitEvents, SRC).
+    In the first form everything that happened before the signals of all events is in each first scope; in the second
+    form each dependency stands for itself. Specification: "vkCmdWaitEvents", "vkCmdWaitEvents2"; the reference's
+    (setEvent, SRC) < (waitEvents, SRC).
     """
     program = run.program
     signaled = NOTHING
     for event in effect.events:
-        signaled |= _signal_of(program, program.event(event))
+        signaled |= _signal_of(program, program.event(event), effect.form)
     node = program.order.add(
         Node(EVENT, f"{run.command.name} ({run.command.call})", run.place), (signaled, "a wait is after its signals")
     )
@@ -104,24 +108,29 @@ def wait_events(run: Run, effect: WaitEvents) -> None:
         _keep(program, event, Operation(WAIT, Use(run.place, "", False, node)))
     waited = program.order.front(node)
     if effect.form == 1:
-        past = _past(program, effect.events, waited, run.lane)
+        past = _past(program, effect.events, waited, waited, run.lane)
         scopes = [(each, past) for each in effect.barriers]
     else:
         pairs = zip(effect.events, effect.barriers, strict=False)
-        scopes = [(each, _past(program, (event,), waited)) for event, each in pairs]
+        scopes = [(each, _past(program, (event,), program.event(event).host, waited)) for event, each in pairs]
     apply(run, scopes, "first scope of the set")
 
 
-def _signal_of(program: Program, event: Event) -> Front:
+def _signal_of(program: Program, event: Event, form: int) -> Front:
+    """What a wait comes after: the last set, and in the first form with it all that happened before it. In the second
+    form that is left to the scopes of each dependency."""
     last = _last_set(event)
-    return event.host | (program.order.front(last.use.node) if last is not None else NOTHING)
+    if last is None:
+        return event.host
+    whole = program.order.front(last.use.node)
+    return event.host | (whole if form == 1 else Front(whole.direct, whole.direct))
 
 
 def _last_set(event: Event) -> Operation | None:
     return next((each for each in reversed(event.operations) if each.kind == SET), None)
 
 
-def _past(program: Program, events: tuple[int, ...], waited: Front, begins: Lane | None = None) -> Past:
+def _past(program: Program, events: tuple[int, ...], after: Front, waited: Front, begins: Lane | None = None) -> Past:
     """What the first scopes of a wait look back at: what was before the last set of each event, in its first scope.
 
     Transitions are given with the wait in the first form, and happen there; in the second form they may happen as soon
@@ -129,16 +138,16 @@ def _past(program: Program, events: tuple[int, ...], waited: Front, begins: Lane
     """
     sets = [last for event in events if (last := _last_set(program.event(event))) is not None]
     lanes = tuple((each.lane, each.stages) for each in sets if each.lane is not None)
-    return Past(lanes, waited, begins or (None if lanes else Lane(0)))
+    return Past(lanes, after, begins or (None if lanes else Lane(0)), waited)
 
 
 def _judge_sets(program: Program, event: int, node: int, place: Place) -> None:
-    """Of several sets since the last reset each must be ordered before the last, or a wait may end at any of them."""
+    """The set that a wait waits for must be ordered after every earlier set and reset, or any may be met."""
     held = program.event(event)
     last = _last_set(held)
     if last is None:
         return
-    earlier = [each for each in held.operations if each.kind == SET and each is not last]
+    earlier = [each for each in held.operations if each.kind != WAIT and each is not last]
     if not all(program.order.precedes(each.use.node, last.use.node) for each in earlier):
         _report(program, event, last.use, Use(place, "", False, node))
 

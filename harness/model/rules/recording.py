@@ -33,9 +33,7 @@ def alone(program: Program, buffer: int, held: list[Recorded]) -> None:
 
 
 def finish(program: Program) -> None:
-    """The trace ends: what still waits does so for somebody outside, and is executed; the rest never is."""
-    program.ended = True
-    program.proceed()
+    """The trace ends; what still waits for a signal is never executed, as far as it shows."""
     for buffer, held in program.unexecuted.items():
         alone(program, buffer, held)
     program.unexecuted.clear()

@@ -72,8 +72,6 @@ def ready(program: Program, queue: Queue, operation: SemaphoreOperation) -> bool
     Specification: "Semaphore Waiting" (waits for timelines may be submitted before their signals).
     """
     semaphore = program.semaphore(operation.semaphore)
-    if program.ended:
-        return True
     if semaphore.timeline:
         return semaphore.value >= operation.value or any(value >= operation.value for value, _ in semaphore.signals)
     return bool(semaphore.signals) or not _coming(program, queue, operation.semaphore)
