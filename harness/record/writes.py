@@ -116,7 +116,7 @@ class Writes:
             yield found.range(offset, size)
 
     def _transfer(self, command: str, args: dict[str, Any]) -> Iterator[tuple[int, Range]]:
-        info = next((v for k, v in args.items() if k.startswith("p") and k.endswith("Info")), None) or args
+        info = args[f"p{command[5:-1]}Info"] or {} if command.endswith("2") else args
         target = info.get("dstBuffer") or info.get("dstImage") or args.get("image") or 0
         size = info.get("size", info.get("dataSize", WHOLE_SIZE)) if command in _SIZED else WHOLE_SIZE
         if info.get("dstBuffer") and "pRegions" in info:
