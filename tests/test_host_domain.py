@@ -11,6 +11,7 @@ from harness.trace.effects import (
     Barrier,
     Effect,
     FenceReset,
+    HostAccess,
     HostFlushed,
     HostInvalidated,
     HostRead,
@@ -28,7 +29,21 @@ from harness.trace.effects import (
     SubpassDependency,
     WaitEvents,
 )
-from tests.test_queues import ALL_FLAGS, READ_A, WRITE_A, WRITE_B, A, B, Device, access, at, barrier, dependency, kinds
+from tests.test_queues import (
+    ALL_FLAGS,
+    IMAGE,
+    READ_A,
+    WRITE_A,
+    WRITE_B,
+    A,
+    B,
+    Device,
+    access,
+    at,
+    barrier,
+    dependency,
+    kinds,
+)
 
 TO_HOST = barrier("COPY/TRANSFER_WRITE", "HOST/HOST_READ")
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
@@ -419,3 +434,42 @@ def test_memory_that_the_host_cannot_map_is_forgotten() -> None:
         machine.submit(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4))
         machine.waits()
     assert machine.validator._context.ranges <= 1024
+
+
+def host_copy(machine: Machine, write: bool) -> list[Finding]:
+    """A copy of IMAGE by the host: from it, or to it."""
+    name = "vkCopyMemoryToImageEXT" if write else "vkCopyImageToMemoryEXT"
+    return machine.validator.consume(HostAccess(next(machine.calls), name, None, IMAGE, ((0, 64),), IMAGE, write))
+
+
+CLEAR_IMAGE = access("CLEAR_TRANSFER_WRITE", IMAGE)
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"), [("CLEAR/TRANSFER_WRITE", True), ("COPY/TRANSFER_WRITE", False), ("CLEAR", False)]
+)
+def test_copies_by_the_host_see_what_other_reads_of_it_see(source: str, seen: bool) -> None:
+    machine = Machine()
+    machine.submit(1, CLEAR_IMAGE, barrier(source, "HOST/HOST_READ"))
+    assert kinds(host_copy(machine, False)) == [RAW]
+    machine.waits()
+    assert kinds(host_copy(machine, False)) == ([] if seen else [RAW])
+
+
+@pytest.mark.parametrize("target", ["HOST/HOST_READ", "HOST/MEMORY_READ|MEMORY_WRITE", "HOST", "COPY/TRANSFER_READ"])
+def test_a_transition_may_be_for_the_host(target: str) -> None:
+    machine = Machine()
+    moved = RangeBarrier(dependency("CLEAR/TRANSFER_WRITE", target), IMAGE, ((0, 64),), IMAGE, transition=True)
+    machine.submit(1, CLEAR_IMAGE, Barrier((), (moved,)))
+    machine.waits()
+    found = host_copy(machine, False)
+    assert kinds(found) == ([] if "READ" in target and "HOST" in target else [RAW])
+    assert all(finding.prior_access == "SYNC_IMAGE_LAYOUT_TRANSITION" for finding in found)
+
+
+def test_the_host_sees_what_it_copied_itself() -> None:
+    machine = Machine()
+    machine.submit(1, CLEAR_IMAGE)
+    machine.waits()
+    assert host_copy(machine, True) == []
+    assert host_copy(machine, False) == []

@@ -117,7 +117,7 @@ class Host:
         """The host wrote. The device must have done with the bytes, in non-coherent memory with their whole atoms."""
         place = Place(effect.call, "host write", effect.site, layer_silent=HOST_UNTRACKED)
         memory, span = effect.memory, effect.span
-        yield from self._conflicts(place, memory, memory, [_atoms(span, effect.atom)], True)
+        yield from self._conflicts(place, memory, memory, [_atoms(span, effect.atom)])
         context = self._context
         if effect.coherent:
             context.drop_writes(memory, span, _is_done)
@@ -141,55 +141,54 @@ class Host:
         context.drop_writes(effect.memory, effect.span, self._sees)
 
     def read(self, effect: HostRead) -> Iterator[Finding]:
-        """The host reads: the last write of the device to each byte must be complete, and visible to the host. What is
-        not is reported once."""
+        """The host reads: the last write of the device to each byte must be complete, and visible to the host."""
         place = Place(effect.call, effect.name, effect.site, layer_silent=HOST_UNTRACKED)
-        memory, span = effect.memory, effect.span
-        hits = []
-        for piece, entry in self._context.known(memory, *_atoms(span, effect.atom)):
-            state = entry.slot.find().state
-            lack = self._lack(state, entry.write, effect.coherent) if entry.write is not None else ""
-            pending = lack == NO_WAIT
-            begin, end = piece if pending else (max(piece[0], span[0]), min(piece[1], span[1]))
-            if lack and begin < end and entry.write is not None and state.write is not None:
-                prior, missing = entry.write, lack.format(prior=entry.write.command)
-                hits.append(
-                    Hit(
-                        READ_AFTER_WRITE,
-                        (begin, end),
-                        HOST_READ,
-                        prior,
-                        state.write.sync,
-                        state,
-                        memory,
-                        missing=missing,
-                    )
-                )
-        yield from (finding for finding, _ in self._report.findings(hits, place))
-        self._context.drop_writes(memory, span, _is_done)
+        return self._reads(place, effect.memory, effect.memory, (effect.span,), effect.coherent, effect.atom)
 
     def accessed(self, effect: HostAccess) -> Iterator[Finding]:
-        """The call itself reads or writes on the host: only what the host has waited for is ordered before it."""
+        """The call itself reads or writes a resource on the host."""
         place = Place(effect.call, effect.name, effect.site, layer_silent=HOST_UNTRACKED)
-        return self._conflicts(place, effect.space, effect.resource, effect.spans, effect.write)
+        if not effect.write:
+            yield from self._reads(place, effect.space, effect.resource, effect.spans, True, 1)
+            return
+        yield from self._conflicts(place, effect.space, effect.resource, effect.spans)
+        for span in effect.spans:
+            self._context.drop_writes(effect.space, span, _is_done)
 
-    def _conflicts(
-        self, place: Place, space: int, resource: int, spans: Iterable[Span], write: bool
+    def _reads(
+        self, place: Place, space: int, resource: int, spans: Iterable[Span], coherent: bool, atom: int
     ) -> Iterator[Finding]:
-        """Accesses of the device that the host does not know to be complete."""
+        """What the host does not see of the device's last writes; each is reported once."""
+        hits: list[Hit] = []
+        for span in spans:
+            for piece, entry in self._context.known(space, *_atoms(span, atom)):
+                state, prior = entry.slot.find().state, entry.write
+                lack = self._lack(state, prior, coherent) if prior is not None else ""
+                begin, end = piece if lack == NO_WAIT else (max(piece[0], span[0]), min(piece[1], span[1]))
+                if lack and begin < end and prior is not None and state.write is not None:
+                    missing, before = lack.format(prior=prior.command), state.write.sync
+                    hit = Hit(
+                        READ_AFTER_WRITE, (begin, end), HOST_READ, prior, before, state, resource, missing=missing
+                    )
+                    hits.append(hit)
+        yield from (finding for finding, _ in self._report.findings(hits, place))
+        for span in spans:
+            self._context.drop_writes(space, span, _is_done)
+
+    def _conflicts(self, place: Place, space: int, resource: int, spans: Iterable[Span]) -> Iterator[Finding]:
+        """Accesses of the device that the host does not know to be complete, where it writes."""
         hits: list[Hit] = []
         for begin, end in spans:
             for span, entry in self._context.unfinished(space, begin, end):
                 state = entry.slot.find().state
-                if write and entry.reads:
-                    kind, sync, prior, before = WRITE_AFTER_READ, HOST_WRITE, entry.reads[0], state.reads[0].sync
+                if entry.reads:
+                    kind, prior, before = WRITE_AFTER_READ, entry.reads[0], state.reads[0].sync
                 elif entry.write is not None and state.write is not None:
-                    kind, sync = (WRITE_AFTER_WRITE, HOST_WRITE) if write else (READ_AFTER_WRITE, HOST_READ)
-                    prior, before = entry.write, state.write.sync
+                    kind, prior, before = WRITE_AFTER_WRITE, entry.write, state.write.sync
                 else:
                     continue
                 missing = NO_WAIT_TO_WRITE.format(prior=prior.command)
-                hits.append(Hit(kind, span, sync, prior, before, state, resource, missing=missing))
+                hits.append(Hit(kind, span, HOST_WRITE, prior, before, state, resource, missing=missing))
         yield from (finding for finding, _ in self._report.findings(hits, place))
 
 

@@ -22,7 +22,8 @@ def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int
     hazard, prior = transition_hazard(state, scopes, queue, viewer, sync)
     barriers = union(scope.dst_accesses for scope in scopes)
     chain = union(scope.dst_stages for scope in scopes)
-    after = intern(Write(sync, queue, viewer), (), (View(viewer, Guard(barriers, chain), (), 0),))
+    guard = Guard(barriers, chain, frozenset(scope.host for scope in scopes if scope.host))
+    after = intern(Write(sync, queue, viewer), (), (View(viewer, guard, (), 0),))
     return Outcome(hazard, prior, after, -1)
 
 
