@@ -34,15 +34,16 @@ def agreement(blocks: Sequence[Block]) -> Agreement:
 
 def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     """Compares what they said."""
+    findings = list(findings)
+    reported = {_key(each) for each in findings}
     explained: list[str] = []
     open_conflicts: list[Conflict] = []
     for conflict in opinion.conflicts:
-        entry = explanation(conflict)
+        entry = None if _pair(conflict) in reported else explanation(conflict)
         if entry is None:
             open_conflicts.append(conflict)
         else:
             explained.append(entry.id)
-    findings = list(findings)
     known = _pairs(opinion)
     lines = []
     for finding in findings:

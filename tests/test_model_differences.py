@@ -14,6 +14,7 @@ from harness.model.differences import explanation, load
 from harness.model.order import OPTIONAL
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
+from harness.trace.effects import Operation, Order, PassBegin, PassEnd, SubpassBegin
 from tests.model_streams import (
     COMPUTE,
     COPY_STAGE,
@@ -40,6 +41,15 @@ def host_overwrite() -> Stream:
     return Stream().submit(FILL, fence=9).wait(9).host_write()
 
 
+def attachment_order() -> Stream:
+    """Two instances of dynamic rendering on one attachment with nothing between them."""
+    write = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
+    load, store = (
+        access(write, IMAGE, order=Order.COLOR, operation=each) for each in (Operation.LOAD, Operation.STORE)
+    )
+    return Stream().submit(load, store, load)
+
+
 def signals_in_order() -> Stream:
     """The second signal's own scope has no copies, but it comes after the first signal, which has."""
     stream = Stream().submit(WRITE, signals=at(7, COPY_STAGE)).submit(signals=at(8, COMPUTE))
@@ -53,7 +63,11 @@ def beside_the_stages() -> Stream:
     return Stream().submit(clear, barrier(("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS")), move)
 
 
-ONLY_MODEL: dict[str, Callable[[], Stream]] = {"guarded-read": guarded_read, "host-overwrite": host_overwrite}
+ONLY_MODEL: dict[str, Callable[[], Stream]] = {
+    "guarded-read": guarded_read,
+    "host-overwrite": host_overwrite,
+    "attachment-order": attachment_order,
+}
 ONLY_SYNCVAL = {"signals-in-order": signals_in_order, "beside-the-stages": beside_the_stages}
 
 
@@ -73,7 +87,7 @@ def test_the_model_alone_reports_it(entry: str) -> None:
     stream = ONLY_MODEL[entry]()
     opinion = stream.judge()
     assert findings(stream) == []
-    assert [found.id for each in opinion.conflicts if (found := explanation(each)) is not None] == [entry]
+    assert {found.id for each in opinion.conflicts if (found := explanation(each)) is not None} == {entry}
     said = compare([], opinion)
     assert (said.disagreements, said.explained) == ((), (entry,))
 
@@ -86,6 +100,15 @@ def test_syncval_alone_reports_it(entry: str) -> None:
     assert stream.judge().clean
     said = compare(hazards, stream.judge())
     assert (said.disagreements, said.explained) == ((), (entry,))
+
+
+def test_what_both_report_needs_no_explanation() -> None:
+    """Subpasses with no path between them race for both, although attachments are in question."""
+    write = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=Order.COLOR)
+    stream = Stream().submit((PassBegin(2, ()), SubpassBegin(0)), write, SubpassBegin(1), write, PassEnd())
+    said = compare(findings(stream), stream.judge())
+    assert [each.hazard for each in findings(stream)] == ["WRITE_RACING_WRITE"]
+    assert (said.disagreements, said.explained) == ((), ())
 
 
 def test_a_rule_that_makes_no_difference_explains_nothing() -> None:

@@ -25,7 +25,9 @@ GUARDED_READ = "guarded-read"
 HOST_OVERWRITE = "host-overwrite"
 """The host writes where the device has written."""
 LAYOUT_TRANSITION = KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
-FACTS = (GUARDED_READ, HOST_OVERWRITE)
+ATTACHMENT_ORDER = "attachment-order"
+"""Rasterization order would hold if both were in one subpass."""
+FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER)
 """What may be noted of a conflict beside its kind."""
 
 
@@ -42,6 +44,8 @@ class Held:
     """The subpass, or the queue, in which it happened."""
     command: int
     """The execution of a command that it belongs to."""
+    instance: int = 0
+    """Which instance of dynamic rendering in the lane; a subpass is a lane of its own."""
     automatic: bool = False
     """A layout transition, half of an ownership transfer, a presentation: what is available is visible to it, what it
     writes is available."""
@@ -138,38 +142,39 @@ class Accesses:
         if not (prior.writes or current.writes) or _exempt(prior, current):
             return None
         if not (self._order.precedes(prior.use.node, current.use.node) or _after_load(prior, current, shared)):
-            return Breach(UNORDERED, prior, current, tuple(shared))
+            return Breach(UNORDERED, prior, current, tuple(shared), _facts(prior, current, False))
         if not prior.writes:
             return None
-        hidden, facts = self._hidden(prior, current, shared)
+        hidden, guarded = self._hidden(prior, current, shared)
         if hidden:
-            available = GUARDED_READ in facts or self._available(prior, current, hidden)
-            return Breach(INVISIBLE if available else UNAVAILABLE, prior, current, tuple(hidden), facts)
+            available = guarded or self._available(prior, current, hidden)
+            kind = INVISIBLE if available else UNAVAILABLE
+            return Breach(kind, prior, current, tuple(hidden), _facts(prior, current, guarded))
         if not current.writes or current.access.atomic:
             prior.seen_by.append((current, shared))
         return None
 
-    def _hidden(self, prior: Held, current: Held, shared: list[Span]) -> tuple[list[Span], frozenset[str]]:
-        """The addresses at which the prior write is not visible to the current access.
+    def _hidden(self, prior: Held, current: Held, shared: list[Span]) -> tuple[list[Span], bool]:
+        """The addresses at which the prior write is not visible to the current access, and whether another read is
+        between to which it is.
 
         A write that comes after a read needs no more than that the read saw the earlier write: its own visibility
         would not change what either left in memory ("Location-Ordered": read, then write).
         """
         if self._visible_everywhere(prior, current):
-            return [], frozenset()
+            return [], False
         hidden = self._hidden_from_ranges(prior, current, shared)
         left = hidden
         for reader, spans in prior.seen_by:
             if left and self._before(reader, current):
                 left = without(left, spans)
         if current.writes and not current.access.atomic:
-            return left, frozenset({HOST_OVERWRITE} if current.lane == HOST_LANE else ())
-        return hidden, frozenset() if left or not hidden else frozenset({GUARDED_READ})
+            return left, False
+        return hidden, bool(hidden) and not left
 
     def _before(self, prior: Held, current: Held) -> bool:
         """Whether one access is complete before another, by the order or by rasterization order."""
-        raster = prior.lane == current.lane and in_raster_order(prior.access, current.access)
-        return raster or self._order.precedes(prior.use.node, current.use.node)
+        return _in_raster_order(prior, current) or self._order.precedes(prior.use.node, current.use.node)
 
     def _visible_everywhere(self, prior: Held, current: Held) -> bool:
         return self._covers(prior, self._seen(current))
@@ -229,7 +234,7 @@ def _after_load(prior: Held, current: Held, shared: list[Span]) -> bool:
     after it in the subpass ("Render Pass Load Operations")."""
     left = shared
     for reader, spans in prior.seen_by:
-        if reader.lane == current.lane and in_raster_order(reader.access, current.access):
+        if _in_raster_order(reader, current):
             left = without(left, spans)
     return not left
 
@@ -252,7 +257,25 @@ def _exempt(prior: Held, current: Held) -> bool:
         return True
     if prior.access.sync == current.access.sync == LAYOUT_TRANSITION:
         return prior.use.queue == current.use.queue
-    return prior.lane == current.lane and in_raster_order(prior.access, current.access)
+    return _in_raster_order(prior, current)
+
+
+def _in_raster_order(prior: Held, current: Held) -> bool:
+    """Rasterization order is an order of one subpass, or of one instance of dynamic rendering."""
+    beside = prior.lane == current.lane and prior.instance == current.instance
+    return beside and in_raster_order(prior.access, current.access)
+
+
+def _facts(prior: Held, current: Held, guarded: bool) -> frozenset[str]:
+    """What is to be noted of two accesses that conflict."""
+    noted = set()
+    if guarded:
+        noted.add(GUARDED_READ)
+    if current.lane == HOST_LANE and current.writes:
+        noted.add(HOST_OVERWRITE)
+    if prior.use.queue == current.use.queue and in_raster_order(prior.access, current.access):
+        noted.add(ATTACHMENT_ORDER)
+    return frozenset(noted)
 
 
 def is_write(access: Access) -> bool:

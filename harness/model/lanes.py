@@ -11,6 +11,26 @@ from dataclasses import dataclass, field
 
 from harness.model.order import NOTHING, Front
 from harness.model.stages import bits
+from harness.trace.effects import Operation
+
+
+@dataclass(slots=True)
+class Rendering:
+    """Tells instances of dynamic rendering apart: one begins with load operations, and ends with stores."""
+
+    instance: int = 0
+    begun_by: int = 0
+    ended_by: int = 0
+
+    def meet(self, operation: Operation, command: int) -> int:
+        """The instance in which a command makes an attachment access."""
+        if operation in (Operation.STORE, Operation.RESOLVE_READ, Operation.RESOLVE_WRITE):
+            self.ended_by = command
+        elif operation == Operation.LOAD and self.begun_by != command:
+            self.instance, self.begun_by, self.ended_by = self.instance + 1, command, 0
+        elif self.ended_by not in (0, command):
+            self.instance, self.ended_by = self.instance + 1, 0
+        return self.instance
 
 
 @dataclass(slots=True)
@@ -21,6 +41,7 @@ class Lane:
     reached: dict[int, Front] = field(default_factory=dict)
     issued: dict[int, Front] = field(default_factory=dict)
     everything: Front = NOTHING
+    rendering: Rendering = field(default_factory=Rendering)
 
     def inner(self, id: int) -> Lane:
         """A subpass: earlier barriers reach into it, but its own first scopes hold nothing from outside."""

@@ -147,10 +147,11 @@ class Program:
         command: int,
         automatic: bool = False,
         seen_at: int | None = None,
+        instance: int = 0,
     ) -> None:
         """An access happens at a node: it is judged in each address space that it touches."""
         for held in self._held(access, node, place, lane, command):
-            held.automatic, held.seen_at = automatic, seen_at
+            held.automatic, held.seen_at, held.instance = automatic, seen_at, instance
             for breach in self.accesses.add(held):
                 self.report(breach, held.resource)
 

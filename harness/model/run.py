@@ -13,7 +13,7 @@ from harness.model.order import ACTION, Node
 from harness.model.program import Program
 from harness.model.registry import EFFECTS
 from harness.model.stages import KINDS
-from harness.trace.effects import FAMILY_IGNORED, Access, Command, Submitted, SubpassDependency
+from harness.trace.effects import FAMILY_IGNORED, Access, Command, Order, Submitted, SubpassDependency
 
 
 @dataclass(slots=True)
@@ -106,7 +106,8 @@ class Run:
         """An access of the command, in the stage of its kind."""
         kind = KINDS[access.sync]
         node = self.operation(kind.stage)
-        self.program.access(access, node, self.place, self.lane.id, self.execution)
+        instance = self.lane.rendering.meet(access.operation, self.execution) if access.order != Order.NONE else 0
+        self.program.access(access, node, self.place, self.lane.id, self.execution, instance=instance)
         self.own(access, kind.name, node, access.atomic or not kind.write)
 
     def own(self, access: Access, name: str, node: int, contents: bool) -> None:
