@@ -170,3 +170,18 @@ def test_a_wait_after_a_reset_by_the_host(device: tuple[Rig, str]) -> None:
         rig.copy(second, a, b)
     rig.submit(second, wait=True)
     assert rules(rig) == ([] if version == OLD else ["READ_AFTER_WRITE"])
+
+
+def test_a_wait_for_an_unordered_set_orders_nothing(device: tuple[Rig, str]) -> None:
+    """[unordered-set-orders-nothing]"""
+    rig, _ = device
+    vk, made, a, b = rig.vk, event(rig), rig.buffer(), rig.buffer()
+    filled = vk.VkMemoryBarrier(srcAccessMask=TRANSFER_WRITE, dstAccessMask=TRANSFER_READ)
+    with rig.recording() as buffer:
+        rig.fill(buffer, a)
+        vk.vkCmdSetEvent(buffer, made, TRANSFER)
+        vk.vkCmdSetEvent(buffer, made, TRANSFER)
+        vk.vkCmdWaitEvents(buffer, 1, [made], TRANSFER, TRANSFER, 1, [filled], 0, [], 0, [])
+        rig.said()
+        rig.copy(buffer, a, b)
+    assert rules(rig) == ["READ_AFTER_WRITE"]

@@ -263,6 +263,15 @@ def test_what_follows_a_wait_is_ordered_after_it() -> None:
     assert device.submit(1, *reset) == ["vkCmdResetEvent-wait-race"]
 
 
+def test_of_two_unordered_sets_only_what_both_cover_is_ordered() -> None:
+    src, dst = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"
+    for between, met in ((False, []), (True, ["READ_AFTER_WRITE"])):
+        device = Device()
+        first, second = (set_event(src, dst), WRITE_A) if between else (WRITE_A, set_event(src, dst))
+        findings = device.submit(1, first, second, set_event(src, dst), wait_event(src, dst), READ_A)
+        assert [each for each in findings if each.isupper()] == met
+
+
 def test_a_wait_for_two_unordered_sets_is_found() -> None:
     device = Device()
     steps = set_event("COPY"), set_event("COPY"), wait_event("COPY", "COPY")

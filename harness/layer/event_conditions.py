@@ -52,3 +52,17 @@ def event_reset_by_host(subject: Subject, stream: Stream, _: Version) -> bool:
     """The host reset an event before."""
     limit = subject.call if subject.call is not None else float("inf")
     return any(call.name == "vkResetEvent" and call.index < limit for call in stream.calls)
+
+
+@condition
+def set_unordered(subject: Subject, stream: Stream, _: Version) -> bool:
+    """Before the second access an event was set twice with no reset between, and waited for."""
+    sets: dict[int, int] = {}
+    for step in stream.steps(subject):
+        call = step.call
+        if call.name.startswith(("vkCmdSetEvent", "vkCmdResetEvent")):
+            event = call.args["event"]
+            sets[event] = sets.get(event, 0) + 1 if call.name.startswith("vkCmdSetEvent") else 0
+        elif call.name.startswith("vkCmdWaitEvents") and any(sets.get(each, 0) > 1 for each in _events(call)):
+            return True
+    return False

@@ -6,6 +6,7 @@ is still marked; an access after the set has no mark.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from harness.findings import Finding, Place
@@ -47,7 +48,18 @@ class Events:
         event = self._events.setdefault(effect.event, Event())
         masks = {each.src_stages for each in _dependencies(effect.barrier)}
         problems = self._race(event, effect.event, place, union_of(masks), queue_flags, SET)
-        self._forget(event)
+        if problems and event.last == SET:
+            # A wait may see either set: certain is what both cover, and the earlier one covers less.
+            self._forget(event, kept=masks)
+        else:
+            self._forget(event)
+            self._mark(event, masks, queue_flags)
+        event.unordered = bool(problems)
+        event.last, event.place, event.barriers = SET, place, 0
+        return problems
+
+    def _mark(self, event: Event, masks: Collection[int], queue_flags: int) -> None:
+        """Marks what is in first scopes of these stages now."""
         viewer = self._context.viewer
         for mask in sorted(masks):
             token = self._context.tokens.take()
@@ -59,9 +71,6 @@ class Events:
                 )
             )
             event.tokens[mask] = token
-        event.unordered = bool(problems)
-        event.last, event.place, event.barriers = SET, place, 0
-        return problems
 
     def reset(self, effect: ResetEvent, place: Place, queue_flags: int) -> list[Finding]:
         """Forgets the last set."""
@@ -133,11 +142,12 @@ class Events:
                 if each.src_stages & EVERYTHING or scope.src_stages & reached:
                     event.barriers |= scope.dst_stages
 
-    def _forget(self, event: Event) -> None:
-        for token in event.tokens.values():
+    def _forget(self, event: Event, kept: Collection[int] = ()) -> None:
+        """Takes back the marks of the last set, but for those of the masks in `kept`."""
+        for mask in [each for each in event.tokens if each not in kept]:
+            token = event.tokens.pop(mask)
             self._context.map_slots(lambda state, token=token: after_forgetting(state, token))  # type: ignore[misc]
             self._context.tokens.give(token)
-        event.tokens.clear()
 
     def _race(
         self, event: Event, id: int, place: Place, stages: int, queue_flags: int, operation: str

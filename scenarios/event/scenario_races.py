@@ -119,6 +119,26 @@ def scenario_wait_after_two_sets(rig: Rig) -> None:
 
 
 @scenario(
+    expects=[
+        race("vkCmdSetEvent2-set-race", SET2, SET2),
+        race("vkCmdWaitEvents-unsynchronized-setops", WAIT2, SET2),
+    ],
+    rule="specification, vkCmdWaitEvents2; SYNC_RULES 2.9: a second set without a dependency",
+)
+def scenario_what_two_unordered_sets_both_cover(rig: Rig) -> None:
+    """Whichever of two sets a wait sees, it orders what came before both."""
+    a, b = rig.buffer(), rig.buffer()
+    event = rig.event("", WRITTEN, READ)
+    with rig.commands() as commands:
+        commands.fill(a, 0x5C5C5C5C)
+        commands.set_event(event)
+        commands.set_event(event)
+        commands.wait_events(event)
+        commands.copy(a, b)
+    rig.submit(commands)
+
+
+@scenario(
     weakened={
         "second scope / compute": [race("vkCmdSetEvent2-wait", SET2, WAIT2)],
     },
