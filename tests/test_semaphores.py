@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.explore.order import runnable
+from harness.syncval.journal import LENGTH
 from harness.trace.calls import Block, Call
 from harness.trace.effects import SemaphoreCreated
 from harness.trace.release import Held, Releases
@@ -79,3 +82,26 @@ def test_a_submit_is_cut_where_one_queue_has_to_wait() -> None:
         if isinstance(block, Call) and "submitCount" in block.args
     ]
     assert order == [(2, 1, 0), (3, 0, 51), (4, 1, 0), (2, 2, 50)]
+
+
+@pytest.mark.parametrize("accesses", [3, LENGTH + 10])
+def test_what_came_after_a_signal_is_found_however_long_ago_that_was(accesses: int) -> None:
+    """The journal names it, or is too short and every range is visited."""
+    device = Device()
+    device.validator.consume(SemaphoreCreated(TIMELINE, 0))
+    device.submit(1, WRITE_B, signals=at(TIMELINE, ALL, 1))
+    device.submit(1, WRITE_A)
+    for number in range(accesses):
+        device.submit(1, access("COPY_TRANSFER_WRITE", 1000 + number))
+    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL, 1)) == ["WRITE_AFTER_WRITE"]
+
+
+def test_what_a_queue_learnt_after_its_signal_is_left_out() -> None:
+    device = Device()
+    device.submit(2, WRITE_A, signals=at(8))
+    device.submit(1, WRITE_B, signals=at(9))
+    device.submit(1, waits=at(8))
+    device.submit(3, waits=at(9))
+    assert device.submit(3, READ_A) == ["READ_RACING_WRITE"]
+    device.submit(1, signals=at(10, VERTEX))
+    assert device.submit(3, READ_A, waits=at(10, VERTEX)) == ["READ_AFTER_WRITE"]

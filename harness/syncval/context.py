@@ -6,7 +6,7 @@ maps the few slots in use and visits no range, so that it costs the same with 10
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,8 +16,10 @@ from harness.spec.scopes import BY_NAME
 from harness.syncval.access import Use, after_use, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.handover import kept_back
+from harness.syncval.journal import Journal
 from harness.syncval.layout import after_transition
 from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race
+from harness.syncval.race import NEVER as NEVER  # noqa: PLC0414
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Change, Outcome, State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, Alias
@@ -115,6 +117,7 @@ class Context:
         """Whose accesses race with those of the current viewer."""
         self.retired: dict[int, Tag] = {}
         """By queue: what was submitted up to this tag is known by the host to be complete."""
+        self.journal = Journal(self.retired)
         self.host_mark: Callable[[bool], int] = lambda everywhere: 0
         """The token of dependencies that make writes visible to the host now: everywhere, or in some ranges."""
         self.kept: Callable[[int, State, Place], bool] = lambda space, state, place: False
@@ -190,6 +193,8 @@ class Context:
         if held is None:
             held = self._maps[access.space] = SpanMap()
         use = self.use(access)
+        if self.journal.on:
+            self.journal.add(self.queue, place, access.space, access.spans)
         hits: list[Hit] = []
         for begin, end in access.spans:
             entry = held.exact(begin, end)
@@ -300,21 +305,14 @@ class Context:
         if len(self._slots) > self._sweep_at:
             self._sweep()
 
-    def map_before(self, change: Callable[[State], State], late: Callable[[Place], bool]) -> None:
-        """Maps the state of every range, as it would be without the accesses that are `late`: they stay as they are.
-        Visits every range, which `map_slots` need not."""
-        late_ones = []
-        for held in self._maps.values():
-            for begin, end, entry in held:
-                reads = frozenset(at for at, read in enumerate(entry.reads) if late(read))
-                write = entry.write is not None and late(entry.write)
-                if write or reads:
-                    late_ones.append((held, begin, end, entry, entry.slot.find().state, write, reads))
-        viewer = self.viewer
+    def map_before(self, change: Callable[[State], State], reach: Mapping[int, Tag], queues: Iterable[int]) -> None:
+        """Maps the state of every range, as it would be without the accesses of some queues beyond `reach` (tags)."""
+        found = self.journal.late(self._maps, reach, queues)
+        late = [(each, each.entry.slot.find().state) for each in found]
         self.map_slots(change)
-        for held, begin, end, entry, state, write, reads in late_ones:
-            after = kept_back(state, change(state), viewer, write, reads)
-            held.set_exact(begin, end, entry._replace(slot=self._slot(after)))
+        for (held, begin, end, entry, write, reads), state in late:
+            after = kept_back(state, change(state), self.viewer, write, reads)
+            held.put(begin, end, entry._replace(slot=self._slot(after)))
 
     def _gather(self, ranges: list[RangeScope]) -> list[Piece]:
         """The pieces that barriers over ranges touch, each with every scope that covers it. A gap counts only when
@@ -358,6 +356,8 @@ class Context:
         """A transition of one piece is a new write; nothing that was known of the range before it remains."""
         space, (begin, end), _, state, (scopes, _, sync) = piece
         outcome = after_transition(state, scopes, self.queue, self.viewer, sync)
+        if self.journal.on:
+            self.journal.add(self.queue, place, space, (piece.span,))
         self._maps[space].put(begin, end, Entry(self._slot(outcome.state), place, ()))
 
     def _slot(self, state: State) -> Slot:
@@ -474,6 +474,7 @@ class Context:
             held.erase(*span)
         if span is None or not held:
             self._maps.pop(space, None)
+            self.journal.forget(space)
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
@@ -488,7 +489,6 @@ class Context:
 
 
 HOST_READ_BIT = 1 << BY_NAME["SYNC_HOST_HOST_READ"].index
-NEVER: Tag = (-1, 0)
 _NEVER = Entry(Slot(EMPTY), None, ())
 
 

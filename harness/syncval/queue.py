@@ -20,9 +20,9 @@ from harness.spec.scopes import (
     stage_accesses,
 )
 from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
-from harness.syncval.context import NEVER, Context
+from harness.syncval.context import Context
 from harness.syncval.handover import Gift, after_gifts
-from harness.syncval.race import NO_RIVALS, Rivals, Tag, tag_of
+from harness.syncval.race import NO_RIVALS, Rivals, Tag
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
@@ -133,6 +133,11 @@ class Queues:
         """A new semaphore: timeline with a value, or binary."""
         self._semaphores[semaphore] = Semaphore(initial)
         self._releases.create(semaphore, initial)
+        self._start_journal()
+
+    def _start_journal(self) -> None:
+        if not self._context.journal.on:
+            self._context.journal.start(whole=self._context.ranges == 0)
 
     def destroy(self, semaphore: int) -> None:
         """A semaphore is gone; anything else is ignored."""
@@ -150,6 +155,7 @@ class Queues:
     def follow_engine(self) -> None:
         """From now on the presentation engine is one that queues may race with."""
         self._clocks.setdefault(PRESENTATION, {})
+        self._start_journal()
 
     def signal_acquired(self, semaphore: int, queue: int, tag: Tag, stages: int) -> None:
         """An acquire signals a semaphore when the presentation engine has done with the image of this queue."""
@@ -244,8 +250,8 @@ class Queues:
         if signal.token or now == (signal.tag, signal.clock):
             self._context.map_slots(change)
             return
-        last = signal.reach
-        self._context.map_before(change, lambda place: tag_of(place) > last.get(place.queue or 0, NEVER))
+        learnt = [queue for queue, tag in self._clocks.get(giver, {}).items() if signal.clock.get(queue) != tag]
+        self._context.map_before(change, signal.reach, [giver, *learnt])
 
     # -- what the host waits for --------------------------------------------------------------------------------------
 

@@ -34,6 +34,8 @@ class Rivals(NamedTuple):
     subpasses: frozenset[int]
 
 
+NEVER: Tag = (-1, 0)
+"""Before every batch."""
 PRESENT_ENGINE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].stage
 NO_RIVALS = Rivals(0, {}, frozenset())
 HOST_QUEUE = (1 << 62) + 1
