@@ -171,45 +171,6 @@ def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
 
 
 @scenario(
-    without={"first before third": [race("READ_RACING_WRITE", DRAW, CLEAR)]},
-    rule="specification, Render Pass: subpasses without a path of dependencies race; SYNC_RULES 2.8",
-)
-def scenario_subpasses_that_both_depend_on_one(rig: Rig) -> None:
-    """Two subpasses may race with each other when each depends on the first and they share nothing that is written."""
-    base, left, right, out = rig.target(), rig.target(), rig.target(), rig.buffer(1024)
-    at = "GENERAL"
-    kept = Attach(initial=at)
-    made = rig.render_pass(
-        [Attach(load="LOAD", store="NONE", initial=at), kept, kept],
-        [Subpass([(0, at)]), Subpass([(1, at)], inputs=[(0, at)]), Subpass([(2, at)], inputs=[(0, at)])],
-        [
-            Depends("", 0, 1, WRITTEN, READ_OR_USED),
-            Depends("first before third", 0, 2, WRITTEN, READ_OR_USED),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
-            Depends("", 2, EXTERNAL, WRITTEN, COPIED),
-        ],
-    )
-    views = [rig.view(each) for each in (base, left, right)]
-    frame = rig.framebuffer(made, views)
-    pipelines = [
-        rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=each)
-        for each in (1, 2)
-    ]
-    with rig.commands() as commands:
-        for image in (base, left, right):
-            commands.transition(image)
-        commands.begin_pass(made, frame)
-        commands.clear_attachments((1, 0, 0x10203040))
-        for each in pipelines:
-            commands.next_subpass()
-            commands.bind(each, rig.descriptors(each, b0=(views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL)))
-            commands.draw()
-        commands.end_pass()
-        commands.image_to_buffer(right, out)
-    rig.submit(commands)
-
-
-@scenario(
     without={"from outside to the second": [read_after_write(NEXT, UPLOAD)]},
     rule="specification, Subpass Dependencies; SYNC_RULES 2.14 SubpassMultiDep",
 )
