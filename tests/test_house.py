@@ -44,6 +44,7 @@ THIRD_PARTY = {
     "vulkan": (("record", "device", "layer", "explore/executor", "scenario"), "inside functions"),
     "click": (("cli",), "anywhere"),
     "rich": (("report", "cli", "pytest_plugin", "scenario", "mutation", "matrix"), "anywhere"),
+    "graphviz": (("report",), "anywhere"),
     "jinja2": (("report", "matrix"), "anywhere"),
     "PIL": (("report",), "anywhere"),
     "pytest": (("pytest_plugin", "scenario"), "anywhere"),

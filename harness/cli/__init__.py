@@ -20,6 +20,7 @@ COMMANDS = {
     "check": "Judge a trace, ours or a converted capture, with no driver installed.",
     "replay": "Run a trace on a device.",
     "mutate": "Drop each piece of each dependency of the scenarios, and score who notices.",
+    "graph": "Draw what must be complete before what in a trace, and what is missing.",
     "matrix": "Order pairs of operations in every way, right and wrong, and ask every judge.",
     "drivers": "List the drivers and layers of this machine and what each can do.",
 }

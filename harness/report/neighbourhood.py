@@ -1,0 +1,75 @@
+"""Which part of a partial order to draw: all of a short one, of a long one what surrounds a conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from harness.model import Conflict, Opinion
+from harness.model.order import ACTION, DST, EVENT, SRC, TRANSITION, Edge, Order
+
+Group = tuple[int, int, int, int, int, int]
+"""What is drawn as one box, an execution of a command: queue, submit, batch, position, call. What belongs to no
+recorded command has a box of its own: the last number is then its node, else 0."""
+OF_COMMANDS = (ACTION, SRC, DST, TRANSITION, EVENT)
+"""Kinds of nodes of which a command may have several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What to draw: groups in stream order with their nodes, the edges that are not implied by others, and how many
+    groups were left out."""
+
+    groups: dict[Group, list[int]]
+    edges: list[Edge]
+    left_out: int
+
+
+def group_of(order: Order, node: int) -> Group:
+    """The box of a node."""
+    place = order.nodes[node].place
+    alone = 0 if order.nodes[node].kind in OF_COMMANDS and place.call else node + 1
+    return (place.queue or 0, place.submit or 0, place.batch or 0, place.position or 0, place.call, alone)
+
+
+def part_of(opinion: Opinion, conflict: Conflict | None, limit: int) -> Part:
+    """At most about `limit` groups: those nearest in the stream to the two ends of the conflict, to the beginning when
+    there is none. The ends themselves are always there."""
+    order = opinion.order
+    groups: dict[Group, list[int]] = {}
+    for node in range(len(order.nodes)):
+        groups.setdefault(group_of(order, node), []).append(node)
+    names = list(groups)
+    if len(names) <= limit:
+        chosen = names
+    else:
+        ends = (
+            [0]
+            if conflict is None
+            else [names.index(group_of(order, use.node)) for use in (conflict.prior, conflict.current)]
+        )
+        nearest = sorted(range(len(names)), key=lambda at: (min(abs(at - end) for end in ends), at))
+        chosen = [names[at] for at in sorted(nearest[:limit])]
+    kept = {name: groups[name] for name in chosen}
+    return Part(
+        kept, list(_reduced(order, [node for nodes in kept.values() for node in nodes])), len(names) - len(kept)
+    )
+
+
+def _reduced(order: Order, nodes: list[int]) -> Iterator[Edge]:
+    """Edges between these nodes, without those that a chain of others implies."""
+    inside = sum(1 << node for node in nodes)
+    for node in nodes:
+        near = order.before[node] & inside
+        for edge in sorted(order.into(node), key=lambda each: -each.first):
+            between = near & ~order.before[edge.first] & ~(1 << edge.first)
+            implied = any(order.before[other] >> edge.first & 1 for other in _bits(between))
+            if inside >> edge.first & 1 and not implied:
+                yield edge
+
+
+def _bits(mask: int) -> Iterator[int]:
+    while mask:
+        low = mask & -mask
+        yield low.bit_length() - 1
+        mask ^= low
