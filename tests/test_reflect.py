@@ -56,6 +56,8 @@ SHADERS = {
     "input_color.frag": ["0.0 input_attachment(1) read"],
     "invert_input.frag": ["0.0 input_attachment(0) read"],
     "length_only.comp": ["0.0 storage_buffer", "0.1 storage_buffer write"],
+    "point_by_index.vert": [],
+    "point_by_word.vert": [],
     "pulled_position.vert": ["0.0 storage_buffer read"],
     "push_constant_copy.comp": ["0.0 storage_buffer write"],
     "reverse_words.comp": ["0.0 storage_buffer read", "0.1 storage_buffer write"],
