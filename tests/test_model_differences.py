@@ -14,7 +14,7 @@ from harness.model.differences import explanation, load
 from harness.model.order import OPTIONAL
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
-from harness.trace.effects import Operation, Order, PassBegin, PassEnd, SubpassBegin
+from harness.trace.effects import Operation, Order, PassBegin, PassEnd, SubpassBegin, SubpassDependency
 from tests.model_streams import (
     COMPUTE,
     COPY_STAGE,
@@ -27,6 +27,7 @@ from tests.model_streams import (
     access,
     at,
     barrier,
+    dependency,
     ranged,
 )
 
@@ -50,6 +51,14 @@ def attachment_order() -> Stream:
     return Stream().submit(load, store, load)
 
 
+def by_region() -> Stream:
+    """A fragment shader's writes to an image at large are not ordered pixel by pixel."""
+    write, read = (access(f"FRAGMENT_SHADER_SHADER_STORAGE_{each}", IMAGE) for each in ("WRITE", "READ"))
+    given = dependency("FRAGMENT_SHADER/SHADER_STORAGE_WRITE", "FRAGMENT_SHADER/SHADER_STORAGE_READ")
+    begin = PassBegin(2, (SubpassDependency(0, 1, given, by_region=True),))
+    return Stream().submit((begin, SubpassBegin(0)), write, SubpassBegin(1), read, PassEnd())
+
+
 def signals_in_order() -> Stream:
     """The second signal's own scope has no copies, but it comes after the first signal, which has."""
     stream = Stream().submit(WRITE, signals=at(7, COPY_STAGE)).submit(signals=at(8, COMPUTE))
@@ -67,6 +76,7 @@ ONLY_MODEL: dict[str, Callable[[], Stream]] = {
     "guarded-read": guarded_read,
     "host-overwrite": host_overwrite,
     "attachment-order": attachment_order,
+    "by-region": by_region,
 }
 ONLY_SYNCVAL = {"signals-in-order": signals_in_order, "beside-the-stages": beside_the_stages}
 

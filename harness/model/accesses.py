@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.model.explain import INVISIBLE, UNAVAILABLE, UNORDERED
-from harness.model.memory import Guards, pieces
+from harness.model.memory import Guard, Guards, pieces
 from harness.model.opinion import Use
 from harness.model.order import Order
 from harness.model.raster import in_raster_order
@@ -14,6 +14,7 @@ from harness.model.spans import overlap, without
 from harness.model.stages import KIND, KINDS, written_by
 from harness.spans import Span
 from harness.trace.effects import Access
+from harness.trace.effects import Order as RasterOrder
 
 HOST_LANE = 0
 """The host's own accesses: one thread, in the order of the stream."""
@@ -27,7 +28,9 @@ HOST_OVERWRITE = "host-overwrite"
 LAYOUT_TRANSITION = KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
 ATTACHMENT_ORDER = "attachment-order"
 """Rasterization order would hold if both were in one subpass."""
-FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER)
+REGION = "region"
+"""They are ordered in each region of the framebuffer, and not everywhere."""
+FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, REGION)
 """What may be noted of a conflict beside its kind."""
 
 
@@ -58,6 +61,11 @@ class Held:
     def writes(self) -> bool:
         """An atomic is a read that also writes."""
         return self.use.write
+
+    @property
+    def regional(self) -> bool:
+        """Whether it concerns each region of the framebuffer by itself: attachments, and their transitions."""
+        return self.automatic or self.access.order != RasterOrder.NONE
 
     @property
     def replaces(self) -> bool:
@@ -98,6 +106,8 @@ class Accesses:
             breach = self._judge(prior, current, shared)
             if breach is not None:
                 yield breach
+            elif prior.writes and (not current.writes or current.access.atomic):
+                prior.seen_by.append((current, shared))
             if current.replaces and self._settled(prior, current, breach):
                 if current.automatic:
                     prior.spans = without(prior.spans, current.spans)
@@ -138,60 +148,95 @@ class Accesses:
         return True
 
     def _judge(self, prior: Held, current: Held, shared: list[Span]) -> Breach | None:
-        """Conflict needs a write; an order; and after a write, availability and visibility ("Data Race")."""
+        """Conflict needs a write; an order; and after a write, availability and visibility ("Data Race").
+
+        Attachments are ordered if they are so in every region of the framebuffer, anything else only if it is so
+        everywhere ("Framebuffer Region Dependencies").
+        """
         if not (prior.writes or current.writes) or _exempt(prior, current):
             return None
-        if not (self._order.precedes(prior.use.node, current.use.node) or _after_load(prior, current, shared)):
+        if prior.regional and current.regional:
+            return self._judge_order(prior, current, shared, True)
+        breach = self._judge_order(prior, current, shared, False)
+        if breach is not None and self._judge_order(prior, current, shared, True) is None:
+            return replace(breach, facts=breach.facts | {REGION})
+        return breach
+
+    def _judge_order(self, prior: Held, current: Held, shared: list[Span], by_region: bool) -> Breach | None:
+        ordered = self._order.precedes(prior.use.node, current.use.node, by_region)
+        if not (ordered or _after_load(prior, current, shared)):
             return Breach(UNORDERED, prior, current, tuple(shared), _facts(prior, current, False))
         if not prior.writes:
             return None
-        hidden, guarded = self._hidden(prior, current, shared)
+        sight = _Sight(self._order, self._guards, current, by_region)
+        hidden, guarded = self._hidden(prior, current, shared, sight)
         if hidden:
-            available = guarded or self._available(prior, current, hidden)
-            kind = INVISIBLE if available else UNAVAILABLE
+            kind = INVISIBLE if guarded or sight.is_available(prior, hidden) else UNAVAILABLE
             return Breach(kind, prior, current, tuple(hidden), _facts(prior, current, guarded))
-        if not current.writes or current.access.atomic:
-            prior.seen_by.append((current, shared))
         return None
 
-    def _hidden(self, prior: Held, current: Held, shared: list[Span]) -> tuple[list[Span], bool]:
+    def _hidden(self, prior: Held, current: Held, shared: list[Span], sight: _Sight) -> tuple[list[Span], bool]:
         """The addresses at which the prior write is not visible to the current access, and whether another read is
         between to which it is.
 
         A write that comes after a read needs no more than that the read saw the earlier write: its own visibility
         would not change what either left in memory ("Location-Ordered": read, then write).
         """
-        if self._visible_everywhere(prior, current):
-            return [], False
-        hidden = self._hidden_from_ranges(prior, current, shared)
-        left = hidden
+        left = hidden = sight.hidden(prior, shared)
         for reader, spans in prior.seen_by:
-            if left and self._before(reader, current):
+            ordered = _in_raster_order(reader, current) or sight.after(reader.use.node)
+            if left and ordered:
                 left = without(left, spans)
         if current.writes and not current.access.atomic:
             return left, False
         return hidden, bool(hidden) and not left
 
-    def _before(self, prior: Held, current: Held) -> bool:
-        """Whether one access is complete before another, by the order or by rasterization order."""
-        return _in_raster_order(prior, current) or self._order.precedes(prior.use.node, current.use.node)
 
-    def _visible_everywhere(self, prior: Held, current: Held) -> bool:
-        return self._covers(prior, self._seen(current))
+class _Sight:
+    """What one access can see."""
 
-    def _seen(self, current: Held) -> int:
-        """What is before an invalidate for this access, for all memory; automatic ones see what is available."""
-        if current.automatic:
-            return self._order.before[current.use.node]
-        return self._guards.seen(self._scopes(current), current.access.sync)
-
-    def _scopes(self, current: Held) -> int:
+    def __init__(self, order: Order, guards: Guards, current: Held, by_region: bool) -> None:
+        self._guards = guards
+        self._by_region = by_region
+        self._before = order.closure(by_region)
+        self._current = current
+        node = current.use.node
+        self._sync = current.access.sync
+        self._earlier = self._before[node]
+        self._scopes = self._earlier if current.lane == HOST_LANE else order.direct[node]
         """The second scopes that the access is in. One of the host is in those of all that the host waited for."""
-        if current.seen_at == NOWHERE:
-            return 0
-        if current.lane == HOST_LANE:
-            return self._order.before[current.use.node if current.seen_at is None else current.seen_at]
-        return self._order.direct[current.use.node]
+        if current.seen_at is not None:
+            self._scopes = 0 if current.seen_at == NOWHERE else self._before[current.seen_at]
+        self._seen = guards.seen(self._scopes, self._sync, by_region) if not current.automatic else self._earlier
+        """What is before an invalidate for this access, for all memory; automatic ones see what is available."""
+
+    def after(self, node: int) -> bool:
+        """Whether a node is before the access."""
+        return bool(self._earlier >> node & 1)
+
+    def hidden(self, prior: Held, shared: list[Span]) -> list[Span]:
+        """The addresses at which a write is not visible."""
+        if self._covers(prior, self._seen):
+            return []
+        guards = [each for each in self._guards.ranged(prior.space) if overlap(each.spans, shared)]
+        hidden: list[Span] = []
+        for part, covering in pieces(shared, guards):
+            seen = self._seen
+            for guard in covering:
+                if guard.invalidates >> self._sync & 1 and self._scopes >> guard.node & 1:
+                    seen |= self._before[guard.node] | 1 << guard.node
+            if not any(_flushes(guard, prior, seen) for guard in covering) and not self._covers(prior, seen):
+                hidden += part
+        return sorted(hidden)
+
+    def is_available(self, prior: Held, spans: list[Span]) -> bool:
+        """Whether a write was made available, at each of these addresses, before the access."""
+        if self._covers(prior, self._earlier):
+            return True
+        for guard in self._guards.ranged(prior.space):
+            if _flushes(guard, prior, self._earlier):
+                spans = without(spans, guard.spans)
+        return not spans
 
     def _covers(self, prior: Held, seen: int) -> bool:
         """Whether the write is available, for all memory, at some node of the set."""
@@ -199,34 +244,10 @@ class Accesses:
             return bool(seen >> prior.use.node & 1)
         return self._guards.flushed(prior.use.node, _written(prior), seen)
 
-    def _hidden_from_ranges(self, prior: Held, current: Held, shared: list[Span]) -> list[Span]:
-        guards = [each for each in self._guards.ranged(prior.space) if overlap(each.spans, shared)]
-        scopes = self._scopes(current)
-        written, read = 1 << _written(prior), 1 << current.access.sync
-        hidden: list[Span] = []
-        for part, covering in pieces(shared, guards):
-            seen = self._seen(current)
-            for guard in covering:
-                if guard.invalidates & read and scopes >> guard.node & 1:
-                    seen |= self._order.before[guard.node] | 1 << guard.node
-            flushed = any(
-                guard.flushes & written and seen >> guard.node & 1 and guard.first >> prior.use.node & 1
-                for guard in covering
-            )
-            if not flushed and not self._covers(prior, seen):
-                hidden += part
-        return sorted(hidden)
 
-    def _available(self, prior: Held, current: Held, spans: list[Span]) -> bool:
-        """Whether the write was made available, at each of these addresses, before the current access."""
-        before = self._order.before[current.use.node]
-        if self._covers(prior, before):
-            return True
-        written = 1 << _written(prior)
-        for guard in self._guards.ranged(prior.space):
-            if guard.flushes & written and before >> guard.node & 1 and guard.first >> prior.use.node & 1:
-                spans = without(spans, guard.spans)
-        return not spans
+def _flushes(guard: Guard, prior: Held, seen: int) -> bool:
+    """Whether a dependency makes a write available, and is one of these nodes."""
+    return bool(guard.flushes >> _written(prior) & 1 and seen >> guard.node & 1 and guard.first >> prior.use.node & 1)
 
 
 def _after_load(prior: Held, current: Held, shared: list[Span]) -> bool:

@@ -80,10 +80,11 @@ class Lane:
 
 
 def _join(table: dict[int, Front], stages: int) -> Front:
-    direct = closed = 0
+    direct = closed = by_region = 0
     for stage in bits(stages):
         front = table.get(stage)
         if front is not None:
             direct |= front.direct
             closed |= front.closed
-    return Front(direct, closed)
+            by_region |= front.by_region
+    return Front(direct, closed, by_region)

@@ -8,7 +8,7 @@ happens before the second.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.model.order import Order
@@ -59,23 +59,24 @@ class Guards:
     def flushed(self, writer: int, index: int, by: int) -> bool:
         """Whether a write of kind `index` at node `writer` is flushed, for all memory, by a node of the set `by`."""
         flushers = by & _with(self._flushers, index)
-        return bool(self._union("flushed", flushers) >> writer & 1)
+        return bool(self._union(self._first, "flushed", flushers) >> writer & 1)
 
-    def seen(self, before: int, index: int) -> int:
-        """All nodes before, or at, some invalidate for all memory, of kind `index`, that is in the set `before`."""
-        return self._union("seen", before & _with(self._invalidators, index))
+    def seen(self, scopes: int, index: int, by_region: bool) -> int:
+        """All nodes before, or at, some invalidate for all memory, of kind `index`, that is in the set `scopes`."""
+        invalidators = scopes & _with(self._invalidators, index)
+        before = self._order.closure(by_region)
+        return self._union(before, "by region" if by_region else "seen", invalidators) | invalidators
 
-    def _union(self, what: str, nodes: int) -> int:
-        """What the nodes' first scopes hold (flushed), or what is before them (seen)."""
+    def _union(self, table: Mapping[int, int] | Sequence[int], what: str, nodes: int) -> int:
+        """The union of what a table has for each of the nodes; remembered by name of the table."""
         if not nodes:
             return 0
-        key = (what, nodes)
-        found = self._known.get(key)
+        found = self._known.get((what, nodes))
         if found is None:
             found = 0
             for node in indices(nodes):
-                found |= self._first[node] if what == "flushed" else self._order.before[node] | 1 << node
-            self._known[key] = found
+                found |= table[node]
+            self._known[what, nodes] = found
         return found
 
     def ranged(self, space: int) -> list[Guard]:

@@ -27,6 +27,8 @@ ACTION, TRANSITION, SRC, DST, EVENT, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT 
 )
 """What a node stands for."""
 
+BY_REGION = "from the first scope to the second, by region"
+"""The rule of framebuffer-local dependencies: its edges hold inside each region of the framebuffer."""
 IN_ORDER = "signals are in order"
 IN_ALL_COMMANDS = "ALL_COMMANDS has what no stage performs"
 OPTIONAL = (IN_ORDER, IN_ALL_COMMANDS)
@@ -46,13 +48,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Front:
-    """Some nodes, and with them all that is before them."""
+    """Some nodes, and with them all that is before them: everywhere, and by region of the framebuffer."""
 
     direct: int = 0
     closed: int = 0
+    by_region: int = 0
 
     def __or__(self, other: Front) -> Front:
-        return Front(self.direct | other.direct, self.closed | other.closed)
+        return Front(self.direct | other.direct, self.closed | other.closed, self.by_region | other.by_region)
 
     def __bool__(self) -> bool:
         return bool(self.closed)
@@ -81,30 +84,39 @@ class Order:
         self.nodes: list[Node] = []
         self.before: list[int] = []
         """By node: every node that is before it."""
+        self.by_region: list[int] = []
+        """By node: every node that is before it in the same region of the framebuffer."""
         self.direct: list[int] = []
         """By node: the nodes that an edge leads from. Of an operation they are the second scopes that it is in."""
         self._incoming: list[tuple[tuple[int, str], ...]] = []
 
     def add(self, node: Node, *after: tuple[Front, str]) -> int:
         """Adds a node after everything in the fronts, each with the rule that says so. Returns its index."""
-        direct = closed = 0
+        direct = closed = by_region = 0
         after = tuple(each for each in after if each[1] not in self._omitted)
-        for front, _ in after:
+        for front, rule in after:
             direct |= front.direct
-            closed |= front.closed
+            by_region |= front.by_region
+            if rule != BY_REGION:
+                closed |= front.closed
         self.nodes.append(node)
         self.before.append(closed)
+        self.by_region.append(by_region)
         self.direct.append(direct)
         self._incoming.append(tuple((front.direct, rule) for front, rule in after if front.direct))
         return len(self.nodes) - 1
 
     def front(self, node: int) -> Front:
         """One node as a front."""
-        return Front(1 << node, self.before[node] | 1 << node)
+        return Front(1 << node, self.before[node] | 1 << node, self.by_region[node] | 1 << node)
 
-    def precedes(self, first: int, second: int) -> bool:
-        """Whether the first must be complete before the second begins."""
-        return bool(self.before[second] >> first & 1)
+    def closure(self, by_region: bool) -> list[int]:
+        """By node: what is before it, everywhere or in the same region."""
+        return self.by_region if by_region else self.before
+
+    def precedes(self, first: int, second: int, by_region: bool = False) -> bool:
+        """Whether the first must be complete (in a region) before the second begins (there)."""
+        return bool(self.closure(by_region)[second] >> first & 1)
 
     def into(self, node: int) -> Iterator[Edge]:
         """The edges that lead into a node."""
@@ -119,7 +131,7 @@ class Order:
 
     def path(self, first: int, second: int) -> list[int]:
         """A shortest chain of nodes from the first to the second, both included; empty when there is none."""
-        if not self.precedes(first, second):
+        if not self.precedes(first, second, True):
             return []
         known: dict[int, int] = {second: second}
         row = [second]
@@ -128,7 +140,7 @@ class Order:
             for node in row:
                 for edge in self.into(node):
                     at = edge.first
-                    if at in known or not (at == first or self.precedes(first, at)):
+                    if at in known or not (at == first or self.precedes(first, at, True)):
                         continue
                     known[at] = node
                     if at == first:

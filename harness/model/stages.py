@@ -47,6 +47,11 @@ KINDS: tuple[Kind, ...] = (
 """By `Access.sync`; the first is none."""
 
 KIND = {kind.name: kind for kind in KINDS}
+FRAMEBUFFER_SPACE = sum(
+    tables.STAGES[f"VK_PIPELINE_STAGE_2_{name}_BIT"]
+    for name in ("FRAGMENT_SHADER", "EARLY_FRAGMENT_TESTS", "LATE_FRAGMENT_TESTS", "COLOR_ATTACHMENT_OUTPUT")
+)
+"""Stages that work region by region ("Framebuffer Region Dependencies")."""
 EVERY_ACCESS = (1 << len(KINDS)) - 1
 DEVICE_ACCESSES = sum(1 << kind.index for kind in KINDS[1:] if kind.stage != HOST)
 EVERY_STAGE = sum(tables.EARLIER) | BESIDE_STAGES | PRESENT

@@ -9,18 +9,20 @@ from harness.model.accesses import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
 from harness.model.memory import Guard
 from harness.model.opinion import Use
-from harness.model.order import DST, IN_ALL_COMMANDS, NOTHING, SRC, TRANSITION, Front, Node
+from harness.model.order import BY_REGION, DST, IN_ALL_COMMANDS, NOTHING, SRC, TRANSITION, Front, Node
 from harness.model.ownership import UNDEFINED
 from harness.model.registry import effect
 from harness.model.run import Run
 from harness.model.stages import (
     BESIDE_STAGES,
     EVERY_STAGE,
+    FRAMEBUFFER_SPACE,
     KIND,
     KINDS,
     SYNCHRONIZATION,
     TRANSFER_OF_OWNERSHIP,
     access_scope,
+    concrete,
     first_scope,
     second_scope,
 )
@@ -43,6 +45,8 @@ class Past:
     """Where transitions begin, if not in the only lane."""
     waited: Front = NOTHING
     """What second scopes come after as well."""
+    by_region: bool = False
+    """VK_DEPENDENCY_BY_REGION_BIT: framebuffer-local if the stages are."""
 
     def holds(self, stages: int) -> Front:
         """What a first scope of these stages holds."""
@@ -77,7 +81,8 @@ def pipeline_barrier(run: Run, barrier: Barrier) -> None:
     Inside a subpass both are limited to the subpass. Dependencies of one command do not chain with one another: every
     first scope is taken before any second one is open. Specification: "Pipeline Barriers", "Image Memory Barriers".
     """
-    apply(run, [(barrier, Past(((run.lane, EVERY_STAGE),)))], "first scope of a barrier")
+    past = Past(((run.lane, EVERY_STAGE),), by_region=barrier.by_region)
+    apply(run, [(barrier, past)], "first scope of a barrier")
 
 
 def apply(run: Run, barriers: Sequence[tuple[Barrier, Past]], rule: str) -> None:
@@ -167,16 +172,22 @@ def close_scope(run: Run, half: Half, *lanes: Lane) -> None:
     """The second scope: operations in its stages, or logically later ones, begin after the dependency.
 
     Available writes are made visible to the second access scope here. An execution dependency is for all memory, what
-    is made available and visible may be limited to a range. The release of an ownership transfer has no second scope.
-    Specification: "Execution and Memory Dependencies", "Queue Family Ownership Transfer".
+    is made available and visible may be limited to a range. With BY_REGION, a dependency between framebuffer-space
+    stages holds in each region of the framebuffer alone. The release of an ownership transfer has no second scope.
+    Specification: "Execution and Memory Dependencies", "Framebuffer Region Dependencies", "Queue Family Ownership
+    Transfer".
     """
     if half.transfers == RELEASE:
         return
     order, flags, dependency = run.program.order, run.queue_flags, half.dependency
+    named = concrete(dependency.src_stages | dependency.dst_stages, flags)
+    local = half.past.by_region and not named & ~FRAMEBUFFER_SPACE
     stages = second_scope(dependency.dst_stages, flags)
     between = order.front(half.source) | half.between | half.past.waited
     label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"
-    target = order.add(Node(DST, label, run.place, stages), (between, "from the first scope to the second"))
+    target = order.add(
+        Node(DST, label, run.place, stages), (between, BY_REGION if local else "from the first scope to the second")
+    )
     invalidates = access_scope(dependency.dst_stages, dependency.dst_accesses, flags)
     for space, spans in reach_of(half.ranged):
         run.program.guards.add(Guard(target, 0, 0, invalidates, space, spans))

@@ -123,7 +123,7 @@ def _signal_of(program: Program, event: Event, form: int) -> Front:
     if last is None:
         return event.host
     whole = program.order.front(last.use.node)
-    return event.host | (whole if form == 1 else Front(whole.direct, whole.direct))
+    return event.host | (whole if form == 1 else Front(whole.direct, whole.direct, whole.direct))
 
 
 def _last_set(event: Event) -> Operation | None:

@@ -78,9 +78,8 @@ def _open(run: Run, instance: Instance, dependencies: Iterable[SubpassDependency
     for each in dependencies:
         source: Lane | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
         if source is not None:
-            halves.append(
-                open_scope(run, each.dependency, Past(((source, EVERY_STAGE),)), "first scope of a subpass dependency")
-            )
+            past = Past(((source, EVERY_STAGE),), by_region=each.by_region)
+            halves.append(open_scope(run, each.dependency, past, "first scope of a subpass dependency"))
     return halves
 
 
