@@ -8,11 +8,15 @@ from harness.model import Opinion, judge_occurrences
 from harness.model.stages import KIND
 from harness.spec.masks import scope
 from harness.trace.effects import (
+    FAMILY_IGNORED,
     Access,
     Barrier,
     Command,
     Dependency,
     Effect,
+    HostFlushed,
+    HostInvalidated,
+    HostRead,
     HostWaited,
     HostWrote,
     Occurrence,
@@ -89,15 +93,28 @@ class Stream:
         signals: tuple[SemaphoreOperation, ...] = (),
         fence: int = 0,
         flags: int = ALL_FLAGS,
+        family: int = FAMILY_IGNORED,
     ) -> Stream:
         """A submit of one batch with one command buffer."""
         batch = Submission(0, ((next(self._calls) + 1000, self.commands(*steps)),), waits, signals)
         call = next(self._calls)
-        return self.add(Submitted(call, "vkQueueSubmit2", None, queue, flags, (batch,), fence))
+        return self.add(Submitted(call, "vkQueueSubmit2", None, queue, flags, (batch,), fence, family))
 
-    def host_write(self, space: int = A, begin: int = 0, end: int = 64, coherent: bool = True) -> Stream:
+    def host_write(self, space: int = A, begin: int = 0, end: int = 64, coherent: bool = True, atom: int = 1) -> Stream:
         """The host writes bytes of a memory object."""
-        return self.add(HostWrote(next(self._calls), None, space, (begin, end), coherent))
+        return self.add(HostWrote(next(self._calls), None, space, (begin, end), coherent, atom))
+
+    def host_read(self, begin: int = 0, end: int = 64, coherent: bool = True) -> Stream:
+        """The host reads bytes of `A`."""
+        return self.add(HostRead(next(self._calls), None, A, (begin, end), coherent))
+
+    def flush(self, begin: int = 0, end: int = 64) -> Stream:
+        """vkFlushMappedMemoryRanges of `A`."""
+        return self.add(HostFlushed(next(self._calls), None, A, (begin, end)))
+
+    def invalidate(self, begin: int = 0, end: int = 64) -> Stream:
+        """vkInvalidateMappedMemoryRanges of `A`."""
+        return self.add(HostInvalidated(next(self._calls), None, A, (begin, end)))
 
     def wait(self, fence: int = 0) -> Stream:
         """The host waits for a fence, or for everything."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from harness.trace.effects import Destroyed, FenceReset
+from harness.trace.effects import Destroyed, FenceReset, HostAccess
 from tests.model_streams import (
     FILL,
     FILL_TO_COPY,
     IMAGE,
     READ,
+    WRITE,
     A,
     Stream,
     access,
@@ -103,3 +104,53 @@ def test_five_hundred_commands_take_seconds_at_most() -> None:
     assert opinion.clean
     assert len(opinion.order.nodes) < 1000
     assert sum(1 for _ in opinion.order.edges()) < 500 * 500
+
+
+# -- what the host reads, flushes and invalidates ---------------------------------------------------------------------
+
+TO_HOST = barrier(("COPY/TRANSFER_WRITE", "HOST/HOST_READ"))
+
+
+def test_the_host_sees_what_a_dependency_gives_to_its_domain() -> None:
+    assert Stream().submit(WRITE, TO_HOST).wait().host_read().kinds() == []
+    assert Stream().submit(WRITE, TO_HOST).host_read().kinds() == ["unordered"]
+    assert Stream().submit(WRITE).wait().host_read().kinds() == ["invisible"]  # complete, for the device alone
+    everything = barrier(("COPY/TRANSFER_WRITE", "ALL_COMMANDS/MEMORY_READ"))
+    assert Stream().submit(WRITE, everything).wait().host_read().kinds() == ["invisible"]
+
+
+def test_a_later_submit_makes_nothing_visible_to_the_host() -> None:
+    assert Stream().submit(WRITE).wait().submit().wait().host_read().kinds() == ["invisible"]
+    assert Stream().submit(WRITE).wait().submit(TO_HOST).wait().host_read().kinds() == []
+
+
+def test_host_memory_that_is_not_coherent_needs_an_invalidate_after_the_wait() -> None:
+    assert Stream().submit(WRITE, TO_HOST).wait().invalidate().host_read(coherent=False).kinds() == []
+    assert Stream().submit(WRITE, TO_HOST).wait().host_read(coherent=False).kinds() == ["invisible"]
+    assert Stream().submit(WRITE, TO_HOST).invalidate().wait().host_read(coherent=False).kinds() == ["invisible"]
+    half = Stream().submit(WRITE, TO_HOST).wait().invalidate(0, 32).host_read(coherent=False).judge()
+    assert [each.spans for each in half.conflicts] == [((32, 64),)]
+
+
+def test_host_writes_that_are_not_coherent_need_a_flush_before_the_submit() -> None:
+    assert Stream().host_write(coherent=False).flush().submit(READ).kinds() == []
+    assert Stream().host_write(coherent=False).submit(READ).kinds() == ["unavailable"]
+    assert Stream().host_write(coherent=False).flush(0, 32).submit(READ).kinds() == ["unavailable"]
+
+
+def test_an_invalidate_loses_dirty_memory() -> None:
+    assert Stream().host_write(coherent=False).invalidate().kinds() == ["dirty-invalidate"]
+    assert Stream().host_write(coherent=False).flush().invalidate().kinds() == []
+    assert Stream().host_write(coherent=False).invalidate().invalidate().kinds() == ["dirty-invalidate"]
+
+
+def test_whole_atoms_must_be_left_alone() -> None:
+    beside = access("COPY_TRANSFER_READ", A, 32, 48)
+    assert Stream().submit(beside).host_write(end=16, coherent=False, atom=64).kinds() == ["unordered"]
+    assert Stream().submit(beside).host_write(end=16, coherent=False, atom=32).kinds() == []
+
+
+def test_host_accesses_of_resources_are_where_the_host_is() -> None:
+    copied = HostAccess(99, "vkCopyMemoryToImageEXT", None, IMAGE, ((0, 64),), IMAGE, True)
+    assert Stream().add(copied).submit(SAMPLE).kinds() == []
+    assert Stream().submit(SAMPLE).add(copied).kinds() == ["unordered"]
