@@ -170,9 +170,14 @@ def _are_apart(accesses: list[Access]) -> bool:
         spaces.add(access.space)
     if len(spaces) == len(accesses):
         return True
-    stretches = sorted(
-        (access.space, min(access.spans)[0], max(end for _, end in access.spans)) for access in accesses if access.spans
-    )
+    stretches = []
+    for access in accesses:
+        spans = access.spans
+        if len(spans) == 1:
+            stretches.append((access.space, *spans[0]))
+        elif spans:
+            stretches.append((access.space, min(spans)[0], max(end for _, end in spans)))
+    stretches.sort()
     return all(one[0] != other[0] or one[2] <= other[1] for one, other in pairwise(stretches))
 
 
