@@ -127,7 +127,8 @@ def _box(order: Order, nodes: list[int], ends: set[int], conflict: Conflict | No
     call = f" (call {place.call})" if place.call else ""
     lone = first.kind not in FILL  # such a node is all of its box: the title says what it is
     name = _brief(first.label).removesuffix(f" ({place.call})") if lone else place.command
-    port = f' PORT="n{nodes[0]}"' if lone else ""
+    mark = f' COLOR="{RED}" BORDER="2"' if lone and nodes[0] in ends else ""
+    port = f' PORT="n{nodes[0]}"{mark}' if lone else ""
     title = f'<TR><TD COLSPAN="{width}"{port}><B>{escape(name)}</B>{call}{site}</TD></TR>'
     body = (
         _row(order, several, width, ends, conflict) for several in rows.values() if not lone or several != nodes[:1]
