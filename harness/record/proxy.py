@@ -249,9 +249,10 @@ def address_of(mapped: Any) -> tuple[int, int] | None:
 
 def rebind(old: object, new: object) -> None:
     """Makes every global name of every module that is bound to `old` be bound to `new`."""
+    wanted = id(old)
     for module in list(sys.modules.values()):
         names = getattr(module, "__dict__", None)
-        if type(names) is not dict:
+        if type(names) is not dict or wanted not in map(id, list(names.values())):
             continue
         for name, value in list(names.items()):
             if value is old:
