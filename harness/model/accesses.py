@@ -48,7 +48,8 @@ class Held:
     command: int
     """The execution of a command that it belongs to."""
     instance: int = 0
-    """Which instance of dynamic rendering in the lane; a subpass is a lane of its own."""
+    """Which instance of dynamic rendering in the lane (a subpass is a lane of its own); of the transitions of a render
+    pass, its instance."""
     automatic: bool = False
     """A layout transition, half of an ownership transfer, a presentation: what is available is visible to it, what it
     writes is available."""
@@ -106,7 +107,7 @@ class Accesses:
             breach = self._judge(prior, current, shared)
             if breach is not None:
                 yield breach
-            elif prior.writes and (not current.writes or current.access.atomic):
+            elif prior.writes and not (current.replaces or _exempt(prior, current)):
                 prior.seen_by.append((current, shared))
             if current.replaces and self._settled(prior, current, breach):
                 if current.automatic:
@@ -268,8 +269,8 @@ def _exempt(prior: Held, current: Held) -> bool:
     """Pairs that need nothing between them.
 
     Accesses of one command in one place order themselves, and so do those of the host; atomics, and markers, may come
-    in any order; transitions on one queue execute in submission order ("Image Layout Transitions"); and rasterization
-    order.
+    in any order; transitions on one queue execute in submission order ("Image Layout Transitions"), but for those of
+    one render pass instance, which have none ("Implicit Synchronization Guarantees"); and rasterization order.
     """
     beside = prior.lane == current.lane and not (prior.automatic or current.automatic)
     if beside and (prior.command == current.command or current.lane == HOST_LANE):
@@ -277,7 +278,8 @@ def _exempt(prior: Held, current: Held) -> bool:
     if (prior.access.atomic and current.access.atomic) or (prior.access.marker and current.access.marker):
         return True
     if prior.access.sync == current.access.sync == LAYOUT_TRANSITION:
-        return prior.use.queue == current.use.queue
+        one_instance = prior.instance != 0 and prior.instance == current.instance
+        return prior.use.queue == current.use.queue and not one_instance
     return _in_raster_order(prior, current)
 
 

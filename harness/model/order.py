@@ -57,6 +57,9 @@ class Front:
     def __or__(self, other: Front) -> Front:
         return Front(self.direct | other.direct, self.closed | other.closed, self.by_region | other.by_region)
 
+    def __and__(self, other: Front) -> Front:
+        return Front(self.direct & other.direct, self.closed & other.closed, self.by_region & other.by_region)
+
     def __bool__(self) -> bool:
         return bool(self.closed)
 

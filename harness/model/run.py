@@ -22,6 +22,7 @@ class Instance:
 
     outer: Lane
     dependencies: tuple[SubpassDependency, ...]
+    number: int
     subpasses: dict[int, Lane] = field(default_factory=dict)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 
 from harness.model.accesses import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
@@ -37,9 +39,10 @@ RELEASE, ACQUIRE = "ownership release", "ownership acquire"
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a first scope looks back at: lanes as they were, each up to some stages, and what it comes after anyway."""
+    """What a first scope looks back at, and what it comes after anyway."""
 
-    lanes: tuple[tuple[Lane, int], ...]
+    lanes: tuple[tuple[tuple[Lane, int], ...], ...]
+    """Lanes as they were, each up to some stages; of several in place of one, what all of them have in common."""
     after: Front = NOTHING
     begins: Lane | None = None
     """Where transitions begin, if not in the only lane."""
@@ -51,13 +54,13 @@ class Past:
     def holds(self, stages: int) -> Front:
         """What a first scope of these stages holds."""
         front = self.after
-        for lane, limit in self.lanes:
-            front |= lane.holds(stages & limit)
+        for several in self.lanes:
+            front |= reduce(and_, (lane.holds(stages & limit) for lane, limit in several))
         return front
 
     def before(self, stage: int) -> Front:
         """What a transition comes after beside its first scope."""
-        return (self.begins or self.lanes[0][0]).before(stage)
+        return (self.begins or self.lanes[0][0][0]).before(stage)
 
 
 @dataclass(slots=True)
@@ -81,7 +84,7 @@ def pipeline_barrier(run: Run, barrier: Barrier) -> None:
     Inside a subpass both are limited to the subpass. Dependencies of one command do not chain with one another: every
     first scope is taken before any second one is open. Specification: "Pipeline Barriers", "Image Memory Barriers".
     """
-    past = Past(((run.lane, EVERY_STAGE),), by_region=barrier.by_region)
+    past = Past((((run.lane, EVERY_STAGE),),), by_region=barrier.by_region)
     apply(run, [(barrier, past)], "first scope of a barrier")
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import and_
+
 from harness.findings import Place
 from harness.model.explain import EVENT_UNORDERED
 from harness.model.lanes import Lane
@@ -117,36 +120,41 @@ def wait_events(run: Run, effect: WaitEvents) -> None:
 
 
 def _signal_of(program: Program, event: Event, form: int) -> Front:
-    """What a wait comes after: the last set, and in the first form with it all that happened before it. In the second
-    form that is left to the scopes of each dependency."""
-    last = _last_set(event)
-    if last is None:
+    """What a wait comes after: the set, and in the first form with it all that happened before it. In the second form
+    that is left to the scopes of each dependency. Of sets that are not ordered, what all have in common."""
+    fronts = [program.order.front(each.use.node) for each in _sets(event)]
+    if not fronts:
         return event.host
-    whole = program.order.front(last.use.node)
-    return event.host | (whole if form == 1 else Front(whole.direct, whole.direct, whole.direct))
+    whole = reduce(and_, fronts)
+    return event.host | (whole if form == 1 else Front(fronts[-1].direct, fronts[-1].direct, fronts[-1].direct))
 
 
-def _last_set(event: Event) -> Operation | None:
-    return next((each for each in reversed(event.operations) if each.kind == SET), None)
+def _sets(event: Event) -> list[Operation]:
+    """The sets that a wait may meet: the last one, and those that are not ordered before it."""
+    return [each for each in event.operations if each.kind == SET]
 
 
 def _past(program: Program, events: tuple[int, ...], after: Front, waited: Front, begins: Lane | None = None) -> Past:
-    """What the first scopes of a wait look back at: what was before the last set of each event, in its first scope.
+    """What the first scopes of a wait look back at: what was before the set of each event, in its first scope.
 
     Transitions are given with the wait in the first form, and happen there; in the second form they may happen as soon
     as the event is set.
     """
-    sets = [last for event in events if (last := _last_set(program.event(event))) is not None]
-    lanes = tuple((each.lane, each.stages) for each in sets if each.lane is not None)
-    return Past(lanes, after, begins or (None if lanes else Lane(0)), waited)
+    sets = tuple(
+        tuple((each.lane, each.stages) for each in _sets(program.event(event)) if each.lane is not None)
+        for event in events
+    )
+    known = tuple(each for each in sets if each)
+    return Past(known, after, begins or (None if known else Lane(0)), waited)
 
 
 def _judge_sets(program: Program, event: int, node: int, place: Place) -> None:
     """The set that a wait waits for must be ordered after every earlier set and reset, or any may be met."""
     held = program.event(event)
-    last = _last_set(held)
-    if last is None:
+    sets = _sets(held)
+    if not sets:
         return
+    last = sets[-1]
     earlier = [each for each in held.operations if each.kind != WAIT and each is not last]
     if not all(program.order.precedes(each.use.node, last.use.node) for each in earlier):
         _report(program, event, last.use, Use(place, "", False, node))

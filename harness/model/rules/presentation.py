@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from harness.findings import Place
 from harness.model.opinion import Use
-from harness.model.order import NOTHING, PRESENT, Front, Node
-from harness.model.program import Program, Queue, Work
+from harness.model.order import NOTHING, PRESENT, SUBMIT, Front, Node
+from harness.model.program import Program, Work
 from harness.model.registry import occurrence
 from harness.model.rules.semaphore import take
 from harness.model.stages import KIND, KINDS
@@ -21,18 +21,23 @@ ENGINE_LANE = -1
 
 @occurrence(Presented)
 def presented(program: Program, effect: Presented) -> None:
-    """A present takes its turn in its queue, for the semaphores that it waits for. The host orders nothing else."""
-    program.queue(effect.queue).work.append(Work(effect, -1))
+    """A present takes its turn in its queue, for the semaphores that it waits for. It is after what the host did and
+    knows to be complete when it asks for it."""
+    place = Place(effect.call, effect.name, effect.site, queue=effect.queue)
+    label = f"{effect.name} ({effect.call})"
+    node = program.order.add(Node(SUBMIT, label, place), (program.host, "a present is after the host"))
+    program.queue(effect.queue).work.append(Work(effect, node))
     program.proceed()
 
 
-def present(program: Program, queue: Queue, effect: Presented) -> None:
+def present(program: Program, effect: Presented, node: int) -> None:
     """Presentation of an image happens after the semaphores that the present waits for, and after nothing else of the
-    queue. What is available is visible to it; it changes nothing. No fence and no wait for a queue includes it.
+    queue; `node` is where the host asked for it. What is available is visible to it; it changes nothing. No fence and
+    no wait for a queue includes it.
 
     Specification: "vkQueuePresentKHR".
     """
-    waited = NOTHING
+    waited = program.order.front(node)
     for semaphore in effect.waits:
         waited |= take(program.semaphore(semaphore), 0)
     place = Place(effect.call, effect.name, effect.site, queue=effect.queue)

@@ -44,7 +44,7 @@ def step(program: Program, queue: Queue) -> bool:
         if not all(ready(program, queue, SemaphoreOperation(each, 0)) for each in submit.waits):
             return False
         queue.work.pop(0)
-        present(program, queue, submit)
+        present(program, submit, work.node)
         return True
     if work.at == 0:
         queue.lane.reach(EVERY_STAGE, program.order.front(work.node))

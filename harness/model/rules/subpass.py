@@ -23,7 +23,7 @@ from harness.trace.effects import EXTERNAL, Access, PassBegin, PassEnd, SubpassB
 @effect(PassBegin)
 def pass_begin(run: Run, effect: PassBegin) -> None:
     """A render pass instance begins: commands before it are what EXTERNAL is to its dependencies."""
-    run.instance = Instance(run.lane, effect.dependencies)
+    run.instance = Instance(run.lane, effect.dependencies, next(run.program.numbers))
 
 
 @effect(SubpassBegin)
@@ -42,7 +42,7 @@ def subpass_begin(run: Run, effect: SubpassBegin) -> None:
     given = [each for each in instance.dependencies if each.dst == effect.index and each.src != each.dst]
     halves = _open(run, instance, given)
     run.lane = lane
-    transitions(run, effect.transitions, halves, lane)
+    transitions(run, effect.transitions, halves, instance)
     for half in halves:
         close_scope(run, half, lane)
 
@@ -66,7 +66,7 @@ def pass_end(run: Run, effect: PassEnd) -> None:
     for lane in instance.subpasses.values():
         outer.leave(lane)
     for each, last in zip(effect.transitions, effect.last, strict=False):
-        transitions(run, (each,), by_subpass.get(last, ()), outer)
+        transitions(run, (each,), by_subpass.get(last, ()), instance)
     for halves in by_subpass.values():
         for half in halves:
             close_scope(run, half, outer)
@@ -78,15 +78,15 @@ def _open(run: Run, instance: Instance, dependencies: Iterable[SubpassDependency
     for each in dependencies:
         source: Lane | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
         if source is not None:
-            past = Past(((source, EVERY_STAGE),), by_region=each.by_region)
+            past = Past((((source, EVERY_STAGE),),), by_region=each.by_region)
             halves.append(open_scope(run, each.dependency, past, "first scope of a subpass dependency"))
     return halves
 
 
-def transitions(run: Run, changes: Sequence[Transition], halves: Sequence[Half], lane: Lane) -> None:
+def transitions(run: Run, changes: Sequence[Transition], halves: Sequence[Half], instance: Instance) -> None:
     """Each automatic transition happens after what all the given dependencies make available, before what they make
     visible; with no dependency nothing orders it."""
-    order = run.program.order
+    order, lane = run.program.order, run.lane
     sources = _fronts(run, [half.source for half in halves])
     for change in changes:
         label = f"layout transition by {run.command.name} ({run.command.call})"
@@ -97,7 +97,7 @@ def transitions(run: Run, changes: Sequence[Transition], halves: Sequence[Half],
         )
         lane.issue(TRANSITION_STAGE, order.front(node))
         access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
-        run.program.access(access, node, run.place, lane.id, run.execution, automatic=True)
+        run.program.access(access, node, run.place, lane.id, run.execution, automatic=True, instance=instance.number)
         run.own(access, KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != UNDEFINED)
         for half in halves:
             half.between |= order.front(node)
