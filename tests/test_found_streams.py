@@ -7,6 +7,7 @@ import pytest
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from tests import shorthand
+from tests.agreement_fuzz import judge
 
 FOUND = [
     pytest.param(
@@ -40,6 +41,28 @@ FOUND = [
         ["WRITE_AFTER_WRITE"],
         id="a command that writes and reads a range leaves its write as the last (by the fuzzer)",
     ),
+    pytest.param(
+        """
+        submit q1
+            pass 2
+            subpass 0 i 0->1
+            subpass 1 i 0->1
+            end
+        """,
+        ["WRITE_RACING_WRITE"],
+        id="transitions of two subpasses are in no submission order (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 2 EXTERNAL->0 NONE > COLOR_ATTACHMENT_OUTPUT, 0->1 VERTEX_SHADER > COLOR_ATTACHMENT_OUTPUT
+            subpass 0 i 0->1
+            subpass 1 i 1->2
+            end
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="nor if a dependency of an earlier stage is between (by the fuzzer)",
+    ),
 ]
 
 
@@ -52,3 +75,8 @@ def findings_of(text: str) -> list[str]:
 @pytest.mark.parametrize(("text", "expected"), FOUND)
 def test_what_was_once_wrong(text: str, expected: list[str]) -> None:
     assert findings_of(text) == expected
+
+
+@pytest.mark.parametrize("text", [each.values[0] for each in FOUND], ids=[each.id for each in FOUND])
+def test_the_model_says_the_same(text: str) -> None:
+    assert judge(text)[1].disagreements == ()

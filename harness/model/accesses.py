@@ -107,7 +107,7 @@ class Accesses:
             breach = self._judge(prior, current, shared)
             if breach is not None:
                 yield breach
-            elif prior.writes and not (current.replaces or _exempt(prior, current)):
+            elif prior.writes and (not current.writes or current.access.atomic) and not _exempt(prior, current):
                 prior.seen_by.append((current, shared))
             if current.replaces and self._settled(prior, current, breach):
                 if current.automatic:

@@ -64,6 +64,7 @@ class Run:
             self._batch,
             self._position,
             self.submitted.queue,
+            executed_by=self._executed_by,
         )
 
     def buffer(self, id: int, commands: Iterable[Command], batch: int, position: int) -> None:

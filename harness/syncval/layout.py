@@ -39,8 +39,8 @@ def transition_hazard(
     write = state.write
     if state.reads or write is None or write.done:
         return None, -1
-    if write.sync == sync and write.queue == queue:
-        return None, -1  # transitions of one image on one queue are ordered among themselves
+    if write.sync == sync and write.queue == queue and write.viewer >= 0:
+        return None, -1  # in submission order; those of one render pass instance are not
     if any(write_in_scope(write, view.write, scope, viewer) for scope in scopes):
         return None, -1
     return WRITE_AFTER_WRITE, -1
