@@ -92,6 +92,8 @@ class Accesses:
         self._order = order
         self._guards = guards
         self._spaces: dict[int, list[Held]] = {}
+        self.writes: list[tuple[Held, list[Span]]] = []
+        """Every write, with all that it wrote."""
         self._command = 0
         self._replaced: list[tuple[Held, list[Span]]] = []
         """What the command that is being executed replaces: its own accesses are all judged against what was before."""
@@ -115,6 +117,8 @@ class Accesses:
                 else:
                     self._replaced.append((prior, current.spans))
         self._spaces[current.space] = [*(held for held in history if held.spans), current]
+        if current.writes:
+            self.writes.append((current, current.spans))
 
     def _begin(self, command: int) -> None:
         """What the last command replaced is gone when another one is executed."""
@@ -243,12 +247,12 @@ class _Sight:
         """Whether the write is available, for all memory, at some node of the set."""
         if prior.automatic:
             return bool(seen >> prior.use.node & 1)
-        return self._guards.flushed(prior.use.node, _written(prior), seen)
+        return self._guards.flushed(prior.use.node, written(prior), seen)
 
 
 def _flushes(guard: Guard, prior: Held, seen: int) -> bool:
     """Whether a dependency makes a write available, and is one of these nodes."""
-    return bool(guard.flushes >> _written(prior) & 1 and seen >> guard.node & 1 and guard.first >> prior.use.node & 1)
+    return bool(guard.flushes >> written(prior) & 1 and seen >> guard.node & 1 and guard.first >> prior.use.node & 1)
 
 
 def _after_load(prior: Held, current: Held, shared: list[Span]) -> bool:
@@ -261,7 +265,8 @@ def _after_load(prior: Held, current: Held, shared: list[Span]) -> bool:
     return not left
 
 
-def _written(held: Held) -> int:
+def written(held: Held) -> int:
+    """The kind of access with which it writes."""
     return written_by(held.access.sync) if held.access.atomic else held.access.sync
 
 

@@ -11,9 +11,11 @@ UNORDERED, UNAVAILABLE, INVISIBLE = "unordered", "unavailable", "invisible"
 EVENT_UNORDERED = "event-unordered"
 """Neither of two operations on one event happens before the other."""
 DIRTY = "dirty-invalidate"
-"""The host invalidates what it wrote and did not flush: it is lost."""
+"""What was written is invalidated before it is flushed: on the host it is lost, on the device that is a remark."""
 OWNERSHIP = "ownership"
 """The contents are undefined for this queue family: not transferred, released and not acquired, or the reverse."""
+RACING = "racing-invalidate"
+"""A write, and a dependency that makes its memory visible, in no order: a remark (`harness/model/caches.py`)."""
 KINDS = (UNORDERED, UNAVAILABLE, INVISIBLE, EVENT_UNORDERED, DIRTY, OWNERSHIP)
 """Every kind of conflict."""
 
@@ -23,7 +25,9 @@ def missing(kind: str, prior: str, writes: bool, current: str) -> str:
     if kind == EVENT_UNORDERED:
         return "an execution dependency between the two operations on the event: nothing orders them"
     if kind == DIRTY:
-        return "vkFlushMappedMemoryRanges between the host's write and the invalidate"
+        return "vkFlushMappedMemoryRanges, or a dependency that has the write in its first scope, before the invalidate"
+    if kind == RACING:
+        return "an execution dependency between the write and the dependency that invalidates its memory"
     if kind == OWNERSHIP:
         return "a queue family ownership transfer between the two: a release, and an acquire that matches it"
     between = f"from {_scope(prior, writes)} to {_scope(current, writes)}"

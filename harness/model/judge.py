@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from functools import cache
 
 from harness.commands.interpret import Interpreter
+from harness.model.caches import remarks
 from harness.model.opinion import Opinion
 from harness.model.program import Program
 from harness.model.rules.recording import finish
@@ -26,4 +27,5 @@ def judge_occurrences(occurrences: Iterable[Occurrence], omitted: frozenset[str]
     program.follow(stream)
     finish(program)
     program.opinion.without = cache(lambda rule: judge_occurrences(stream, omitted | {rule}))
+    program.opinion.remarks = lambda: list(remarks(program.order, program.guards.everything, program.accesses.writes))
     return program.opinion

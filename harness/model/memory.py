@@ -38,6 +38,8 @@ class Guards:
 
     def __init__(self, order: Order) -> None:
         self._order = order
+        self.everything: list[Guard] = []
+        """All of them, in the order in which they were added."""
         self._flushers: dict[int, int] = {}
         self._invalidators: dict[int, int] = {}
         """By access scope: the nodes that have it."""
@@ -47,6 +49,8 @@ class Guards:
 
     def add(self, guard: Guard) -> None:
         """Takes note of a dependency."""
+        if guard.flushes or guard.invalidates:
+            self.everything.append(guard)
         if guard.space is not None:
             if guard.flushes or guard.invalidates:
                 self._ranged.setdefault(guard.space, []).append(guard)
