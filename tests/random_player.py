@@ -256,7 +256,8 @@ class Player(Drawing):
         held = [self.events[at] for at in several if at in self.events]
         alike = [each for each in held if each.form == held[0].form]
         if alike:
-            commands.wait_events(*alike)
+            # One wait of the first form is one dependency for all its events; layers test it event by event.
+            commands.wait_events(*(alike if alike[0].form == 2 else alike[:1]))
 
     def _secondary(self, commands: Commands, steps: list[Step]) -> None:
         with self.rig.secondary() as inner:

@@ -57,6 +57,8 @@ FAMILIES: dict[str, dict[str, float]] = {
     "queries": {"timestamp": 1, "copy_results": 3},
 }
 """Each stream has some of these too: what they add to the weights."""
+INNER = ("transfer", "transfer", "image", "dispatch", "barrier", "barrier")
+"""Kinds of steps in secondary command buffers."""
 NESTED = ("secondary", "rendering", "pass")
 """Steps whose last part is a list of steps."""
 WAITS = [
@@ -112,7 +114,7 @@ class Maker:
                 return self._submit()
             case "secondary":
                 self.secondaries += 1
-                return ("secondary", [self.step(each) for each in rng.choices(self._inner(), k=rng.randrange(1, 5))])
+                return ("secondary", [self.step(each) for each in rng.choices(INNER, k=rng.randrange(1, 5))])
             case "execute":
                 return ("execute", rng.choices(range(max(1, self.secondaries)), k=rng.choice((1, 1, 2))))
             case "rendering":
@@ -120,10 +122,6 @@ class Maker:
             case "pass":
                 return make_pass(rng, "secondaries" in self.families)
         return _MAKERS[kind](rng)
-
-    def _inner(self) -> list[str]:
-        kinds = ["transfer", "transfer", "image", "dispatch", "barrier", "barrier"]
-        return kinds + (["set_event", "wait_events"] if "events" in self.families else [])
 
     def several(self) -> list[dict[str, Any]]:
         """Barriers of one command."""

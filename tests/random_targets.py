@@ -37,6 +37,9 @@ Use = tuple[int, str]
 """An attachment by index, and its layout."""
 
 
+Depends = tuple[int, int, str, str, int]
+
+
 class Colors(TypedDict):
     """A colour attachment of dynamic rendering; `resolve` is (image, layer)."""
 
@@ -84,7 +87,7 @@ class Instance(TypedDict):
 
     attachments: list[Attachment]
     subpasses: list[Part]
-    dependencies: list[tuple[int, int, str, str, int]]
+    dependencies: list[Depends]
     area: tuple[int, int, int, int]
     form: int
 
@@ -120,12 +123,12 @@ def make_pass(rng: random.Random, secondaries: bool) -> Step:
     """("pass", Instance, draws as (subpass, step))."""
     attachments = [_attachment(rng, image) for image in rng.sample((0, 1, DEPTH, SAMPLES), rng.choice((1, 2, 2, 3, 4)))]
     count = rng.choice((1, 1, 2, 2, 3))
-    subpasses = [_part(rng, attachments, secondaries) for _ in range(count)]
+    subpasses = [_part(rng, attachments, secondaries, count < 3) for _ in range(count)]
     form = rng.choice((1, 2))
     spec: Instance = {
         "attachments": attachments,
         "subpasses": subpasses,
-        "dependencies": [_dependency(rng, count, form) for _ in range(rng.randrange(5))],
+        "dependencies": [*_in_order(rng, count), *(_dependency(rng, count) for _ in range(rng.randrange(4)))],
         "area": _area(rng),
         "form": form,
     }
@@ -158,7 +161,9 @@ def _attachment(rng: random.Random, image: int) -> Attachment:
     }
 
 
-def _part(rng: random.Random, attachments: list[Attachment], secondaries: bool) -> Part:
+def _part(rng: random.Random, attachments: list[Attachment], secondaries: bool, moved: bool) -> Part:
+    """A subpass; `moved` lets its layouts differ from those of others. (From where a third subpass changes them, the
+    layer takes from every subpass that it depends on.)"""
     images = {each["image"]: at for at, each in enumerate(attachments)}
     many = SAMPLES in images and rng.random() < 0.4
     colors = [images[SAMPLES]] if many else [images[each] for each in (0, 1) if each in images and rng.random() < 0.7]
@@ -167,7 +172,7 @@ def _part(rng: random.Random, attachments: list[Attachment], secondaries: bool) 
     shared = set(colors) & set(inputs)  # one layout for all uses in a subpass
 
     def use(at: int, layouts: tuple[str, str]) -> Use:
-        return at, GENERAL if at in shared else rng.choice(layouts)
+        return at, GENERAL if at in shared or not moved else rng.choice(layouts)
 
     deep = not many and DEPTH in images and rng.random() < 0.7
     return {
@@ -179,18 +184,21 @@ def _part(rng: random.Random, attachments: list[Attachment], secondaries: bool) 
     }
 
 
-def _dependency(rng: random.Random, count: int, form: int) -> tuple[int, int, str, str, int]:
-    outer = OUTER_SCOPES
+def _in_order(rng: random.Random, count: int) -> list[Depends]:
+    """A dependency for every two subpasses: without one, which transitions there are is left open."""
+    pairs = [(first, second) for second in range(count) for first in range(second)]
+    return [
+        (*pair, rng.choice(GRAPHICS_SCOPES), rng.choice(GRAPHICS_SCOPES), rng.choice((0, BY_REGION))) for pair in pairs
+    ]
+
+
+def _dependency(rng: random.Random, count: int) -> Depends:
     first = rng.randrange(count)
-    match rng.choice(("before", "after", "between", "self")):
+    match rng.choice(("before", "after", "self")):
         case "before":
-            return EXTERNAL, first, rng.choice(GRAPHICS_SCOPES + outer), rng.choice(GRAPHICS_SCOPES), 0
+            return EXTERNAL, first, rng.choice(GRAPHICS_SCOPES + OUTER_SCOPES), rng.choice(GRAPHICS_SCOPES), 0
         case "after":
-            return first, EXTERNAL, rng.choice(GRAPHICS_SCOPES), rng.choice(GRAPHICS_SCOPES + outer), 0
-        case "between" if first + 1 < count:
-            second = rng.randrange(first + 1, count)
-            flags = rng.choice((0, BY_REGION))
-            return first, second, rng.choice(GRAPHICS_SCOPES), rng.choice(GRAPHICS_SCOPES), flags
+            return first, EXTERNAL, rng.choice(GRAPHICS_SCOPES), rng.choice(GRAPHICS_SCOPES + OUTER_SCOPES), 0
         case _:
             return first, first, *rng.choice(SELF_SCOPES), BY_REGION
 
@@ -203,8 +211,6 @@ def _draw(rng: random.Random) -> Step:
         state |= {"depth_test": True, "depth_write": rng.random() < 0.6}
     if rng.random() < 0.2:
         state["stencil"] = {"compareOp": 7, "passOp": rng.choice((0, 2)), "writeMask": rng.choice((0, 255))}
-    if rng.random() < 0.1:
-        state["write_masks"] = [0]
     kind = rng.choice(("plain", "plain", "vertices", "vertices", "sample", "input"))
     return ("draw", kind, state, rng.randrange(4), rng.choice(("draw", "draw", "indexed", "indirect")))
 

@@ -18,6 +18,7 @@ from harness.findings import UserError
 from harness.layer import (  # they register their conditions
     event_conditions,  # noqa: F401
     query_conditions,  # noqa: F401
+    render_area_conditions,  # noqa: F401
     rendering_conditions,  # noqa: F401
     secondary_conditions,  # noqa: F401
     version_conditions,  # noqa: F401

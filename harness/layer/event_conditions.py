@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
-from harness.layer.stream import Stream, Subject
+from harness.layer.stream import Stream, Subject, scopes
 from harness.trace.calls import Call
+
+BOTTOM_OF_PIPE = 0x2000
 
 
 def _events(call: Call) -> set[int]:
@@ -66,3 +70,73 @@ def set_unordered(subject: Subject, stream: Stream, _: Version) -> bool:
         elif call.name.startswith("vkCmdWaitEvents") and any(sets.get(each, 0) > 1 for each in _events(call)):
             return True
     return False
+
+
+@condition
+def waited_without_set(subject: Subject, stream: Stream, _: Version) -> bool:
+    """One of the two commands waits for an event that its own command buffer has not set before."""
+    finding = subject.finding
+    if finding is None:
+        return False
+    waits = [stream.at(place.call) for place in (finding.place, finding.prior)]
+    return any(wait is not None and _is_set_elsewhere(wait, stream) for wait in waits)
+
+
+@condition
+def after_wait_without_set(subject: Subject, stream: Stream, _: Version) -> bool:
+    """Before the second command came a wait for an event that the command buffer has not set."""
+    return any(_is_set_elsewhere(step.call, stream) for step in stream.steps(subject))
+
+
+def _is_set_elsewhere(wait: Call, stream: Stream) -> bool:
+    return wait.name.startswith("vkCmdWaitEvents") and not _events(wait) <= _set_before(wait, stream)
+
+
+def _set_before(wait: Call, stream: Stream) -> set[int]:
+    commands = stream.recorded(wait.args["commandBuffer"], wait.index)
+    return {event for call in commands if call.name.startswith("vkCmdSetEvent") for event in _events(call)}
+
+
+@condition
+def set_without_order_before(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The command buffer has set the event after another operation on it, with no wait between, and waited for it
+    after that."""
+    own = stream.command(subject)
+    if own is None or "commandBuffer" not in own.args:
+        return False
+    operations, unordered = 0, False
+    for call in stream.recorded(own.args["commandBuffer"], own.index):
+        if _touched(call) & _touched(own):
+            waits = call.name.startswith("vkCmdWaitEvents")
+            unordered |= waits and operations > 1
+            operations = 0 if waits else operations + 1
+    return unordered
+
+
+def _touched(call: Call) -> set[int]:
+    """The events that a command sets, resets or waits for."""
+    return {call.args["event"]} if call.name.startswith("vkCmdResetEvent") else _events(call)
+
+
+@condition
+def bottom_of_pipe_first(subject: Subject, stream: Stream, _: Version) -> bool:
+    """A barrier before the second command, or that command itself, has BOTTOM_OF_PIPE in its first scope. Which one
+    the second is, the layer does not say at submit: then some command before."""
+    own = stream.command(subject)
+    if own is not None and "commandBuffer" in own.args:
+        calls = [step.call for step in stream.steps(subject)]
+    else:
+        calls = [call for call in stream.calls if call.index < (subject.call or 0)]
+        own = None
+    barriers = [scope.src_stages for call in calls for scope in scopes(call)]
+    sets = [own] if own is not None else [call for call in calls if call.name.startswith("vkCmdSetEvent")]
+    return any(
+        stages & BOTTOM_OF_PIPE for stages in (*barriers, *(each for call in sets for each in _own_stages(call)))
+    )
+
+
+def _own_stages(call: Call) -> Iterator[int]:
+    yield call.args.get("stageMask", 0)
+    info = call.args.get("pDependencyInfo") or {}
+    for member in ("pMemoryBarriers", "pBufferMemoryBarriers", "pImageMemoryBarriers"):
+        yield from (each["srcStageMask"] for each in info.get(member) or ())

@@ -94,6 +94,8 @@ class Touch:
     stage: int = 0
     """VkPipelineStageFlagBits2, 0 for a layout transition."""
     atomic: bool = False
+    silent: bool = False
+    """Layers do not record it."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -380,7 +382,8 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
     for effect in effects:
         if isinstance(effect, Access):
             sync = SYNC[effect.sync]
-            yield Touch(effect.resource, effect.space, effect.spans, sync.write, sync.stage, effect.atomic)
+            silent = bool(effect.layer_silent)
+            yield Touch(effect.resource, effect.space, effect.spans, sync.write, sync.stage, effect.atomic, silent)
         elif isinstance(effect, Barrier | WaitEvents):
             for barrier in (effect,) if isinstance(effect, Barrier) else effect.barriers:
                 for part in barrier.ranges:

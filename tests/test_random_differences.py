@@ -1,0 +1,110 @@
+"""The smallest random streams that showed a difference from today's layer: each is explained by just that entry of
+differences.toml, so that the entry is needed and the layer still does it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from harness.device.drivers import find_driver
+from harness.device.process import Worker
+from harness.layer.manifest import find_layer
+from tests.random_steps import Step
+from tests.random_streams import ask
+from tests.random_targets import EXTERNAL
+
+LAYER = "1.4.364"
+pytestmark = pytest.mark.skipif(find_layer(LAYER) is None, reason=f"evidence about {LAYER}, which is not installed")
+
+ALL = "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE"
+TRANSFERS = {"src": "ALL_TRANSFER/TRANSFER_WRITE", "dst": ALL, "form": 1}
+MOVED = {"image": 1, "mips": (0, 2), "layers": (0, 2), "old": "UNDEFINED"}
+WORD = {"mip": 0, "layer": 0, "offset": (0, 0, 0), "extent": (1, 1, 1)}
+INDEXED = ("draw", "vertices", {"blend": False}, 0, "indexed")
+
+
+def submit(*buffers: int) -> Step:
+    return ("submit", [{"buffers": list(buffers), "waits": [], "signals": []}], None)
+
+
+def signal(value: int) -> Step:
+    return ("submit", [{"buffers": [0], "waits": [], "signals": [(0, "ALL_COMMANDS", value)]}], None)
+
+
+def rendering(colors: list[int], area: tuple[int, ...] = (0, 0, 8, 8), draws: list[Step] | None = None) -> Step:
+    attached = [{"image": each, "layer": 0, "load": "LOAD", "store": "NONE", "resolve": None} for each in colors]
+    depth = ("CLEAR", "STORE")
+    spec = {"colors": attached, "depth": depth, "stencil": depth, "area": area, "suspended": False, "secondary": False}
+    return ("rendering", spec, draws or [])
+
+
+def depth_pass() -> Step:
+    attachment = {"image": 2, "layer": 0, "load": "LOAD", "store": "STORE", "stencil": ("CLEAR", "STORE")}
+    attachment["initial"] = "GENERAL"
+    subpass = {"colors": [], "resolves": [], "depth": (0, "GENERAL"), "inputs": [], "secondary": False}
+    into = (EXTERNAL, 0, "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ", "FRAGMENT_SHADER/SHADER_READ", 0)
+    spec: dict[str, Any] = {"attachments": [attachment], "subpasses": [subpass], "dependencies": [into]}
+    return ("pass", spec | {"area": (0, 0, 8, 8), "form": 1}, [])
+
+
+STREAMS: dict[str, list[Step]] = {
+    "host-wait-for-an-older-value": [
+        ("fill", 0, 0, 64),
+        signal(1),
+        ("idle",),
+        signal(1),
+        ("host_wait", 0, 1),
+        submit(0),
+    ],
+    "wait-for-an-event-set-elsewhere": [
+        ("event", 0, [TRANSFERS | MOVED]),
+        ("resolve", 1, WORD, WORD, 1),
+        ("wait_events", [0]),
+    ],
+    "after-a-wait-for-an-event-set-elsewhere": [
+        ("event", 0, [TRANSFERS | MOVED]),
+        ("image_to_buffer", 1, 0, WORD, 1),
+        ("wait_events", [0]),
+        ("clear_color", 1, {}),
+    ],
+    "transitions-at-two-waits": [
+        ("event", 0, [TRANSFERS | MOVED | {"dst": "COMPUTE_SHADER/SHADER_WRITE"}]),
+        ("set_event", 0),
+        ("wait_events", [0]),
+        ("wait_events", [0]),
+    ],
+    "after-a-wait-for-an-unordered-set": [
+        ("event", 0, [TRANSFERS]),
+        ("set_event", 0),
+        ("set_event", 0),
+        ("wait_events", [0]),
+        ("set_event", 0),
+    ],
+    "bottom-of-pipe-orders-operations-on-events": [
+        ("event", 0, [TRANSFERS]),
+        ("reset_event", 0, "ALL_TRANSFER"),
+        ("barriers", [{"src": "BOTTOM_OF_PIPE", "dst": ALL, "form": 1}]),
+        ("set_event", 0),
+    ],
+    "one-aspect-a-load-operation": [
+        ("barriers", [{"src": "ALL_TRANSFER", "dst": "ALL_TRANSFER", "form": 1, "image": 2, "old": "UNDEFINED"}]),
+        depth_pass(),
+    ],
+    "before-whole-attachments": [("clear_depth_stencil", 4), rendering([], (2, 2, 4, 4)), submit(0, 0)],
+    "after-a-read-in-silence": [("copy", 1, 0, [(0, 0, 64)], 1), rendering([1], draws=[INDEXED]), submit(0, 0)],
+}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with Worker(find_driver("lavapipe"), packages=("tests",)) as made:
+        yield made
+
+
+@pytest.mark.parametrize("entry", STREAMS)
+def test_the_entry_explains_the_stream(worker: Worker, entry: str) -> None:
+    answer = ask(worker, 0, LAYER, (), STREAMS[entry])
+    assert answer["disagreements"] == []
+    assert entry in answer["expected"], answer
