@@ -9,9 +9,9 @@ import pytest
 
 from harness.agreement import compare
 from harness.findings import Finding, UserError
-from harness.model.accesses import FACTS
 from harness.model.differences import explanation, load
 from harness.model.order import OPTIONAL
+from harness.model.pairs import FACTS
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.effects import Operation, Order, PassBegin, PassEnd, SubpassBegin, SubpassDependency

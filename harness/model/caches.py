@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.model.accesses import Held, written
 from harness.model.explain import DIRTY, RACING
+from harness.model.held import Held, written
 from harness.model.memory import Guard
 from harness.model.opinion import Conflict, Use
 from harness.model.order import DST, Order

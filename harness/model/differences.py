@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
-from harness.model.accesses import FACTS
 from harness.model.explain import KINDS
 from harness.model.opinion import Conflict
 from harness.model.order import OPTIONAL
+from harness.model.pairs import FACTS
 
 FILE = Path(__file__).with_name("differences.toml")
 

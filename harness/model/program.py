@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from harness.findings import Place
-from harness.model.accesses import HOST_LANE, Accesses, Breach, Held, is_write
+from harness.model.accesses import Accesses
 from harness.model.explain import OWNERSHIP
+from harness.model.held import HOST_LANE, Breach, Held, is_write
 from harness.model.lanes import Lane
 from harness.model.memory import Guard, Guards
 from harness.model.opinion import Conflict, Opinion, Use

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from harness.findings import Place
-from harness.model.accesses import is_write
+from harness.model.held import is_write
 from harness.model.lanes import Lane
 from harness.model.opinion import Use
 from harness.model.order import ACTION, Node

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
-from harness.model.accesses import LAYOUT_TRANSITION
+from harness.model.held import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
 from harness.model.memory import Guard
 from harness.model.opinion import Use

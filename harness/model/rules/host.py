@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from harness.findings import Place
-from harness.model.accesses import HOST_LANE, NOWHERE
 from harness.model.explain import DIRTY
+from harness.model.held import HOST_LANE, NOWHERE
 from harness.model.memory import Guard
 from harness.model.opinion import Conflict, Use
 from harness.model.order import FENCE, Front, Node

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.model.accesses import LAYOUT_TRANSITION
+from harness.model.held import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
 from harness.model.order import IN_ALL_COMMANDS, NOTHING, TRANSITION, Front, Node
 from harness.model.ownership import UNDEFINED

@@ -1,0 +1,65 @@
+"""Two accesses side by side: which pairs need nothing between them, and what is to be noted of those that conflict."""
+
+from __future__ import annotations
+
+from harness.model.held import HOST_LANE, LAYOUT_TRANSITION, Held
+from harness.model.raster import in_raster_order
+from harness.model.spans import without
+from harness.spans import Span
+
+GUARDED_READ = "guarded-read"
+"""The read is ordered after another read to which the write is visible."""
+HOST_OVERWRITE = "host-overwrite"
+"""The host writes where the device has written."""
+ATTACHMENT_ORDER = "attachment-order"
+"""Rasterization order would hold if both were in one subpass."""
+REGION = "region"
+"""They are ordered in each region of the framebuffer, and not everywhere."""
+FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, REGION)
+"""What may be noted of a conflict beside its kind."""
+
+
+def exempt(prior: Held, current: Held) -> bool:
+    """Pairs that need nothing between them.
+
+    Accesses of one command in one place order themselves, and so do those of the host; atomics, and markers, may come
+    in any order; transitions on one queue execute in submission order ("Image Layout Transitions"), but for those of
+    one render pass instance, which have none ("Implicit Synchronization Guarantees"); and rasterization order.
+    """
+    beside = prior.lane == current.lane and not (prior.automatic or current.automatic)
+    if beside and (prior.command == current.command or current.lane == HOST_LANE):
+        return True
+    if (prior.access.atomic and current.access.atomic) or (prior.access.marker and current.access.marker):
+        return True
+    if prior.access.sync == current.access.sync == LAYOUT_TRANSITION:
+        one_instance = prior.instance != 0 and prior.instance == current.instance
+        return prior.use.queue == current.use.queue and not one_instance
+    return raster_ordered(prior, current)
+
+
+def raster_ordered(prior: Held, current: Held) -> bool:
+    """Rasterization order is an order of one subpass, or of one instance of dynamic rendering."""
+    beside = prior.lane == current.lane and prior.instance == current.instance
+    return beside and in_raster_order(prior.access, current.access)
+
+
+def facts(prior: Held, current: Held, guarded: bool) -> frozenset[str]:
+    """What is to be noted of two accesses that conflict."""
+    noted = set()
+    if guarded:
+        noted.add(GUARDED_READ)
+    if current.lane == HOST_LANE and current.writes:
+        noted.add(HOST_OVERWRITE)
+    if prior.use.queue == current.use.queue and in_raster_order(prior.access, current.access):
+        noted.add(ATTACHMENT_ORDER)
+    return frozenset(noted)
+
+
+def after_load(prior: Held, current: Held, shared: list[Span]) -> bool:
+    """Whether a load operation that saw the prior write is between: it happens before what accesses the attachment
+    after it in the subpass ("Render Pass Load Operations")."""
+    left = shared
+    for reader, spans in prior.seen_by:
+        if raster_ordered(reader, current):
+            left = without(left, spans)
+    return not left
