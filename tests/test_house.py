@@ -116,6 +116,18 @@ def test_imports_go_one_way() -> None:
     assert wrong == []
 
 
+def test_the_model_expands_masks_by_itself() -> None:
+    """It comes before syncval in the list; nor may it use the expansions that syncval uses."""
+    used = {
+        f"{name_of(path)} imports {module}"
+        for path in SOURCES
+        if room_of(path) == "model"
+        for module, _ in imports_of(tree_of(path))
+        if module.startswith(("harness.spec.scopes", "harness.spec.masks"))
+    }
+    assert used == set()
+
+
 def test_third_party_packages_stay_in_their_rooms() -> None:
     standard = sys.stdlib_module_names | {"harness"}
     wrong = []

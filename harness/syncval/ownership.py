@@ -62,7 +62,6 @@ UNDEFINED = 0
 """VK_IMAGE_LAYOUT_UNDEFINED."""
 PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 EVERYTHING: Span = (0, 1 << 62)
-TRANSFER = SYNC[OWNERSHIP_TRANSFER].name
 
 
 class Half(Enum):
@@ -311,11 +310,6 @@ _SENTENCES = {
     NOT_RELEASED: "acquires {what}, which was not released, or has been used since (last owner: {prior})",
     MISMATCH: "acquires {what} by another barrier than {prior} released it",
 }
-
-
-def is_about_ownership(finding: Finding) -> bool:
-    """Whether a finding is about ownership, or about the order of a transfer."""
-    return finding.hazard in _SENTENCES or TRANSFER in (finding.access, finding.prior_access)
 
 
 def _transfer(barrier: RangeBarrier) -> tuple[object, ...]:
