@@ -15,6 +15,7 @@ from harness.trace.effects import (
     HostFlushed,
     HostInvalidated,
     HostRead,
+    HostSignaled,
     HostWaited,
     HostWaitedSemaphores,
     HostWrote,
@@ -473,3 +474,17 @@ def test_the_host_sees_what_it_copied_itself() -> None:
     machine.waits()
     assert host_copy(machine, True) == []
     assert host_copy(machine, False) == []
+
+
+def test_a_submit_that_waits_sees_nothing_that_the_host_wrote_after_it() -> None:
+    """The signal of the host makes nothing available, but a submit in between does."""
+    machine = Machine()
+    machine.validator.consume(SemaphoreCreated(7, 0))
+    assert machine.submit(1, READ_A, waits=at(7, value=1)) == []
+    assert machine.writes() == []
+    assert kinds(machine.validator.consume(HostSignaled(7, 1))) == [RAW]
+    machine = Machine()
+    machine.validator.consume(SemaphoreCreated(7, 0))
+    assert machine.submit(1, READ_A, waits=at(7, value=1)) == []
+    assert machine.writes() == []
+    assert machine.submit(2, signals=at(7, value=1)) == []

@@ -3,7 +3,7 @@ Ordering Guarantees", "Availability, Visibility, and Domain Operations").
 
 * A submit makes what the host wrote before it available and visible to everything in it. In memory that is not
   HOST_COHERENT only what was flushed: the rest stays in the context as a write of a queue of the host's own, which no
-  dependency of the device reaches.
+  dependency of the device reaches. So does, until the next submit, what is written while a submit waits for a signal.
 * The host may write once it knows that the device's accesses of the bytes are complete. That is enough: the signal of a
   fence makes all writes of the device available.
 * The host sees what the device wrote when it knows that the write is complete, a dependency made the write visible to
@@ -62,6 +62,8 @@ class Host:
         """By queue and batch: the token of what it made visible to the host, until the host waits for it."""
         self._before: dict[tuple[int, Tag], dict[int, Tag]] = {}
         """Of batches with a dependency to the host over everything: what the host had waited for, by queue."""
+        self._late: list[tuple[int, Span]] = []
+        """Coherent memory that was written since the last submit, while another one was waiting for a signal."""
         self._shown: dict[int, Tag] = {}
         """By queue: complete writes up to this tag are visible to the host."""
         context.host_mark = self._mark
@@ -113,15 +115,24 @@ class Host:
 
     # -- what the host does -------------------------------------------------------------------------------------------
 
-    def wrote(self, effect: HostWrote) -> Iterator[Finding]:
-        """The host wrote. The device must have done with the bytes, in non-coherent memory with their whole atoms."""
+    def submitted(self) -> None:
+        """What the host wrote before a submit is visible to it, and to whoever waits for it."""
+        for memory, span in self._late:
+            self._context.drop_writes(memory, span, _is_dirty)
+        self._late.clear()
+
+    def wrote(self, effect: HostWrote, late: bool) -> Iterator[Finding]:
+        """The host wrote. The device must have done with the bytes, in non-coherent memory with their whole atoms.
+        `late`: a submit waits for a signal, so that it was made before this."""
         place = Place(effect.call, "host write", effect.site, layer_silent=HOST_UNTRACKED)
         memory, span = effect.memory, effect.span
         yield from self._conflicts(place, memory, memory, [_atoms(span, effect.atom)])
         context = self._context
         if effect.coherent:
             context.drop_writes(memory, span, _is_done)
-            return
+            if not late:
+                return
+            self._late.append((memory, span))
         context.queue = context.viewer = HOST_QUEUE
         context.rivals = NO_RIVALS
         context.apply(Access(HOST_WRITE, memory, (span,), memory), place)
@@ -133,6 +144,7 @@ class Host:
     def invalidated(self, effect: HostInvalidated) -> Iterator[Finding]:
         """The host sees what was made visible to it; what it wrote there and did not flush is lost."""
         context = self._context
+        self.submitted()  # coherent memory has nothing to lose
         place = Place(effect.call, "vkInvalidateMappedMemoryRanges", effect.site)
         for (begin, end), entry in context.known(effect.memory, *effect.span):
             if entry.write is not None and _is_dirty(entry.slot.find().state, entry.write):

@@ -152,6 +152,11 @@ class Queues:
         for batch in self._releases.signal(semaphore, value):
             yield from self._judge(batch)
 
+    @property
+    def holds_back(self) -> bool:
+        """Whether a submit waits for a signal that is still to come."""
+        return bool(self._releases.held)
+
     def follow_engine(self) -> None:
         """From now on the presentation engine is one that queues may race with."""
         self._clocks.setdefault(PRESENTATION, {})

@@ -87,9 +87,10 @@ class Validator:
             case Recorded():
                 return list(self._recorded(occurrence))
             case Submitted():
+                self._host.submitted()
                 return list(self._judged(self._queues.submit(occurrence)))
             case HostWrote():
-                return list(self._host.wrote(occurrence))
+                return list(self._host.wrote(occurrence, self._queues.holds_back))
             case HostRead():
                 return list(self._host.read(occurrence))
             case HostInvalidated():
