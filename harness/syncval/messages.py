@@ -21,7 +21,7 @@ def missing(hit: Hit) -> str:
     if hit.missing:
         return hit.missing
     if hit.prior_sync == HOST_WRITE:
-        return "a submit after what the host wrote, and before that vkFlushMappedMemoryRanges where memory is not HOST_COHERENT"
+        return "a submit after what the host wrote; before it vkFlushMappedMemoryRanges if memory is not HOST_COHERENT"
     if hit.sync == PRESENT:
         return "a semaphore that the present waits for, signaled after the access"
     if hit.prior_sync == PRESENT or (hit.prior_sync == ACQUIRE and "PRESENT" in hit.hazard):
