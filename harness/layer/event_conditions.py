@@ -75,8 +75,8 @@ def set_unordered(subject: Subject, stream: Stream, _: Version) -> bool:
 @condition
 def waited_without_set(subject: Subject, stream: Stream, _: Version) -> bool:
     """One of the two commands waits for an event that its own command buffer has not set before."""
-    finding = subject.finding
-    if finding is None:
+    finding, call = subject.finding, stream.at(subject.call)
+    if finding is None or call is None or call.name.startswith("vkQueueSubmit"):
         return False
     waits = [stream.at(place.call) for place in (finding.place, finding.prior)]
     return any(wait is not None and _is_set_elsewhere(wait, stream) for wait in waits)
@@ -100,10 +100,10 @@ def _set_before(wait: Call, stream: Stream) -> set[int]:
 @condition
 def set_without_order_before(subject: Subject, stream: Stream, _: Version) -> bool:
     """The command buffer has set the event after another operation on it, with no wait between, and waited for it
-    after that."""
+    after that; or at submit, an event was set twice before."""
     own = stream.command(subject)
     if own is None or "commandBuffer" not in own.args:
-        return False
+        return _executed_sets(subject.call or 0, stream) > 1
     operations, unordered = 0, False
     for call in stream.recorded(own.args["commandBuffer"], own.index):
         if _touched(call) & _touched(own):
@@ -111,6 +111,14 @@ def set_without_order_before(subject: Subject, stream: Stream, _: Version) -> bo
             unordered |= waits and operations > 1
             operations = 0 if waits else operations + 1
     return unordered
+
+
+def _executed_sets(before: int, stream: Stream) -> int:
+    """How often a command that sets an event was executed before a submit: the layer does not say which one it is."""
+    submits = [call for call in stream.calls if call.name.startswith("vkQueueSubmit") and call.index < before]
+    held = [(call.index, buffer) for call in submits for batch in stream.executed(call) for buffer in batch]
+    commands = [call for index, buffer in held for call in stream.recorded(buffer, index)]
+    return sum(call.name.startswith("vkCmdSetEvent") for call in commands)
 
 
 def _touched(call: Call) -> set[int]:
