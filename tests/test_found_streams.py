@@ -44,6 +44,26 @@ FOUND = [
     pytest.param(
         """
         submit q1
+            COPY_TRANSFER_READ a; COMPUTE_SHADER_SHADER_STORAGE_WRITE a
+            barrier COMPUTE_SHADER/SHADER_STORAGE_WRITE > CLEAR/TRANSFER_WRITE
+            CLEAR_TRANSFER_WRITE a
+        """,
+        ["WRITE_AFTER_READ"],
+        id="a barrier after the write of a command need not be after its read (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_READ a; COMPUTE_SHADER_SHADER_STORAGE_WRITE a
+            barrier COPY > CLEAR
+            CLEAR_TRANSFER_WRITE a
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="nor one after its read after the write (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
             pass 2
             subpass 0 i 0->1
             subpass 1 i 0->1

@@ -3,7 +3,8 @@
 * A read conflicts with the last write unless the write was made visible to it, or an earlier read that did not
   conflict is ordered before it.
 * A write conflicts with reads since the last write unless an execution dependency orders each before it. Only when
-  there are none is it held against the write, which needs a memory dependency.
+  there are none is it held against the write, which needs a memory dependency. Reads by the command of the last write
+  are held against it as well, and the write with them.
 * Attachment accesses of one queue are ordered among themselves (rasterization order), with exceptions.
 """
 
@@ -29,6 +30,8 @@ class Use(NamedTuple):
     operation: int = 0
     marker: bool = False
     """A marker of VK_AMD_buffer_marker: unordered markers do not conflict with one another."""
+    beside: bool = False
+    """A read of what its own command has just written."""
 
 
 def after_use(state: State, use: Use) -> Outcome:
@@ -72,7 +75,7 @@ def _read_is_ordered(state: State, write: Write, use: Use) -> bool:
     if use.operation == Operation.RESOLVE_READ and write.viewer != use.viewer:
         ordered = False
     # Order makes nothing visible: only after a read of the same access was this one judged already.
-    return ordered or any(read.sync == use.sync and read.queue == use.queue for read in state.reads)
+    return ordered or any(read.sync == use.sync and read.queue == use.queue and not read.beside for read in state.reads)
 
 
 def _in_order(write: Write, use: Use) -> bool:
@@ -93,22 +96,29 @@ def _ordered_reads(state: State, use: Use) -> int:
     return found
 
 
-def _write_hazard(state: State, view: View, use: Use, sync: int | None = None) -> tuple[str | None, int]:
-    sync = use.sync if sync is None else sync
-    ordered = bool(ordering(use.order)[1] >> sync & 1)
-    if state.reads:
-        stage = SYNC[sync].stage
-        before = _ordered_reads(state, use) if ordered else 0
-        for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
-            if not stage & guard.barriers and not (before & read.stage and read.queue == use.queue):
-                return WRITE_AFTER_READ, position
+def _write_hazard(state: State, view: View, use: Use) -> tuple[str | None, int]:
+    sync, write = use.sync, state.write
+    position = _read_in_the_way(state, view, use, sync)
+    if position >= 0:
+        return WRITE_AFTER_READ, position
+    if state.followed or write is None or write.done or view.write.barriers >> sync & 1:
         return None, -1
-    write = state.write
-    if write is None or write.done or view.write.barriers >> sync & 1 or (ordered and _in_order(write, use)):
+    if ordering(use.order)[1] >> sync & 1 and _in_order(write, use):
         return None, -1
     if use.marker and write.atomic and write.sync == sync:
         return None, -1
     return WRITE_AFTER_WRITE, -1
+
+
+def _read_in_the_way(state: State, view: View, use: Use, sync: int) -> int:
+    """The position of the first read that a write (as `sync`) is not ordered after; -1 for none."""
+    if state.reads:
+        stage = SYNC[sync].stage
+        before = _ordered_reads(state, use) if ordering(use.order)[1] >> sync & 1 else 0
+        for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
+            if not stage & guard.barriers and not (before & read.stage and read.queue == use.queue):
+                return position
+    return -1
 
 
 def _atomic(state: State, view: View, use: Use) -> Outcome:
@@ -117,9 +127,10 @@ def _atomic(state: State, view: View, use: Use) -> Outcome:
     It conflicts with a plain write as a read does, with a plain read as a write does.
     """
     write, sync = state.write, written_by_atomic(use.sync)
-    hazard, prior = _write_hazard(state, view, use, sync) if state.reads else (None, -1)
-    if not state.reads and write is not None and not write.atomic and _read_conflicts(state, view, use):
-        hazard = READ_AFTER_WRITE
+    prior = _read_in_the_way(state, view, use, sync)
+    hazard = WRITE_AFTER_READ if prior >= 0 else None
+    if hazard is None and not state.followed and write is not None and not write.atomic:
+        hazard = READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
     return Outcome(hazard, prior, _written(use, sync), -1)
 
 
@@ -132,7 +143,7 @@ def written_by_atomic(sync: int) -> int:
 def _with_read(state: State, use: Use) -> tuple[State, int]:
     """Keeps one read a stage and queue; reads that happen before this one remember its stage."""
     stage = SYNC[use.sync].stage
-    fresh = Read(use.sync, stage, use.queue, use.viewer)
+    fresh = Read(use.sync, stage, use.queue, use.viewer, use.beside)
     same = [at for at, read in enumerate(state.reads) if read.stage == stage and read.queue == use.queue]
     position = same[0] if same else len(state.reads)
     reads = (*state.reads[:position], fresh, *state.reads[position + 1 :])

@@ -45,7 +45,7 @@ def guarded(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
         for at, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
             if (read.stage | guard.chain) & stages:
                 gained[at] |= scope.dst_stages
-                ordered |= scope.dst_stages
+                ordered |= 0 if read.beside else scope.dst_stages
     return View(
         view.viewer,
         Guard(barriers, chain, tokens),

@@ -187,12 +187,13 @@ class Context:
         if outcome.hazard:
             yield self._hit(outcome.hazard, outcome.prior, span, access, entry)
 
-    def apply(self, access: Access, place: Place) -> list[Hit]:
-        """Makes an access the most recent one of its addresses; answers with the hazards that it meets there."""
+    def apply(self, access: Access, place: Place, beside: bool = False) -> list[Hit]:
+        """Makes an access the most recent one of its addresses; answers with the hazards that it meets there. One that
+        is `beside` reads what its own command has just written: that is none."""
         held = self._maps.get(access.space)
         if held is None:
             held = self._maps[access.space] = SpanMap()
-        use = self.use(access)
+        use = self.use(access)._replace(beside=True) if beside else self.use(access)
         if self.journal.on:
             self.journal.add(self.queue, place, access.space, access.spans)
         hits: list[Hit] = []

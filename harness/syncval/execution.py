@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from harness.findings import Finding, Place
+from harness.spans import merge, subtract
 from harness.spec.scopes import SYNC
 from harness.syncval.context import Context, Hit, RangeScope
 from harness.syncval.event import Events
@@ -82,8 +84,8 @@ class Execution:
 
     def _access(self, accesses: list[Access], place: Place) -> list[Hit]:
         """Accesses of one command do not conflict with one another: where they may meet, all are checked before any is
-        applied, and its writes are the last: a read beside them says nothing of what is ordered after them. Those of
-        most commands are apart, and need one pass."""
+        applied; reads of what it writes are kept beside the write. Those of most commands are apart, and need one
+        pass."""
         context = self.context
         hits: list[Hit] = []
         if _are_apart(accesses):
@@ -96,6 +98,8 @@ class Execution:
             hits += context.check(access)
         for access in sorted(accesses, key=_writes):
             context.apply(access, _at(place, access))
+        for read in _reads_beside(accesses):
+            context.apply(read, _at(place, read), beside=True)
         return hits
 
     def _synchronize(self, effect: object, result: Result, queue_flags: int) -> None:
@@ -179,6 +183,20 @@ def _are_apart(accesses: list[Access]) -> bool:
             stretches.append((access.space, min(spans)[0], max(end for _, end in spans)))
     stretches.sort()
     return all(one[0] != other[0] or one[2] <= other[1] for one, other in pairwise(stretches))
+
+
+def _reads_beside(accesses: list[Access]) -> Iterator[Access]:
+    """The reads of a command at addresses that it writes in another stage; in one stage both are ordered together."""
+    for read in accesses:
+        if _writes(read):
+            continue
+        spans = merge(list(read.spans))
+        left, stage = spans, SYNC[read.sync].stage
+        for write in accesses:
+            if _writes(write) and write.space == read.space and SYNC[write.sync].stage != stage:
+                left = subtract(left, merge(list(write.spans)))
+        if left != spans:
+            yield replace(read, spans=tuple(subtract(spans, left)))
 
 
 def _writes(access: Access) -> bool:

@@ -49,7 +49,7 @@ def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
         for at, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
             if read_in_scope(read, guard, scope, view.viewer):
                 gained[at] |= scope.dst_stages
-                ordered |= scope.dst_stages
+                ordered |= 0 if read.beside else scope.dst_stages
     return View(view.viewer, Guard(barriers, chain, frozenset(tokens)), tuple(Guard(each) for each in gained), ordered)
 
 

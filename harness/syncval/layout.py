@@ -37,7 +37,7 @@ def transition_hazard(
         if not any(read_in_scope(read, guard, scope, viewer) for scope in scopes):
             return WRITE_AFTER_READ, position
     write = state.write
-    if state.reads or write is None or write.done:
+    if state.followed or write is None or write.done:
         return None, -1
     if write.sync == sync and write.queue == queue and write.viewer >= 0:
         return None, -1  # in submission order; those of one render pass instance are not

@@ -9,8 +9,9 @@ automaton that is built as the program runs: an access or a barrier that was see
 ranges with the same history share one state. Who made an access and when (its `Place`) stays with the range, because
 no rule depends on it.
 
-Of all accesses only the last write is kept, and the reads since it, one a stage and queue. Older hazards were reported
-(design document, "Most Recent Access"; SYNC_RULES 2.3). The rules live in `access`, `barrier`, `layout` and `handover`.
+Of all accesses only the last write is kept, and the reads beside and since it, one a stage and queue. Older hazards
+were reported (design document, "Most Recent Access"; SYNC_RULES 2.3). The rules live in `access`, `barrier`, `layout`
+and `handover`.
 """
 
 from __future__ import annotations
@@ -44,12 +45,14 @@ class Write(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The most recent read by one stage of one queue."""
+    """The most recent read by one stage of one queue. One that is `beside` the last write is of the same command: what
+    is ordered after it need not be ordered after the write."""
 
     sync: int
     stage: int
     queue: int
     viewer: int
+    beside: bool = False
 
 
 class Guard(NamedTuple):
@@ -102,7 +105,7 @@ T = TypeVar("T")
 class State:
     """An interned state. Compare by identity."""
 
-    __slots__ = ("made", "reads", "views", "write")
+    __slots__ = ("followed", "made", "reads", "views", "write")
 
     write: Write | None
     reads: tuple[Read, ...]
@@ -111,6 +114,8 @@ class State:
 
     def __init__(self, write: Write | None, reads: tuple[Read, ...], views: tuple[View, ...]) -> None:
         self.write, self.reads, self.views = write, reads, views
+        self.followed = any(not read.beside for read in reads)
+        """Whether a read came after the write: what is ordered after all reads is ordered after the write too."""
         self.made: dict[Hashable, Any] = {}
         """What operations made of it; each key names all that its value depends on."""
 
