@@ -75,7 +75,9 @@ def _read_is_ordered(state: State, write: Write, use: Use) -> bool:
     if use.operation == Operation.RESOLVE_READ and write.viewer != use.viewer:
         ordered = False
     # Order makes nothing visible: only after a read of the same access was this one judged already.
-    return ordered or any(read.sync == use.sync and read.queue == use.queue and not read.beside for read in state.reads)
+    return ordered or any(
+        read.sync == use.sync and read.viewer == use.viewer and not read.beside for read in state.reads
+    )
 
 
 def _in_order(write: Write, use: Use) -> bool:

@@ -14,8 +14,9 @@ from harness.syncval.state import Guard, Read, State, View, Write, intern, union
 
 
 class Gift(NamedTuple):
-    """One dependency from another viewer. `keeps`: what the giver may assume holds for the receiver too (subpasses of
-    one queue); otherwise only what the scopes carry over (semaphores)."""
+    """One dependency from another viewer. `keeps`: what the giver may assume holds for the receiver too (what is before
+    a render pass instance, for its subpasses); otherwise only what the scopes carry over (semaphores, and subpasses:
+    the second scope of a barrier or a dependency into one ends with it)."""
 
     giver: int
     scopes: tuple[Scope, ...]

@@ -60,7 +60,10 @@ class Instance:
         context.rivals = self._rivals_of(index)
         givers = self._givers(index) or [(EXTERNAL, ())]
         hits = [hit for each in effect.transitions for hit in self._transition_hits(each, givers)]
-        gifts = (Gift(self._outer, (), True), *(Gift(self._viewer(src), scopes, True) for src, scopes in givers))
+        gifts = (
+            Gift(self._outer, (), True),
+            *(Gift(self._viewer(src), scopes, src == EXTERNAL) for src, scopes in givers),
+        )
         viewer = self._viewer(index)
         context.map_slots(Change((gifts, viewer), lambda state: after_gifts(state, gifts, viewer)))
         context.viewer = viewer
