@@ -14,7 +14,16 @@ from harness.model.order import OPTIONAL
 from harness.model.pairs import FACTS
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
-from harness.trace.effects import Operation, Order, PassBegin, PassEnd, SubpassBegin, SubpassDependency
+from harness.trace.effects import (
+    HostSignaled,
+    Operation,
+    Order,
+    PassBegin,
+    PassEnd,
+    SemaphoreCreated,
+    SubpassBegin,
+    SubpassDependency,
+)
 from tests.model_streams import (
     COMPUTE,
     COPY_STAGE,
@@ -59,6 +68,12 @@ def by_region() -> Stream:
     return Stream().submit((begin, SubpassBegin(0)), write, SubpassBegin(1), read, PassEnd())
 
 
+def held_back() -> Stream:
+    """The host waits for the first copy after the second was submitted, and lets that one go where no copy waits."""
+    stream = Stream().add(SemaphoreCreated(7, 0)).submit(WRITE, fence=9).submit(WRITE, waits=at(7, COMPUTE, 1))
+    return stream.wait(9).add(HostSignaled(7, 1))
+
+
 def signals_in_order() -> Stream:
     """The second signal's own scope has no copies, but it comes after the first signal, which has."""
     stream = Stream().submit(WRITE, signals=at(7, COPY_STAGE)).submit(signals=at(8, COMPUTE))
@@ -77,6 +92,7 @@ ONLY_MODEL: dict[str, Callable[[], Stream]] = {
     "host-overwrite": host_overwrite,
     "attachment-order": attachment_order,
     "by-region": by_region,
+    "held-back": held_back,
 }
 ONLY_SYNCVAL = {"signals-in-order": signals_in_order, "beside-the-stages": beside_the_stages}
 

@@ -37,6 +37,8 @@ class Held:
     writes is available."""
     seen_at: int | None = None
     """The node at which the access must see what is before it, where that is not its own."""
+    learned: int = 0
+    """Of a batch that was held back: what the host did, or knew to be complete, before it was executed."""
     seen_by: list[tuple[Held, list[Span]]] = field(default_factory=list)
     """Reads to which this write is visible, with the addresses."""
 

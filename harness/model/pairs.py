@@ -15,7 +15,9 @@ ATTACHMENT_ORDER = "attachment-order"
 """Rasterization order would hold if both were in one subpass."""
 REGION = "region"
 """They are ordered in each region of the framebuffer, and not everywhere."""
-FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, REGION)
+HELD_BACK = "held-back"
+"""The host did or learned the one after it submitted the other, which waited for a signal."""
+FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, REGION, HELD_BACK)
 """What may be noted of a conflict beside its kind."""
 
 
@@ -52,6 +54,8 @@ def facts(prior: Held, current: Held, guarded: bool) -> frozenset[str]:
         noted.add(HOST_OVERWRITE)
     if prior.use.queue == current.use.queue and in_raster_order(prior.access, current.access):
         noted.add(ATTACHMENT_ORDER)
+    if current.learned >> prior.use.node & 1:
+        noted.add(HELD_BACK)
     return frozenset(noted)
 
 

@@ -94,6 +94,8 @@ class Program:
         """By image: its last presentation."""
         self.unexecuted: dict[int, list[Recorded]] = {}
         """By command buffer: what was recorded and not executed so far."""
+        self.current: Submitted | None = None
+        """What is being submitted now; all else that begins was held back."""
         self.host: Front = NOTHING
         """Everything that the host knows to be complete, its own operations included."""
         self.unflushed = 0
@@ -149,10 +151,11 @@ class Program:
         automatic: bool = False,
         seen_at: int | None = None,
         instance: int = 0,
+        learned: int = 0,
     ) -> None:
         """An access happens at a node: it is judged in each address space that it touches."""
         for held in self._held(access, node, place, lane, command):
-            held.automatic, held.seen_at, held.instance = automatic, seen_at, instance
+            held.automatic, held.seen_at, held.instance, held.learned = automatic, seen_at, instance, learned
             for breach in self.accesses.add(held):
                 self.report(breach, held.resource)
 

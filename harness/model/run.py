@@ -29,12 +29,14 @@ class Instance:
 class Run:
     """Where in its execution a command buffer is."""
 
-    def __init__(self, program: Program, submitted: Submitted, lane: Lane) -> None:
+    def __init__(self, program: Program, submitted: Submitted, lane: Lane, held_back: bool = False) -> None:
         self.program = program
         self.submitted = submitted
         self.lane = lane
         self.instance: Instance | None = None
         self.command: Command = Command(submitted.call, submitted.name, submitted.site, ())
+        self.learned = program.host.closed if held_back else 0
+        """What the host did or knows to be complete, where that is more than when it submitted this."""
         self.execution = 0
         """Number of this execution of the command."""
         self._buffer = 0
@@ -109,7 +111,8 @@ class Run:
         kind = KINDS[access.sync]
         node = self.operation(kind.stage)
         instance = self.lane.rendering.meet(access.operation, self.execution) if access.order != Order.NONE else 0
-        self.program.access(access, node, self.place, self.lane.id, self.execution, instance=instance)
+        where = self.place, self.lane.id, self.execution
+        self.program.access(access, node, *where, instance=instance, learned=self.learned)
         self.own(access, kind.name, node, access.atomic or not kind.write)
 
     def own(self, access: Access, name: str, node: int, contents: bool) -> None:

@@ -151,7 +151,7 @@ def transition(run: Run, half: Half) -> None:
     half.between = order.front(node)
     run.lane.issue(stage, half.between)
     access = Access(sync, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
-    run.program.access(access, node, run.place, run.lane.id, run.execution, automatic=True)
+    run.program.access(access, node, run.place, run.lane.id, run.execution, automatic=True, learned=run.learned)
     if not half.transfers:
         run.own(access, KINDS[sync].name, node, ranged.old_layout != UNDEFINED)
         return

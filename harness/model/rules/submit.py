@@ -27,8 +27,10 @@ def submitted(program: Program, submit: Submitted) -> None:
     label = f"{submit.name} ({submit.call})"
     node = program.order.add(Node(SUBMIT, label, place), (program.host, "a submit is after the host"))
     program.guards.add(Guard(node, program.host.direct & ~program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES))
+    program.current = submit
     program.queue(submit.queue).work.append(Work(submit, node))
     program.proceed()
+    program.current = None
 
 
 @turn
@@ -64,7 +66,7 @@ def step(program: Program, queue: Queue) -> bool:
 
 def _execute(program: Program, queue: Queue, submit: Submitted, batch: Submission) -> None:
     """Waits, command buffers, signals. Commands are in submission order, which by itself orders none of their work."""
-    run = Run(program, submit, queue.lane)
+    run = Run(program, submit, queue.lane, submit is not program.current)
     for each in batch.waits:
         wait(run, each)
     for position, (id, commands) in enumerate(batch.buffers):

@@ -97,7 +97,8 @@ def transitions(run: Run, changes: Sequence[Transition], halves: Sequence[Half],
         )
         lane.issue(TRANSITION_STAGE, order.front(node))
         access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
-        run.program.access(access, node, run.place, lane.id, run.execution, automatic=True, instance=instance.number)
+        where, number = (run.place, lane.id, run.execution), instance.number
+        run.program.access(access, node, *where, automatic=True, instance=number, learned=run.learned)
         run.own(access, KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != UNDEFINED)
         for half in halves:
             half.between |= order.front(node)
