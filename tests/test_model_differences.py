@@ -16,6 +16,7 @@ from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.effects import (
     HostSignaled,
+    HostWaitedSemaphores,
     Operation,
     Order,
     PassBegin,
@@ -74,6 +75,12 @@ def held_back() -> Stream:
     return stream.wait(9).add(HostSignaled(7, 1))
 
 
+def narrow_signal() -> Stream:
+    """The signal has compute shaders alone in its scope."""
+    stream = Stream().add(SemaphoreCreated(7, 0)).submit(WRITE, signals=at(7, COMPUTE, 1))
+    return stream.add(HostWaitedSemaphores(((7, 1),))).submit(WRITE)
+
+
 def signals_in_order() -> Stream:
     """The second signal's own scope has no copies, but it comes after the first signal, which has."""
     stream = Stream().submit(WRITE, signals=at(7, COPY_STAGE)).submit(signals=at(8, COMPUTE))
@@ -93,6 +100,7 @@ ONLY_MODEL: dict[str, Callable[[], Stream]] = {
     "attachment-order": attachment_order,
     "by-region": by_region,
     "held-back": held_back,
+    "narrow-signal": narrow_signal,
 }
 ONLY_SYNCVAL = {"signals-in-order": signals_in_order, "beside-the-stages": beside_the_stages}
 

@@ -9,7 +9,15 @@ from harness.model.explain import INVISIBLE, UNAVAILABLE, UNORDERED
 from harness.model.held import Breach, Held
 from harness.model.memory import Guards
 from harness.model.order import Order
-from harness.model.pairs import REGION, after_load, exempt, facts, raster_ordered
+from harness.model.pairs import (
+    ATTACHMENT_ORDER,
+    REGION,
+    after_load,
+    attachment_ordered,
+    exempt,
+    facts,
+    raster_ordered,
+)
 from harness.model.sight import Sight
 from harness.model.spans import overlap, without
 from harness.spans import Span
@@ -38,7 +46,10 @@ class Accesses:
                 continue
             breach = self._judge(prior, current, shared)
             if breach is not None:
+                breach = self._noted(breach)
                 yield breach
+                if ATTACHMENT_ORDER in breach.facts:
+                    prior.outdone_by.append((current, shared))
             elif prior.writes and (not current.writes or current.access.atomic) and not exempt(prior, current):
                 prior.seen_by.append((current, shared))
             if current.replaces and self._settled(prior, current, breach):
@@ -96,6 +107,18 @@ class Accesses:
         if breach is not None and self._judge_order(prior, current, shared, True) is None:
             return replace(breach, facts=breach.facts | {REGION})
         return breach
+
+    def _noted(self, breach: Breach) -> Breach:
+        """What attachment order puts after the prior access, and before the current one, is between them."""
+        prior, current = breach.prior, breach.current
+        left = list(breach.spans)
+        for between, spans in prior.seen_by:
+            if attachment_ordered(between, current):
+                left = without(left, spans)
+        for between, spans in prior.outdone_by:
+            if attachment_ordered(between, current) or self._order.precedes(between.use.node, current.use.node):
+                left = without(left, spans)
+        return breach if left else replace(breach, facts=breach.facts | {ATTACHMENT_ORDER})
 
     def _judge_order(self, prior: Held, current: Held, shared: list[Span], by_region: bool) -> Breach | None:
         ordered = self._order.precedes(prior.use.node, current.use.node, by_region)

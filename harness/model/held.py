@@ -39,8 +39,12 @@ class Held:
     """The node at which the access must see what is before it, where that is not its own."""
     learned: int = 0
     """Of a batch that was held back: what the host did, or knew to be complete, before it was executed."""
+    assumed: int = 0
+    """What came before signals that the host has waited for, in their queues, whether they cover it or not."""
     seen_by: list[tuple[Held, list[Span]]] = field(default_factory=list)
     """Reads to which this write is visible, with the addresses."""
+    outdone_by: list[tuple[Held, list[Span]]] = field(default_factory=list)
+    """Accesses that only attachment order puts after this one, with the addresses."""
 
     @property
     def writes(self) -> bool:

@@ -30,8 +30,9 @@ ACTION, TRANSITION, SRC, DST, EVENT, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT 
 BY_REGION = "from the first scope to the second, by region"
 """The rule of framebuffer-local dependencies: its edges hold inside each region of the framebuffer."""
 IN_ORDER = "signals are in order"
+THROUGH = "what is before an automatic transition is before all second scopes around it"
 IN_ALL_COMMANDS = "ALL_COMMANDS has what no stage performs"
-OPTIONAL = (IN_ORDER, IN_ALL_COMMANDS)
+OPTIONAL = (IN_ORDER, IN_ALL_COMMANDS, THROUGH)
 """Rules that `Opinion.without` can do without."""
 
 

@@ -17,7 +17,9 @@ REGION = "region"
 """They are ordered in each region of the framebuffer, and not everywhere."""
 HELD_BACK = "held-back"
 """The host did or learned the one after it submitted the other, which waited for a signal."""
-FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, REGION, HELD_BACK)
+NARROW_SIGNAL = "narrow-signal"
+"""The host waited for a signal that comes after the prior access in its queue, and does not have it in its scope."""
+FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, REGION, HELD_BACK, NARROW_SIGNAL)
 """What may be noted of a conflict beside its kind."""
 
 
@@ -45,6 +47,11 @@ def raster_ordered(prior: Held, current: Held) -> bool:
     return beside and in_raster_order(prior.access, current.access)
 
 
+def attachment_ordered(prior: Held, current: Held) -> bool:
+    """Rasterization order as the named difference has it: of all that one queue does to attachments."""
+    return prior.use.queue == current.use.queue and in_raster_order(prior.access, current.access)
+
+
 def facts(prior: Held, current: Held, guarded: bool) -> frozenset[str]:
     """What is to be noted of two accesses that conflict."""
     noted = set()
@@ -52,10 +59,12 @@ def facts(prior: Held, current: Held, guarded: bool) -> frozenset[str]:
         noted.add(GUARDED_READ)
     if current.lane == HOST_LANE and current.writes:
         noted.add(HOST_OVERWRITE)
-    if prior.use.queue == current.use.queue and in_raster_order(prior.access, current.access):
+    if attachment_ordered(prior, current):
         noted.add(ATTACHMENT_ORDER)
     if current.learned >> prior.use.node & 1:
         noted.add(HELD_BACK)
+    if current.assumed >> prior.use.node & 1:
+        noted.add(NARROW_SIGNAL)
     return frozenset(noted)
 
 

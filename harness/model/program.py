@@ -94,6 +94,10 @@ class Program:
         """By image: its last presentation."""
         self.unexecuted: dict[int, list[Recorded]] = {}
         """By command buffer: what was recorded and not executed so far."""
+        self.earlier: dict[int, int] = {}
+        """By signal, a set of one node: all that came before it in its queue."""
+        self.assumed = 0
+        """All that came before a signal that the host has waited for, in that signal's queue."""
         self.current: Submitted | None = None
         """What is being submitted now; all else that begins was held back."""
         self.host: Front = NOTHING
@@ -155,7 +159,8 @@ class Program:
     ) -> None:
         """An access happens at a node: it is judged in each address space that it touches."""
         for held in self._held(access, node, place, lane, command):
-            held.automatic, held.seen_at, held.instance, held.learned = automatic, seen_at, instance, learned
+            held.automatic, held.seen_at, held.instance = automatic, seen_at, instance
+            held.learned, held.assumed = learned, self.assumed
             for breach in self.accesses.add(held):
                 self.report(breach, held.resource)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 
@@ -11,7 +11,7 @@ from harness.model.held import LAYOUT_TRANSITION
 from harness.model.lanes import Lane
 from harness.model.memory import Guard
 from harness.model.opinion import Use
-from harness.model.order import BY_REGION, DST, IN_ALL_COMMANDS, NOTHING, SRC, TRANSITION, Front, Node
+from harness.model.order import BY_REGION, DST, IN_ALL_COMMANDS, NOTHING, SRC, THROUGH, TRANSITION, Front, Node
 from harness.model.ownership import UNDEFINED
 from harness.model.registry import effect
 from harness.model.run import Run
@@ -73,6 +73,8 @@ class Half:
     ranged: RangeBarrier | None = None
     between: Front = NOTHING
     """Transitions that it waits for."""
+    through: Front = NOTHING
+    """What is before them by other dependencies."""
     transfers: str = ""
     """Half of an ownership transfer: RELEASE, ACQUIRE, or none."""
 
@@ -188,8 +190,11 @@ def close_scope(run: Run, half: Half, *lanes: Lane) -> None:
     stages = second_scope(dependency.dst_stages, flags)
     between = order.front(half.source) | half.between | half.past.waited
     label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"
+    through = replace(half.through, closed=0) if local else half.through
     target = order.add(
-        Node(DST, label, run.place, stages), (between, BY_REGION if local else "from the first scope to the second")
+        Node(DST, label, run.place, stages),
+        (between, BY_REGION if local else "from the first scope to the second"),
+        (through, THROUGH),
     )
     invalidates = access_scope(dependency.dst_stages, dependency.dst_accesses, flags)
     for space, spans in reach_of(half.ranged):

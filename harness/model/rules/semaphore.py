@@ -35,6 +35,7 @@ def signal(run: Run, queue: Queue, operations: Sequence[SemaphoreOperation]) -> 
         node = order.add(Node(SIGNAL, label, run.place, stages), *rules)
         run.program.guards.add(Guard(node, front.direct, EVERY_ACCESS))
         run.program.semaphore(each.semaphore).signals.append((each.value, order.front(node)))
+        run.program.earlier[1 << node] = run.lane.everything.closed
         made |= order.front(node)
     queue.signaled |= made
     queue.lane.everything |= made
@@ -97,4 +98,6 @@ def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> No
     Specification: "Host Operations on Semaphores".
     """
     for semaphore, value in waited.values:
-        program.host |= take(program.semaphore(semaphore), value)
+        signaled = take(program.semaphore(semaphore), value)
+        program.assumed |= program.earlier.get(signaled.direct, 0)
+        program.host |= signaled

@@ -101,7 +101,8 @@ def transitions(run: Run, changes: Sequence[Transition], halves: Sequence[Half],
         run.program.access(access, node, *where, automatic=True, instance=number, learned=run.learned)
         run.own(access, KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != UNDEFINED)
         for half in halves:
-            half.between |= order.front(node)
+            half.between |= Front(1 << node, 1 << node, 1 << node)
+            half.through |= order.front(node)
 
 
 def _fronts(run: Run, nodes: Iterable[int]) -> Front:
