@@ -15,6 +15,7 @@ from harness.model.pairs import FACTS
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.effects import (
+    EXTERNAL,
     HostSignaled,
     HostWaitedSemaphores,
     Operation,
@@ -24,6 +25,7 @@ from harness.trace.effects import (
     SemaphoreCreated,
     SubpassBegin,
     SubpassDependency,
+    Transition,
 )
 from tests.model_streams import (
     COMPUTE,
@@ -42,6 +44,7 @@ from tests.model_streams import (
 )
 
 BLIT = access("BLIT_TRANSFER_READ")
+OTHER_IMAGE = 77
 
 
 def guarded_read() -> Stream:
@@ -94,6 +97,17 @@ def beside_the_stages() -> Stream:
     return Stream().submit(clear, barrier(("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS")), move)
 
 
+def through_transitions() -> Stream:
+    """The second subpass moves another attachment: that comes between one dependency and the other."""
+    write = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=Order.COLOR)
+    read = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=Order.RASTER)
+    source = dependency("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "NONE")
+    outside = dependency("NONE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
+    begin = PassBegin(2, (SubpassDependency(0, 1, source), SubpassDependency(EXTERNAL, 1, outside)))
+    move = SubpassBegin(1, (Transition(OTHER_IMAGE, OTHER_IMAGE, ((0, 64),), 0, 1),))
+    return Stream().submit((begin, SubpassBegin(0)), write, move, read, PassEnd())
+
+
 ONLY_MODEL: dict[str, Callable[[], Stream]] = {
     "guarded-read": guarded_read,
     "host-overwrite": host_overwrite,
@@ -102,7 +116,11 @@ ONLY_MODEL: dict[str, Callable[[], Stream]] = {
     "held-back": held_back,
     "narrow-signal": narrow_signal,
 }
-ONLY_SYNCVAL = {"signals-in-order": signals_in_order, "beside-the-stages": beside_the_stages}
+ONLY_SYNCVAL = {
+    "signals-in-order": signals_in_order,
+    "beside-the-stages": beside_the_stages,
+    "through-transitions": through_transitions,
+}
 
 
 def findings(stream: Stream) -> list[Finding]:
