@@ -97,6 +97,14 @@ def beside_the_stages() -> Stream:
     return Stream().submit(clear, barrier(("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS")), move)
 
 
+def superseded_read() -> Stream:
+    """The second subpass reads at the same stage, and the transition after it knows of no other read."""
+    read = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=Order.RASTER)
+    after = SubpassDependency(1, EXTERNAL, dependency("FRAGMENT_SHADER", "NONE"))
+    end = PassEnd((Transition(IMAGE, IMAGE, ((0, 256),), 0, 1),), (1,))
+    return Stream().submit((PassBegin(2, (after,)), SubpassBegin(0)), read, SubpassBegin(1), read, end)
+
+
 def through_transitions() -> Stream:
     """The second subpass moves another attachment: that comes between one dependency and the other."""
     write = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=Order.COLOR)
@@ -113,6 +121,7 @@ ONLY_MODEL: dict[str, Callable[[], Stream]] = {
     "host-overwrite": host_overwrite,
     "attachment-order": attachment_order,
     "by-region": by_region,
+    "superseded-read": superseded_read,
     "held-back": held_back,
     "narrow-signal": narrow_signal,
 }

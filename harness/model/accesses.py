@@ -12,11 +12,13 @@ from harness.model.order import Order
 from harness.model.pairs import (
     ATTACHMENT_ORDER,
     REGION,
+    SUPERSEDED_READ,
     after_load,
     attachment_ordered,
     exempt,
     facts,
     raster_ordered,
+    superseded,
 )
 from harness.model.sight import Sight
 from harness.model.spans import overlap, without
@@ -50,6 +52,8 @@ class Accesses:
                 yield breach
                 if ATTACHMENT_ORDER in breach.facts:
                     prior.outdone_by.append((current, shared))
+            elif superseded(prior, current):
+                prior.superseded_by.append((current, shared))
             elif prior.writes and (not current.writes or current.access.atomic) and not exempt(prior, current):
                 prior.seen_by.append((current, shared))
             if current.replaces and self._settled(prior, current, breach):
@@ -109,7 +113,7 @@ class Accesses:
         return breach
 
     def _noted(self, breach: Breach) -> Breach:
-        """What attachment order puts after the prior access, and before the current one, is between them."""
+        """What is between the two by attachment order, or stands for the prior one where one read a stage is known."""
         prior, current = breach.prior, breach.current
         left = list(breach.spans)
         for between, spans in prior.seen_by:
@@ -118,7 +122,12 @@ class Accesses:
         for between, spans in prior.outdone_by:
             if attachment_ordered(between, current) or self._order.precedes(between.use.node, current.use.node):
                 left = without(left, spans)
-        return breach if left else replace(breach, facts=breach.facts | {ATTACHMENT_ORDER})
+        noted = {ATTACHMENT_ORDER} if not left else set()
+        left = list(breach.spans)
+        for between, spans in prior.superseded_by:
+            if self._order.precedes(between.use.node, current.use.node):
+                left = without(left, spans)
+        return replace(breach, facts=breach.facts | noted | ({SUPERSEDED_READ} if not left else set()))
 
     def _judge_order(self, prior: Held, current: Held, shared: list[Span], by_region: bool) -> Breach | None:
         ordered = self._order.precedes(prior.use.node, current.use.node, by_region)

@@ -45,6 +45,8 @@ class Held:
     """Reads to which this write is visible, with the addresses."""
     outdone_by: list[tuple[Held, list[Span]]] = field(default_factory=list)
     """Accesses that only attachment order puts after this one, with the addresses."""
+    superseded_by: list[tuple[Held, list[Span]]] = field(default_factory=list)
+    """Of a read: later reads in the same stage of the same queue, with the addresses."""
 
     @property
     def writes(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from harness.model.held import HOST_LANE, LAYOUT_TRANSITION, Held
 from harness.model.raster import in_raster_order
 from harness.model.spans import without
+from harness.model.stages import KINDS
 from harness.spans import Span
 
 GUARDED_READ = "guarded-read"
@@ -13,13 +14,15 @@ HOST_OVERWRITE = "host-overwrite"
 """The host writes where the device has written."""
 ATTACHMENT_ORDER = "attachment-order"
 """Rasterization order would hold if both were in one subpass."""
+SUPERSEDED_READ = "superseded-read"
+"""Something read the same addresses later, in the same stage of the same queue, and was ordered before the other."""
 REGION = "region"
 """They are ordered in each region of the framebuffer, and not everywhere."""
 HELD_BACK = "held-back"
 """The host did or learned the one after it submitted the other, which waited for a signal."""
 NARROW_SIGNAL = "narrow-signal"
 """The host waited for a signal that comes after the prior access in its queue, and does not have it in its scope."""
-FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, REGION, HELD_BACK, NARROW_SIGNAL)
+FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, SUPERSEDED_READ, REGION, HELD_BACK, NARROW_SIGNAL)
 """What may be noted of a conflict beside its kind."""
 
 
@@ -50,6 +53,12 @@ def raster_ordered(prior: Held, current: Held) -> bool:
 def attachment_ordered(prior: Held, current: Held) -> bool:
     """Rasterization order as the named difference has it: of all that one queue does to attachments."""
     return prior.use.queue == current.use.queue and in_raster_order(prior.access, current.access)
+
+
+def superseded(prior: Held, current: Held) -> bool:
+    """Whether whoever keeps one read a stage and queue forgets the first of these."""
+    same = KINDS[prior.access.sync].stage == KINDS[current.access.sync].stage
+    return same and prior.use.queue == current.use.queue and not (prior.writes or current.writes)
 
 
 def facts(prior: Held, current: Held, guarded: bool) -> frozenset[str]:
