@@ -46,9 +46,10 @@ class Ownership:
         """The resource belongs to all families."""
         self._shared.add(resource)
 
-    def forget(self, space: int, span: Span | None) -> None:
-        """A resource is gone."""
-        for key in [key for key in self._parts if key[0] == space]:
+    def forget(self, space: int, span: Span | None, resource: int) -> None:
+        """A resource is gone (0: all at these addresses)."""
+        self._shared.discard(resource)
+        for key in [key for key in self._parts if key[0] == space and resource in (0, key[1])]:
             left = [] if span is None else self._outside(key, (span,))
             self._parts[key] = left
 

@@ -11,7 +11,7 @@ from harness.model.accesses import Accesses
 from harness.model.explain import OWNERSHIP
 from harness.model.held import HOST_LANE, Breach, Held, is_write
 from harness.model.lanes import Lane
-from harness.model.memory import Guard, Guards
+from harness.model.memory import Guards
 from harness.model.opinion import Conflict, Opinion, Use
 from harness.model.order import HOST, NOTHING, Front, Node, Order
 from harness.model.ownership import Loss, Ownership
@@ -200,10 +200,8 @@ class Program:
         found = Conflict(breach.kind, prior, current, resource, breach.spans, breach.facts, self.order)
         self.conflict(found)
 
-    def host_node(self, label: str, place: Place, flushes: int = 0, invalidates: int = 0) -> int:
+    def host_node(self, label: str, place: Place) -> int:
         """An operation of the host, after all that the host did and knows."""
         node = self.order.add(Node(HOST, label, place), (self.host, "the host's own order"))
-        if flushes or invalidates:
-            self.guards.add(Guard(node, self.host.direct, flushes, invalidates))
         self.host |= self.order.front(node)
         return node

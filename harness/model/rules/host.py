@@ -169,7 +169,7 @@ def destroyed(program: Program, gone: Destroyed) -> None:
     """What a destroyed resource held concerns nobody any more ("Resource Memory Association": memory that is used again
     starts undefined)."""
     program.accesses.forget(gone.space, gone.span)
-    program.ownership.forget(gone.space, gone.span)
+    program.ownership.forget(gone.space, gone.span, gone.resource)
     program.semaphores.pop(gone.space, None)
 
 
