@@ -10,6 +10,7 @@ from harness.model.explain import EVENT_UNORDERED
 from harness.model.lanes import Lane
 from harness.model.opinion import Conflict, Use
 from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Front, Node
+from harness.model.pairs import HELD_BACK, NARROW_SIGNAL
 from harness.model.program import Event, Operation, Program
 from harness.model.registry import effect, occurrence
 from harness.model.rules.barrier import Past, apply
@@ -36,7 +37,7 @@ def set_event(run: Run, effect: SetEvent) -> None:
     before = run.lane.snapshot()
     node = _operation(run, SET, effect.event, stages)
     made = Operation(SET, Use(run.place, "", True, node), before, stages)
-    _keep(run.program, effect.event, made)
+    _keep(run, effect.event, made)
 
 
 @effect(ResetEvent)
@@ -47,7 +48,7 @@ def reset_event(run: Run, effect: ResetEvent) -> None:
     """
     node = _operation(run, RESET, effect.event, first_scope(effect.stages, run.queue_flags))
     made = Operation(RESET, Use(run.place, "", True, node))
-    _keep(run.program, effect.event, made)
+    _keep(run, effect.event, made)
 
 
 def _operation(run: Run, kind: str, event: int, stages: int) -> int:
@@ -66,18 +67,19 @@ def _operation(run: Run, kind: str, event: int, stages: int) -> int:
     return node
 
 
-def _keep(program: Program, event: int, made: Operation) -> None:
+def _keep(run: Run, event: int, made: Operation) -> None:
     """Operations on one event that depend on their order must have one: a set after a set, reset or wait; a reset after
     a set or wait.
 
     Specification: "vkCmdSetEvent2", "vkCmdResetEvent2", "vkCmdWaitEvents2" (valid usage, notes on race conditions); the
     reference's validity requirements for events.
     """
+    program = run.program
     held = program.event(event)
     for prior in held.operations:
         ordered = program.order.precedes(prior.use.node, made.use.node)
         if prior.kind in MUST_BE_ORDERED[made.kind] and not ordered:
-            _report(program, event, prior.use, made.use)
+            _report(run, event, prior.use, made.use)
     if made.kind != WAIT:  # what is ordered before it is over
         order = program.order
         held.operations = [
@@ -86,8 +88,10 @@ def _keep(program: Program, event: int, made: Operation) -> None:
     held.operations.append(made)
 
 
-def _report(program: Program, event: int, prior: Use, current: Use) -> None:
-    program.conflict(Conflict(EVENT_UNORDERED, prior, current, event, (), frozenset(), program.order))
+def _report(run: Run, event: int, prior: Use, current: Use) -> None:
+    masks = ((NARROW_SIGNAL, run.program.assumed), (HELD_BACK, run.learned))
+    noted = frozenset(fact for fact, nodes in masks if nodes >> prior.node & 1)
+    run.program.conflict(Conflict(EVENT_UNORDERED, prior, current, event, (), noted, run.program.order))
 
 
 @effect(WaitEvents)
@@ -107,8 +111,8 @@ def wait_events(run: Run, effect: WaitEvents) -> None:
         Node(EVENT, f"{run.command.name} ({run.command.call})", run.place), (signaled, "a wait is after its signals")
     )
     for event in effect.events:
-        _judge_sets(program, event, node, run.place)
-        _keep(program, event, Operation(WAIT, Use(run.place, "", False, node)))
+        _judge_sets(run, event, node)
+        _keep(run, event, Operation(WAIT, Use(run.place, "", False, node)))
     waited = program.order.front(node)
     if effect.form == 1:
         past = _past(program, effect.events, waited, waited, run.lane)
@@ -148,16 +152,16 @@ def _past(program: Program, events: tuple[int, ...], after: Front, waited: Front
     return Past(known, after, begins or (None if known else Lane(0)), waited)
 
 
-def _judge_sets(program: Program, event: int, node: int, place: Place) -> None:
+def _judge_sets(run: Run, event: int, node: int) -> None:
     """The set that a wait waits for must be ordered after every earlier set and reset, or any may be met."""
-    held = program.event(event)
+    held = run.program.event(event)
     sets = _sets(held)
     if not sets:
         return
     last = sets[-1]
     earlier = [each for each in held.operations if each.kind != WAIT and each is not last]
-    if not all(program.order.precedes(each.use.node, last.use.node) for each in earlier):
-        _report(program, event, last.use, Use(place, "", False, node))
+    if not all(run.program.order.precedes(each.use.node, last.use.node) for each in earlier):
+        _report(run, event, last.use, Use(run.place, "", False, node))
 
 
 @occurrence(HostSetEvent)
