@@ -150,6 +150,41 @@ def test_replay_runs_serially_and_natively(
     assert "0 of 2 runs differ" in native.stdout
 
 
+@on_each_driver
+def test_replay_in_other_orders_finds_the_race_and_repeats_it(driver: str, tmp_path: Path) -> None:
+    trace = save_stream(tmp_path / "t.jsonl", hazard=True)
+    mode = ("--device", driver, "--mode", "reorder")
+    several = vkharness("replay", trace, *mode, "--seed", "3", "--iterations", "9", "--json", tmp_path / "out.json")
+    assert (several.returncode, several.stderr) == (1, "")
+    _, summary, order, difference = several.stdout.splitlines()
+    assert summary == "  1 of 1 legal orders differ from the serial run"
+    assert order.startswith("  reorder random seed=") and order.endswith(": 1 of 2 out of place, differs")
+    assert "differ, first at 0: expected" in difference
+    (result,) = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert len(result["orders"]) == 9
+    seed = order.split("seed=")[1].split(":")[0]
+    again = vkharness("replay", trace, *mode, "--seed", seed, "--iterations", "1")
+    assert again.stdout.splitlines()[1:] == several.stdout.splitlines()[1:]
+
+
+@on_each_driver
+@pytest.mark.parametrize(
+    ("options", "code", "line"),
+    [
+        ({}, 0, "nothing was reordered: the orders drawn are submission order"),
+        ({"unmodelled": True}, 3, "no legal order but submission order is known: not modelled: "),
+    ],
+    ids=["clean", "unmodelled"],
+)
+def test_replay_where_nothing_may_move(
+    driver: str, options: dict[str, bool], code: int, line: str, tmp_path: Path
+) -> None:
+    trace = save_stream(tmp_path / "t.jsonl", **options)
+    result = vkharness("replay", trace, "--device", driver, "--mode", "reorder", "--strategy", "reverse")
+    assert (result.returncode, result.stderr) == (code, "")
+    assert result.stdout.startswith(f"reorder on {driver}: {line}") and result.stdout.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("options", "code", "line"),
     [
@@ -218,6 +253,8 @@ def test_options_of_run_are_told_from_the_programs(words: list[str], own: list[s
         (["replay", "none.jsonl", "--device", "warp"], "no Vulkan driver 'warp'"),
         (["replay", "none.jsonl", "--mode", "sideways"], "sideways"),
         (["replay", "none.jsonl", "--finding", "1"], "--finding goes with --mode witness"),
+        (["replay", "none.jsonl", "--seed", "1"], "--strategy and --seed go with --mode reorder"),
+        (["replay", "none.jsonl", "--mode", "reorder", "--strategy", "sideways"], "sideways"),
         (["drivers", "--json", "no/such/folder/out.json"], "no/such/folder/out.json: cannot be written"),
     ],
 )

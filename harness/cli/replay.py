@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from harness.cli import CLEAN, HAZARDS, exit_code
+from harness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
 from harness.findings import UserError
 
 MODES = ("native", "serial", "reorder", "witness")
+STRATEGIES = ("reverse", "random", "priority")
 JOB = "harness.report.replays:replay_job"
 
 
@@ -21,8 +21,14 @@ JOB = "harness.report.replays:replay_job"
 @click.option("--device", default="lavapipe", show_default=True, help="A driver's name, or its manifest's path.")
 @click.option("--artifacts", type=click.Path(path_type=Path, file_okay=False), help="Folder for pictures and records.")
 @click.option(
-    "--iterations", type=click.IntRange(1, 10_000), default=10, show_default=True, help="Runs in native mode."
+    "--iterations",
+    type=click.IntRange(1, 10_000),
+    default=10,
+    show_default=True,
+    help="Runs in native mode; orders in reorder mode, by as many seeds.",
 )
+@click.option("--strategy", type=click.Choice(STRATEGIES), help="In reorder mode, how orders are picked [random].")
+@click.option("--seed", type=click.IntRange(0), help="In reorder mode, the first seed [0].")
 @click.option("--finding", type=click.IntRange(1), help="In witness mode, show this finding only (1 is the first).")
 @click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for one run.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results to this file.")
@@ -34,6 +40,8 @@ def replay(
     device: str,
     artifacts: Path | None,
     iterations: int,
+    strategy: str | None,
+    seed: int | None,
     finding: int | None,
     timeout: float,
     json_path: Path | None,
@@ -41,16 +49,20 @@ def replay(
     """Run a trace on a device.
 
     serial: submission order with full barriers between commands. native: as recorded, several times, each run
-    compared with serial. witness: for each hazard, an outcome that it allows, to see what it corrupts. reorder: a
-    legal order other than submission order.
+    compared with serial. witness: for each hazard, an outcome that it allows, to see what it corrupts. reorder: other
+    orders than submission order, as the trace's synchronization allows them, each compared with serial.
 
-    Exit codes: 1 when a native run differs, or when witness mode met hazards; else as for check.
+    Exit codes: 1 when a native run or an order differs, or when witness mode met hazards; 3 when no order is known, as
+    something is not modelled; else as for check.
     """
     from harness.device.drivers import find_driver
     from harness.device.process import Worker
+    from harness.report.replay_text import result_lines
 
     if finding is not None and mode != "witness":
         raise UserError("--finding goes with --mode witness")
+    if (strategy is not None or seed is not None) and mode != "reorder":
+        raise UserError("--strategy and --seed go with --mode reorder")
     arguments: dict[str, Any] = {"trace": str(trace), "mode": mode, "device": device}
     if artifacts is not None:
         arguments["artifacts"] = str(artifacts)
@@ -64,9 +76,10 @@ def replay(
                 result = _outcome(worker, {**arguments, "finding": found, **(one or {})}, survive=True)
                 results.append({"number": number, "finding": found, **result})
         else:
-            result = _outcome(worker, {**arguments, "iterations": iterations}, survive=False)
+            orders = {"strategy": strategy or "random", "seed": seed or 0} if mode == "reorder" else {}
+            result = _outcome(worker, {**arguments, **orders, "iterations": iterations}, survive=False)
             results = [result]
-            code = HAZARDS if result.get("differing_runs") else CLEAN
+            code = UNMODELLED if result.get("unmodelled") else HAZARDS if result.get("differing_runs") else CLEAN
     if json_path is not None:
         from harness.report.findings_json import write_json
 
@@ -106,50 +119,3 @@ def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool) -> dict[s
     if not survive:
         raise UserError(f"{reason}: {last[0]}" if last[0] else reason)
     return {"shown": False, "reason": reason, "outcome": "", "differences": [], "stderr": answer.stderr_tail}
-
-
-def result_lines(mode: str, result: dict[str, Any]) -> Iterator[str]:
-    """A result in words, a line each."""
-    if mode == "witness":
-        yield from _witness_lines(result)
-        return
-    surfaces = result.get("surfaces", [])
-    yield f"{mode} on {result['device']}: {len(surfaces)} buffers and image subresources observed"
-    for resource, reason in result.get("unobserved", {}).items():
-        yield f"  not observed: {resource}: {reason}"
-    for note in result.get("notes", []):
-        yield f"  note: {note}"
-    runs = result.get("runs")
-    if runs is not None:
-        yield f"  {result['differing_runs']} of {len(runs)} runs differ from the serial one"
-        for number, run in enumerate(runs, start=1):
-            for difference in run:
-                yield f"  run {number}: {difference_line(difference)}"
-
-
-def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
-    found = result["finding"]
-    word = "shown" if result["shown"] else "not shown"
-    yield f"{result['number']}. {found['hazard']} {found['command']} after {found['prior_command']}: {word}"
-    if found["site"] or found["prior_site"]:
-        yield f"   at {found['site']} after {found['prior_site']}"
-    if result["reason"]:
-        yield f"   {result['reason']}"
-    for difference in result["differences"]:
-        yield f"   {difference_line(difference)}"
-    if result["outcome"]:
-        yield f"   outcome: {result['outcome']}"
-    for picture in result.get("pictures", []):
-        yield f"   {picture}"
-
-
-def difference_line(difference: dict[str, Any]) -> str:
-    """'buffer 7: 64 of 64 differ, first at (0,): expected 11111111, observed 00000000'."""
-    where = f"{difference['kind']} {difference['resource']}"
-    if difference["subresource"]:
-        where += " (" + ", ".join(f"{key} {value}" for key, value in difference["subresource"].items()) + ")"
-    first = ", ".join(map(str, difference["first"]))
-    return (
-        f"{where}: {difference['count']} of {difference['total']} differ, first at {first}: "
-        f"expected {difference['expected']}, observed {difference['observed']}"
-    )

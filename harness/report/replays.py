@@ -7,11 +7,14 @@ from typing import Any
 
 from harness.explore.jobs import finding_from_dict, run_native, run_serial, run_witness
 from harness.explore.observe import Difference, Outputs, compare
+from harness.explore.reorders import run_reorders
+from harness.explore.strategies.reorder import SEEDLESS
 from harness.findings import UserError
 from harness.report.pictures import write_pictures
+from harness.trace.calls import Block
 from harness.trace.codec import load
 
-MODES = ("serial", "native", "witness")
+MODES = ("serial", "native", "reorder", "witness")
 
 
 def replay_job(
@@ -21,10 +24,13 @@ def replay_job(
     finding: dict[str, Any] | None = None,
     artifacts: str | None = None,
     iterations: int = 1,
+    strategy: str = "random",
+    seed: int = 0,
 ) -> dict[str, Any]:
     """Replays a trace file in one mode; JSON-able arguments and result, for a `Worker`.
 
-    `native` runs `iterations` times and compares each run with the serial one. `artifacts` is a folder for pictures
+    `native` runs `iterations` times and compares each run with the serial one; `reorder` draws that many orders, with
+    seeds from `seed` on, and does the same with each that is new. `artifacts` is a folder for pictures
     of what differs. Raises UserError for a mode or finding that makes no sense and for traces that cannot run.
     """
     if mode not in MODES:
@@ -41,6 +47,8 @@ def replay_job(
             record = {"finding": finding, "device": device, **found}
             found["pictures"] = _draw(folder, result.expected, result.observed, result.differences, record)
         return {"mode": mode, "device": device, **found}
+    if mode == "reorder":
+        return _reorder(blocks, device, folder, [(strategy, seed + number) for number in range(iterations)])
     serial = run_serial(blocks, device)
     if mode == "serial":
         return {"mode": mode, "device": device, **_summary(serial)}
@@ -57,6 +65,27 @@ def replay_job(
         **_summary(serial),
         "runs": [[difference.to_dict() for difference in run] for run in runs],
         "differing_runs": sum(1 for run in runs if run),
+    }
+
+
+def _reorder(blocks: list[Block], device: str, folder: Path | None, chosen: list[tuple[str, int]]) -> dict[str, Any]:
+    if chosen[0][0] in SEEDLESS:
+        del chosen[1:]
+    found = run_reorders(blocks, chosen, device)
+    for run in found.differing:
+        if folder is not None and found.expected is not None and run.observed is not None:
+            record = {"device": device, **run.to_dict()}
+            _draw(folder / run.outcome.replace(" ", "-"), found.expected, run.observed, run.differences, record)
+    return {
+        "mode": "reorder",
+        "device": device,
+        **_summary(found.expected or Outputs()),
+        "orders": [run.to_dict() for run in found.runs],
+        "units": found.units,
+        "differing_runs": len(found.differing),
+        "unstable": found.unstable,
+        "unmodelled": found.unmodelled,
+        "reason": found.reason,
     }
 
 

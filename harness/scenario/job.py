@@ -21,14 +21,16 @@ from harness.device.rig import Rig
 from harness.device.rig_commands import Amend
 from harness.device.rig_queues import queue_masks
 from harness.explore.jobs import run_native, run_serial, run_witness
+from harness.explore.observe import Outputs
 from harness.explore.observe import compare as compare_outputs
 from harness.explore.strategies.witness import FAMILIES
 from harness.findings import HAZARDS, Finding, UserError
 from harness.layer.compare import compare
 from harness.layer.manifest import LayerInfo, find_layer, find_layers
 from harness.layer.witness import LayerWitness
-from harness.model import judge
+from harness.model import Opinion, judge
 from harness.report.pictures import write_pictures
+from harness.scenario.attack import attack
 from harness.scenario.claims import Claim, Expect
 from harness.scenario.row import UNAVAILABLE, Row
 from harness.scenario.twins import Twin
@@ -91,14 +93,21 @@ def ask(
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
     row.messages = [each.message for each in session.findings]
     blocks = session.blocks or []
-    _ask_model(row, session.findings, blocks)
+    opinion = judge(blocks)
+    _ask_model(row, session.findings, opinion)
     folder = Path(artifacts) / row.scenario / row.variant / row.device if artifacts else None
-    if execute and (session.findings or native):
-        _execute(row, blocks, session.findings, folder, native)
+    if not execute:
+        return
+    if session.findings:
+        _show(row, blocks, session.findings, folder)
+    if not is_null_hardware():
+        serial = None if session.findings else attack(row, blocks, opinion, folder)
+        if native:
+            _run_native(row, blocks, folder, native, serial)
 
 
-def _ask_model(row: Row, findings: Sequence[Finding], blocks: Sequence[Block]) -> None:
-    said = compare_opinions(findings, judge(blocks))
+def _ask_model(row: Row, findings: Sequence[Finding], opinion: Opinion) -> None:
+    said = compare_opinions(findings, opinion)
     row.model_disagreements = list(said.disagreements)
     named = f" ({', '.join(said.explained)})" if said.explained else ""
     row.model = "disagrees" if said.disagreements else f"agrees{named}"
@@ -154,9 +163,9 @@ def _ask_layer(row: Row, session: harness.Session, witness: LayerWitness) -> Non
     row.layers[version] = "disagrees" if disagreements else "agrees" + (f" ({expected} by version)" if expected else "")
 
 
-def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None, native: int) -> None:
-    """Executes every hazard's outcomes, and the stream as recorded, beside the serial run. What is found of events has
-    no outcome of its own; a driver that executes nothing shows nothing."""
+def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None) -> None:
+    """Executes every hazard's outcomes. What is found of events has no outcome of its own; a driver that executes
+    nothing shows nothing."""
     shown = 0
     notes = []
     hazards = [finding for finding in findings if finding.hazard in {*HAZARDS, *FAMILIES} and not is_null_hardware()]
@@ -176,16 +185,15 @@ def _execute(row: Row, blocks: list[Block], findings: Sequence[Finding], folder:
             row.artifacts.append(str(place))
     if hazards:
         row.witness = _shown(shown, len(hazards), notes)
-    if findings and folder is not None:
+    if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         save(folder / "trace.jsonl", blocks)
-    if native and not is_null_hardware():
-        _run_native(row, blocks, folder, native)
 
 
-def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: int) -> None:
-    """Runs the stream as recorded, beside the serial run; pictures of the first run that differs."""
-    serial = run_serial(blocks, row.device)
+def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: int, serial: Outputs | None) -> None:
+    """Runs the stream as recorded, beside the serial run, which may have been made already; pictures of the first run
+    that differs."""
+    serial = serial or run_serial(blocks, row.device)
     corrupt = 0
     for _ in range(times):
         observed = run_native(blocks, row.device)

@@ -28,6 +28,7 @@ class Row:
     it was not asked."""
     layer_disagreements: dict[str, list[str]] = field(default_factory=dict)
     witness: str = "-"
+    """Of hazards, whether their outcomes were shown; of a clean stream, whether it held in other legal orders."""
     native: str = "-"
     messages: list[str] = field(default_factory=list)
     artifacts: list[str] = field(default_factory=list)
@@ -98,7 +99,7 @@ def _disagreements(row: Row) -> list[tuple[str, str]]:
     for version, several in row.layer_disagreements.items():
         if several:
             found.append((f"layer {version}", f"layer {version}: " + "; ".join(several)))
-    if row.witness.startswith(("benign", "part")):
+    if row.witness.startswith(("benign", "part", "broken")):
         found.append(("witness", f"witness: {row.witness}"))
     if row.native.startswith("corrupt") and not row.expected:
         found.append(("native", f"native: {row.native} although nothing is expected"))

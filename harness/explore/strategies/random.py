@@ -1,0 +1,17 @@
+"""Random: any unit that may come next, all equally likely."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+
+class Random:
+    """Draws from a generator of its own."""
+
+    def __init__(self, seed: int) -> None:
+        self._random = random.Random(seed)
+
+    def pick(self, ready: Sequence[int]) -> int:
+        """One of them."""
+        return self._random.choice(ready)

@@ -1,0 +1,71 @@
+"""Results of replays in words: what was observed, what differed, and the string that reproduces it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+
+def result_lines(mode: str, result: dict[str, Any]) -> Iterator[str]:
+    """A result in words, a line each."""
+    if mode == "witness":
+        yield from _witness_lines(result)
+        return
+    if result.get("reason"):
+        yield f"{mode} on {result['device']}: {result['reason']}"
+        return
+    surfaces = result.get("surfaces", [])
+    yield f"{mode} on {result['device']}: {len(surfaces)} buffers and image subresources observed"
+    for resource, reason in result.get("unobserved", {}).items():
+        yield f"  not observed: {resource}: {reason}"
+    for note in result.get("notes", []):
+        yield f"  note: {note}"
+    if mode == "reorder":
+        yield from _reorder_lines(result)
+    runs = result.get("runs")
+    if runs is not None:
+        yield f"  {result['differing_runs']} of {len(runs)} runs differ from the serial one"
+        for number, run in enumerate(runs, start=1):
+            for difference in run:
+                yield f"  run {number}: {difference_line(difference)}"
+
+
+def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
+    found = result["finding"]
+    word = "shown" if result["shown"] else "not shown"
+    yield f"{result['number']}. {found['hazard']} {found['command']} after {found['prior_command']}: {word}"
+    if found["site"] or found["prior_site"]:
+        yield f"   at {found['site']} after {found['prior_site']}"
+    if result["reason"]:
+        yield f"   {result['reason']}"
+    for difference in result["differences"]:
+        yield f"   {difference_line(difference)}"
+    if result["outcome"]:
+        yield f"   outcome: {result['outcome']}"
+    for picture in result.get("pictures", []):
+        yield f"   {picture}"
+
+
+def _reorder_lines(result: dict[str, Any]) -> Iterator[str]:
+    executed = [order for order in result["orders"] if not order["same_as"]]
+    yield f"  {result['differing_runs']} of {len(executed)} legal orders differ from the serial run"
+    if result["unstable"]:
+        resources = ", ".join(str(resource) for resource in result["unstable"])
+        yield f"  not compared: two serial runs differ in {resources}"
+    for order in executed:
+        said = "differs" if order["differences"] else "the same bytes"
+        yield f"  {order['outcome']}: {order['moved']} of {result['units']} out of place, {said}"
+        for difference in order["differences"]:
+            yield f"    {difference_line(difference)}"
+
+
+def difference_line(difference: dict[str, Any]) -> str:
+    """'buffer 7: 64 of 64 differ, first at (0,): expected 11111111, observed 00000000'."""
+    where = f"{difference['kind']} {difference['resource']}"
+    if difference["subresource"]:
+        where += " (" + ", ".join(f"{key} {value}" for key, value in difference["subresource"].items()) + ")"
+    first = ", ".join(map(str, difference["first"]))
+    return (
+        f"{where}: {difference['count']} of {difference['total']} differ, first at {first}: "
+        f"expected {difference['expected']}, observed {difference['observed']}"
+    )
