@@ -54,6 +54,31 @@ FOUND = [
     pytest.param(
         """
         submit q1
+            COPY_TRANSFER_READ a
+            pass 1 EXTERNAL->0 COPY > FRAGMENT_SHADER
+            subpass 0 i 0->1
+            end
+            barrier FRAGMENT_SHADER > CLEAR/TRANSFER_WRITE
+            CLEAR_TRANSFER_WRITE a; CLEAR_TRANSFER_WRITE i
+        """,
+        [],
+        id="a barrier after a render pass instance chains with dependencies into it (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 1 EXTERNAL->0 NONE > COLOR_ATTACHMENT_OUTPUT, 0->EXTERNAL COLOR_ATTACHMENT_OUTPUT > NONE
+            subpass 0
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
+            FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster
+            end i 2->7 after 0
+        """,
+        [],
+        id="what was cleared and then read needs only an execution dependency (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
             COPY_TRANSFER_READ a; COMPUTE_SHADER_SHADER_STORAGE_WRITE a
             barrier COPY > CLEAR
             CLEAR_TRANSFER_WRITE a

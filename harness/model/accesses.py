@@ -54,7 +54,7 @@ class Accesses:
                     prior.outdone_by.append((current, shared))
             elif superseded(prior, current):
                 prior.superseded_by.append((current, shared))
-            elif prior.writes and (not current.writes or current.access.atomic) and not exempt(prior, current):
+            elif _sees(prior, current):
                 prior.seen_by.append((current, shared))
             if current.replaces and self._settled(prior, current, breach):
                 if current.automatic:
@@ -157,3 +157,10 @@ class Accesses:
         if current.writes and not current.access.atomic:
             return left, False
         return hidden, bool(hidden) and not left
+
+
+def _sees(prior: Held, current: Held) -> bool:
+    """Whether a read that is in no conflict with a write saw what it wrote: in rasterization order too, but not where
+    the two simply are in no order."""
+    reads = prior.writes and (not current.writes or current.access.atomic)
+    return reads and (not exempt(prior, current) or raster_ordered(prior, current))

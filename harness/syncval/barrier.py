@@ -68,7 +68,8 @@ def read_in_scope(read: Read, guard: Guard, scope: Scope, viewer: int) -> bool:
     """Directly, by its own stage; or through a chain of earlier barriers."""
     if scope.event:
         return scope.event in guard.tokens
-    return bool((read.stage & scope.src_stages and read.viewer == viewer) or guard.barriers & scope.src_stages)
+    chained = (guard.barriers | guard.passed) & scope.src_stages
+    return bool((read.stage & scope.src_stages and read.viewer == viewer) or chained)
 
 
 def chained(token: int) -> int:

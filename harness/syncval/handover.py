@@ -67,7 +67,9 @@ def _united(viewer: int, views: Iterable[View]) -> View:
 def _joined(guards: Iterable[Guard]) -> Guard:
     several = list(guards)
     tokens = frozenset().union(*(guard.tokens for guard in several))
-    return Guard(union(g.barriers for g in several), union(g.chain for g in several), tokens)
+    return Guard(
+        union(g.barriers for g in several), union(g.chain for g in several), tokens, union(g.passed for g in several)
+    )
 
 
 def kept_back(before: State, after: State, viewer: int, write: bool, reads: frozenset[int]) -> State:
@@ -86,6 +88,9 @@ def after_return(state: State, gifts: tuple[Gift, ...], outer: int) -> State:
 
 def _returned(state: State, gifts: tuple[Gift, ...], outer: int) -> State:
     state = _received(state, gifts, outer)
+    passed = [_passed(view) for view in state.views if view.viewer < 0]
+    if passed:
+        state = state.with_view(_united(outer, [state.view(outer), *passed]))
 
     def home(access: Write | Read | None) -> Write | Read | None:
         return access._replace(viewer=outer) if access is not None and access.viewer < 0 else access
@@ -93,3 +98,10 @@ def _returned(state: State, gifts: tuple[Gift, ...], outer: int) -> State:
     write, reads = home(state.write), tuple(home(read) for read in state.reads)
     views = tuple(view for view in state.views if view.viewer >= 0)
     return intern(write, reads, views)  # type: ignore[arg-type]
+
+
+def _passed(view: View) -> View:
+    """What is left of a view when its subpass is over: nothing more is in the second scopes of what led into it, but
+    dependencies that begin with the subpass chain with them."""
+    reads = tuple(Guard(passed=guard.barriers | guard.passed) for guard in view.reads)
+    return View(view.viewer, Guard(chain=view.write.chain), reads, 0)

@@ -61,12 +61,14 @@ class Guard(NamedTuple):
     Of a write: `barriers` is the set of accesses (bits of SYNC indices) that it was made visible to, `chain` the stages
     that happen after it through dependencies that made it available. Of a read: `barriers` are the stages ordered after
     it, `chain` those whose own later reads are known to happen after it, so that a barrier that covers them covers it.
-    `tokens` are the events that were set after it, as `barrier.after_set` marks them.
+    `tokens` are the events that were set after it, as `barrier.after_set` marks them. Of a read: `passed` are stages of
+    subpasses, now over, that were ordered after it; nothing in them is any more, but a barrier that covers them is.
     """
 
     barriers: int = 0
     chain: int = 0
     tokens: frozenset[int] = NO_TOKENS
+    passed: int = 0
 
 
 NO_GUARD = Guard()
