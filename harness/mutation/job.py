@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from harness.agreement import compare
 from harness.device.rig_commands import Amend
 from harness.findings import UserError
 from harness.model import Conflict, judge
@@ -71,9 +72,10 @@ def listed(conflict: Conflict) -> str:
 class _Said:
     """What each judge said of one recording, as comparable words."""
 
-    def __init__(self, model: dict[str, str], syncval: set[str], unmodelled: list[str]) -> None:
-        """`model`: each conflict with the id of the named difference that explains it, empty for none."""
-        self.model, self.syncval, self.unmodelled = model, syncval, unmodelled
+    def __init__(self, model: dict[str, str], syncval: set[str], unmodelled: list[str], explained: list[str]) -> None:
+        """`model`: each conflict with the id of the named difference that explains it, empty for none; `explained`:
+        the ids of those that explain all that only one of the two says, empty when they do not."""
+        self.model, self.syncval, self.unmodelled, self.explained = model, syncval, unmodelled, explained
         self.layers: dict[str, set[str]] = {}
 
     def into(self, mutant: Mutant, baseline: _Said) -> None:
@@ -82,6 +84,8 @@ class _Said:
         mutant.model = sorted(conflicts)
         mutant.listed = sorted(set(conflicts.values())) if all(conflicts.values()) else []
         mutant.syncval = sorted(self.syncval - baseline.syncval)
+        if mutant.legal and mutant.syncval:
+            mutant.listed = self.explained
         for version, said in self.layers.items():
             mutant.layers[version] = sorted(said - baseline.layers.get(version, set()))
         if self.unmodelled:
@@ -100,6 +104,7 @@ class _Judges:
         see other queues than the scenario names is not asked."""
         session, _, logical = record(self._claim, amend, None)
         opinion = judge(session.blocks or [])
+        agreed = compare(session.findings, opinion)
         said = _Said(
             {
                 f"{each.kind} {each.current.command} after {each.prior.command}": listed(each)
@@ -107,6 +112,7 @@ class _Judges:
             },
             {f"{each.hazard} {each.place.command} after {each.prior.command}" for each in session.findings},
             sorted(session.unmodelled) + session.internal_errors,
+            [] if agreed.disagreements else list(agreed.explained),
         )
         for layer in () if logical else self._layers:
             _, witness, _ = record(self._claim, amend, layer)

@@ -18,8 +18,8 @@ class Mutant:
     model: list[str] = field(default_factory=list)
     """What the model calls illegal, in short; empty: the mutant is legal."""
     listed: list[str] = field(default_factory=list)
-    """Named differences (`harness/model/differences.toml`) that explain all of what the model says: nobody else need
-    say anything."""
+    """Named differences (`harness/model/differences.toml`) that explain all of what the model says, so that nobody else
+    need say anything; or all of what syncval says of a mutant that is legal."""
     syncval: list[str] = field(default_factory=list)
     """Hazards that syncval finds and not in the whole scenario."""
     layers: dict[str, list[str]] = field(default_factory=dict)

@@ -1,5 +1,6 @@
 """The mutation score: of the mutants that the model calls illegal, how many each judge caught; on how many of the legal
-ones it was not silent. By operator, as a table. What only the model finds, by a named difference, is counted apart."""
+ones it was not silent. By operator, as a table. What only the model or only syncval finds, by a named difference, is
+counted apart."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ class Score:
     mutants: int = 0
     legal: int = 0
     listed: int = 0
-    """Illegal by a rule that only the model has, and by a named difference."""
+    """Judged otherwise by the model and by syncval, and by a named difference."""
     caught: dict[str, int] = field(default_factory=dict)
     """Illegal mutants at which the judge said something."""
     false: dict[str, int] = field(default_factory=dict)
