@@ -26,7 +26,7 @@ TIMESTAMPS = 2
 BOTTOM_OF_PIPE = 0x2000
 
 
-def open_rig(witness: LayerWitness) -> Rig:
+def open_rig(witness: LayerWitness | None) -> Rig:
     """A rig with those extensions that the device has."""
     for names in ((PUSH_DESCRIPTORS, LOAD_STORE_NONE), (PUSH_DESCRIPTORS,), (LOAD_STORE_NONE,)):
         with suppress(UserError):

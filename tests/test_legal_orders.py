@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
+from harness.cli.replay import STRATEGIES
 from harness.explore.executor import Probe
 from harness.explore.legal import Legal
 from harness.explore.steps import Step, flatten
@@ -218,6 +219,29 @@ class TestWhatKeepsItsOrder:
             stream.call("vkDestroyBuffer", device=stream.device, buffer=buffer)
         assert every_order(stream) == {tuple(fills)}
 
+    def test_descriptor_sets_are_updated_after_what_uses_them(self) -> None:
+        for same in (False, True):
+            stream = Stream()
+            a, b = stream.buffer(16), stream.buffer(16)
+            first, second = stream.compute("fill_words", [a], words(1)), stream.compute("fill_words", [b], words(2))
+            runs = []
+            for dispatch in (first, second):
+                stream.begin()
+                runs.append(dispatch.run())
+                stream.end()
+                info = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=[stream.commands])
+                stream.call("vkQueueSubmit", queue=stream.queue, submitCount=1, pSubmits=[info])
+                write = struct(
+                    "VkWriteDescriptorSet",
+                    dstSet=first.set if same else second.set,
+                    descriptorCount=1,
+                    descriptorType=7,
+                    pBufferInfo=[struct("VkDescriptorBufferInfo", buffer=b, range=16)],
+                )
+                written = {"descriptorWriteCount": 1, "pDescriptorWrites": [write]}
+                stream.call("vkUpdateDescriptorSets", device=stream.device, **written)
+            assert calls(stream) == (runs if same else runs[::-1])
+
     def test_executions_of_one_secondary(self) -> None:
         stream = Stream()
         a = stream.buffer(16)
@@ -318,6 +342,9 @@ class TestStrategies:
 
     def test_reverse_turns_independent_commands_round(self) -> None:
         assert calls(independent()) == sorted(calls(independent(), "random"), reverse=True)
+
+    def test_the_command_line_knows_every_strategy(self) -> None:
+        assert tuple(PICKERS) == STRATEGIES
 
     def test_outcomes_name_the_strategy_and_the_seed(self) -> None:
         held = legal(independent())

@@ -15,7 +15,7 @@ from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from harness.commands.interpret import Interpreter
-from harness.explore.steps import Identity, reading
+from harness.explore.steps import Identity, core_name, reading
 from harness.explore.units import Unit
 from harness.findings import Place
 from harness.model import Opinion
@@ -46,8 +46,10 @@ LEAVES_ALONE = (
     "vkResetFences",
     "vkResetCommand",
     "vkFreeCommandBuffers",
+    "vkUpdateDescriptorSets",
 )
-"""Beginnings of host calls that change nothing which commands submitted earlier use: these may still come after."""
+"""Beginnings of host calls that change nothing which commands submitted earlier use: these may still come after. What
+uses the descriptor sets that a call updates may not."""
 
 Choose = Callable[[Sequence[int]], int]
 """Of the units that may come next, by their place in submission order, ascending: which does."""
@@ -90,11 +92,16 @@ class Legal:
     def _keep_the_host(self) -> None:
         """The host's own order; what is submitted after a call stays after it. Commands may come after calls that stand
         later, as far as the host has not waited for them, where the model knows of the call, or where it leaves what
-        commands use alone. What has no node stays where it is among all others."""
+        they use alone. What has no node stays where it is among all others."""
         wall, host = -1, -1
+        users: dict[int, list[int]] = {}
         for number, unit in enumerate(self.units):
             after = self._after[number]
             after.update(each for each in (wall, host) if each >= 0)
+            for each in _updated(unit):
+                after.update(users.get(each, ()))
+            for each in _bound(unit):
+                users.setdefault(each, []).append(number)
             if unit.host:
                 host = number
             if self._is_wall(number):
@@ -174,6 +181,22 @@ class Legal:
 
 def _identity(place: Place) -> Identity:
     return Identity(place.submit or 0, place.batch, place.position, place.call, place.executed_by or (0, 0))
+
+
+def _updated(unit: Unit) -> Iterator[int]:
+    """The descriptor sets that a host call updates."""
+    block = unit.steps[0].block
+    if unit.host and isinstance(block, Call) and block.name == "vkUpdateDescriptorSets":
+        with reading(block):
+            for name in ("pDescriptorWrites", "pDescriptorCopies"):
+                yield from (each["dstSet"] for each in block.args.get(name) or ())
+
+
+def _bound(unit: Unit) -> Iterator[int]:
+    """The descriptor sets that a unit may use."""
+    for step in (*unit.before, *unit.steps):
+        if isinstance(step.block, Call) and core_name(step.block.name) == "vkCmdBindDescriptorSets":
+            yield from step.block.args.get("pDescriptorSets") or ()
 
 
 def _pools(unit: Unit) -> Iterator[object]:
