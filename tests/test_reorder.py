@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from harness.check import Mirror
+from harness.commands.registry import COMMANDS
 from harness.explore.observe import Difference, Outputs, Surface
 from harness.explore.reorders import OrderRun, Reorders, _leave_out_the_unstable, run_reorders
 from harness.explore.strategies.reorder import PICKERS
 from harness.findings import UserError
 from harness.model import judge
+from harness.model.stages import KINDS
 from harness.report.replays import replay_job
 from harness.scenario.attack import attack
 from harness.scenario.row import FAILED, PASSED, Row, settle
 from harness.trace.codec import save
+from harness.trace.effects import Access, Effect
 from tests.drivers_here import on_each_driver
 from tests.streams import Stream, struct, words
 
@@ -163,6 +168,18 @@ class TestOnDrivers:
         held = row(clean(), driver)
         settle(held, [])
         assert held.status == PASSED
+
+    def test_an_access_that_every_judge_overlooks_breaks(self, driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        """What a command does is said in one place: if it is wrong there, only the bytes can tell."""
+        stream, buffer = raced("read after write")
+        handler = COMMANDS["vkCmdCopyBuffer"]
+
+        def writes_alone(*given: Any) -> list[Effect]:
+            return [each for each in handler(*given) if isinstance(each, Access) and KINDS[each.sync].write]
+
+        monkeypatch.setitem(COMMANDS, "vkCmdCopyBuffer", writes_alone)
+        assert judge(stream.blocks).clean and not Mirror().follow(stream.blocks).findings
+        assert row(stream, driver).witness.startswith(f"broken 1/1 (reorder reverse: buffer {buffer}: ")
 
     def test_the_job_of_a_trace_file(self, driver: str, tmp_path: Path) -> None:
         stream, buffer = raced("write after read")

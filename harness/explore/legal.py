@@ -154,10 +154,10 @@ class Legal:
         done, order = 0, []
 
         def settle(number: int) -> None:
-            """Ready, or parked with one of the units that it needs."""
+            """Ready, or parked with the last of the units that it needs, which often needs the others."""
             missing = self._needs[number] & ~done
             if missing:
-                parked.setdefault(self._performs[(missing & -missing).bit_length() - 1], []).append(number)
+                parked.setdefault(self._performs[missing.bit_length() - 1], []).append(number)
             else:
                 insort(ready, number)
 
