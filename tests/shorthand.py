@@ -13,10 +13,18 @@
         COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
         subpass 1 i 1->2
         end i 2->7 after 1
+        execute COPY_TRANSFER_READ a / CLEAR_TRANSFER_WRITE b
+    next wait s2@COPY
+        CLEAR_TRANSFER_WRITE a
+    queue q2 family 1
     host waits f1
     host writes a[0:4]
+    host reads n incoherent
+    acquire p signal s3 fence f2
+    present q1 p wait s4
 
-A line is an occurrence, an indented one a command of that submit's one command buffer. Letters are resources of SIZE
+A line is an occurrence, an indented one a command of that batch's one command buffer; `next` is one more batch of the
+submit before it, and what is executed a secondary command buffer. Letters are resources of SIZE
 addresses, `q`, `s`, `t`, `e`, `f` with a number queues, binary and timeline semaphores, events and fences. Every
 range barrier is also an execution dependency of everything, as in the API.
 """
@@ -25,6 +33,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from itertools import count
 
 from harness.spec import names
@@ -34,10 +43,12 @@ from harness.trace.effects import (
     EXTERNAL,
     FAMILY_IGNORED,
     Access,
+    Acquired,
     Barrier,
     Command,
     Dependency,
     Effect,
+    Execute,
     HostFlushed,
     HostInvalidated,
     HostRead,
@@ -51,6 +62,8 @@ from harness.trace.effects import (
     Order,
     PassBegin,
     PassEnd,
+    Presented,
+    QueueObtained,
     RangeBarrier,
     ResetEvent,
     SemaphoreCreated,
@@ -71,6 +84,9 @@ QUEUE_FLAGS = 0x7
 _FIRST = {"q": 1000, "s": 2000, "t": 3000, "e": 4000, "f": 5000}
 _RANGE = re.compile(r"(?P<resource>[a-z])(?:\[(?P<begin>\d+):(?P<end>\d+)\])?$")
 _HOST = {"writes": HostWrote, "reads": HostRead, "flushes": HostFlushed, "invalidates": HostInvalidated}
+ATOM = 16
+"""Of memory that is not coherent."""
+SWAPCHAIN = 900
 
 
 def parse(text: str) -> list[Occurrence]:
@@ -87,7 +103,11 @@ def parse(text: str) -> list[Occurrence]:
             body.append(lines[at])
             at += 1
         try:
-            found.append(_occurrence(line.split(), body, calls))
+            words = line.split()
+            if words[0] == "next":
+                found[-1] = _with_next(found[-1], " ".join(words[1:]), body, calls)
+            else:
+                found.append(_occurrence(words, body, calls))
         except (KeyError, IndexError, ValueError) as error:
             raise ValueError(f"{line.strip()!r}: {error}") from None
     return found
@@ -197,6 +217,9 @@ def _spell_barrier(barrier: Barrier) -> str:
 
 def _command(text: str, calls: Iterator[int]) -> Command:
     call = next(calls)
+    if text.startswith("execute "):
+        held = tuple(_command(part, calls) for part in text.removeprefix("execute ").split(" / "))
+        return Command(call, "vkCmdExecuteCommands", None, (Execute(((200000 + call, held),)),))
     effects = tuple(_effect(part.strip()) for part in text.split(";"))
     return Command(call, f"vkCmd{text.split(maxsplit=1)[0]}", None, effects)
 
@@ -320,6 +343,8 @@ def _spell_effect(effect: Effect) -> str:
             return f"pass {subpasses} {', '.join(parts)}".rstrip()
         case SubpassBegin(index, transitions):
             return f"subpass {index} {', '.join(map(_spell_transition, transitions))}".rstrip()
+        case Execute(((_, commands),)):
+            return "execute " + " / ".join(map(_spell_command, commands))
         case PassEnd(transitions, last):
             parts = (
                 f"{_spell_transition(each)} after {'EXTERNAL' if at == EXTERNAL else at}"
@@ -327,6 +352,10 @@ def _spell_effect(effect: Effect) -> str:
             )
             return f"end {', '.join(parts)}".rstrip()
     raise ValueError(f"the short form has no {type(effect).__name__}")
+
+
+def _spell_command(command: Command) -> str:
+    return "; ".join(map(_spell_effect, command.effects))
 
 
 # -- occurrences -------------------------------------------------------------------------------------------------------
@@ -345,9 +374,21 @@ def _occurrence(words: list[str], body: list[str], calls: Iterator[int]) -> Occu
             return HostSignaled(number(semaphore), int(value))
         case ["host", ("sets" | "resets") as verb, event]:
             return HostSetEvent(number(event), verb == "sets")
-        case ["host", verb, where] if verb in _HOST:
+        case ["host", verb, where, *flags] if verb in _HOST:
             memory, span = _range(where)
-            return _HOST[verb](next(calls), None, memory, span)  # type: ignore[no-any-return]
+            given = {"coherent": False, "atom": ATOM} if "incoherent" in flags else {}
+            return _HOST[verb](next(calls), None, memory, span, **given)  # type: ignore[no-any-return]
+        case ["queue", queue, "family", family]:
+            return QueueObtained(number(queue), int(family))
+        case ["acquire", image, *options]:
+            signaled, fence = (
+                number(options[options.index(word) + 1]) if word in options else 0 for word in ("signal", "fence")
+            )
+            return Acquired(next(calls), "vkAcquireNextImageKHR", None, SWAPCHAIN, number(image), signaled, fence)
+        case ["present", queue, image, *options]:
+            waits = tuple(number(each) for each in options[1:])
+            images = ((SWAPCHAIN, number(image)),)
+            return Presented(next(calls), "vkQueuePresentKHR", None, number(queue), waits, images)
     raise ValueError("no such occurrence")
 
 
@@ -358,6 +399,15 @@ def _host_waits(several: list[str]) -> Occurrence:
         return HostWaited(fences=tuple(map(number, several)))
     pairs = (each.partition("=") for each in several)
     return HostWaitedSemaphores(tuple((number(semaphore), int(value)) for semaphore, _, value in pairs))
+
+
+def _with_next(submit: Occurrence, options: str, body: list[str], calls: Iterator[int]) -> Submitted:
+    """A submit with one more batch."""
+    if not isinstance(submit, Submitted):
+        raise ValueError("no submit before it")
+    more = _submitted("q0", options, body, calls)
+    batch = replace(more.batches[0], batch=len(submit.batches))
+    return replace(submit, batches=(*submit.batches, batch), fence=more.fence or submit.fence)
 
 
 def _submitted(queue: str, options: str, body: list[str], calls: Iterator[int]) -> Submitted:
@@ -392,14 +442,15 @@ def _lines(occurrence: Occurrence) -> Iterator[str]:
     match occurrence:
         case SemaphoreCreated(semaphore, initial):
             yield f"semaphore {name(semaphore)} = {initial}"
-        case Submitted(_, _, _, queue, _, (batch,), fence, family):
-            options = _spell_operations("wait", batch.waits) + _spell_operations("signal", batch.signals)
-            options += f" fence {name(fence)}" if fence else ""
-            options += f" family {family}" if family != FAMILY_IGNORED else ""
-            yield f"submit {name(queue)}{options}"
-            for _, commands in batch.buffers:
-                for command in commands:
-                    yield "    " + "; ".join(map(_spell_effect, command.effects))
+        case Submitted(_, _, _, queue, _, batches, fence, family):
+            for batch in batches:
+                options = _spell_operations("wait", batch.waits) + _spell_operations("signal", batch.signals)
+                options += f" fence {name(fence)}" if fence and batch is batches[-1] else ""
+                options += f" family {family}" if family != FAMILY_IGNORED and batch is batches[0] else ""
+                yield (f"submit {name(queue)}" if batch is batches[0] else "next") + options
+                for _, commands in batch.buffers:
+                    for command in commands:
+                        yield f"    {_spell_command(command)}"
         case HostWaited(fences, queue):
             yield " ".join(["host waits", *map(name, fences), *([name(queue)] if queue else [])])
         case HostWaitedSemaphores(values):
@@ -410,6 +461,16 @@ def _lines(occurrence: Occurrence) -> Iterator[str]:
             yield f"host {'sets' if signaled else 'resets'} {name(event)}"
         case HostWrote() | HostRead() | HostFlushed() | HostInvalidated():
             verb = next(verb for verb, kind in _HOST.items() if isinstance(occurrence, kind))
-            yield f"host {verb} {_spell_range(occurrence.memory, (occurrence.span,))}"
+            flag = "" if getattr(occurrence, "coherent", True) else " incoherent"
+            yield f"host {verb} {_spell_range(occurrence.memory, (occurrence.span,))}{flag}"
+        case QueueObtained(queue, family):
+            yield f"queue {name(queue)} family {family}"
+        case Acquired():
+            options = f" signal {name(occurrence.semaphore)}" if occurrence.semaphore else ""
+            options += f" fence {name(occurrence.fence)}" if occurrence.fence else ""
+            yield f"acquire {name(occurrence.image)}{options}"
+        case Presented(_, _, _, queue, present_waits, ((_, image),)):
+            waits = " ".join(["", "wait", *map(name, present_waits)]) if present_waits else ""
+            yield f"present {name(queue)} {name(image)}{waits}"
         case _:
             raise ValueError(f"the short form has no {type(occurrence).__name__}")

@@ -9,7 +9,7 @@ from tests import shorthand
 
 EVERYTHING = """\
 semaphore t1 = 0
-submit q1 wait s1@COPY, t1=3@CLEAR signal s2@ALL_COMMANDS fence f1 family 2
+submit q1 wait s1@COPY, t1=3@CLEAR signal s2@ALL_COMMANDS family 2
     COPY_TRANSFER_READ a; COPY_TRANSFER_WRITE b[0:32]
     barrier COPY/TRANSFER_WRITE > COPY/TRANSFER_READ, a[0:32] CLEAR > COPY, i 1->7 COPY > CLEAR
     barrier region a family 0->1 NONE > COPY/TRANSFER_READ|TRANSFER_WRITE
@@ -24,7 +24,13 @@ submit q1 wait s1@COPY, t1=3@CLEAR signal s2@ALL_COMMANDS fence f1 family 2
     COMPUTE_SHADER_SHADER_STORAGE_READ a atomic
     subpass 1
     end i 2->7 after 1, j 2->7 after EXTERNAL
+    execute COPY_TRANSFER_READ a; COPY_TRANSFER_WRITE b / barrier COPY > CLEAR
+next wait s2@COPY signal s3@CLEAR
+    CLEAR_TRANSFER_WRITE b
+next fence f1
 submit q2
+    COPY_TRANSFER_READ a
+next fence f2
 host waits
 host waits q1
 host waits f1 f2
@@ -36,6 +42,13 @@ host writes a[0:4]
 host reads a
 host flushes a
 host invalidates a
+host writes n incoherent
+host reads n[0:8] incoherent
+queue q2 family 1
+acquire p signal s3 fence f2
+acquire p fence f2
+present q1 p wait s4 s5
+present q1 p
 """
 
 
