@@ -68,7 +68,7 @@ class LayerContext(OlderContext):
         self.firsts: dict[int, SpanMap[Firsts]] = {}
         self._images = images
 
-    def apply(self, access: Access, place: Place) -> list[Hit]:
+    def apply(self, access: Access, place: Place, beside: bool = False) -> list[Hit]:
         """Ends of accesses beyond everything tracked are lost (UpdateMemoryAccessState)."""
         hits: list[Hit] = []
         for begin, end in access.spans:

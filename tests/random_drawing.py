@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -141,8 +142,8 @@ class Drawing:
         )
 
     def _subpass(self, each: Part) -> Subpass:
-        colors, resolves, inputs = ([tuple(use) for use in each[key]] for key in ("colors", "resolves", "inputs"))
-        depth = tuple(each["depth"]) if each["depth"] else None
+        colors, resolves, inputs = ([_use(use) for use in each[key]] for key in ("colors", "resolves", "inputs"))
+        depth = _use(each["depth"]) if each["depth"] else None
         return Subpass(colors=colors, depth=depth, inputs=inputs, resolves=resolves)
 
     def _subpass_target(self, spec: Instance, at: int, each: Part, made: RenderPass, framebuffer: Any) -> Target:
@@ -241,3 +242,9 @@ class Drawing:
                 **more,
             )
         return self._drawn[key], held
+
+
+def _use(pair: Sequence[Any]) -> tuple[int, str]:
+    """An attachment and its layout."""
+    number, layout = pair
+    return number, layout

@@ -17,7 +17,7 @@ from harness.record.layout import package_ffi
 from harness.record.mapped import CHUNK, FRESH_LIMIT, Mapping, merged
 from harness.record.session import Session
 from harness.record.writes import Writes
-from harness.trace.calls import HostWrite
+from harness.trace.calls import Call, HostWrite
 from tests.mirrored import Keeper, make_rig
 
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
@@ -162,7 +162,7 @@ def summary(keeper: Keeper) -> list[tuple[int, bytes]]:
 def after_writes(keeper: Keeper) -> list[str]:
     """The call that follows each run of host writes."""
     blocks = keeper.blocks
-    return [new.name for old, new in pairwise(blocks) if isinstance(old, HostWrite) and not isinstance(new, HostWrite)]
+    return [new.name for old, new in pairwise(blocks) if isinstance(old, HostWrite) and isinstance(new, Call)]
 
 
 def test_writes_come_before_the_submit_that_they_precede(rig: Any, keeper: Keeper) -> None:

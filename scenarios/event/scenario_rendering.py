@@ -1,6 +1,7 @@
 """Events around rendering: set before a render pass instance and waited for inside, or set after it."""
 
 import struct
+from typing import Any
 
 from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
 from harness.device.rig_rendering import Rendered
@@ -9,7 +10,7 @@ from harness.scenario import Rig, read_after_write, scenario
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
 COLOR, FROM = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ"
 FILLED, VERTICES = "CLEAR/TRANSFER_WRITE", "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
-POSITIONS = {
+POSITIONS: dict[str, Any] = {
     "vertex": "vertex_position",
     "vertex_buffers": [(8, 0)],
     "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],

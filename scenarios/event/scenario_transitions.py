@@ -1,11 +1,13 @@
 """Layout transitions of a wait: they happen there, after what came before the set."""
 
+from typing import Any
+
 from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, DOWNLOAD, UPLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer", "vkCmdCopyBufferToImage"
 WAIT, WAIT2 = "vkCmdWaitEvents", "vkCmdWaitEvents2"
 CLEARED, READ, WRITTEN = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE"
-TO_SOURCE = {"old": "TRANSFER_DST_OPTIMAL", "new": "TRANSFER_SRC_OPTIMAL"}
+TO_SOURCE: dict[str, Any] = {"old": "TRANSFER_DST_OPTIMAL", "new": "TRANSFER_SRC_OPTIMAL"}
 MOVED_EARLY = [write_after_write(WAIT2, CLEAR)]
 READ_EARLY = [read_after_write(DOWNLOAD, WAIT2)]
 

@@ -1,5 +1,7 @@
 """Loops over frames: what several frames in flight share needs more than the swapchain's semaphores."""
 
+from typing import Any
+
 from harness.device.rig import Buffer, Image
 from harness.device.rig_commands import Commands
 from harness.device.rig_presentation import PRESENTS, SHOWN
@@ -36,7 +38,10 @@ def scenario_two_frames_in_flight(rig: Rig) -> None:
     for number, (index, (acquired, done, taken)) in enumerate(zip(indices, frames, strict=True)):
         rig.host_wait("", "all", taken)
         if number:
-            weaker = {"the acquire instead": {"fences": (taken,)}, "idle queue": {"how": "queue"}}
+            weaker: dict[str, dict[str, Any]] = {
+                "the acquire instead": {"fences": (taken,)},
+                "idle queue": {"how": "queue"},
+            }
             rig.host_wait("the first frame", "all", fence, weaker=weaker)
         rig.host_write(staging, bytes([number + 1, number + 2]) * (SIZE // 2))
         frame = _upload(rig, staging, chain.images[index])

@@ -1,6 +1,7 @@
 """Secondary command buffers inside render pass instances: what they draw and clear are the primary's attachments."""
 
 import struct
+from typing import Any
 
 from harness.device.rig_graphics import BY_REGION, COLOR_FORMAT, EXTERNAL, Attach, Depends, Subpass
 from harness.device.rig_rendering import Rendered
@@ -10,7 +11,7 @@ from harness.scenario import Rig, race, read_after_write, scenario
 
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
 COLOR, FROM = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ"
-POSITIONS = {
+POSITIONS: dict[str, Any] = {
     "vertex": "vertex_position",
     "vertex_buffers": [(8, 0)],
     "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],

@@ -33,7 +33,7 @@ def scenario_copy_waits_for_a_value(rig: Rig) -> None:
     """A wait for a value is a dependency on the signal that reaches it; one for the first value is on nothing."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline(3)
     rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, "CLEAR", 4)], form=2)
-    weaker = {"for the first value": {"value": 3}, "at blits": {"stages": "BLIT"}}
+    weaker: dict[str, dict[str, object]] = {"for the first value": {"value": 3}, "at blits": {"stages": "BLIT"}}
     rig.submit(_copy(rig, a, b), waits=rig.operation("the wait", t, "COPY", 4, weaker=weaker), form=2)
 
 
