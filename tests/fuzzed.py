@@ -13,11 +13,26 @@ from hypothesis import strategies as st
 
 Draw = Callable[[st.SearchStrategy[str]], str]
 
-FEATURES = ("images", "queues", "timelines", "events", "passes", "host")
+FEATURES = (
+    "images",
+    "queues",
+    "timelines",
+    "events",
+    "passes",
+    "host",
+    "batches",
+    "secondaries",
+    "families",
+    "presents",
+)
 """What a stream may have beside accesses of buffers, barriers and submits."""
 
 _BUFFERS = st.sampled_from(("a", "b", "a[0:32]", "a[32:64]", "a[16:48]"))
 _IMAGES = st.sampled_from(("i", "i[0:32]", "j"))
+_INCOHERENT = st.sampled_from(("n", "n[0:32]", "n[16:24]"))
+_SHOWN = "p"
+"""The image of a swapchain."""
+_FAMILY = {"q1": 0, "q2": 1}
 _WRITES = st.sampled_from(
     (
         "COPY_TRANSFER_WRITE",
@@ -66,6 +81,15 @@ _SCOPES = st.sampled_from(
         "NONE",
     )
 )
+_HOST_SCOPES = st.sampled_from(
+    (
+        "HOST/HOST_READ",
+        "HOST/HOST_WRITE",
+        "HOST/HOST_READ|HOST_WRITE",
+        "HOST",
+        "ALL_COMMANDS|HOST/MEMORY_READ|HOST_READ",
+    )
+)
 _STAGES = st.sampled_from(
     (
         "ALL_COMMANDS",
@@ -86,10 +110,31 @@ _PASS_SCOPES = st.sampled_from(
         "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ",
         "FRAGMENT_SHADER/SHADER_STORAGE_WRITE",
         "FRAGMENT_SHADER/SHADER_STORAGE_READ",
+        "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ",
+        "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
+        "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE",
         "ALL_GRAPHICS/MEMORY_READ|MEMORY_WRITE",
         "NONE",
     )
 )
+_INSIDE = {
+    "color load": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ", "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"),
+    "depth_stencil load": (
+        "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ",
+        "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",
+    ),
+    "color": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
+    "raster": ("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ",),
+    "depth_stencil": (
+        "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ",
+        "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",
+    ),
+    "color resolve_read": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ",),
+    "color resolve_write": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
+    "color store": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
+    "depth_stencil store": ("LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",),
+}
+"""Attachment accesses of a subpass, in the order in which they can be: by class and operation, the accesses."""
 _LAYOUTS = st.sampled_from(("0->1", "1->2", "2->7"))
 _MANY = st.sampled_from(("1", "2", "3"))
 
@@ -125,6 +170,8 @@ class Stream:
     fences: int = 0
     events: dict[tuple[str, str], str] = field(default_factory=dict)
     """By (queue, event), the wait that matches its last set."""
+    acquired: bool = False
+    """Whether the program has the image of the swapchain."""
 
     def finish(self) -> None:
         """The host signals what batches still wait for: nothing is left unexecuted."""
@@ -136,7 +183,9 @@ class Stream:
         kinds = ["submit", "submit", "submit", "submit"]
         if not self._held_back():  # waiting for such a batch would never end
             kinds += ["waits"] * bool(self.lines) + ["waits"] * ("host" in self.features)
-        kinds += ["writes"] * ("host" in self.features)
+        kinds += ["writes", "memory"] * ("host" in self.features)
+        if "presents" in self.features and not self._held_back():
+            kinds += ["presents"]
         if self.values:
             kinds += ["signals", "waits value"]
         kind = self.draw(st.sampled_from(kinds))
@@ -147,7 +196,12 @@ class Stream:
                 several = ["", " q1"] + [f" f{at}" for at in range(1, self.fences + 1)]
                 self.lines.append(f"host waits{self.draw(st.sampled_from(several))}")
             case "writes":
-                self.lines.append(f"host writes {self.draw(_BUFFERS)}")
+                self.lines.append(f"host {self.draw(st.sampled_from(('writes', 'reads')))} {self.draw(_BUFFERS)}")
+            case "memory":
+                verb = self.draw(st.sampled_from(("writes", "reads", "flushes", "invalidates")))
+                self.lines.append(f"host {verb} {self.draw(_INCOHERENT)}{' incoherent' * (verb[0] in 'wr')}")
+            case "presents":
+                self._present()
             case "signals":
                 self.values["t1"] += 1
                 self.lines.append(f"host signals t1={self.values['t1']}")
@@ -155,12 +209,36 @@ class Stream:
                 self.lines.append(f"host waits t1={self.draw(st.sampled_from(('1', '2')))}")
 
     def submit(self) -> None:
-        """One batch on a queue, with what it waits for and signals."""
-        queue = self.draw(st.sampled_from(("q1", "q2") if "queues" in self.features else ("q1",)))
+        """A submit to a queue, of one batch or two."""
+        several = {"queues", "families"} & self.features
+        queue = self.draw(st.sampled_from(("q1", "q2") if several else ("q1",)))
+        family = f" family {_FAMILY[queue]}" * ("families" in self.features)
+        if family and not any(line.startswith("queue") for line in self.lines):
+            self.lines[:0] = [f"queue {each} family {index}" for each, index in _FAMILY.items()]
+        self._batch(f"submit {queue}", family, queue)
+        if "batches" in self.features and self._coin():
+            self._batch("next", "", queue)
+
+    def _present(self) -> None:
+        """The engine hands the image out, or gets it back."""
+        if not self.acquired:
+            if "s2" not in self.pending:
+                self.lines.append(f"acquire {_SHOWN} signal s2")
+                self.pending.add("s2")
+                self.acquired = True
+            return
+        waits = sorted(each for each in self.pending if self._coin())
+        self.pending -= set(waits)
+        self.lines.append(f"present q1 {_SHOWN}{' wait ' * bool(waits)}{' '.join(waits)}")
+        self.acquired = False
+
+    def _batch(self, begin: str, family: str, queue: str) -> None:
+        """One batch, with what it waits for and signals."""
         waits = [f"{each}@{self.draw(_STAGES)}" for each in sorted(self.pending) if self._coin()]
         self.pending -= {each.partition("@")[0] for each in waits}
         signals = []
-        if "queues" in self.features and "s1" not in self.pending and not self._held_back() and self._coin():
+        signalling = {"queues", "families", "presents"} & self.features
+        if signalling and "s1" not in self.pending and not self._held_back() and self._coin():
             signals.append(f"s1@{self.draw(_STAGES)}")
         waits, signals = self._timeline(waits, signals)
         fence = self._coin()
@@ -169,7 +247,7 @@ class Stream:
             line for _ in range(int(self.draw(st.sampled_from(("1", "2", "3", "4"))))) for line in self.command(queue)
         ]
         options = f" wait {', '.join(waits)}" * bool(waits) + f" signal {', '.join(signals)}" * bool(signals)
-        self.lines.append(f"submit {queue}{options}{f' fence f{self.fences}' * fence}")
+        self.lines.append(f"{begin}{options}{f' fence f{self.fences}' * fence}{family}")
         self.lines += [f"    {line}" for line in body]
         self.pending |= {"s1"} if any(each.startswith("s1") for each in signals) else set()
 
@@ -194,6 +272,9 @@ class Stream:
 
     def command(self, queue: str) -> list[str]:
         """A command, or a whole render pass instance."""
+        if "secondaries" in self.features and self.draw(st.sampled_from(("no", "no", "yes"))) == "yes":
+            inner = [f"barrier {self._barrier()}" if self._coin() else self._access() for _ in range(1 + self._coin())]
+            return [f"execute {' / '.join(inner)}"]
         kinds = ["access", "access", "access", "barrier", "barrier"]
         kinds += ["event"] * ("events" in self.features) + ["pass"] * ("passes" in self.features)
         match self.draw(st.sampled_from(kinds)):
@@ -215,17 +296,26 @@ class Stream:
         return self.draw(st.sampled_from((write, read, f"{read}; {write}")))
 
     def _resource(self) -> str:
+        if "host" in self.features and self._coin():
+            return self.draw(_INCOHERENT)
+        if self.acquired and self._coin():
+            return _SHOWN
         return self.draw(_IMAGES if "images" in self.features and self._coin() else _BUFFERS)
 
     def _barrier(self) -> str:
         parts: list[str] = []
         moved = False
         for _ in range(1 + self._coin()):
-            scopes = f"{self.draw(_SCOPES)} > {self.draw(_SCOPES)}"
-            if not self._coin():
+            to_host = "host" in self.features and self._coin()
+            scopes = f"{self.draw(_SCOPES)} > {self.draw(_HOST_SCOPES if to_host else _SCOPES)}"
+            if "families" in self.features and not moved and self._coin():
+                moved = True
+                pair = self.draw(st.sampled_from(("0->1", "1->0")))
+                parts.append(f"{self._resource()} family {pair} {scopes}")
+            elif not self._coin():
                 parts.append(scopes)
             elif "images" in self.features and not moved and self._coin():
-                moved = True  # an image can be moved once by one command
+                moved = True  # a range can be moved once by one command
                 parts.append(f"{self.draw(_IMAGES)} {self.draw(_LAYOUTS)} {scopes}")
             else:
                 parts.append(f"{self._resource()} {scopes}")
@@ -252,17 +342,18 @@ class Stream:
     # -- render passes ------------------------------------------------------------------------------------------------
 
     def _pass(self) -> list[str]:
-        many = int(self.draw(st.sampled_from(("1", "2"))))
+        many = int(self.draw(_MANY))
         dependencies, own = self._dependencies(many)
         lines = [f"pass {many} {dependencies}".rstrip()]
         for index in range(many):
             lines.append(f"subpass {index}" + (f" i {self.draw(_LAYOUTS)}" if self._coin() else ""))
-            lines += [self._inside(index in own) for _ in range(int(self.draw(_MANY)))]
+            lines += self._inside(index in own)
         lines.append("end" + (f" i 2->7 after {many - 1}" if self._coin() else ""))
         return lines
 
     def _dependencies(self, many: int) -> tuple[str, set[int]]:
-        pairs = ["EXTERNAL->0", f"{many - 1}->EXTERNAL", "0->0"] + ["0->1"] * (many - 1)
+        pairs = [f"EXTERNAL->{at}" for at in range(many)] + [f"{at}->EXTERNAL" for at in range(many)] + ["0->0"]
+        pairs += [f"{one}->{other}" for other in range(many) for one in range(other)]
         chosen = [pair for pair in pairs if self._coin()]
         parts = [
             f"{'region ' if 'EXTERNAL' not in pair and self._coin() else ''}{pair} "
@@ -271,19 +362,18 @@ class Stream:
         ]
         return ", ".join(parts), {0} if "0->0" in chosen else set()
 
-    def _inside(self, barriers: bool) -> str:
-        kinds = ["load", "draw", "input", "shader", "store"] + ["barrier"] * barriers
-        match self.draw(st.sampled_from(kinds)):
-            case "load":
-                sync = self.draw(st.sampled_from(("READ", "WRITE")))
-                return f"COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_{sync} i color load"
-            case "draw":
-                return "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color"
-            case "store":
-                return "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color store"
-            case "input":
-                return "FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster"
-            case "shader":
-                return f"FRAGMENT_SHADER_SHADER_STORAGE_{self.draw(st.sampled_from(('READ', 'WRITE')))} a"
-            case _:
-                return f"barrier region {self.draw(_PASS_SCOPES)} > {self.draw(_PASS_SCOPES)}"
+    def _inside(self, barriers: bool) -> list[str]:
+        """Accesses of attachments in the order that a subpass has, and what its draws do beside."""
+        kinds = list(_INSIDE)
+        chosen = sorted(kinds.index(self.draw(st.sampled_from(kinds))) for _ in range(int(self.draw(_MANY))))
+        lines = [self._attachment(kinds[at]) for at in chosen]
+        if self._coin():
+            lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.draw(st.sampled_from(('READ', 'WRITE')))} a")
+        if barriers:
+            between = f"barrier region {self.draw(_PASS_SCOPES)} > {self.draw(_PASS_SCOPES)}"
+            lines.insert(int(self.draw(st.sampled_from(("0", "1", "2")))), between)
+        return lines
+
+    def _attachment(self, kind: str) -> str:
+        where = "d" if "depth" in kind else "j" if "resolve_write" in kind else "i"
+        return f"{self.draw(st.sampled_from(_INSIDE[kind]))} {where} {kind}"

@@ -11,6 +11,8 @@ from harness.trace.effects import Access, Order
 
 HOST_LANE = 0
 """The host's own accesses: one thread, in the order of the stream."""
+ENGINE_LANE = -1
+"""The presentation engine's own accesses: what it does with one image, it does in order."""
 NOWHERE = -1
 """As `seen_at`: the access sees nothing of what others wrote."""
 LAYOUT_TRANSITION = KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.model.held import HOST_LANE, LAYOUT_TRANSITION, Held
+from harness.model.held import ENGINE_LANE, HOST_LANE, LAYOUT_TRANSITION, Held
 from harness.model.raster import in_raster_order
 from harness.model.spans import without
 from harness.model.stages import KINDS
@@ -29,12 +29,15 @@ FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, SUPERSEDED_READ, REGION
 def exempt(prior: Held, current: Held) -> bool:
     """Pairs that need nothing between them.
 
-    Accesses of one command in one place order themselves, and so do those of the host; atomics, and markers, may come
-    in any order; transitions on one queue execute in submission order ("Image Layout Transitions"), but for those of
-    one render pass instance, which have none ("Implicit Synchronization Guarantees"); and rasterization order.
+    Accesses of one command in one place order themselves, so do those of the host and of the engine; atomics, and
+    markers, may come in any order; transitions on one queue execute in submission order ("Image Layout Transitions"),
+    but for those of one render pass instance, which have none ("Implicit Synchronization Guarantees"); and
+    rasterization order.
     """
     beside = prior.lane == current.lane and not (prior.automatic or current.automatic)
     if beside and (prior.command == current.command or current.lane == HOST_LANE):
+        return True
+    if prior.lane == current.lane == ENGINE_LANE:
         return True
     if (prior.access.atomic and current.access.atomic) or (prior.access.marker and current.access.marker):
         return True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.findings import Place
+from harness.model.held import ENGINE_LANE
 from harness.model.opinion import Use
 from harness.model.order import NOTHING, PRESENT, SUBMIT, Front, Node
 from harness.model.program import Program, Work
@@ -15,8 +16,6 @@ PRESENTED = KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 ACQUIRED = KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
 WHOLE = (0, 1 << 62)
 """Every address of an image."""
-ENGINE_LANE = -1
-"""The presentation engine's own accesses."""
 
 
 @occurrence(Presented)
