@@ -16,12 +16,14 @@ from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.effects import (
     EXTERNAL,
+    Barrier,
     HostSignaled,
     HostWaitedSemaphores,
     Operation,
     Order,
     PassBegin,
     PassEnd,
+    RangeBarrier,
     SemaphoreCreated,
     SubpassBegin,
     SubpassDependency,
@@ -97,6 +99,13 @@ def beside_the_stages() -> Stream:
     return Stream().submit(clear, barrier(("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS")), move)
 
 
+def stages_of_a_release() -> Stream:
+    """The copy comes after the stage that the release names, and not after the release."""
+    given = RangeBarrier(dependency("NONE", "COPY"), IMAGE, ((0, 64),), IMAGE, src_family=0, dst_family=1)
+    write = access("COPY_TRANSFER_WRITE", IMAGE)
+    return Stream().submit(Barrier((), (given,)), barrier(("COPY", "COPY/TRANSFER_WRITE")), write, family=0)
+
+
 def superseded_read() -> Stream:
     """The second subpass reads at the same stage, and the transition after it knows of no other read."""
     read = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=Order.RASTER)
@@ -122,6 +131,7 @@ ONLY_MODEL: dict[str, Callable[[], Stream]] = {
     "attachment-order": attachment_order,
     "by-region": by_region,
     "superseded-read": superseded_read,
+    "stages-of-a-release": stages_of_a_release,
     "held-back": held_back,
     "narrow-signal": narrow_signal,
 }

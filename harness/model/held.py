@@ -43,6 +43,8 @@ class Held:
     """Of a batch that was held back: what the host did, or knew to be complete, before it was executed."""
     assumed: int = 0
     """What came before signals that the host has waited for, in their queues, whether they cover it or not."""
+    release: bool = False
+    """A release of ownership with stages in its second scope, which are ignored."""
     seen_by: list[tuple[Held, list[Span]]] = field(default_factory=list)
     """Reads to which this write is visible, with the addresses."""
     outdone_by: list[tuple[Held, list[Span]]] = field(default_factory=list)

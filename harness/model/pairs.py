@@ -14,6 +14,8 @@ HOST_OVERWRITE = "host-overwrite"
 """The host writes where the device has written."""
 ATTACHMENT_ORDER = "attachment-order"
 """Rasterization order would hold if both were in one subpass."""
+STAGES_OF_A_RELEASE = "stages-of-a-release"
+"""The first is a release of ownership; the stages given for its second scope are ignored."""
 SUPERSEDED_READ = "superseded-read"
 """Something read the same addresses later, in the same stage of the same queue, and was ordered before the other."""
 REGION = "region"
@@ -22,7 +24,16 @@ HELD_BACK = "held-back"
 """The host did or learned the one after it submitted the other, which waited for a signal."""
 NARROW_SIGNAL = "narrow-signal"
 """The host waited for a signal that comes after the prior access in its queue, and does not have it in its scope."""
-FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, SUPERSEDED_READ, REGION, HELD_BACK, NARROW_SIGNAL)
+FACTS = (
+    GUARDED_READ,
+    HOST_OVERWRITE,
+    ATTACHMENT_ORDER,
+    STAGES_OF_A_RELEASE,
+    SUPERSEDED_READ,
+    REGION,
+    HELD_BACK,
+    NARROW_SIGNAL,
+)
 """What may be noted of a conflict beside its kind."""
 
 
@@ -77,6 +88,8 @@ def facts(prior: Held, current: Held, guarded: bool) -> frozenset[str]:
         noted.add(HELD_BACK)
     if current.assumed >> prior.use.node & 1:
         noted.add(NARROW_SIGNAL)
+    if prior.release:
+        noted.add(STAGES_OF_A_RELEASE)
     return frozenset(noted)
 
 

@@ -108,6 +108,8 @@ class Program:
         """By memory that is not coherent: host writes with what of them is neither flushed nor lost."""
         self.invalidated: dict[int, list[tuple[int, list[Span]]]] = {}
         """By memory: invalidates by the host, (node, addresses)."""
+        self.releases = 0
+        """Releases of ownership with stages in the second scope that they do not have: a set of nodes."""
         self.numbers = count(HOST_LANE + 1)
         """For lanes and executions of commands."""
 
@@ -161,6 +163,7 @@ class Program:
         for held in self._held(access, node, place, lane, command):
             held.automatic, held.seen_at, held.instance = automatic, seen_at, instance
             held.learned, held.assumed = learned, self.assumed
+            held.release = bool(self.releases >> node & 1)
             for breach in self.accesses.add(held):
                 self.report(breach, held.resource)
 

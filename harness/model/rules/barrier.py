@@ -152,6 +152,8 @@ def transition(run: Run, half: Half) -> None:
     )
     half.between = order.front(node)
     run.lane.issue(stage, half.between)
+    if half.transfers == RELEASE and half.dependency.dst_stages:
+        run.program.releases |= 1 << node
     access = Access(sync, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
     run.program.access(access, node, run.place, run.lane.id, run.execution, automatic=True, learned=run.learned)
     if not half.transfers:
