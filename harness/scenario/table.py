@@ -32,8 +32,9 @@ def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
     console.print(table)
     counts = Counter(row.status for row in rows)
     shown = sum(row.witness.startswith("shown") for row in rows)
+    held = sum(row.witness.startswith("held") for row in rows)
     summary = ", ".join(f"[{COLOURS[status]}]{count} {status}[/]" for status, count in counts.items())
-    console.print(f"{len(rows)} rows: {summary}; hazards shown in {shown} rows")
+    console.print(f"{len(rows)} rows: {summary}; hazards shown in {shown} rows, other orders held in {held}")
     console.print(f"artifacts: {artifacts}")
 
 

@@ -183,3 +183,23 @@ def scenario_unused_resolve_attachments(rig: Rig) -> None:
         commands.end_pass(form=2)
         commands.image_to_buffer(one, out)
     rig.submit(commands)
+
+
+@scenario(
+    weakened={"resolved layer / the one downloaded": [read_after_write(DOWNLOAD, END)]},
+    rule="specification, VkRenderingAttachmentInfo: resolveImageView; Render Pass Multisample Resolve Operations",
+)
+def scenario_resolve_into_another_layer(rig: Rig) -> None:
+    """A resolve writes the layers of its view: another layer may be read with nothing between."""
+    many, array, out = rig.target(samples=4), rig.target(layers=2), rig.buffer(1024)
+    layer = rig.choose("resolved layer", 1, {"the one downloaded": 0})
+    with rig.commands() as commands:
+        commands.transition(many)
+        commands.transition(array)
+        commands.clear_color(array, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
+        resolved = rig.view(array, layers=(layer, 1))
+        commands.begin_rendering(Rendered(rig.view(many), store="DONT_CARE", clear=5, resolve=resolved))
+        commands.end_rendering()
+        commands.image_to_buffer(array, out)
+    rig.submit(commands)
