@@ -278,6 +278,25 @@ def test_a_wait_for_two_unordered_sets_is_found() -> None:
     assert device.submit(1, *steps) == ["vkCmdX-set-race", "vkCmdWaitEvents-unsynchronized-setops"]
 
 
+def test_a_wait_that_may_come_too_early_orders_no_operation() -> None:
+    """The set after it is held against what the wait may have missed: an unordered set, or an unordered reset."""
+    stages = scope("COPY")[0]
+    last = wait_event("COPY", "COPY"), set_event("COPY")
+    unordered = Device().submit(1, set_event("COPY"), set_event("COPY"), *last)
+    assert unordered == ["vkCmdX-set-race", "vkCmdWaitEvents-unsynchronized-setops", "vkCmdX-set-race"]
+    reset = set_event("COPY"), ResetEvent(50, stages), *last
+    assert Device().submit(1, *reset) == ["vkCmdResetEvent-set-race", "vkCmdX-reset-race"]
+    ordered = barrier("ALL_COMMANDS", "ALL_COMMANDS")
+    steps = set_event("COPY"), ordered, ResetEvent(50, stages), ordered, *last
+    assert Device().submit(1, *steps) == []
+
+
+def test_a_set_with_no_stages_comes_after_a_barrier_to_all_commands() -> None:
+    for stages, met in (("ALL_COMMANDS", []), ("COPY", ["vkCmdX-set-race"])):
+        steps = set_event("NONE"), barrier("ALL_COMMANDS", stages), set_event("NONE")
+        assert Device().submit(1, *steps) == met
+
+
 # -- render passes -----------------------------------------------------------------------------------------------------
 
 WRITE_COLOR = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=Order.COLOR)

@@ -75,13 +75,6 @@ STREAMS: dict[str, list[Step]] = {
         ("wait_events", [0]),
         ("wait_events", [0]),
     ],
-    "after-a-wait-for-an-unordered-set": [
-        ("event", 0, [TRANSFERS]),
-        ("set_event", 0),
-        ("set_event", 0),
-        ("wait_events", [0]),
-        ("set_event", 0),
-    ],
     "bottom-of-pipe-orders-operations-on-events": [
         ("event", 0, [TRANSFERS]),
         ("reset_event", 0, "ALL_TRANSFER"),

@@ -98,35 +98,6 @@ def _set_before(wait: Call, stream: Stream) -> set[int]:
 
 
 @condition
-def set_without_order_before(subject: Subject, stream: Stream, _: Version) -> bool:
-    """The command buffer has set the event after another operation on it, with no wait between, and waited for it
-    after that; or at submit, an event was set twice before."""
-    own = stream.command(subject)
-    if own is None or "commandBuffer" not in own.args:
-        return _executed_sets(subject.call or 0, stream) > 1
-    operations, unordered = 0, False
-    for call in stream.recorded(own.args["commandBuffer"], own.index):
-        if _touched(call) & _touched(own):
-            waits = call.name.startswith("vkCmdWaitEvents")
-            unordered |= waits and operations > 1
-            operations = 0 if waits else operations + 1
-    return unordered
-
-
-def _executed_sets(before: int, stream: Stream) -> int:
-    """How often a command that sets an event was executed before a submit: the layer does not say which one it is."""
-    submits = [call for call in stream.calls if call.name.startswith("vkQueueSubmit") and call.index < before]
-    held = [(call.index, buffer) for call in submits for batch in stream.executed(call) for buffer in batch]
-    commands = [call for index, buffer in held for call in stream.recorded(buffer, index)]
-    return sum(call.name.startswith("vkCmdSetEvent") for call in commands)
-
-
-def _touched(call: Call) -> set[int]:
-    """The events that a command sets, resets or waits for."""
-    return {call.args["event"]} if call.name.startswith("vkCmdResetEvent") else _events(call)
-
-
-@condition
 def bottom_of_pipe_first(subject: Subject, stream: Stream, _: Version) -> bool:
     """A barrier before the second command, or that command itself, has BOTTOM_OF_PIPE in its first scope. Which one
     the second is, the layer does not say at submit: then some command before."""

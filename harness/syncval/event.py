@@ -21,6 +21,8 @@ SET, RESET, WAIT = "set", "reset", "wait"
 BOTTOM_OF_PIPE = 0x2000
 EVERYTHING = ALL_COMMANDS | BOTTOM_OF_PIPE
 """In a first scope both are all earlier commands."""
+TOP_OF_PIPE = 0x1
+"""In an expanded second scope only when that is all later commands, operations on events included."""
 
 
 @dataclass(slots=True)
@@ -34,6 +36,13 @@ class Event:
     """Stages ordered after its last operation, which happens in no stage: only ALL_COMMANDS covers it."""
     unordered: bool = False
     """Its last operation was a set, and nothing ordered that after the operation before."""
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a wait comes after the last operation. It may see another set than an unordered one, or one from
+        before a reset that nothing orders before the wait: what follows the wait is then still to be ordered after it.
+        """
+        return not self.unordered and (self.last != RESET or bool(self.barriers & TOP_OF_PIPE))
 
 
 class Events:
@@ -120,8 +129,9 @@ class Events:
                     )
                 )
             dependencies = _dependencies(effect.barriers[position if effect.form == 2 else 0])
-            event.last, event.place, event.unordered = WAIT, place, False
-            event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
+            if event.is_certain:
+                event.last, event.place = WAIT, place
+                event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
         return hits, problems
 
     def _scopes(self, event: Event, dependency: Dependency, form: int, queue_flags: int) -> list[Scope]:
@@ -153,7 +163,8 @@ class Events:
         self, event: Event, id: int, place: Place, stages: int, queue_flags: int, operation: str
     ) -> list[Finding]:
         """Two operations on one event that nothing orders, under the names that the layer gives them."""
-        covered = stages & EVERYTHING or event.barriers & execution_scope_src(stages, queue_flags)
+        reached = event.barriers & (TOP_OF_PIPE | execution_scope_src(stages, queue_flags))
+        covered = stages & EVERYTHING or reached
         if covered or event.place is None or self._is_complete(event.place):
             return []
         name = _RACES.get((operation, event.last))
