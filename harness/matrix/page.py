@@ -20,8 +20,8 @@ TEMPLATE = """<!doctype html>
   body { font: 14px/1.4 system-ui, sans-serif; margin: 2rem; color: #222; background: #fff; }
   table { border-collapse: collapse; margin: 0 0 2rem; }
   th { font-weight: 600; text-align: left; padding: 2px 8px; }
-  thead th { vertical-align: bottom; }
-  thead th.turned { writing-mode: vertical-rl; transform: rotate(180deg); white-space: nowrap; padding: 8px 2px; }
+  thead th { text-align: right; }
+  tr > th:first-child { white-space: nowrap; text-align: left; }
   td { text-align: right; padding: 2px 6px; border: 1px solid #fff; min-width: 2.6rem; }
   td.none { background: #f4f4f4; }
   td.right { background: #cfe8cf; }
@@ -36,15 +36,17 @@ how many of their hazards were shown in bytes.</p>
 {% for kind, columns, rows in grids %}
 <h2>{{ kind }}</h2>
 <table>
-  <thead><tr><th></th>{% for name in columns %}<th class="turned">{{ name }}</th>{% endfor %}</tr></thead>
+  <thead><tr><th></th>{% for name in columns %}<th title="{{ name }}">{{ loop.index }}</th>{% endfor %}</tr></thead>
   {% for name, cells in rows %}
-  <tr><th>{{ name }}</th>
+  <tr><th>{% if name in columns %}{{ columns.index(name) + 1 }} {% endif %}{{ name }}</th>
     {%- for each in cells %}
     {%- if not each.cells %}<td class="none"></td>
     {%- else %}<td class="{{ "right" if each.agreed == each.cells else "wrong" }}">
       {{- each.cells if each.agreed == each.cells else "%d/%d"|format(each.agreed, each.cells) }}
       {%- if each.hazards %}<small>{{ each.shown }}/{{ each.hazards }}</small>{% endif %}</td>
     {%- endif %}{% endfor %}</tr>
+  {% endfor %}
+  {% for name in columns if name not in rows|map("first") %}<tr><th>{{ columns.index(name) + 1 }} {{ name }}</th></tr>
   {% endfor %}
 </table>
 {% endfor %}
