@@ -33,20 +33,18 @@ TEMPLATE = """<!doctype html>
 <p>{{ total }} cells on {{ devices|join(", ") }}. First operation down, second across: how many cells agree with
 the rules (each with one primitive and one defect, judged by syncval, the model and the Khronos layers), and below it
 how many of their hazards were shown in bytes.</p>
-{% for kind, columns, rows in grids %}
+{% for kind, names, rows in grids %}
 <h2>{{ kind }}</h2>
 <table>
-  <thead><tr><th></th>{% for name in columns %}<th title="{{ name }}">{{ loop.index }}</th>{% endfor %}</tr></thead>
-  {% for name, cells in rows %}
-  <tr><th>{% if name in columns %}{{ columns.index(name) + 1 }} {% endif %}{{ name }}</th>
+  <thead><tr><th></th>{% for name in names %}<th title="{{ name }}">{{ loop.index }}</th>{% endfor %}</tr></thead>
+  {% for cells in rows %}
+  <tr><th>{{ loop.index }} {{ names[loop.index0] }}</th>
     {%- for each in cells %}
     {%- if not each.cells %}<td class="none"></td>
     {%- else %}<td class="{{ "right" if each.agreed == each.cells else "wrong" }}">
       {{- each.cells if each.agreed == each.cells else "%d/%d"|format(each.agreed, each.cells) }}
       {%- if each.hazards %}<small>{{ each.shown }}/{{ each.hazards }}</small>{% endif %}</td>
     {%- endif %}{% endfor %}</tr>
-  {% endfor %}
-  {% for name in columns if name not in rows|map("first") %}<tr><th>{{ columns.index(name) + 1 }} {{ name }}</th></tr>
   {% endfor %}
 </table>
 {% endfor %}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rich.table import Table
 
 from harness.matrix.cells import Cell
+from harness.matrix.operations import OPERATIONS
 from harness.scenario.row import PASSED, Row
 
 Judged = tuple[Cell, Row]
@@ -46,13 +47,15 @@ def sums(judged: Iterable[Judged], by: str) -> dict[str, Sum]:
     return found
 
 
-def grid(judged: Sequence[Judged]) -> tuple[list[str], list[tuple[str, list[Sum]]]]:
-    """Column names, and each row's name with its sums: first operations down, second across."""
-    columns = list(dict.fromkeys(cell.second.name for cell, _ in judged))
-    found: dict[str, dict[str, Sum]] = {}
+def grid(judged: Sequence[Judged]) -> tuple[list[str], list[list[Sum]]]:
+    """Names of operations in the order in which they are defined, and the sums by first (down) and second operation."""
+    met = {each.name for cell, _ in judged for each in (cell.first, cell.second)}
+    names = [name for name in OPERATIONS if name in met]
+    places = {name: at for at, name in enumerate(names)}
+    found = [[Sum() for _ in names] for _ in names]
     for cell, row in judged:
-        found.setdefault(cell.first.name, {}).setdefault(cell.second.name, Sum()).add(row)
-    return columns, [(name, [sums.get(column, Sum()) for column in columns]) for name, sums in found.items()]
+        found[places[cell.first.name]][places[cell.second.name]].add(row)
+    return names, found
 
 
 def tables(judged: Sequence[Judged]) -> list[Table]:
@@ -64,17 +67,14 @@ def tables(judged: Sequence[Judged]) -> list[Table]:
 
 
 def _grid_table(kind: str, judged: Sequence[Judged]) -> Table:
-    columns, rows = grid(judged)
+    names, found = grid(judged)
     title = f"{kind}: first operation down, second across: cells that agree"
     made = Table(box=None, pad_edge=False, header_style="bold", title=title, title_justify="left")
     made.add_column("")
-    for number in range(1, len(columns) + 1):
+    for number in range(1, len(names) + 1):
         made.add_column(str(number), justify="right")
-    places = {name: number for number, name in enumerate(columns, 1)}
-    for name, several in rows:
-        made.add_row(f"{places.pop(name, ''):>2} {name}", *(_cell(each) for each in several))
-    for name, number in places.items():
-        made.add_row(f"{number:>2} {name}")
+    for number, (name, several) in enumerate(zip(names, found, strict=True), 1):
+        made.add_row(f"{number:>2} {name}", *(_cell(each) for each in several))
     return made
 
 
