@@ -167,6 +167,8 @@ class Stream:
     """By timeline, the highest value signalled."""
     waited: int = 0
     """The highest value of a timeline that a batch waits for."""
+    stuck: set[str] = field(default_factory=set)
+    """Queues with a batch that waits for a value that is not signalled: they cannot signal it."""
     fences: int = 0
     events: dict[tuple[str, str], str] = field(default_factory=dict)
     """By (queue, event), the wait that matches its last set."""
@@ -240,7 +242,7 @@ class Stream:
         signalling = {"queues", "families", "presents"} & self.features
         if signalling and "s1" not in self.pending and not self._held_back() and self._coin():
             signals.append(f"s1@{self.draw(_STAGES)}")
-        waits, signals = self._timeline(waits, signals)
+        waits, signals = self._timeline(queue, waits, signals)
         fence = self._coin()
         self.fences += fence
         body = [
@@ -255,7 +257,7 @@ class Stream:
         """Some batch may wait for a value that is not signalled yet: no binary semaphore may depend on it."""
         return self.waited > self.values.get("t1", 0)
 
-    def _timeline(self, waits: list[str], signals: list[str]) -> tuple[list[str], list[str]]:
+    def _timeline(self, queue: str, waits: list[str], signals: list[str]) -> tuple[list[str], list[str]]:
         if "timelines" not in self.features:
             return waits, signals
         if not self.values:
@@ -265,7 +267,10 @@ class Stream:
             value = self.draw(_MANY)
             self.waited = max(self.waited, int(value))
             waits = [*waits, f"t1={value}@{self.draw(_STAGES)}"]
-        if self._coin():
+            self.stuck |= {queue} if self._held_back() else set()
+        if not self._held_back():
+            self.stuck.clear()
+        if queue not in self.stuck and self._coin():
             self.values["t1"] += 1
             signals = [*signals, f"t1={self.values['t1']}@{self.draw(_STAGES)}"]
         return waits, signals

@@ -53,6 +53,19 @@ FOUND = [
     ),
     pytest.param(
         """
+        queue q1 family 0
+        queue q2 family 1
+        submit q1 signal s1@ALL_COMMANDS family 0
+            COPY_TRANSFER_READ i
+            barrier i 1->2 COPY > ALL_COMMANDS
+        submit q2 wait s1@ALL_COMMANDS family 1
+            COPY_TRANSFER_READ i
+        """,
+        ["ownership-not-transferred"],
+        id="what a layout transition left is what was not transferred (by the fuzzer)",
+    ),
+    pytest.param(
+        """
         submit q1
             COPY_TRANSFER_READ a
             pass 1 EXTERNAL->0 COPY > FRAGMENT_SHADER

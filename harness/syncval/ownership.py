@@ -148,8 +148,10 @@ class Ownership:
     def _effect(self, effect: Effect, place: Place, family: int) -> Iterator[Finding]:
         match effect:
             case Access():
-                needed = effect.atomic or not SYNC[effect.sync].write
-                yield from self._use(effect.resource, effect.space, effect.spans, effect.sync, needed, place, family)
+                plain = SYNC[effect.sync].write
+                needed, writes = effect.atomic or not plain, effect.atomic or plain
+                where = effect.resource, effect.space, effect.spans
+                yield from self._use(*where, effect.sync, needed, place, family, writes)
             case Barrier(ranges=ranges):
                 yield from self._barriers(ranges, place, family)
             case WaitEvents(barriers=barriers):
@@ -190,7 +192,15 @@ class Ownership:
         return self._use(each.resource, each.space, each.spans, LAYOUT_TRANSITION, needed, place, family)
 
     def _use(
-        self, resource: int, space: int, spans: tuple[Span, ...], sync: int, needed: bool, place: Place, family: int
+        self,
+        resource: int,
+        space: int,
+        spans: tuple[Span, ...],
+        sync: int,
+        needed: bool,
+        place: Place,
+        family: int,
+        writes: bool = True,
     ) -> Iterator[Finding]:
         """A family uses ranges, which are its own from then on; `needed` says whether their contents matter."""
         family = ALL_FAMILIES if resource in self._concurrent else family
@@ -203,12 +213,12 @@ class Ownership:
             known = held.exact(*span)
             if known is None or not known.gives(family):
                 others.append(span)
-            elif not needed:
+            elif writes:
                 held.set_exact(*span, mine)
         if needed and others:
             yield from self._lost(resource, space, others, sync, place, family)
         for span in others:
-            if needed:  # whoever wrote the contents is told of, rather than who read them last
+            if not writes:  # whoever wrote the contents is told of, rather than who read them last
                 held.update(*span, lambda _b, _e, known: known if known and known.gives(family) else mine)
             else:
                 held.assign(*span, mine)
