@@ -13,7 +13,7 @@ from harness.device.process import Worker
 from harness.layer.manifest import find_layer
 from tests.random_steps import Step
 from tests.random_streams import ask
-from tests.random_targets import EXTERNAL
+from tests.random_targets import BY_REGION, EXTERNAL
 
 LAYER = "1.4.364"
 pytestmark = pytest.mark.skipif(find_layer(LAYER) is None, reason=f"evidence about {LAYER}, which is not installed")
@@ -48,6 +48,32 @@ def depth_pass() -> Step:
     spec: dict[str, Any] = {"attachments": [attachment], "subpasses": [subpass], "dependencies": [into]}
     return ("pass", spec | {"area": (0, 0, 8, 8), "form": 1}, [])
 
+
+def attachment(image: int, layer: int = 0) -> dict[str, Any]:
+    kept = ("LOAD", "STORE")
+    return {"image": image, "layer": layer, "load": "LOAD", "store": "STORE", "stencil": kept, "initial": "GENERAL"}
+
+
+def in_passes(
+    attachments: list[dict[str, Any]],
+    *subpasses: dict[str, Any],
+    dependencies: list[tuple[Any, ...]] | None = None,
+    draws: list[Any] | None = None,
+) -> Step:
+    """A render pass instance; what a subpass does not name it does not use."""
+    unused: dict[str, Any] = {"colors": [], "resolves": [], "depth": None, "inputs": [], "secondary": False}
+    spec: dict[str, Any] = {"attachments": attachments, "subpasses": [unused | each for each in subpasses]}
+    return ("pass", spec | {"dependencies": dependencies or [], "area": (0, 0, 8, 8), "form": 1}, draws or [])
+
+
+def upload(image: int, *offset: int) -> Step:
+    return ("buffer_to_image", 3, image, {"mip": 0, "layer": 0, "offset": (*offset, 0), "extent": (1, 1, 1)}, 1)
+
+
+COLOR, MOVED_COLOR = (0, "GENERAL"), (0, "COLOR_ATTACHMENT_OPTIMAL")
+FRAGMENTS = "FRAGMENT_SHADER/SHADER_READ"
+DEPTHS = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
+RESOLVED = [attachment(3) | {"load": "CLEAR"}, attachment(0)]
 
 STREAMS: dict[str, list[Step]] = {
     "host-wait-for-an-older-value": [
@@ -86,6 +112,30 @@ STREAMS: dict[str, list[Step]] = {
         depth_pass(),
     ],
     "before-whole-attachments": [("clear_depth_stencil", 4), rendering([], (2, 2, 4, 4)), submit(0, 0)],
+    "first-piece-of-an-access": [upload(1, 5, 4), in_passes([attachment(1)], {"colors": [COLOR]})],
+    "clears-of-later-layers": [
+        in_passes(
+            [attachment(1, layer=1)],
+            {"colors": [COLOR]},
+            {"colors": [MOVED_COLOR]},
+            dependencies=[(0, 1, FRAGMENTS, "COLOR_ATTACHMENT_OUTPUT", 0)],
+            draws=[(0, ("clear_inside", 0, False))],
+        )
+    ],
+    "read-in-another-subpass": [
+        in_passes(
+            RESOLVED,
+            {"colors": [COLOR], "resolves": [(1, "COLOR_ATTACHMENT_OPTIMAL")]},
+            {"colors": [COLOR], "resolves": [(1, "GENERAL")]},
+            dependencies=[(0, 1, "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ", FRAGMENTS, BY_REGION)],
+        )
+    ],
+    "no-chain-through-a-pass": [
+        in_passes([attachment(3)], {}, dependencies=[(0, EXTERNAL, FRAGMENTS, "ALL_TRANSFER/TRANSFER_WRITE", 0)]),
+        upload(1, 2, 0),
+        ("barriers", [{"src": "ALL_COMMANDS/MEMORY_WRITE", "dst": DEPTHS, "form": 2}]),
+        submit(0, 0),
+    ],
     "after-a-read-in-silence": [("copy", 1, 0, [(0, 0, 64)], 1), rendering([1], draws=[INDEXED]), submit(0, 0)],
 }
 

@@ -21,6 +21,7 @@ from harness.layer import (  # they register their conditions
     render_area_conditions,  # noqa: F401
     rendering_conditions,  # noqa: F401
     secondary_conditions,  # noqa: F401
+    subpass_conditions,  # noqa: F401
     version_conditions,  # noqa: F401
 )
 from harness.layer.conditions import CONDITIONS

@@ -48,29 +48,48 @@ def _images_of(subject: Subject, stream: Stream) -> set[int]:
 
 def _in_part(calls: list[Call], stream: Stream, only: set[int] | None = None) -> set[int]:
     """Images whose views some of these calls render to, or clear, in part; with `only`, those calls by index."""
-    views = {call.args["pView"]: call.args["pCreateInfo"] for call in calls if call.name == "vkCreateImageView"}
     images = {call.args["pImage"]: call.args["pCreateInfo"] for call in calls if call.name == "vkCreateImage"}
+    found: set[int] = set()
+    for call, info in _targets(calls):
+        if only is None or call.index in only:
+            image = images[info["image"]]
+            layers = info["subresourceRange"]["layerCount"]
+            mip = info["subresourceRange"]["baseMipLevel"]
+            extent = (image["extent"]["width"] >> mip, image["extent"]["height"] >> mip)
+            if any(_is_part(rect, [extent]) for rect in _rects(call)) or _layers(call, layers) < layers:
+                found.add(info["image"])
+    return found
+
+
+def _targets(calls: list[Call]) -> Iterator[tuple[Call, dict[str, Any]]]:
+    """Commands that begin rendering or clear attachments, with the VkImageViewCreateInfo of each attachment."""
+    views = {call.args["pView"]: call.args["pCreateInfo"] for call in calls if call.name == "vkCreateImageView"}
     frames = {
         call.args["pFramebuffer"]: call.args["pCreateInfo"] for call in calls if call.name == "vkCreateFramebuffer"
     }
     targets: dict[int, set[int]] = {}
-    found: set[int] = set()
     for call in calls:
         buffer = call.args.get("commandBuffer", 0)
         if "pRenderingInfo" in call.args or "pRenderPassBegin" in call.args:
             targets[buffer] = _views_of(call, frames)
         elif call.name != "vkCmdClearAttachments":
             continue
-        if only is None or call.index in only:
-            for view in targets.get(buffer, set()) & views.keys():
-                info = views[view]
-                image = images[info["image"]]
-                layers = info["subresourceRange"]["layerCount"]
-                mip = info["subresourceRange"]["baseMipLevel"]
-                extent = (image["extent"]["width"] >> mip, image["extent"]["height"] >> mip)
-                if any(_is_part(rect, [extent]) for rect in _rects(call)) or _layers(call, layers) < layers:
-                    found.add(info["image"])
-    return found
+        yield from ((call, views[view]) for view in targets.get(buffer, set()) & views.keys())
+
+
+@condition
+def cleared_in_later_layer(subject: Subject, stream: Stream, _: Version) -> bool:
+    """The second command, or one before it, clears an attachment that the second touches, through a view that begins
+    at another layer than the first."""
+    for second, before in stream.seconds(subject):
+        mine = stream.touches(second)
+        clears = {call.index for call in (*before, second) if call.name == "vkCmdClearAttachments"}
+        calls = [call for call in stream.calls if call.index <= second.index or call.index in clears]
+        for call, info in _targets(calls):
+            later = info["subresourceRange"]["baseArrayLayer"] > 0
+            if later and call.index in clears and common(stream.touches(call), mine):
+                return True
+    return False
 
 
 def _views_of(call: Call, frames: dict[int, dict[str, Any]]) -> set[int]:

@@ -9,7 +9,7 @@ from harness.commands.renderpass_plan import MULTIVIEW_CREATE_INFO
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
 from harness.layer.messages import plain_command
-from harness.layer.stream import Stream, Subject, common
+from harness.layer.stream import Stream, Subject, common, scopes
 from harness.trace.calls import Call
 
 EXTERNAL = 0xFFFFFFFF
@@ -64,19 +64,40 @@ def part_of_attachments(subject: Subject, stream: Stream, _: Version) -> bool:
 
 @condition
 def chained_through_a_pass(subject: Subject, stream: Stream, _: Version) -> bool:
-    """Between the two accesses lies a whole render pass instance with dependencies from what is before it and to what
-    is after it."""
-    begun = [call for call in stream.window(subject) if call.name.startswith("vkCmdBeginRenderPass")]
-    return any(_hands_on(stream, call.args["pRenderPassBegin"]["renderPass"]) for call in begun)
+    """Between the two accesses lies a whole render pass instance with a dependency to what is after it, and one from
+    what is before it or a barrier before it; or with one from what is before it, and a barrier after it."""
+    for second, before in stream.seconds(subject):
+        window = [*_since_prior(subject, second, before, stream), second]
+        for position, call in enumerate(window):
+            if call.name.startswith("vkCmdBeginRenderPass"):
+                if not any(each.name.startswith("vkCmdEndRenderPass") for each in window[position:-1]):
+                    continue  # it is not over
+                into, out = _ends(stream, call.args["pRenderPassBegin"]["renderPass"])
+                earlier = into or any(True for each in window[:position] for _ in scopes(each))
+                later = out or any(True for each in window[position:] for _ in scopes(each))
+                if (into or out) and earlier and later:
+                    return True
+    return False
 
 
-def _hands_on(stream: Stream, render_pass: int) -> bool:
+def _since_prior(subject: Subject, second: Call, before: list[Call], stream: Stream) -> list[Call]:
+    """The commands after the last one so called as the first access that touches what the second command does."""
+    mine = stream.touches(second)
+    for position in range(len(before) - 1, -1, -1):
+        if plain_command(before[position].name) == subject.key[2] and common(stream.touches(before[position]), mine):
+            return before[position + 1 :]
+    return before
+
+
+def _ends(stream: Stream, render_pass: int) -> tuple[bool, bool]:
+    """Whether a render pass has dependencies from what is before it, and to what is after it."""
     for call in stream.calls:
         if call.name.startswith("vkCreateRenderPass") and call.args.get("pRenderPass") == render_pass:
             dependencies = call.args["pCreateInfo"]["pDependencies"] or ()
-            ends = {(each["srcSubpass"] == EXTERNAL, each["dstSubpass"] == EXTERNAL) for each in dependencies}
-            return {(True, False), (False, True)} <= ends
-    return False
+            return any(each["srcSubpass"] == EXTERNAL for each in dependencies), any(
+                each["dstSubpass"] == EXTERNAL for each in dependencies
+            )
+    return False, False
 
 
 @condition

@@ -15,7 +15,7 @@ from harness.layer.messages import SUBMIT, LayerMessage, plain_command
 from harness.spans import Span
 from harness.spec.scopes import SYNC
 from harness.trace.calls import Block, Call
-from harness.trace.effects import Access, Barrier, Effect, Recorded, WaitEvents
+from harness.trace.effects import Access, Barrier, Effect, PassEnd, Recorded, SubpassBegin, WaitEvents
 
 OURS = "ours-only"
 LAYER = "layer-only"
@@ -227,6 +227,21 @@ class Stream:
                     return numbered[position]
         return None
 
+    def seconds(self, subject: Subject) -> list[tuple[Call, list[Call]]]:
+        """What the second command can be, each with the commands before it. Which one it is, today's layer does not say
+        at submit: then all of its name that the submit executes."""
+        own = self.command(subject)
+        if own is not None and "commandBuffer" in own.args:
+            return [(own, [step.call for step in self.steps(subject)])]
+        before: list[Call] = []
+        found: list[tuple[Call, list[Call]]] = []
+        for _, place, commands in self._executions(subject.call or 0):
+            for call in commands:
+                if place[0] == subject.call and plain_command(call.name) == subject.key[1]:
+                    found.append((call, list(before)))
+                before.append(call)
+        return found
+
     def segment(self, subject: Subject) -> list[Call]:
         """The commands of the piece between two synchronization commands that holds the second access, the closing
         one included."""
@@ -389,3 +404,6 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
                 for part in barrier.ranges:
                     if part.transition:
                         yield Touch(part.resource, part.space, part.spans, True)
+        elif isinstance(effect, SubpassBegin | PassEnd):
+            for moved in effect.transitions:
+                yield Touch(moved.resource, moved.space, moved.spans, True)
