@@ -39,11 +39,11 @@ def matrix(
     What the rules call for is written once (harness/matrix/defects.py); syncval, the model, the Khronos layers and the
     bytes on each device must agree. Exit code 1 when a cell does not.
     """
-    from rich.console import Console
     from rich.progress import Progress
 
     from harness.matrix import run, table
     from harness.matrix.cells import cells, sample
+    from harness.report.console import terminal
     from harness.report.findings_json import write_json
     from harness.scenario.collect import SOFTWARE_DEVICES
     from harness.scenario.row import PASSED
@@ -54,8 +54,8 @@ def matrix(
         f"{len(numbers)} of {len(cells())} cells on {', '.join(chosen)}" + ("" if everything else f", seed {seed}")
     )
     judged: list[table.Judged] = []
-    console = Console()
-    with Progress(console=Console(stderr=True), transient=True, disable=not console.is_terminal) as progress:
+    console = terminal()
+    with Progress(console=terminal(stderr=True), transient=True, disable=not console.is_terminal) as progress:
         for device in chosen:
             bar = progress.add_task(device, total=len(numbers))
             found = run.run(numbers, device, layer, execute, jobs, partial(progress.advance, bar))

@@ -34,18 +34,18 @@ def mutate(
     Every named dependency of every scenario is left out and weakened, one piece at a time. What the model calls legal
     must leave syncval silent, anything else it must catch: exit code 1 when one does not.
     """
-    from rich.console import Console
     from rich.progress import Progress
 
     from harness.mutation import run, score
+    from harness.report.console import terminal
     from harness.report.findings_json import write_json
 
     several = run.claims(scenarios or (Path("scenarios"),))
     if count is not None:
         several = run.sample(several, count, seed)
         click.echo(f"{len(several)} scenarios, seed {seed}")
-    console = Console()
-    with Progress(console=Console(stderr=True), transient=True, disable=not console.is_terminal) as progress:
+    console = terminal()
+    with Progress(console=terminal(stderr=True), transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("mutants", total=len(several))
         mutants = sorted(run.run(several, device, layer, jobs, lambda: progress.advance(bar)), key=str)
     if json_path is not None:
