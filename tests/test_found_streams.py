@@ -53,6 +53,17 @@ FOUND = [
     ),
     pytest.param(
         """
+        submit q1
+            set1 e1 ALL_COMMANDS
+            set e1 COPY > ALL_COMMANDS
+            wait e1 COPY > ALL_COMMANDS
+            set1 e1 COPY
+        """,
+        ["vkCmdset-set-race", "vkCmdWaitEvents-unsynchronized-setops", "vkCmdset1-set-race"],
+        id="a wait that either of two sets may end is after neither (by the fuzzer)",
+    ),
+    pytest.param(
+        """
         queue q1 family 0
         queue q2 family 1
         submit q1 signal s1@ALL_COMMANDS family 0

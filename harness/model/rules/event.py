@@ -129,8 +129,10 @@ def _signal_of(program: Program, event: Event, form: int) -> Front:
     fronts = [program.order.front(each.use.node) for each in _sets(event)]
     if not fronts:
         return event.host
-    whole = reduce(and_, fronts)
-    return event.host | (whole if form == 1 else Front(fronts[-1].direct, fronts[-1].direct, fronts[-1].direct))
+    if form == 1:
+        return event.host | reduce(and_, fronts)
+    alone = fronts[0].direct if len(fronts) == 1 else 0
+    return event.host | Front(alone, alone, alone)
 
 
 def _sets(event: Event) -> list[Operation]:
