@@ -122,6 +122,17 @@ STREAMS: dict[str, list[Step]] = {
             draws=[(0, ("clear_inside", 0, False))],
         )
     ],
+    "transition-before-one-dependency": [
+        in_passes(
+            [attachment(0) | {"load": "CLEAR", "initial": "UNDEFINED"}],
+            {},
+            {"colors": [COLOR]},
+            dependencies=[
+                (0, 1, FRAGMENTS, "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", BY_REGION),
+                (EXTERNAL, 1, "ALL_TRANSFER/TRANSFER_WRITE", "FRAGMENT_SHADER", 0),
+            ],
+        )
+    ],
     "read-in-another-subpass": [
         in_passes(
             RESOLVED,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from harness.commands.renderpass_plan import make_render_pass
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
 from harness.layer.messages import plain_command
@@ -74,10 +75,43 @@ def _rest(touch: Touch, cuts: set[int]) -> Iterator[Span]:
 
 @condition
 def read_in_another_subpass(subject: Subject, stream: Stream, _: Version) -> bool:
-    """Between the two a command of an earlier subpass of the same instance reads the resource."""
+    """Between the two a command of an earlier subpass, of this instance or one before, reads the resource."""
     own, finding = stream.command(subject), subject.finding
     if own is None or finding is None:
         return False
     window = [*stream.window(subject), own]
     left = [at for at, call in enumerate(window) if call.name.startswith("vkCmdNextSubpass")]
     return bool(left) and any(finding.resource in stream.reads(call) for call in window[: left[-1] + 1])
+
+
+@condition
+def entered_by_several_dependencies(subject: Subject, stream: Stream, _: Version) -> bool:
+    """A transition of what the second command touches came with a subpass into which dependencies lead from several
+    others, the implicit ones included."""
+    for second, before in stream.seconds(subject):
+        mine = stream.touches(second)
+        sources: dict[int, set[int]] = {}
+        subpass = 0
+        for call in (*before, second):
+            if call.name.startswith("vkCmdBeginRenderPass"):
+                sources, subpass = _sources(stream, call.args["pRenderPassBegin"]["renderPass"]), 0
+            elif call.name.startswith("vkCmdNextSubpass"):
+                subpass += 1
+            else:
+                continue
+            moved = [touch for touch in stream.touches(call) if touch.write and not touch.stage]
+            named = plain_command(call.name) == subject.key[2]
+            if named and len(sources.get(subpass, ())) > 1 and common(moved, mine):
+                return True
+    return False
+
+
+def _sources(stream: Stream, render_pass: int) -> dict[int, set[int]]:
+    """By subpass, those from which dependencies lead into it."""
+    found: dict[int, set[int]] = {}
+    for call in stream.calls:
+        if call.name.startswith("vkCreateRenderPass") and call.args.get("pRenderPass") == render_pass:
+            for each in make_render_pass(render_pass, call.args["pCreateInfo"]).dependencies:
+                if each.src != each.dst:
+                    found.setdefault(each.dst, set()).add(each.src)
+    return found
