@@ -64,6 +64,18 @@ FOUND = [
     ),
     pytest.param(
         """
+        acquire p signal s2
+        submit q1 wait s2@ALL_COMMANDS
+            COPY_TRANSFER_READ a
+        host waits
+        submit q2
+            COPY_TRANSFER_WRITE p
+        """,
+        [],
+        id="who waited for what waited for an acquire has its image (by the fuzzer)",
+    ),
+    pytest.param(
+        """
         queue q1 family 0
         queue q2 family 1
         submit q1 signal s1@ALL_COMMANDS family 0

@@ -292,8 +292,7 @@ class Queues:
     def retire(self, reach: dict[int, Tag]) -> None:
         """The host knows that the work of these queues is complete, up to a tag each."""
         for queue, tag in reach.items():
-            if queue < PRESENTATION:
-                self._context.retire(queue, tag)
+            self._context.retire(queue, tag)
 
 
 def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
