@@ -112,6 +112,13 @@ STREAMS: dict[str, list[Step]] = {
         depth_pass(),
     ],
     "before-whole-attachments": [("clear_depth_stencil", 4), rendering([], (2, 2, 4, 4)), submit(0, 0)],
+    "unordered-set-moves-nothing": [
+        ("event", 0, [TRANSFERS | MOVED]),
+        ("reset_event", 0, "COMPUTE_SHADER"),
+        ("set_event", 0),
+        ("image_to_buffer", 1, 0, WORD, 1),
+        ("wait_events", [0]),
+    ],
     "first-piece-of-an-access": [upload(1, 5, 4), in_passes([attachment(1)], {"colors": [COLOR]})],
     "clears-of-later-layers": [
         in_passes(

@@ -73,6 +73,24 @@ def set_unordered(subject: Subject, stream: Stream, _: Version) -> bool:
 
 
 @condition
+def waited_for_unordered_set(subject: Subject, stream: Stream, _: Version) -> bool:
+    """One of the two commands waits for an event that was set, and set or reset before that, with no wait between."""
+    if subject.finding is None:
+        return False
+    calls = [call for _, before in stream.seconds(subject) for call in before]
+    own = stream.command(subject)
+    waits = {subject.finding.place.call, subject.finding.prior.call}
+    operations: dict[int, int] = {}
+    for call in (*calls, *([own] if own is not None else ())):
+        is_wait = call.name.startswith("vkCmdWaitEvents")
+        if is_wait and call.index in waits and any(operations.get(each, 0) > 1 for each in _events(call)):
+            return True
+        for event in _touched(call):
+            operations[event] = 0 if is_wait else operations.get(event, 0) + 1
+    return False
+
+
+@condition
 def waited_without_set(subject: Subject, stream: Stream, _: Version) -> bool:
     """One of the two commands waits for an event that its own command buffer has not set before."""
     finding, call = subject.finding, stream.at(subject.call)
@@ -99,19 +117,23 @@ def _set_before(wait: Call, stream: Stream) -> set[int]:
 
 @condition
 def bottom_of_pipe_first(subject: Subject, stream: Stream, _: Version) -> bool:
-    """A barrier before the second command, or that command itself, has BOTTOM_OF_PIPE in its first scope. Which one
-    the second is, the layer does not say at submit: then some command before."""
-    own = stream.command(subject)
-    if own is not None and "commandBuffer" in own.args:
-        calls = [step.call for step in stream.steps(subject)]
-    else:
-        calls = [call for call in stream.calls if call.index < (subject.call or 0)]
-        own = None
-    barriers = [scope.src_stages for call in calls for scope in scopes(call)]
-    sets = [own] if own is not None else [call for call in calls if call.name.startswith("vkCmdSetEvent")]
-    return any(
-        stages & BOTTOM_OF_PIPE for stages in (*barriers, *(each for call in sets for each in _own_stages(call)))
-    )
+    """A barrier after the first operation on the second command's event, or an operation on that event after the first,
+    has BOTTOM_OF_PIPE in its first scope."""
+    for second, before in stream.seconds(subject):
+        since: list[Call] = []
+        for call in (*before, second):
+            if since or _touched(call) & _touched(second):
+                since.append(call)
+        barriers = [each.src_stages for call in since if not _touched(call) for each in scopes(call)]
+        operations = [stages for call in since[1:] if _touched(call) & _touched(second) for stages in _own_stages(call)]
+        if any(stages & BOTTOM_OF_PIPE for stages in (*barriers, *operations)):
+            return True
+    return False
+
+
+def _touched(call: Call) -> set[int]:
+    """The events that a command sets, resets or waits for."""
+    return {call.args["event"]} if call.name.startswith("vkCmdResetEvent") else _events(call)
 
 
 def _own_stages(call: Call) -> Iterator[int]:
