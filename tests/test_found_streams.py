@@ -76,6 +76,16 @@ FOUND = [
     ),
     pytest.param(
         """
+        submit q1 signal s1@ALL_COMMANDS
+            set1 e1 COPY
+        submit q1 wait s1@ALL_COMMANDS
+            set1 e1 COPY
+        """,
+        [],
+        id="a semaphore orders operations on an event (by the fuzzer)",
+    ),
+    pytest.param(
+        """
         queue q1 family 0
         queue q2 family 1
         submit q1 signal s1@ALL_COMMANDS family 0

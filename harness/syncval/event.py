@@ -13,7 +13,7 @@ from harness.findings import Finding, Place
 from harness.spec.scopes import ALL_COMMANDS, execution_scope_src, expand_stages, stage_accesses
 from harness.syncval.barrier import Scope, after_forgetting, after_set
 from harness.syncval.context import NEVER, Context, Hit, RangeScope
-from harness.syncval.race import tag_of
+from harness.syncval.race import Tag, tag_of
 from harness.syncval.scope import expand
 from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, WaitEvents
 
@@ -151,6 +151,12 @@ class Events:
                 scope = expand(each, queue_flags)
                 if each.src_stages & EVERYTHING or scope.src_stages & reached:
                     event.barriers |= scope.dst_stages
+
+    def after_signal(self, tag: Tag, stages: int) -> None:
+        """What was submitted up to a tag comes before these stages, by a semaphore."""
+        for event in self._events.values():
+            if event.place is not None and tag_of(event.place) <= tag:
+                event.barriers |= stages
 
     def _forget(self, event: Event, kept: Collection[int] = ()) -> None:
         """Takes back the marks of the last set, but for those of the masks in `kept`."""

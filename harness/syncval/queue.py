@@ -99,6 +99,8 @@ class Batch:
     tag: Tag
     fence: int
     """Signaled when the batch is complete; 0 for all but the last batch of a submit."""
+    after: list[tuple[Tag, int]] = field(default_factory=list)
+    """What its own queue signaled to it: all up to a tag comes before these stages."""
 
 
 @dataclass(slots=True)
@@ -212,7 +214,9 @@ class Queues:
         context = self._context
         context.queue = context.viewer = queue
         for wait in batch.submission.waits:
-            self._wait(queue, flags, wait)
+            met = self._wait(queue, flags, wait)
+            if met is not None and met.queue == queue and met.stages & WHOLE_PIPE & ~TOP_OF_PIPE:
+                batch.after.append((met.tag, execution_scope_dst(wait.stages, flags)))
         several = len(self._clocks) > 1
         context.rivals = Rivals(queue, self._clocks[queue], frozenset()) if several else NO_RIVALS
         yield batch
@@ -222,17 +226,21 @@ class Queues:
         if batch.fence:
             self._fences[batch.fence] = self._mark(queue)
 
-    def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> None:
+    def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> Signal | None:
+        """Applies a wait; the signal that it waited for, if a queue made it."""
         semaphore = self._semaphore(wait.semaphore)
         if semaphore.initial is None:
             signal = semaphore.take()
             if signal is not None:
                 self._receive(queue, queue_flags, wait, signal)
                 self.dismiss(signal)
+            return signal
         elif wait.value > semaphore.initial:
             signal = semaphore.find(wait.value)
             if signal is not None and signal.queue != HOST:
                 self._receive(queue, queue_flags, wait, signal)
+                return signal
+        return None
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
         """A signal and the wait for it are a memory dependency."""

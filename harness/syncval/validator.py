@@ -189,6 +189,8 @@ class Validator:
                 execution = self._executions[queue] = self._make_execution(self._context)
                 execution.family = family
                 self._ownership.obtained(queue, family)
+            for tag, stages in batch.after:
+                execution.events.after_signal(tag, stages)
             for position, (buffer, commands) in enumerate(batch.submission.buffers):
                 recording = self._recordings.get(buffer)
                 known = recording.reported if recording is not None else set()
