@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.explore.recreate import refuse_without_data
 from harness.findings import UserError
 from harness.trace import binaries, lines
 from harness.trace.calls import Call, HostWrite
@@ -336,3 +337,14 @@ def test_any_bytes_in_the_middle_load_or_get_one_line(tmp_path: Path, text: byte
     except UserError as error:
         assert "\n" not in str(error)
         assert str(error).startswith(str(path))
+
+
+def test_a_capture_without_the_bytes_of_a_command_is_refused_in_one_line() -> None:
+    call = Call(
+        38, "vkCmdUpdateBuffer", {"commandBuffer": 1, "dstBuffer": 2, "dstOffset": 0, "dataSize": 8, "pData": None}
+    )
+    with pytest.raises(UserError, match="block 38: vkCmdUpdateBuffer cannot be replayed: its data is not in the trace"):
+        refuse_without_data(call)
+    refuse_without_data(Call(39, "vkCmdPushConstants", {"size": 4, "pValues": b"1234"}))
+    with pytest.raises(UserError, match="vkCmdPushConstants"):
+        refuse_without_data(Call(39, "vkCmdPushConstants", {"size": 4, "pValues": None}))

@@ -20,7 +20,7 @@ from harness.explore.order import runnable
 from harness.explore.passes import Passes
 from harness.explore.presentation import OURS
 from harness.explore.recorder import LayoutChange, Recorder
-from harness.explore.recreate import Objects, one_family, open_device
+from harness.explore.recreate import Objects, one_family, open_device, refuse_without_data
 from harness.explore.resources import create_resources
 from harness.explore.steps import Kind, Step, core_name, flatten, reading
 from harness.trace.calls import Block, Call
@@ -130,6 +130,7 @@ class _Run:
         assert isinstance(call, Call)
         if "Debug" in call.name:
             return
+        refuse_without_data(call)
         with reading(call):
             self._set_again()
             if step.kind is Kind.SYNC:

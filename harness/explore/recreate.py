@@ -143,6 +143,25 @@ def _lacking(target: Target, info: Mapping[str, Any]) -> list[str]:
     return [name for name, on in (wanted or {}).items() if on and not getattr(have, name, 1)]
 
 
+def refuse_without_data(call: Call) -> None:
+    """`UserError` when bytes that a call reads are not in the trace: a capture may leave them out, and a template's
+    lie in memory whose shape only the template gives, which was not seen made."""
+    templated = "UpdateTemplate" in call.name or "WithTemplate" in call.name
+    if (templated and call.args.get("pData", b"") is None) or _lacks_data(call.args):
+        raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
+
+
+def _lacks_data(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_lacks_data, value))
+    if not isinstance(value, dict):
+        return False
+    for name, size in (("pData", "dataSize"), ("pValues", "size")):
+        if name in value and value[name] is None and value.get(size):
+            return True
+    return any(map(_lacks_data, value.values()))
+
+
 class Objects:
     """The objects of one replay beside buffers and images: made, updated and, at the end, destroyed."""
 
@@ -170,8 +189,7 @@ class Objects:
         if name == "vkGetFenceStatus" and block.result == 0:
             # The program saw the fence signaled and went on from there: so must we.
             name, block = "vkWaitForFences", _as_wait(block)
-        if "UpdateTemplate" in name or "WithTemplate" in name:
-            self._refuse_without_data(block)
+        refuse_without_data(block)
         if name in REFUSED or block.name in REFUSED:
             reason = REFUSED.get(name) or REFUSED[block.name]
             raise UserError(f"block {block.index}: {block.name} cannot be replayed: {reason}")
@@ -192,11 +210,6 @@ class Objects:
             seen = self.resources.memories.read(memory, offset, size, self._sizes)
             held = self.resources.host_reads
             held[index] = held.get(index, b"") + seen
-
-    def _refuse_without_data(self, call: Call) -> None:
-        """What a template reads lies in memory whose shape only the template gives, which was not seen made."""
-        if "pData" in call.args and call.args["pData"] is None:
-            raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
 
     def _is_ours(self, name: str, call: Call) -> bool:
         """Objects that the target stands for: instance, physical devices, device, queues."""
