@@ -7,14 +7,18 @@ same two accesses; and when the first command that offends is the same. What onl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.check import Mirror
 from harness.findings import Finding
 from harness.model import Conflict, Opinion, judge
 from harness.model.differences import Difference, explanation, omissions
+from harness.model.explain import UNORDERED
 from harness.trace.calls import Block
+
+Key = tuple[int, int, str, str]
+"""The calls and the accesses of two commands, the earlier one first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,7 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     explained: list[str] = []
     open_conflicts: list[Conflict] = []
     for conflict in opinion.conflicts:
-        entry = None if _pair(conflict) in reported else explanation(conflict)
+        entry = None if reported & set(_directions(conflict)) else explanation(conflict)
         if entry is None:
             open_conflicts.append(conflict)
         else:
@@ -57,7 +61,7 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
         first = open_conflicts[0]
         if not findings:
             lines.append(f"model only: {first.describe()}")
-        elif first.current.call not in {each.place.call for each in findings}:
+        elif not {key[1] for key in _directions(first)} & {each.place.call for each in findings}:
             lines.append(f"the model's first conflict is not one of syncval's commands: {first.describe()}")
     return Agreement(tuple(lines), tuple(dict.fromkeys(explained)))
 
@@ -71,14 +75,18 @@ def _omission(finding: Finding, opinion: Opinion) -> Difference | None:
 
 
 def _pairs(opinion: Opinion) -> set[tuple[int, int, str, str]]:
-    return {_pair(each) for each in opinion.conflicts}
+    return {key for each in opinion.conflicts for key in _directions(each)}
 
 
-def _pair(conflict: Conflict) -> tuple[int, int, str, str]:
-    return (conflict.prior.call, conflict.current.call, conflict.prior.access, conflict.current.access)
+def _directions(conflict: Conflict) -> Iterator[Key]:
+    """The two accesses, the other way round as well when they are of two queues and nothing orders them."""
+    prior, current = conflict.prior, conflict.current
+    yield (prior.call, current.call, prior.access, current.access)
+    if conflict.kind == UNORDERED and prior.queue != current.queue:
+        yield (current.call, prior.call, current.access, prior.access)
 
 
-def _key(finding: Finding) -> tuple[int, int, str, str]:
+def _key(finding: Finding) -> Key:
     return (finding.prior.call, finding.place.call, finding.prior_access, finding.access)
 
 

@@ -154,6 +154,18 @@ FOUND = [
         ["WRITE_AFTER_WRITE"],
         id="nor if a dependency of an earlier stage is between (by the fuzzer)",
     ),
+    pytest.param(
+        """
+        semaphore t1 = 0
+        submit q2 wait t1=1@ALL_COMMANDS
+            COPY_TRANSFER_WRITE a
+        submit q1 wait t1=1@ALL_COMMANDS
+            COPY_TRANSFER_WRITE a
+        host signals t1=1
+        """,
+        ["WRITE_RACING_WRITE"],
+        id="two queues that one signal lets go race, whichever is judged first (by the fuzzer)",
+    ),
 ]
 
 
