@@ -77,12 +77,26 @@ REFUSED = {
 """Calls that make a trace one that cannot be replayed, and why."""
 
 
-def _as_wait(status: Call) -> Call:
-    """The wait that a vkGetFenceStatus that returned VK_SUCCESS amounts to."""
-    args = {"device": status.args["device"], "fenceCount": 1, "pFences": [status.args["fence"]], "waitAll": 1}
-    return replace(status, name="vkWaitForFences", args={**args, "timeout": FOREVER})
+def as_wait(call: Call) -> Call:
+    """What the program saw and went on from, a fence that is signaled or the value of a timeline, as the wait that it
+    amounts to; any other call as it is."""
+    name, args = core_name(call.name), call.args
+    if name == "vkGetFenceStatus" and call.result == 0:
+        waited: dict[str, Any] = {"fenceCount": 1, "pFences": [args["fence"]], "waitAll": 1}
+        return _wait(call, "vkWaitForFences", waited)
+    if name == "vkGetSemaphoreCounterValue" and call.result == 0 and args["pValue"]:
+        info: dict[str, Any] = {"sType": SEMAPHORE_WAIT_INFO, "pNext": None, "flags": 0, "semaphoreCount": 1}
+        info |= {"pSemaphores": [args["semaphore"]], "pValues": [args["pValue"]]}
+        return _wait(call, "vkWaitSemaphores", {"pWaitInfo": info})
+    return call
 
 
+def _wait(call: Call, name: str, args: dict[str, Any]) -> Call:
+    return replace(call, name=name, args={"device": call.args["device"], **args, "timeout": FOREVER})
+
+
+SEMAPHORE_WAIT_INFO = 1000207004
+"""VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO."""
 FOREVER = 0xFFFFFFFFFFFFFFFF
 """Nanoseconds: a wait that ended in the trace is waited out."""
 
@@ -184,11 +198,8 @@ class Objects:
         if isinstance(block, HostRead):
             self._see(block.index, block.memory, block.offset, block.size)
             return
-        block = plain(block)
+        block = as_wait(plain(block))
         name = core_name(block.name)
-        if name == "vkGetFenceStatus" and block.result == 0:
-            # The program saw the fence signaled and went on from there: so must we.
-            name, block = "vkWaitForFences", _as_wait(block)
         refuse_without_data(block)
         if name in REFUSED or block.name in REFUSED:
             reason = REFUSED.get(name) or REFUSED[block.name]
