@@ -10,7 +10,6 @@ import pytest
 from harness.explore.fill import pattern_of
 from harness.explore.jobs import run_native, run_serial
 from harness.explore.observe import Outputs, compare
-from harness.explore.recreate import as_wait
 from harness.findings import UserError
 from harness.trace.calls import Block, Call
 from tests.drivers_here import on_each_driver
@@ -223,17 +222,3 @@ def test_malformed_arguments_are_one_line(driver: str) -> None:
     stream.blocks.append(Call(len(stream.blocks) + 1, "vkCreateBuffer", {"pCreateInfo": 5, "pBuffer": 9}, 0))
     with pytest.raises(UserError, match="block 4: vkCreateBuffer"):
         run_serial(stream.blocks, driver)
-
-
-def test_what_the_program_saw_and_went_on_from_is_waited_for() -> None:
-    fence = as_wait(Call(1, "vkGetFenceStatus", {"device": 1, "fence": 7}, 0))
-    assert (fence.name, fence.args["pFences"], fence.args["waitAll"]) == ("vkWaitForFences", [7], 1)
-    value = as_wait(Call(2, "vkGetSemaphoreCounterValueKHR", {"device": 1, "semaphore": 8, "pValue": 3}, 0))
-    assert value.name == "vkWaitSemaphores"
-    assert (value.args["pWaitInfo"]["pSemaphores"], value.args["pWaitInfo"]["pValues"]) == ([8], [3])
-    for nothing in (
-        Call(3, "vkGetFenceStatus", {"device": 1, "fence": 7}, 1),
-        Call(4, "vkGetSemaphoreCounterValue", {"device": 1, "semaphore": 8, "pValue": 0}, 0),
-        Call(5, "vkDeviceWaitIdle", {"device": 1}, 0),
-    ):
-        assert as_wait(nothing) is nothing

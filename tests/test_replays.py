@@ -9,8 +9,10 @@ import pytest
 
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
+from harness.explore.recreate import as_wait
 from harness.findings import UserError
 from harness.report.replays import replay_job
+from harness.trace.calls import Call
 from harness.trace.codec import save
 from tests.drivers_here import on_each_driver
 from tests.streams import Stream, hazard
@@ -58,3 +60,17 @@ def test_modes_and_findings_that_make_no_sense_are_one_line(tmp_path: Path) -> N
         replay_job(str(trace), "serial", "no-such-driver")
     with pytest.raises(UserError, match="the finding is malformed"):
         replay_job(str(trace), "witness", "lavapipe", finding={"hazard": 5})
+
+
+def test_what_the_program_saw_and_went_on_from_is_waited_for() -> None:
+    fence = as_wait(Call(1, "vkGetFenceStatus", {"device": 1, "fence": 7}, 0))
+    assert (fence.name, fence.args["pFences"], fence.args["waitAll"]) == ("vkWaitForFences", [7], 1)
+    value = as_wait(Call(2, "vkGetSemaphoreCounterValueKHR", {"device": 1, "semaphore": 8, "pValue": 3}, 0))
+    assert value.name == "vkWaitSemaphores"
+    assert (value.args["pWaitInfo"]["pSemaphores"], value.args["pWaitInfo"]["pValues"]) == ([8], [3])
+    for nothing in (
+        Call(3, "vkGetFenceStatus", {"device": 1, "fence": 7}, 1),
+        Call(4, "vkGetSemaphoreCounterValue", {"device": 1, "semaphore": 8, "pValue": 0}, 0),
+        Call(5, "vkDeviceWaitIdle", {"device": 1}, 0),
+    ):
+        assert as_wait(nothing) is nothing
