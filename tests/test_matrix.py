@@ -94,7 +94,7 @@ def test_a_dead_driver_costs_the_cell_that_killed_it(monkeypatch: pytest.MonkeyP
 def test_tables_and_page_count_cells(tmp_path: Path) -> None:
     chosen = [cell("fill", "copy from buffer", "nothing"), cell("fill", "update"), cell("clear color", "blit to image")]
     rows = [
-        Row(chosen[0].name, "whole", "lavapipe", [], witness="shown 1/1"),
+        Row(chosen[0].name, "whole", "lavapipe", [], ["READ_AFTER_WRITE"], witness="shown 1/1"),
         Row(chosen[1].name, "whole", "lavapipe", [], status=FAILED, reasons=["syncval: <unexpected>"]),
         Row(chosen[2].name, "whole", "lavapipe", []),
     ]

@@ -16,9 +16,10 @@ from harness.matrix.operations import Operation
 from harness.matrix.primitives import Link, Primitive
 from harness.matrix.resources import Part, Resource
 
-UNRELATED_STAGES = "COPY/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_WRITE"
-"""The wrong scope of an operation is the first of these without its stage. The compute stage comes second: as a source
-it covers the reading of indirect parameters, which is earlier."""
+TRANSFERS = {"COPY", "CLEAR", "BLIT", "RESOLVE"}
+OF_TRANSFERS, OF_OTHERS = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COPY/TRANSFER_WRITE"
+"""The wrong scope of an operation. Not the compute stage for what is no transfer: as a source it covers the reading of
+indirect parameters, which is earlier; nor one transfer for another, which an old layer takes for the same."""
 
 ORDER, MEMORY, NOTHING = "order", "memory", "nothing"
 """What a defect takes away: the execution dependency with everything, the memory dependency, nothing."""
@@ -94,9 +95,7 @@ def _is_dependency(setting: Setting) -> bool:
 
 
 def _other_stage(setting: Setting, operation: Operation) -> str:
-    spelled = map(setting.primitive.spell, UNRELATED_STAGES)
-    own = setting.primitive.spell(operation.stages).split("|")
-    return next(each for each in spelled if each.partition("/")[0] not in own)
+    return setting.primitive.spell(OF_TRANSFERS if operation.stages in TRANSFERS else OF_OTHERS)
 
 
 def _other_access(setting: Setting, operation: Operation) -> str:

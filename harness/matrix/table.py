@@ -29,7 +29,7 @@ class Sum:
         """Counts one row."""
         self.cells += 1
         self.agreed += row.status == PASSED
-        if row.witness != "-":
+        if row.syncval and row.witness != "-":
             self.hazards += 1
             self.shown += row.witness.startswith("shown")
 
