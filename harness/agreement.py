@@ -74,7 +74,7 @@ def _omission(finding: Finding, opinion: Opinion) -> Difference | None:
     return None
 
 
-def _pairs(opinion: Opinion) -> set[tuple[int, int, str, str]]:
+def _pairs(opinion: Opinion) -> set[Key]:
     return {key for each in opinion.conflicts for key in _directions(each)}
 
 

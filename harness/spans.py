@@ -8,7 +8,7 @@ moves up to n machine words in memory, which is less than the rest for up to 30,
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, TypeVar
 
 Span = tuple[int, int]
@@ -179,12 +179,13 @@ class SpanMap(Generic[V]):
             last = end
 
 
-def merge(spans: list[Span]) -> list[Span]:
+def merge(spans: Iterable[Span]) -> list[Span]:
     """Sorted, disjoint spans that cover the same addresses; touching ones are joined.
 
     >>> merge([(4, 6), (0, 4), (8, 9)])
     [(0, 6), (8, 9)]
     """
+    spans = list(spans)
     if len(spans) == 1:
         return [span for span in spans if span[0] < span[1]]
     merged: list[Span] = []
@@ -197,20 +198,42 @@ def merge(spans: list[Span]) -> list[Span]:
     return merged
 
 
-def subtract(spans: list[Span], holes: list[Span]) -> list[Span]:
-    """What is left of sorted, disjoint spans outside sorted, disjoint holes.
+def overlap(first: Sequence[Span], second: Sequence[Span]) -> list[Span]:
+    """The addresses in both of two sorted lists of disjoint spans. Linear in both.
+
+    >>> overlap([(0, 4), (6, 9)], [(2, 7)])
+    [(2, 4), (6, 7)]
+    """
+    found: list[Span] = []
+    at = other = 0
+    while at < len(first) and other < len(second):
+        begin, end = max(first[at][0], second[other][0]), min(first[at][1], second[other][1])
+        if begin < end:
+            found.append((begin, end))
+        if first[at][1] < second[other][1]:
+            at += 1
+        else:
+            other += 1
+    return found
+
+
+def subtract(spans: Sequence[Span], holes: Sequence[Span]) -> list[Span]:
+    """What is left of sorted, disjoint spans outside sorted, disjoint holes. Linear in both.
 
     >>> subtract([(0, 10), (20, 30)], [(2, 4), (8, 25)])
     [(0, 2), (4, 8), (25, 30)]
     """
     left: list[Span] = []
+    at = 0
     for begin, end in spans:
-        for low, high in holes:
-            if high <= begin or low >= end:
-                continue
-            if begin < low:
-                left.append((begin, low))
-            begin = max(begin, high)
+        while at < len(holes) and holes[at][1] <= begin:
+            at += 1
+        here = at
+        while here < len(holes) and holes[here][0] < end:
+            if begin < holes[here][0]:
+                left.append((begin, holes[here][0]))
+            begin = max(begin, holes[here][1])
+            here += 1
         if begin < end:
             left.append((begin, end))
     return left

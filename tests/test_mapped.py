@@ -14,7 +14,7 @@ import harness
 from harness.device.drivers import environment, find_driver
 from harness.record.host import HostMemory
 from harness.record.layout import package_ffi
-from harness.record.mapped import CHUNK, FRESH_LIMIT, Mapping, merged
+from harness.record.mapped import CHUNK, FRESH_LIMIT, Mapping
 from harness.record.session import Session
 from harness.record.writes import Writes
 from harness.trace.calls import Call, HostWrite
@@ -102,10 +102,6 @@ def test_of_very_many_runs_the_closest_are_joined_but_not_over_ignored_bytes() -
     sparse = [(64 + start, b"\2\0\0\0") for start in range(40960, 1 << 16, 1024)]
     assert [(offset, len(data)) for offset, data in found[:2]] == [(64, 1604), (64 + 1616, 32768 - 16 - 1616 + 4)]
     assert found[2:] == sparse
-
-
-def test_merged_ranges_neither_overlap_nor_touch() -> None:
-    assert merged([(5, 9), (0, 2), (2, 3), (8, 12), (20, 20)]) == [(0, 3), (5, 12)]
 
 
 # On a device.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.device.pool import sample
 from harness.findings import UserError
 from harness.mutation import run, score
 from harness.mutation.mutant import Mutant
@@ -80,7 +81,8 @@ def test_the_score_counts_by_operator_and_judge() -> None:
 
 
 def test_a_sample_is_caught_exactly_where_the_model_says_so() -> None:
-    chosen = run.sample(run.claims([SCENARIOS]), SAMPLE, SEED)
+    several = run.claims([SCENARIOS])
+    chosen = [several[at] for at in sample(len(several), SAMPLE, SEED)]
     print(f"{SAMPLE} scenarios, seed {SEED}")
     found = list(run.run(chosen, "swiftshader", "off", 1))
     assert [str(each) for each in score.wrong(found)] == []

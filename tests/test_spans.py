@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.spans import SpanMap, merge
+from harness.spans import SpanMap, merge, overlap, subtract
 
 SIZE = 24
 spans = st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda pair: (min(pair), max(pair)))
@@ -59,3 +59,15 @@ def test_an_exact_span_is_found_without_a_search() -> None:
     assert held.exact(4, 8) == "a"
     assert held.exact(4, 7) is None
     assert held.exact(5, 8) is None
+
+
+def test_merged_ranges_neither_overlap_nor_touch() -> None:
+    assert merge([(5, 9), (0, 2), (2, 3), (8, 12), (20, 20)]) == [(0, 3), (5, 12)]
+
+
+@given(st.lists(spans), st.lists(spans))
+def test_overlap_and_subtract_part_the_addresses(several: list[tuple[int, int]], others: list[tuple[int, int]]) -> None:
+    first, second = merge(several), merge(others)
+    held, taken = ({at for b, e in each for at in range(b, e)} for each in (first, second))
+    assert {at for b, e in overlap(first, second) for at in range(b, e)} == held & taken
+    assert {at for b, e in subtract(first, second) for at in range(b, e)} == held - taken

@@ -41,14 +41,15 @@ def matrix(
     """
     from rich.progress import Progress
 
+    from harness.device.pool import sample
     from harness.matrix import run, table
-    from harness.matrix.cells import cells, sample
+    from harness.matrix.cells import cells
     from harness.report.console import terminal
     from harness.report.findings_json import write_json
     from harness.scenario.collect import SOFTWARE_DEVICES
     from harness.scenario.row import PASSED
 
-    numbers = list(range(len(cells()))) if everything else sample(count, seed)
+    numbers = list(range(len(cells()))) if everything else sample(len(cells()), count, seed)
     chosen = devices or SOFTWARE_DEVICES
     click.echo(
         f"{len(numbers)} of {len(cells())} cells on {', '.join(chosen)}" + ("" if everything else f", seed {seed}")

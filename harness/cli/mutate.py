@@ -36,13 +36,14 @@ def mutate(
     """
     from rich.progress import Progress
 
+    from harness.device.pool import sample
     from harness.mutation import run, score
     from harness.report.console import terminal
     from harness.report.findings_json import write_json
 
     several = run.claims(scenarios or (Path("scenarios"),))
     if count is not None:
-        several = run.sample(several, count, seed)
+        several = [several[at] for at in sample(len(several), count, seed)]
         click.echo(f"{len(several)} scenarios, seed {seed}")
     console = terminal()
     with Progress(console=terminal(stderr=True), transient=True, disable=not console.is_terminal) as progress:

@@ -6,6 +6,7 @@ What batches wait for and signal is part of the submit (`submit.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from harness.commands.descriptors import chained
 from harness.commands.objects import Objects
@@ -22,9 +23,13 @@ WAIT_ANY = 1
 @call("vkCreateSemaphore")
 def create_semaphore(objects: Objects, call: Call) -> Iterable[Occurrence]:
     """Binary unless the chain says timeline, which begins at a value."""
-    kind = chained(call.args["pCreateInfo"], SEMAPHORE_TYPE_CREATE_INFO)
-    timeline = kind is not None and kind["semaphoreType"] == TIMELINE
-    yield SemaphoreCreated(call.args["pSemaphore"], kind["initialValue"] if kind and timeline else None)
+    yield SemaphoreCreated(call.args["pSemaphore"], initial_value(call.args["pCreateInfo"]))
+
+
+def initial_value(info: dict[str, Any]) -> int | None:
+    """The first value of the timeline that a VkSemaphoreCreateInfo makes; None for a binary semaphore."""
+    kind = chained(info, SEMAPHORE_TYPE_CREATE_INFO)
+    return kind["initialValue"] if kind is not None and kind["semaphoreType"] == TIMELINE else None
 
 
 @call("vkDestroySemaphore")

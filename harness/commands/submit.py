@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from harness.commands.descriptors import chained
 from harness.commands.objects import CommandBuffer, Objects
 from harness.commands.registry import call
+from harness.spec.scopes import ALL_COMMANDS
 from harness.trace.calls import Call
 from harness.trace.effects import (
     FAMILY_IGNORED,
@@ -20,26 +22,36 @@ from harness.trace.effects import (
 )
 
 SUCCESS = 0
-ALL_COMMANDS = 0x10000
 TIMELINE_SUBMIT_INFO = 1000207003
 """VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO."""
 
 
-@call("vkQueueSubmit")
+Operations = tuple[SemaphoreOperation, ...]
+
+
+@call("vkQueueSubmit", "vkQueueSubmit2")
 def queue_submit(objects: Objects, call: Call) -> Iterable[Occurrence]:
-    """Batches of the first form: a signal follows everything, a wait comes with a stage mask."""
-    batches = []
-    for index, info in enumerate(call.args["pSubmits"] or ()):
-        values = chained(info, TIMELINE_SUBMIT_INFO) or {}
-        waits = _operations(info["pWaitSemaphores"], info.get("pWaitDstStageMask"), values.get("pWaitSemaphoreValues"))
-        signals = _operations(info["pSignalSemaphores"], None, values.get("pSignalSemaphoreValues"))
-        batches.append(_submission(objects, index, info["pCommandBuffers"] or (), waits, signals))
-    yield _submitted(objects, call, batches)
+    """Batches of either form."""
+    yield _submitted(objects, call, [_submission(objects, *each) for each in enumerate(call.args["pSubmits"] or ())])
 
 
-def _operations(
-    semaphores: list[int] | None, stages: list[int] | None, values: list[int] | None
-) -> tuple[SemaphoreOperation, ...]:
+def semaphore_operations(info: dict[str, Any]) -> tuple[Operations, Operations]:
+    """What a VkSubmitInfo or VkSubmitInfo2 waits for, and what it signals. In the second form each has a stage mask and
+    a value of its own; in the first a wait comes with a stage mask and a signal follows everything."""
+    if "pCommandBufferInfos" in info:
+        return _second_form(info["pWaitSemaphoreInfos"]), _second_form(info["pSignalSemaphoreInfos"])
+    values = chained(info, TIMELINE_SUBMIT_INFO) or {}
+    return (
+        _first_form(info["pWaitSemaphores"], info.get("pWaitDstStageMask"), values.get("pWaitSemaphoreValues")),
+        _first_form(info["pSignalSemaphores"], None, values.get("pSignalSemaphoreValues")),
+    )
+
+
+def _second_form(infos: list[dict[str, Any]] | None) -> Operations:
+    return tuple(SemaphoreOperation(each["semaphore"], each["stageMask"], each["value"]) for each in infos or ())
+
+
+def _first_form(semaphores: list[int] | None, stages: list[int] | None, values: list[int] | None) -> Operations:
     return tuple(
         SemaphoreOperation(
             semaphore,
@@ -50,32 +62,14 @@ def _operations(
     )
 
 
-@call("vkQueueSubmit2")
-def queue_submit2(objects: Objects, call: Call) -> Iterable[Occurrence]:
-    """Batches of the second form: each wait and signal has a stage mask and a value of its own."""
-    batches = []
-    for index, info in enumerate(call.args["pSubmits"] or ()):
-        ids = [each["commandBuffer"] for each in info["pCommandBufferInfos"] or ()]
-        waits, signals = (
-            tuple(SemaphoreOperation(each["semaphore"], each["stageMask"], each["value"]) for each in info[name] or ())
-            for name in ("pWaitSemaphoreInfos", "pSignalSemaphoreInfos")
-        )
-        batches.append(_submission(objects, index, ids, waits, signals))
-    yield _submitted(objects, call, batches)
-
-
-def _submission(
-    objects: Objects,
-    index: int,
-    ids: Iterable[int],
-    waits: tuple[SemaphoreOperation, ...],
-    signals: tuple[SemaphoreOperation, ...],
-) -> Submission:
+def _submission(objects: Objects, index: int, info: dict[str, Any]) -> Submission:
+    second = "pCommandBufferInfos" in info
+    ids = [each["commandBuffer"] for each in info["pCommandBufferInfos"] or ()] if second else info["pCommandBuffers"]
     held = []
-    for id in ids:
+    for id in ids or ():
         buffer = objects.get(CommandBuffer, id)
         held.append((id, tuple(buffer.commands) if buffer is not None else ()))
-    return Submission(index, tuple(held), waits, signals)
+    return Submission(index, tuple(held), *semaphore_operations(info))
 
 
 def _submitted(objects: Objects, call: Call, batches: list[Submission]) -> Submitted:

@@ -16,6 +16,7 @@ from typing import Any
 
 from harness.device.headless import place_queues
 from harness.record.proxy import rebind
+from harness.spec.scopes import ALL_COMMANDS
 from harness.trace.release import Held, Releases, Values
 
 FAMILIES = ((0x7, 8), (0x6, 4), (0x4, 2))
@@ -29,7 +30,6 @@ IGNORED = 0xFFFFFFFF
 """VK_QUEUE_FAMILY_IGNORED."""
 TIMELINE = 1
 """VK_SEMAPHORE_TYPE_TIMELINE."""
-ALL_COMMANDS = 0x10000
 SUCCESS = 0
 
 

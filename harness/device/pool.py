@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from queue import SimpleQueue
@@ -45,6 +46,11 @@ def run_jobs(
         pool.shutdown(cancel_futures=True)
         for worker in workers:
             worker.close()
+
+
+def sample(total: int, count: int, seed: int) -> list[int]:
+    """`count` of the numbers below `total` (all, when there are fewer), ascending, the same for the same seed."""
+    return sorted(random.Random(seed).sample(range(total), min(count, total)))
 
 
 def why(answer: Died | UserError) -> str:

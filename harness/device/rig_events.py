@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from harness.findings import UserError
 from harness.spec.masks import scope
+from harness.spec.scopes import ALL_COMMANDS
 
 if TYPE_CHECKING:
     from harness.device.rig import Rig
     from harness.device.rig_commands import Commands
 
 SET, RESET, WAIT = "set", "reset", "wait"
-ALL_COMMANDS = 0x10000
 
 
 @dataclass(slots=True, eq=False)

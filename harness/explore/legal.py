@@ -20,6 +20,7 @@ from harness.explore.units import Unit
 from harness.findings import Place
 from harness.model import Opinion
 from harness.model.order import ACTION, HOST, PRESENT, TRANSITION
+from harness.model.stages import indices
 from harness.trace.calls import Block, Call
 from harness.trace.effects import Access, Recorded
 
@@ -123,7 +124,7 @@ class Legal:
             keys: set[object] = set(_pools(unit))
             for identity in unit.identities:
                 keys |= exempt.get(identity.call, set())
-            for node in self._nodes_of(number):
+            for node in indices(self._holds[number]):
                 if opinion.order.nodes[node].kind == TRANSITION:
                     keys.add(("queue", opinion.order.nodes[node].place.queue))
             for key in keys:
@@ -134,13 +135,6 @@ class Legal:
     def acts(self, number: int) -> bool:
         """Whether a unit reaches memory: commands, and the host where it reads or writes."""
         return bool(self._holds[number]) or not self.units[number].host
-
-    def _nodes_of(self, number: int) -> Iterator[int]:
-        held = self._holds[number]
-        while held:
-            lowest = held & -held
-            yield lowest.bit_length() - 1
-            held ^= lowest
 
     def extension(self, choose: Choose) -> list[int]:
         """A legal order, in which `choose` picks each next unit. Every legal order can be had."""

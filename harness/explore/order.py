@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
+from harness.commands.semaphore import initial_value
+from harness.commands.submit import semaphore_operations
 from harness.spec._generated import COMMAND_ALIASES
 from harness.trace.calls import Block, Call
 from harness.trace.release import Held, Releases, Values
 
 Part = TypeVar("Part")
 SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueSubmit2KHR"})
-TIMELINE = 1
 
 
 class Order(Generic[Part]):
@@ -35,9 +36,7 @@ class Order(Generic[Part]):
         """Any other call: it may make a semaphore, or signal one from the host."""
         name = COMMAND_ALIASES.get(call.name, call.name)
         if name == "vkCreateSemaphore":
-            kind = _chained(call.args["pCreateInfo"], "initialValue")
-            timeline = kind is not None and kind["semaphoreType"] == TIMELINE
-            self._releases.create(call.args["pSemaphore"], kind["initialValue"] if kind and timeline else None)
+            self._releases.create(call.args["pSemaphore"], initial_value(call.args["pCreateInfo"]))
         elif name == "vkSignalSemaphore":
             info = call.args["pSignalInfo"]
             return self._releases.signal(info["semaphore"], info["value"])
@@ -45,33 +44,9 @@ class Order(Generic[Part]):
 
 
 def _operations(info: dict[str, Any]) -> tuple[Values, Values]:
-    """What one batch waits for and signals, in either form."""
-    if "pCommandBufferInfos" in info:
-        waits, signals = (
-            tuple((each["semaphore"], each["value"]) for each in info.get(name) or [])
-            for name in ("pWaitSemaphoreInfos", "pSignalSemaphoreInfos")
-        )
-        return waits, signals
-    values = _chained(info, "pSignalSemaphoreValues") or {}
-    waits, signals = (
-        _paired(info.get(f"p{way}Semaphores") or [], values.get(f"p{way}SemaphoreValues") or [])
-        for way in ("Wait", "Signal")
-    )
+    """What one batch waits for and signals: (semaphore, value) each."""
+    waits, signals = (tuple((o.semaphore, o.value) for o in several) for several in semaphore_operations(info))
     return waits, signals
-
-
-def _paired(semaphores: list[int], values: list[int]) -> Values:
-    return tuple((each, values[at] if at < len(values) else 0) for at, each in enumerate(semaphores))
-
-
-def _chained(info: dict[str, Any], member: str) -> dict[str, Any] | None:
-    """The struct with this member in a pNext chain."""
-    link = info.get("pNext")
-    while isinstance(link, dict):
-        if member in link:
-            return link
-        link = link.get("pNext")
-    return None
 
 
 def runnable(blocks: Sequence[Block]) -> Iterator[Block]:

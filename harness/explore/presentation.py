@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.spec._generated import COMMAND_ALIASES
+from harness.spec.scopes import ALL_COMMANDS
 from harness.trace.calls import Block, Call
 from harness.trace.resources import Image
 
@@ -32,7 +33,6 @@ GONE = (
     "vkCreateWaylandSurfaceKHR",
 )
 """Calls that a replay leaves out."""
-ALL_COMMANDS = 0x10000
 TRANSFERS = 0x1 | 0x2
 """TRANSFER_SRC and TRANSFER_DST, of buffers and of images."""
 

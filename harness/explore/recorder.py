@@ -8,9 +8,8 @@ from typing import Any
 
 from harness.device.encode import Encoder, Handles
 from harness.device.target import Device
+from harness.spec.scopes import ALL_COMMANDS, HOST
 
-ALL_COMMANDS, HOST = 0x10000, 0x4000
-"""VkPipelineStageFlagBits."""
 MEMORY_READ_WRITE, HOST_READ_WRITE = 0x18000, 0x6000
 """VkAccessFlags."""
 IGNORED_FAMILY = 0xFFFFFFFF

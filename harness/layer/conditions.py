@@ -25,16 +25,14 @@ from harness.layer.stream import (
     scopes,
 )
 from harness.layer.tracked import lost_parts
+from harness.spec.scopes import ALL_COMMANDS, MEMORY_WRITE, TOP_OF_PIPE
 
 Condition = Callable[[Subject, Stream, Version], bool]
 
-TOP_OF_PIPE = 0x1
 ALL_TRANSFER = 0x1000
-ALL_COMMANDS = 0x10000
 COPY = 1 << 32
 CLEAR = 1 << 35
 SHADER_READ = 0x20
-MEMORY_WRITE = 0x10000
 
 CONDITIONS: dict[str, Condition] = {}
 

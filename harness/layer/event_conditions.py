@@ -7,9 +7,8 @@ from collections.abc import Iterator
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
 from harness.layer.stream import Stream, Subject, scopes
+from harness.spec.scopes import BOTTOM_OF_PIPE
 from harness.trace.calls import Call
-
-BOTTOM_OF_PIPE = 0x2000
 
 
 def _events(call: Call) -> set[int]:

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harness.commands.descriptors import chained
-from harness.commands.renderpass_plan import MULTIVIEW_CREATE_INFO
+from harness.commands.renderpass_plan import MULTIVIEW_CREATE_INFO, SUBPASS_EXTERNAL
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
 from harness.layer.messages import plain_command
 from harness.layer.stream import Stream, Subject, common, scopes
 from harness.trace.calls import Call
-
-EXTERNAL = 0xFFFFFFFF
-"""VK_SUBPASS_EXTERNAL."""
 
 RENDERING = ("vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender", "vkCmdDraw", "vkCmdClearAttachments")
 
@@ -94,8 +91,8 @@ def _ends(stream: Stream, render_pass: int) -> tuple[bool, bool]:
     for call in stream.calls:
         if call.name.startswith("vkCreateRenderPass") and call.args.get("pRenderPass") == render_pass:
             dependencies = call.args["pCreateInfo"]["pDependencies"] or ()
-            return any(each["srcSubpass"] == EXTERNAL for each in dependencies), any(
-                each["dstSubpass"] == EXTERNAL for each in dependencies
+            return any(each["srcSubpass"] == SUBPASS_EXTERNAL for each in dependencies), any(
+                each["dstSubpass"] == SUBPASS_EXTERNAL for each in dependencies
             )
     return False, False
 

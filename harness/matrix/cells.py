@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -89,8 +88,3 @@ def _cells() -> Iterator[Cell]:
                 for primitive in primitives:
                     for defect in possible(Setting(first, second, resource, primitive)):
                         yield Cell(first, second, resource, primitive, defect)
-
-
-def sample(count: int, seed: int) -> list[int]:
-    """Numbers of `count` cells, the same for the same seed, in order."""
-    return sorted(random.Random(seed).sample(range(len(cells())), min(count, len(cells()))))

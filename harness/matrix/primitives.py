@@ -120,8 +120,7 @@ def barrier2(rig: Rig, first: Record, second: Record, link: Link | None) -> None
 @primitive()
 def global_barrier(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
     """vkCmdPipelineBarrier2 with a VkMemoryBarrier2."""
-    unlimited = link and Link(link.src, link.dst)
-    _together(rig, first, lambda commands: _barrier(commands, unlimited), second)
+    _together(rig, first, lambda commands: _barrier(commands, link), second)
 
 
 @primitive(ranges=True)

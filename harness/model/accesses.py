@@ -21,8 +21,7 @@ from harness.model.pairs import (
     superseded,
 )
 from harness.model.sight import Sight
-from harness.model.spans import overlap, without
-from harness.spans import Span
+from harness.spans import Span, overlap, subtract
 
 
 class Accesses:
@@ -58,7 +57,7 @@ class Accesses:
                 prior.seen_by.append((current, shared))
             if current.replaces and self._settled(prior, current, breach):
                 if current.automatic:
-                    prior.spans = without(prior.spans, current.spans)
+                    prior.spans = subtract(prior.spans, current.spans)
                 else:
                     self._replaced.append((prior, current.spans))
         self._spaces[current.space] = [*(held for held in history if held.spans), current]
@@ -69,7 +68,7 @@ class Accesses:
         """What the last command replaced is gone when another one is executed."""
         if command != self._command:
             for held, spans in self._replaced:
-                held.spans = without(held.spans, spans)
+                held.spans = subtract(held.spans, spans)
             self._replaced.clear()
             self._command = command
 
@@ -87,7 +86,7 @@ class Accesses:
             self._spaces.pop(space, None)
             return
         for held in self._spaces.get(space, ()):
-            held.spans = without(held.spans, [span])
+            held.spans = subtract(held.spans, [span])
 
     def _settled(self, prior: Held, current: Held, breach: Breach | None) -> bool:
         """Whether whatever comes after `current` has nothing to do with `prior` any more."""
@@ -118,15 +117,15 @@ class Accesses:
         left = list(breach.spans)
         for between, spans in prior.seen_by:
             if attachment_ordered(between, current):
-                left = without(left, spans)
+                left = subtract(left, spans)
         for between, spans in prior.outdone_by:
             if attachment_ordered(between, current) or self._order.precedes(between.use.node, current.use.node):
-                left = without(left, spans)
+                left = subtract(left, spans)
         noted = {ATTACHMENT_ORDER} if not left else set()
         left = list(breach.spans)
         for between, spans in prior.superseded_by:
             if self._order.precedes(between.use.node, current.use.node):
-                left = without(left, spans)
+                left = subtract(left, spans)
         return replace(breach, facts=breach.facts | noted | ({SUPERSEDED_READ} if not left else set()))
 
     def _judge_order(self, prior: Held, current: Held, shared: list[Span], by_region: bool) -> Breach | None:
@@ -153,7 +152,7 @@ class Accesses:
         for reader, spans in prior.seen_by:
             ordered = raster_ordered(reader, current) or sight.after(reader.use.node)
             if left and ordered:
-                left = without(left, spans)
+                left = subtract(left, spans)
         if current.writes and not current.access.atomic:
             return left, False
         return hidden, bool(hidden) and not left

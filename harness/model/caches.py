@@ -16,8 +16,7 @@ from harness.model.held import Held, written
 from harness.model.memory import Guard
 from harness.model.opinion import Conflict, Use
 from harness.model.order import DST, Order
-from harness.model.spans import overlap
-from harness.spans import Span
+from harness.spans import Span, overlap
 
 
 def remarks(order: Order, guards: Sequence[Guard], writes: Sequence[tuple[Held, list[Span]]]) -> Iterator[Conflict]:

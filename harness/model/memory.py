@@ -12,9 +12,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from harness.model.order import Order
-from harness.model.spans import overlap, without
 from harness.model.stages import indices
-from harness.spans import Span
+from harness.spans import Span, overlap, subtract
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +103,7 @@ def pieces(spans: Sequence[Span], guards: Sequence[Guard]) -> Iterator[tuple[lis
         cut: list[tuple[list[Span], list[Guard]]] = []
         for part, covering in parts:
             inside = overlap(part, guard.spans)
-            outside = without(part, guard.spans) if inside else part
+            outside = subtract(part, guard.spans) if inside else part
             if inside:
                 cut.append((inside, [*covering, guard]))
             if outside:

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.model.opinion import Use
-from harness.model.spans import overlap, without
-from harness.spans import Span
+from harness.spans import Span, overlap, subtract
 from harness.trace.effects import FAMILIES_OUTSIDE, FAMILY_IGNORED, RangeBarrier
 
 EVERYBODY = FAMILY_IGNORED
@@ -66,7 +65,7 @@ class Ownership:
                     kept.append(replace(part, spans=inside))
             elif contents:
                 yield part.use, inside
-        fresh = tuple(without(spans, sorted(span for part in kept for span in part.spans)))
+        fresh = tuple(subtract(spans, sorted(span for part in kept for span in part.spans)))
         made = [Part(fresh, owner, use)] if fresh else []
         self._assign((space, resource), spans, [*kept, *made])
 
@@ -83,7 +82,7 @@ class Ownership:
         if barrier.src_family not in FAMILIES_OUTSIDE:
             left = list(barrier.spans)
             for part, inside in self._inside(key, barrier.spans):
-                left = without(left, inside)
+                left = subtract(left, inside)
                 if part.release is None or not _match(part.release, barrier):
                     yield part.use, inside
             if left:
@@ -98,7 +97,7 @@ class Ownership:
                 yield part, tuple(inside)
 
     def _outside(self, key: tuple[int, int], spans: Sequence[Span]) -> list[Part]:
-        parts = [replace(part, spans=tuple(without(part.spans, spans))) for part in self._parts.get(key, ())]
+        parts = [replace(part, spans=tuple(subtract(part.spans, spans))) for part in self._parts.get(key, ())]
         return [part for part in parts if part.spans]
 
     def _assign(self, key: tuple[int, int], spans: Sequence[Span], parts: list[Part]) -> None:

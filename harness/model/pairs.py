@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from harness.model.held import ENGINE_LANE, HOST_LANE, LAYOUT_TRANSITION, Held
 from harness.model.raster import in_raster_order
-from harness.model.spans import without
 from harness.model.stages import KINDS
-from harness.spans import Span
+from harness.spans import Span, subtract
 
 GUARDED_READ = "guarded-read"
 """The read is ordered after another read to which the write is visible."""
@@ -99,5 +98,5 @@ def after_load(prior: Held, current: Held, shared: list[Span]) -> bool:
     left = shared
     for reader, spans in prior.seen_by:
         if raster_ordered(reader, current):
-            left = without(left, spans)
+            left = subtract(left, spans)
     return not left

@@ -16,9 +16,8 @@ from harness.model.opinion import Conflict, Opinion, Use
 from harness.model.order import HOST, NOTHING, Front, Node, Order
 from harness.model.ownership import Loss, Ownership
 from harness.model.registry import OCCURRENCES, TURN
-from harness.model.spans import without
 from harness.model.stages import KINDS, written_by
-from harness.spans import Span, merge
+from harness.spans import Span, merge, subtract
 from harness.trace.effects import Access, Occurrence, Presented, Recorded, Submitted
 
 
@@ -186,7 +185,7 @@ class Program:
 
     def clean(self, memory: int, span: Span) -> None:
         """Host writes there are not dirty any more."""
-        held = [(use, without(spans, [span])) for use, spans in self.dirty.get(memory, ())]
+        held = [(use, subtract(spans, [span])) for use, spans in self.dirty.get(memory, ())]
         self.dirty[memory] = [(use, spans) for use, spans in held if spans]
 
     def conflict(self, found: Conflict) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from harness.model.held import HOST_LANE, NOWHERE, Held, written
 from harness.model.memory import Guard, Guards, pieces
 from harness.model.order import Order
-from harness.model.spans import overlap, without
-from harness.spans import Span
+from harness.spans import Span, overlap, subtract
 
 
 class Sight:
@@ -14,7 +13,6 @@ class Sight:
 
     def __init__(self, order: Order, guards: Guards, current: Held, by_region: bool) -> None:
         self._guards = guards
-        self._by_region = by_region
         self._before = order.closure(by_region)
         self._current = current
         node = current.use.node
@@ -52,7 +50,7 @@ class Sight:
             return True
         for guard in self._guards.ranged(prior.space):
             if _flushes(guard, prior, self._earlier):
-                spans = without(spans, guard.spans)
+                spans = subtract(spans, guard.spans)
         return not spans
 
     def _covers(self, prior: Held, seen: int) -> bool:

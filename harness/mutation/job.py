@@ -5,7 +5,7 @@ It runs in a worker (`harness.device.process`), so that a driver that dies takes
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from harness.findings import UserError
 from harness.model import Conflict, judge
 from harness.model.differences import explanation
 from harness.mutation.mutant import Changed, Mutant, Recording
-from harness.mutation.operators import mutants
+from harness.mutation.operators import Written, mutants
 from harness.scenario.claims import WITHOUT, Claim
 from harness.scenario.job import chosen_layers, load_module, record
 
 
-def run(module: str, scenario: str, layer: str, chosen: list[int] | None = None) -> dict[str, Any]:
-    """All mutants of one scenario, as `{"mutants": [...]}`; those at the numbers in `chosen` when it is given.
+def run(module: str, scenario: str, layer: str) -> dict[str, Any]:
+    """All mutants of one scenario, as `{"mutants": [...]}`.
 
     `layer` is which Khronos layers to ask (`harness.scenario.job.chosen_layers`). Raises `UserError` when the device
     cannot record the scenario at all.
@@ -32,12 +32,9 @@ def run(module: str, scenario: str, layer: str, chosen: list[int] | None = None)
     whole = Recording()
     baseline = judges.ask(whole.amend)
     found = []
-    for number, (dependency, position) in enumerate(_all(claim, whole.written)):
-        if chosen is not None and number not in chosen:
-            continue
-        operator, change, _ = _mutation(whole.written[dependency], position)
+    for dependency, position, operator, change in _all(claim, whole.written):
         mutant = Mutant(f"{Path(module).parent.name}/{scenario}", dependency, operator, change)
-        changed = Changed(dependency, lambda written, position=position: _mutation(written, position)[2])
+        changed = Changed(dependency, position)
         try:
             judges.ask(changed.amend).into(mutant, baseline)
         except Exception as error:  # a scenario may not be able to go on without its dependency
@@ -46,21 +43,16 @@ def run(module: str, scenario: str, layer: str, chosen: list[int] | None = None)
     return {"mutants": found}
 
 
-def _all(claim: Claim, written: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, int]]:
-    """(dependency, number of the mutation) of every mutant. What a scenario merely chooses (`Rig.choose`) is no
-    dependency, and one that no twin leaves out is not left out here: a wait for what nobody signals never ends."""
+def _all(claim: Claim, written: Mapping[str, Written]) -> Iterator[tuple[str, int, str, str]]:
+    """(dependency, number of the mutation, operator, change) of every mutant. What a scenario merely chooses
+    (`Rig.choose`) is no dependency, and one that no twin leaves out is not left out here: a wait for what nobody
+    signals never ends."""
     dispensable = {variant.dependency for variant in claim.variants if variant.kind == WITHOUT}
-    return [
-        (name, at)
-        for name, each in written.items()
-        if set(each) != {"value"}
-        for at, (_, _, mutated) in enumerate(mutants(each))
-        if mutated is not None or name in dispensable
-    ]
-
-
-def _mutation(written: Mapping[str, Any], position: int) -> tuple[str, str, Mapping[str, Any] | None]:
-    return list(mutants(written))[position]
+    for name, each in written.items():
+        if set(each) != {"value"}:
+            for at, (operator, change, mutated) in enumerate(mutants(each)):
+                if mutated is not None or name in dispensable:
+                    yield name, at, operator, change
 
 
 def listed(conflict: Conflict) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from harness.mutation.operators import Written, mutants
+
 
 @dataclass(slots=True)
 class Mutant:
@@ -49,28 +51,25 @@ class Recording:
     """Decides what is recorded for each named dependency: everything as written, while it notes what that is."""
 
     def __init__(self) -> None:
-        self.written: dict[str, Mapping[str, Any]] = {}
+        self.written: dict[str, Written] = {}
 
-    def amend(
-        self, name: str, written: Mapping[str, Any], weaker: Mapping[str, Mapping[str, Any]]
-    ) -> Mapping[str, Any] | None:
+    def amend(self, name: str, written: Written, weaker: Mapping[str, Written]) -> Written | None:
         """As `Rig` asks it."""
         self.written.setdefault(name, written)
         return written
 
 
 class Changed:
-    """Records one mutation in place of the dependency that it is of; resources in it are those of the new recording."""
+    """Records one mutation, by its number, in place of a dependency. It is made anew of what is written in this
+    recording, since that names the resources of this recording."""
 
-    def __init__(self, name: str, change: Any) -> None:
+    def __init__(self, name: str, position: int) -> None:
         self._name = name
-        self._change = change
+        self._position = position
 
-    def amend(
-        self, name: str, written: Mapping[str, Any], weaker: Mapping[str, Mapping[str, Any]]
-    ) -> Mapping[str, Any] | None:
+    def amend(self, name: str, written: Written, weaker: Mapping[str, Written]) -> Written | None:
         """As `Rig` asks it."""
         if name != self._name:
             return written
-        changed: Mapping[str, Any] | None = self._change(written)
+        _, _, changed = list(mutants(written))[self._position]
         return changed

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -29,12 +28,6 @@ def claims(paths: Sequence[Path]) -> list[Named]:
             if isinstance(value, Claim) and len(value.variants) > 1:
                 found.append((file.resolve(), name))
     return found
-
-
-def sample(several: Sequence[Named], count: int, seed: int) -> list[Named]:
-    """`count` of them, the same for the same seed, in order."""
-    chosen = random.Random(seed).sample(range(len(several)), min(count, len(several)))
-    return [several[at] for at in sorted(chosen)]
 
 
 def run(

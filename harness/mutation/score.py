@@ -12,7 +12,7 @@ from rich.table import Table
 from harness.mutation.mutant import Mutant
 from harness.mutation.operators import OPERATORS
 
-SYNCVAL, MODEL = "syncval", "model"
+SYNCVAL = "syncval"
 TOTAL = "all"
 
 

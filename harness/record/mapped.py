@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.spans import merge
+
 Range = tuple[int, int]
 CHUNK = 1 << 20
 """Bytes compared at a time; a multiple of 8."""
@@ -26,17 +28,6 @@ MAX_RUNS = 1024
 """Runs that one comparison gives, about. Of more, those that lie closest are joined, with the words between."""
 FRESH_LIMIT = 16 << 20
 """Bytes of fresh memory that are given whole; of a larger mapping, the chunks that are not all zero."""
-
-
-def merged(ranges: Iterable[Range]) -> list[Range]:
-    """The same bytes as sorted ranges that neither overlap nor touch."""
-    found: list[Range] = []
-    for start, end in sorted(ranges):
-        if found and start <= found[-1][1]:
-            found[-1] = (found[-1][0], max(end, found[-1][1]))
-        elif start < end:
-            found.append((start, end))
-    return found
 
 
 class Mapping:
@@ -51,7 +42,7 @@ class Mapping:
         self.memory = memory
         self.offset = offset
         self.view: NDArray[np.uint8] = np.frombuffer(view, dtype=np.uint8)
-        self._fresh = [self._inside(each) for each in merged(fresh)]
+        self._fresh = [self._inside(each) for each in merge(fresh)]
         self._initial: list[Range] = []
         if exact:
             self._initial, self._fresh = self._fresh, []
@@ -72,7 +63,7 @@ class Mapping:
 
         Words that touch an `ignored` range are left as they are, in the shadow too.
         """
-        ignored = merged(ignored)
+        ignored = merge(ignored)
         found = [self._take(start, end) for start, end in self._fresh_runs()]
         changed = [runs for runs in self._changed_runs(ignored) if len(runs)]
         if changed:
@@ -86,7 +77,7 @@ class Mapping:
 
     def refresh(self, ranges: Iterable[Range]) -> None:
         """Takes the bytes of `ranges` over into the shadow: whatever changed there was not the host's doing."""
-        for start, end in map(self._inside, merged(ranges)):
+        for start, end in map(self._inside, merge(ranges)):
             if start < end:
                 self.shadow[start:end] = self.view[start:end]
 
@@ -111,7 +102,7 @@ class Mapping:
                 yield start, end
             else:
                 pieces = ((at, min(at + CHUNK, end)) for at in range(start, end, CHUNK))
-                yield from merged(piece for piece in pieces if self.view[slice(*piece)].any())
+                yield from merge(piece for piece in pieces if self.view[slice(*piece)].any())
 
     def _joined(self, runs: NDArray[np.int64], ignored: list[Range]) -> NDArray[np.int64]:
         """Runs in order, with those joined that touch and, when there are too many, those with the smallest gaps.

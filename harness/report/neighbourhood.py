@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from harness.model import Conflict, Opinion
 from harness.model.order import ACTION, DST, EVENT, SRC, TRANSITION, Edge, Order
+from harness.model.stages import indices
 
 Group = tuple[int, int, int, int, int, int]
 """What is drawn as one box, an execution of a command: queue, submit, batch, position, call. What belongs to no
@@ -43,11 +44,8 @@ def part_of(opinion: Opinion, conflict: Conflict | None, limit: int) -> Part:
     if len(names) <= limit:
         chosen = names
     else:
-        ends = (
-            [0]
-            if conflict is None
-            else [names.index(group_of(order, use.node)) for use in (conflict.prior, conflict.current)]
-        )
+        uses = () if conflict is None else (conflict.prior, conflict.current)
+        ends = [names.index(group_of(order, use.node)) for use in uses] or [0]
         nearest = sorted(range(len(names)), key=lambda at: (min(abs(at - end) for end in ends), at))
         chosen = [names[at] for at in sorted(nearest[:limit])]
     kept = {name: groups[name] for name in chosen}
@@ -62,14 +60,8 @@ def _reduced(order: Order, nodes: list[int]) -> Iterator[Edge]:
     for node in nodes:
         near = order.before[node] & inside
         for edge in sorted(order.into(node), key=lambda each: -each.first):
+            if not inside >> edge.first & 1:
+                continue
             between = near & ~order.before[edge.first] & ~(1 << edge.first)
-            implied = any(order.before[other] >> edge.first & 1 for other in _bits(between))
-            if inside >> edge.first & 1 and not implied:
+            if not any(order.before[other] >> edge.first & 1 for other in indices(between)):
                 yield edge
-
-
-def _bits(mask: int) -> Iterator[int]:
-    while mask:
-        low = mask & -mask
-        yield low.bit_length() - 1
-        mask ^= low

@@ -10,7 +10,14 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from harness.findings import Finding, Place
-from harness.spec.scopes import ALL_COMMANDS, execution_scope_src, expand_stages, stage_accesses
+from harness.spec.scopes import (
+    ALL_COMMANDS,
+    BOTTOM_OF_PIPE,
+    TOP_OF_PIPE,
+    execution_scope_src,
+    expand_stages,
+    stage_accesses,
+)
 from harness.syncval.barrier import Scope, after_forgetting, after_set
 from harness.syncval.context import NEVER, Context, Hit, RangeScope
 from harness.syncval.race import Tag, tag_of
@@ -18,11 +25,8 @@ from harness.syncval.scope import expand
 from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, WaitEvents
 
 SET, RESET, WAIT = "set", "reset", "wait"
-BOTTOM_OF_PIPE = 0x2000
 EVERYTHING = ALL_COMMANDS | BOTTOM_OF_PIPE
 """In a first scope both are all earlier commands."""
-TOP_OF_PIPE = 0x1
-"""In an expanded second scope only when that is all later commands, operations on events included."""
 
 
 @dataclass(slots=True)
@@ -169,6 +173,7 @@ class Events:
         self, event: Event, id: int, place: Place, stages: int, queue_flags: int, operation: str
     ) -> list[Finding]:
         """Two operations on one event that nothing orders, under the names that the layer gives them."""
+        # An expanded second scope holds TOP_OF_PIPE only when it is all later commands, operations on events included.
         reached = event.barriers & (TOP_OF_PIPE | execution_scope_src(stages, queue_flags))
         covered = stages & EVERYTHING or reached
         if covered or event.place is None or self._is_complete(event.place):

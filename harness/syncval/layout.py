@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from harness.findings import WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.spec.scopes import TOP_OF_PIPE
 from harness.syncval.barrier import Scope, read_in_scope, write_in_scope
 from harness.syncval.state import LAYOUT_TRANSITION, Guard, Outcome, State, View, Write, intern, union
-
-TOP_OF_PIPE = 1
 
 
 def after_transition(

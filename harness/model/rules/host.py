@@ -10,9 +10,8 @@ from harness.model.opinion import Conflict, Use
 from harness.model.order import FENCE, Front, Node
 from harness.model.program import Program, Queue
 from harness.model.registry import occurrence
-from harness.model.spans import overlap, without
 from harness.model.stages import EVERY_ACCESS, KIND, KINDS
-from harness.spans import Span
+from harness.spans import Span, overlap, subtract
 from harness.trace.effects import (
     Access,
     Destroyed,
@@ -62,7 +61,7 @@ def host_read(program: Program, read: HostRead) -> None:
     for invalidate, spans in reversed(program.invalidated.get(read.memory, [])):
         for span in overlap(left, spans):
             _access(program, HOST_READ, node, place, read.memory, span, read.atom, invalidate)
-        left = without(left, spans)
+        left = subtract(left, spans)
     for span in left:
         _access(program, HOST_READ, node, place, read.memory, span, read.atom, NOWHERE)
 
@@ -83,7 +82,7 @@ def _access(
     access = Access(sync, memory, (span,), memory)
     program.access(access, node, place, HOST_LANE, command, seen_at=seen_at)
     around = (span[0] // atom * atom, -(-span[1] // atom) * atom)
-    beside = without([around], [span])
+    beside = subtract([around], [span])
     if beside:
         program.beside(Access(sync, memory, tuple(beside), memory), node, place, HOST_LANE, command)
 
