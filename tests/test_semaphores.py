@@ -73,7 +73,7 @@ def submit(index: int, queue: int, fence: int, *batches: tuple[int, int]) -> Cal
 
 
 def test_a_submit_is_cut_where_one_queue_has_to_wait() -> None:
-    kind = {"semaphoreType": 1, "initialValue": 0}
+    kind = {"sType": 1000207002, "semaphoreType": 1, "initialValue": 0}
     made = Call(1, "vkCreateSemaphore", {"pCreateInfo": {"pNext": kind}, "pSemaphore": TIMELINE}, 0)
     blocks: list[Block] = [made, submit(2, 1, 50, (0, 0), (1, 2), (0, 0)), submit(3, 2, 51), submit(4, 2, 0, (0, 1))]
     order = [
