@@ -24,12 +24,12 @@ from rich.table import Table
 import harness
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
-from harness.device.rig import Buffer, Rig
-from harness.device.rig_graphics import Attach, Subpass
 from harness.findings import UserError
 from harness.layer.manifest import find_layers
 from harness.layer.witness import LayerWitness
 from harness.report.console import terminal
+from harness.rig.render_passes import RigAttachment, RigSubpass
+from harness.rig.rig import Rig, RigBuffer
 
 GROUPS = 200
 """Groups of ten commands; the last of each is a barrier. Each writes one buffer of its own."""
@@ -129,7 +129,9 @@ def draws(rig: Rig) -> list[Recorded]:
         first.transition(image)
     rig.submit(first)
     rig.wait()
-    made_pass = rig.render_pass([Attach(load="LOAD", initial="GENERAL", final="GENERAL")], [Subpass([(0, "GENERAL")])])
+    made_pass = rig.render_pass(
+        [RigAttachment(load="LOAD", initial="GENERAL", final="GENERAL")], [RigSubpass([(0, "GENERAL")])]
+    )
     frame = rig.framebuffer(made_pass, [rig.view(image)])
     pipeline = rig.graphics(
         "constant_color", "vertex_position", render_pass=made_pass,
@@ -151,12 +153,16 @@ def draws(rig: Rig) -> list[Recorded]:
     return made
 
 
-def _buffers(rig: Rig) -> list[Buffer]:
+def _buffers(rig: Rig) -> list[RigBuffer]:
     return [rig.buffer(BUFFER_BYTES) for _ in range(GROUPS)]
 
 
 def _barrier(
-    rig: Rig, src: tuple[int, int], dst: tuple[int, int], more: tuple[int, int] = (0, 0), buffer: Buffer | None = None
+    rig: Rig,
+    src: tuple[int, int],
+    dst: tuple[int, int],
+    more: tuple[int, int] = (0, 0),
+    buffer: RigBuffer | None = None,
 ) -> Recorded:
     """vkCmdPipelineBarrier2: one barrier over all memory, or one over a buffer beside an execution dependency."""
     ffi = rig.vk.ffi

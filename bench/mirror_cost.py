@@ -24,9 +24,9 @@ from rich.table import Table
 import harness
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
-from harness.device.rig import Rig
 from harness.findings import UserError
 from harness.layer.witness import LayerWitness
+from harness.rig.rig import Rig
 
 RANGES = (100, 1_000, 10_000)
 CONFIGURATIONS = ("bare", "mirror", "layer")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harness.findings import Finding
-    from harness.record.session import Mirror, Session
+    from harness.record.session import Session, StreamJudge
     from harness.trace.calls import Block
 
 __all__ = ["Finding", "Session", "attach", "host_read"]
@@ -18,7 +18,7 @@ __all__ = ["Finding", "Session", "attach", "host_read"]
 
 def attach(
     *,
-    mirror: Mirror | None = None,
+    mirror: StreamJudge | None = None,
     keep_trace: bool = False,
     sink: Callable[[Block], None] | None = None,
     on_finding: Callable[[Finding], None] | None = None,
@@ -27,16 +27,16 @@ def attach(
     """Mirrors every Vulkan call that this process makes through the `vulkan` package, until `Session.detach()`.
 
     Works before and after the program imports `vulkan`, and as a context manager. `mirror` judges the calls (by default
-    a new `harness.check.Mirror`); `keep_trace` keeps all blocks in `Session.blocks`; `sink` gets each block and
+    a new `harness.check.Analysis`); `keep_trace` keeps all blocks in `Session.blocks`; `sink` gets each block and
     `on_finding` each finding as it comes up; `keep_alive` mends the package's lifetime bug (realitix/vulkan 94).
     `UserError` when a session is attached already.
     """
     from harness.record.session import Session
 
     if mirror is None:
-        from harness.check import Mirror
+        from harness.check import Analysis
 
-        mirror = Mirror()
+        mirror = Analysis()
     session = Session(mirror, keep_trace=keep_trace, sink=sink, on_finding=on_finding, keep_alive=keep_alive)
     return session.start()
 

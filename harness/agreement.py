@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.check import Mirror
+from harness.check import Analysis
 from harness.findings import Finding
 from harness.model import Conflict, Opinion, judge
-from harness.model.differences import Difference, explanation, omissions
 from harness.model.explain import UNORDERED
+from harness.model.named_differences import NamedDifference, explanation, omissions
 from harness.trace.calls import Block
 
 Key = tuple[int, int, str, str]
@@ -33,7 +33,7 @@ class Agreement:
 
 def agreement(blocks: Sequence[Block]) -> Agreement:
     """Asks both about a trace."""
-    return compare(Mirror().follow(blocks).findings, judge(blocks))
+    return compare(Analysis().follow(blocks).findings, judge(blocks))
 
 
 def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
@@ -66,7 +66,7 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     return Agreement(tuple(lines), tuple(dict.fromkeys(explained)))
 
 
-def _omission(finding: Finding, opinion: Opinion) -> Difference | None:
+def _omission(finding: Finding, opinion: Opinion) -> NamedDifference | None:
     """The rule that syncval does not have, and without which the model would find the same."""
     for entry in omissions():
         if opinion.without is not None and _key(finding) in _pairs(opinion.without(entry.omitted)):

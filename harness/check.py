@@ -19,7 +19,7 @@ from harness.trace.resources import Memory
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 
 
-class Mirror:
+class Analysis:
     """Follows one program, block by block."""
 
     def __init__(self) -> None:
@@ -30,12 +30,12 @@ class Mirror:
     def step(self, block: Block) -> list[Finding]:
         """Judges one block; the findings that it causes, also kept in `findings`."""
         new: list[Finding] = []
-        for occurrence in self._interpreter.step(block):
-            new += self._validator.consume(occurrence)
+        for stream_event in self._interpreter.step(block):
+            new += self._validator.consume(stream_event)
         self.findings += new
         return new
 
-    def follow(self, blocks: Iterable[Block]) -> Mirror:
+    def follow(self, blocks: Iterable[Block]) -> Analysis:
         """Judges a whole stream."""
         for block in blocks:
             self.step(block)

@@ -17,7 +17,7 @@ import pytest
 if TYPE_CHECKING:
     from harness.record.session import Session
 
-pytest_plugins = ("harness.scenario.plugin",)
+pytest_plugins = ("harness.suite.plugin",)
 
 GROUP = "vkharness"
 """Name of the option group that holds all options of this plugin."""

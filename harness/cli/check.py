@@ -18,11 +18,11 @@ def check(ctx: click.Context, trace: Path, json_path: Path | None) -> None:
 
     No Vulkan loader or driver is needed.
     """
-    from harness.check import Mirror
+    from harness.check import Analysis
     from harness.trace.codec import read_trace
 
     notes: list[str] = []
-    mirror = Mirror().follow(read_trace(trace, notes))
+    mirror = Analysis().follow(read_trace(trace, notes))
     for note in notes:
         click.echo(f"vkharness: note: {note}", err=True)
     from harness.cli.verdict import show

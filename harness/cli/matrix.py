@@ -42,12 +42,13 @@ def matrix(
     from rich.progress import Progress
 
     from harness.device.pool import sample
-    from harness.matrix import run, table
-    from harness.matrix.cells import cells
     from harness.report.console import terminal
     from harness.report.findings_json import write_json
-    from harness.scenario.collect import SOFTWARE_DEVICES
-    from harness.scenario.row import PASSED
+    from harness.suite.items import SOFTWARE_DEVICES
+    from harness.suite.matrix import matrix_run as run
+    from harness.suite.matrix import totals as table
+    from harness.suite.matrix.cells import cells
+    from harness.suite.row import PASSED
 
     numbers = list(range(len(cells()))) if everything else sample(len(cells()), count, seed)
     chosen = devices or SOFTWARE_DEVICES
@@ -64,7 +65,7 @@ def matrix(
     if json_path is not None:
         write_json(json_path, {"version": 1, "rows": [row.to_dict() for _, row in judged]})
     if page is not None:
-        from harness.matrix.page import write_page
+        from harness.suite.matrix.page import write_page
 
         write_page(page, judged)
     for each in table.tables(judged):

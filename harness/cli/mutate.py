@@ -37,9 +37,10 @@ def mutate(
     from rich.progress import Progress
 
     from harness.device.pool import sample
-    from harness.mutation import run, score
     from harness.report.console import terminal
     from harness.report.findings_json import write_json
+    from harness.suite.mutation import mutation_run as run
+    from harness.suite.mutation import score
 
     several = run.claims(scenarios or (Path("scenarios"),))
     if count is not None:

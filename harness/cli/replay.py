@@ -94,10 +94,10 @@ def replay(
 
 def _judge(trace: Path, wanted: int | None) -> tuple[list[tuple[int, dict[str, Any]]], int]:
     """The findings to show, numbered from 1, and the exit code that the trace's verdict calls for."""
-    from harness.check import Mirror
+    from harness.check import Analysis
     from harness.trace.codec import read_trace
 
-    mirror = Mirror().follow(read_trace(trace))
+    mirror = Analysis().follow(read_trace(trace))
     findings = [(number, found.to_dict()) for number, found in enumerate(mirror.findings, start=1)]
     if wanted is not None:
         if wanted > len(findings):

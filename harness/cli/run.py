@@ -75,7 +75,7 @@ def run(
     """
     import harness
     from harness.cli.verdict import show
-    from harness.record.program import exit_status, run_program
+    from harness.record.program_runner import exit_status, run_program
 
     if headless:
         from harness.device.windowless import make_windowless

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.commands.objects import CommandBuffer, Objects
-from harness.commands.pipelines import COMPUTE_BIND_POINT
-from harness.commands.registry import command
-from harness.commands.shaders import shader_effects
+from harness.commands.drawing.pipelines import COMPUTE_BIND_POINT
+from harness.commands.drawing.shaders import shader_effects
+from harness.commands.handlers import command
+from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.transfer import buffer_access
 from harness.spec.scopes import BY_NAME
 from harness.trace.effects import Effect
@@ -18,14 +18,14 @@ DISPATCH_INDIRECT_BYTES = 12
 
 
 @command("vkCmdDispatch", "vkCmdDispatchBase")
-def dispatch(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """The shader's accesses; an empty grid runs nothing."""
     runs = args["groupCountX"] and args["groupCountY"] and args["groupCountZ"]
     return shader_effects(objects, buffer, COMPUTE_BIND_POINT) if runs else ()
 
 
 @command("vkCmdDispatchIndirect")
-def dispatch_indirect(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def dispatch_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads one VkDispatchIndirectCommand, then runs the shader."""
     source = objects.buffer(args["buffer"])
     if source is not None:

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harness.commands.objects import NOTHING, CommandBuffer, Objects
-from harness.commands.registry import CALLS, COMMANDS, call, command
+from harness.commands.handlers import CALLS, COMMANDS, call, command
+from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.spec import _generated as tables
 from harness.trace.calls import Call
-from harness.trace.effects import Effect, Ignored, Occurrence
+from harness.trace.effects import Effect, StreamEvent, UnmodelledCall
 
 ACTING = frozenset({"action", "synchronization", "indirection"})
 """Tasks of the registry that touch memory, order accesses or run other commands; the remaining one sets state."""
@@ -187,18 +187,18 @@ def acting_commands() -> list[str]:
 
 
 @call(*(name for name in NAMED if not name.startswith("vkCmd")))
-def name_it(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def name_it(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Named, never taken for nothing. (A vkCmd* without a handler is named by the interpreter.)"""
-    yield Ignored(call.name)
+    yield UnmodelledCall(call.name)
 
 
 @call(*(name for name in HARMLESS if not name.startswith("vkCmd")))
-def pass_over(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def pass_over(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """No effect on memory and none on order."""
     return ()
 
 
 @command(*(name for name in HARMLESS if name.startswith("vkCmd")))
-def pass_over_command(objects: Objects, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def pass_over_command(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """No effect on memory and none on order."""
     return NOTHING

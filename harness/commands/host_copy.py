@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harness.commands.objects import Objects
-from harness.commands.registry import call
+from harness.commands.handlers import call
+from harness.commands.object_state import ObjectState
 from harness.commands.transfer import boxes_of, image_regions
 from harness.spans import Span, merge
 from harness.trace.calls import Call
-from harness.trace.effects import HostAccess, Occurrence
+from harness.trace.effects import HostAccess, StreamEvent
 from harness.trace.resources import Image
 
 
 @call("vkCopyMemoryToImageEXT")
-def copy_memory_to_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def copy_memory_to_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host writes the boxes of the image; the memory it reads is the program's own."""
     info = call.args["pCopyMemoryToImageInfo"]
     image = objects.image(info["dstImage"])
@@ -26,7 +26,7 @@ def copy_memory_to_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
 
 
 @call("vkCopyImageToMemoryEXT")
-def copy_image_to_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def copy_image_to_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host reads the boxes of the image."""
     info = call.args["pCopyImageToMemoryInfo"]
     image = objects.image(info["srcImage"])
@@ -34,7 +34,7 @@ def copy_image_to_memory(objects: Objects, call: Call) -> Iterable[Occurrence]:
 
 
 @call("vkCopyImageToImageEXT")
-def copy_image_to_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def copy_image_to_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host reads the boxes of one image and writes those of the other."""
     info = call.args["pCopyImageToImageInfo"]
     source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
@@ -44,7 +44,7 @@ def copy_image_to_image(objects: Objects, call: Call) -> Iterable[Occurrence]:
 
 
 @call("vkTransitionImageLayoutEXT")
-def transition_image_layout(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def transition_image_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """A transition reads and writes its subresources; one between equal layouts does nothing."""
     for each in call.args["pTransitions"] or ():
         image = objects.image(each["image"])
@@ -60,7 +60,7 @@ def _whole(image: Image, part: dict[str, Any]) -> list[Span]:
     )
 
 
-def _access(call: Call, image: Image | None, spans: list[Span], write: bool) -> Iterator[Occurrence]:
+def _access(call: Call, image: Image | None, spans: list[Span], write: bool) -> Iterator[StreamEvent]:
     merged = tuple(merge(spans))
     if image is not None and merged:
         yield HostAccess(call.index, call.name, call.site, image.id, merged, image.id, write)

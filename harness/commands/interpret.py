@@ -1,58 +1,35 @@
-"""From calls to occurrences: keeps the objects and asks the registered handlers what each call does."""
+"""From calls to stream events: keeps the objects and asks the registered handlers what each call does."""
 
 from __future__ import annotations
 
+import importlib
+import pkgutil
 from collections.abc import Iterable
 
-# Importing a family registers its handlers.
-from harness.commands import (  # noqa: F401
-    acceleration,
-    barrier,
-    bind,
-    clear,
-    compute,
-    coverage,
-    descriptors,
-    draw,
-    dynamic_state,
-    event,
-    feedback,
-    graphics,
-    host_copy,
-    mapped,
-    memory,
-    pipelines,
-    presentation,
-    query,
-    recording,
-    rendering,
-    renderpass,
-    secondary,
-    semaphore,
-    structures,
-    submit,
-    templates,
-    transfer,
-    vertex,
-)
-from harness.commands.objects import CommandBuffer, Objects
-from harness.commands.registry import ACTS_THOUGH, CALLS, COMMANDS
+from harness import commands
+from harness.commands.handlers import ACTS_THOUGH, CALLS, COMMANDS
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.resources import host_access
 from harness.trace.calls import Block, Call, HostRead, HostWrite
-from harness.trace.effects import Command, Effect, Ignored, Occurrence, Recorded, Unmodelled
+from harness.trace.effects import Command, Effect, Recorded, StreamEvent, Unmodelled, UnmodelledCall
+
+# A module registers its handlers when it is imported, so that a new one needs no entry in a list.
+for _module in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}."):
+    importlib.import_module(_module.name)
 
 
 class Interpreter:
-    """Turns a stream of blocks into occurrences. One object follows one program."""
+    """Turns a stream of blocks into stream events. One object follows one program."""
 
     def __init__(self) -> None:
-        self.objects = Objects()
+        self.objects = ObjectState()
 
-    def step(self, block: Block) -> Iterable[Occurrence]:
+    def step(self, block: Block) -> Iterable[StreamEvent]:
         """What one block does; failed calls do nothing. Cost: one dictionary look-up for calls without a handler."""
         if isinstance(block, HostWrite):
-            return mapped.host_write(self.objects, block)
+            return host_access.host_write(self.objects, block)
         if isinstance(block, HostRead):
-            return mapped.host_read(self.objects, block)
+            return host_access.host_read(self.objects, block)
         if not block.succeeded and block.result not in ACTS_THOUGH.get(block.name, ()):
             return ()
         handler = CALLS.get(block.name)
@@ -61,10 +38,10 @@ class Interpreter:
         if block.name.startswith("vkCmd"):
             return self._record(block)
         if block.name.startswith("vkQueue") and not block.name.endswith(_LABELS):
-            return (Ignored(block.name),)
+            return (UnmodelledCall(block.name),)
         return ()
 
-    def _record(self, call: Call) -> tuple[Occurrence, ...]:
+    def _record(self, call: Call) -> tuple[StreamEvent, ...]:
         args = call.args
         buffer = self.objects.get(CommandBuffer, args["commandBuffer"])
         if buffer is None:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from harness.commands.objects import CommandBuffer, Objects
-from harness.commands.registry import call
+from harness.commands.handlers import call
+from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.trace.calls import Call
-from harness.trace.effects import Begun, Occurrence
+from harness.trace.effects import CommandBufferReset, StreamEvent
 
 LEVEL_SECONDARY = 1
 RENDER_PASS_CONTINUE = 2
 
 
 @call("vkAllocateCommandBuffers")
-def allocate_command_buffers(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def allocate_command_buffers(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """New, empty command buffers."""
     info = call.args["pAllocateInfo"]
     members = objects.children.setdefault(info["commandPool"], set())
@@ -27,7 +27,7 @@ def allocate_command_buffers(objects: Objects, call: Call) -> Iterable[Occurrenc
 
 
 @call("vkBeginCommandBuffer", "vkResetCommandBuffer")
-def begin(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def begin(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Begin resets implicitly; one that was never seen allocated is taken as it comes."""
     id = call.args["commandBuffer"]
     buffer = objects.get(CommandBuffer, id)
@@ -39,34 +39,34 @@ def begin(objects: Objects, call: Call) -> Iterable[Occurrence]:
     info = call.args.get("pBeginInfo")
     if info and buffer.secondary and info["flags"] & RENDER_PASS_CONTINUE:
         buffer.inheritance = info["pInheritanceInfo"]
-    return (Begun(id),)
+    return (CommandBufferReset(id),)
 
 
 @call("vkResetCommandPool")
-def reset_pool(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def reset_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Every command buffer of the pool is reset."""
     for id in sorted(objects.children.get(call.args["commandPool"], ())):
         buffer = objects.get(CommandBuffer, id)
         if buffer is not None:
             buffer.reset()
-            yield Begun(id)
+            yield CommandBufferReset(id)
 
 
 @call("vkFreeCommandBuffers")
-def free_command_buffers(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def free_command_buffers(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """They are gone."""
     members = objects.children.get(call.args["commandPool"], set())
     for id in call.args["pCommandBuffers"] or ():
         if id:
             objects.remove(id)
             members.discard(id)
-            yield Begun(id)
+            yield CommandBufferReset(id)
 
 
 @call("vkDestroyCommandPool")
-def destroy_pool(objects: Objects, call: Call) -> Iterable[Occurrence]:
+def destroy_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """All its command buffers are gone."""
     objects.pool_family.pop(call.args["commandPool"], None)
     for id in sorted(objects.children.pop(call.args["commandPool"], ())):
         objects.remove(id)
-        yield Begun(id)
+        yield CommandBufferReset(id)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.commands.objects import CommandBuffer, Objects
-from harness.commands.registry import command, folded
+from harness.commands.handlers import command, folded
+from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.spans import Span, merge
 from harness.spec.scopes import BY_NAME
 from harness.trace.effects import Access, Effect
@@ -40,7 +40,7 @@ def _touched(spans: list[Span]) -> tuple[Span, ...]:
 
 
 @command("vkCmdFillBuffer")
-def fill_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def fill_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes in the CLEAR stage; VK_WHOLE_SIZE is rounded down to a multiple of 4."""
     buffer = objects.buffer(args["dstBuffer"])
     if buffer is None:
@@ -50,7 +50,7 @@ def fill_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Ite
 
 
 @command("vkCmdUpdateBuffer")
-def update_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def update_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes in the CLEAR stage."""
     buffer = objects.buffer(args["dstBuffer"])
     if buffer is None:
@@ -59,7 +59,7 @@ def update_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> I
 
 
 @command("vkCmdCopyBuffer", "vkCmdCopyBuffer2")
-def copy_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def copy_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes exactly the regions."""
     info = folded(args, "pCopyBufferInfo")
     regions = info["pRegions"] or ()
@@ -119,7 +119,7 @@ def image_regions(
     return reads, writes
 
 
-def _image_to_image(objects: Objects, info: dict[str, Any], syncs: tuple[int, int]) -> Iterable[Effect]:
+def _image_to_image(objects: ObjectState, info: dict[str, Any], syncs: tuple[int, int]) -> Iterable[Effect]:
     """Copies and resolves share the shape of their regions."""
     source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
     reads, writes = image_regions(source, target, info["pRegions"] or ())
@@ -128,19 +128,19 @@ def _image_to_image(objects: Objects, info: dict[str, Any], syncs: tuple[int, in
 
 
 @command("vkCmdCopyImage", "vkCmdCopyImage2")
-def copy_image(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def copy_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes the boxes of the regions."""
     return _image_to_image(objects, folded(args, "pCopyImageInfo"), (COPY_READ, COPY_WRITE))
 
 
 @command("vkCmdResolveImage", "vkCmdResolveImage2")
-def resolve_image(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def resolve_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes the boxes of the regions, in the RESOLVE stage."""
     return _image_to_image(objects, folded(args, "pResolveImageInfo"), (RESOLVE_READ, RESOLVE_WRITE))
 
 
 @command("vkCmdBlitImage", "vkCmdBlitImage2")
-def blit_image(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def blit_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes the boxes between the corner pairs, which may be given in any order."""
     info = folded(args, "pBlitImageInfo")
     source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
@@ -160,7 +160,7 @@ def _corners(offsets: list[dict[str, int]]) -> tuple[Extent, Extent]:
 
 
 @command("vkCmdCopyBufferToImage", "vkCmdCopyBufferToImage2")
-def copy_buffer_to_image(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def copy_buffer_to_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads the rows of texel blocks from the buffer, writes the boxes of the image."""
     info = folded(args, "pCopyBufferToImageInfo")
     buffer, image = objects.buffer(info["srcBuffer"]), objects.image(info["dstImage"])
@@ -170,7 +170,7 @@ def copy_buffer_to_image(objects: Objects, _: CommandBuffer, args: dict[str, Any
 
 
 @command("vkCmdCopyImageToBuffer", "vkCmdCopyImageToBuffer2")
-def copy_image_to_buffer(objects: Objects, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def copy_image_to_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads the boxes of the image, writes the rows of texel blocks to the buffer."""
     info = folded(args, "pCopyImageToBufferInfo")
     image, buffer = objects.image(info["srcImage"]), objects.buffer(info["dstBuffer"])

@@ -88,7 +88,7 @@ EXTENSION_STRUCTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
+class DeviceQueue:
     """One VkQueue with where it comes from; `flags` are its family's VkQueueFlags."""
 
     handle: Any
@@ -135,7 +135,7 @@ class Headless:
             places = self._place_queues(queues)
             self.device = self._create_device(places, features, optional_features)
             self.queues = [
-                Queue(self.vk.vkGetDeviceQueue(self.device, family, index), family, index, flags)
+                DeviceQueue(self.vk.vkGetDeviceQueue(self.device, family, index), family, index, flags)
                 for family, index, flags in places
             ]
             self._pools: dict[int, Any] = {}
@@ -145,7 +145,7 @@ class Headless:
             raise
 
     @property
-    def queue(self) -> Queue:
+    def queue(self) -> DeviceQueue:
         """The first of the queues asked for."""
         return self.queues[0]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.commands.descriptors import chained
-from harness.commands.renderpass_plan import MULTIVIEW_CREATE_INFO, SUBPASS_EXTERNAL
+from harness.commands.drawing.descriptors import chained
+from harness.commands.rendering.render_pass_plan import MULTIVIEW_CREATE_INFO, SUBPASS_EXTERNAL
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
 from harness.layer.messages import plain_command

@@ -180,9 +180,9 @@ class Stream:
         interpreter = Interpreter()
         found: dict[int, tuple[Touch, ...]] = {}
         for call in self.calls:
-            for occurrence in interpreter.step(call):
-                if isinstance(occurrence, Recorded):
-                    found[occurrence.command.call] = tuple(_touches(occurrence.command.effects))
+            for stream_event in interpreter.step(call):
+                if isinstance(stream_event, Recorded):
+                    found[stream_event.command.call] = tuple(_touches(stream_event.command.effects))
         return found
 
     def _place(self) -> dict[int, Address]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harness.commands.renderpass_plan import make_render_pass
+from harness.commands.rendering.render_pass_plan import make_render_pass
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
 from harness.layer.messages import plain_command

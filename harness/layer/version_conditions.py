@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.commands.descriptors import chained
+from harness.commands.drawing.descriptors import chained
 from harness.layer.conditions import condition, scopes_between
 from harness.layer.manifest import Version
 from harness.layer.stream import Stream, Subject, scopes

@@ -3,7 +3,7 @@
 It shares nothing with `syncval` but the trace and the tables of Vulkan. `judge(blocks)` gives an `Opinion`.
 """
 
-from harness.model.judge import judge, judge_occurrences
-from harness.model.opinion import Conflict, Opinion, Use
+from harness.model.judge import judge, judge_stream_events
+from harness.model.opinion import Conflict, ModelAccess, Opinion
 
-__all__ = ["Conflict", "Opinion", "Use", "judge", "judge_occurrences"]
+__all__ = ["Conflict", "ModelAccess", "Opinion", "judge", "judge_stream_events"]

@@ -12,20 +12,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from harness.model.explain import DIRTY, RACING
-from harness.model.held import Held, written
-from harness.model.memory import Guard
-from harness.model.opinion import Conflict, Use
-from harness.model.order import DST, Order
+from harness.model.memory import MemoryOperation
+from harness.model.opinion import Conflict, ModelAccess
+from harness.model.order import DST, ExecutionOrder
+from harness.model.past_access import PastAccess, written
 from harness.spans import Span, overlap
 
 
-def remarks(order: Order, guards: Sequence[Guard], writes: Sequence[tuple[Held, list[Span]]]) -> Iterator[Conflict]:
+def remarks(
+    order: ExecutionOrder, guards: Sequence[MemoryOperation], writes: Sequence[tuple[PastAccess, list[Span]]]
+) -> Iterator[Conflict]:
     """Every write that a barrier's, event's or subpass dependency's invalidate of its memory is not ordered with, or
     that is dirty when it happens."""
     for guard in guards:
         if not guard.invalidates or order.nodes[guard.node].kind != DST:
             continue
-        current = Use(order.nodes[guard.node].place, "", False, guard.node)
+        current = ModelAccess(order.nodes[guard.node].place, "", False, guard.node)
         for held, spans in writes:
             shared = _shared(guard, held.space, spans)
             kind = _breach(order, guards, guard, held) if shared else ""
@@ -33,13 +35,15 @@ def remarks(order: Order, guards: Sequence[Guard], writes: Sequence[tuple[Held, 
                 yield Conflict(kind, held.use, current, held.resource, tuple(shared), order=order)
 
 
-def _shared(guard: Guard, space: int, spans: list[Span]) -> list[Span]:
+def _shared(guard: MemoryOperation, space: int, spans: list[Span]) -> list[Span]:
     if guard.space is None:
         return spans
     return overlap(spans, guard.spans) if guard.space == space else []
 
 
-def _breach(order: Order, guards: Sequence[Guard], invalidate: Guard, held: Held) -> str:
+def _breach(
+    order: ExecutionOrder, guards: Sequence[MemoryOperation], invalidate: MemoryOperation, held: PastAccess
+) -> str:
     """A write is before the invalidate, and flushed before it, or after it."""
     writer = held.use.node
     if order.precedes(invalidate.node, writer):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.model.order import Order
+from harness.model.order import ExecutionOrder
 from harness.model.stages import KIND
 from harness.spec import names
 
@@ -47,7 +47,7 @@ def _scope(name: str, access: bool) -> str:
     return f"{text}/{names.accesses(kind.access)}" if access and kind.access else text
 
 
-def chain(first: int, second: int, order: Order) -> list[int]:
+def chain(first: int, second: int, order: ExecutionOrder) -> list[int]:
     """A shortest chain of nodes from the first to the second; if there is none, the one that gets furthest: to the last
     node before the second that is after the first. Only the first when nothing is."""
     whole = order.path(first, second)

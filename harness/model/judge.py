@@ -1,4 +1,4 @@
-"""The way in: a trace, or a stream of occurrences, to an opinion."""
+"""The way in: a trace, or a stream of stream events, to an opinion."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from harness.model.opinion import Opinion
 from harness.model.program import Program
 from harness.model.rules.recording import finish
 from harness.trace.calls import Block
-from harness.trace.effects import Occurrence
+from harness.trace.effects import StreamEvent
 
 
 def judge(blocks: Iterable[Block]) -> Opinion:
     """The model's opinion of a trace."""
     interpreter = Interpreter()
-    return judge_occurrences(each for block in blocks for each in interpreter.step(block))
+    return judge_stream_events(each for block in blocks for each in interpreter.step(block))
 
 
-def judge_occurrences(occurrences: Iterable[Occurrence], omitted: frozenset[str] = frozenset()) -> Opinion:
+def judge_stream_events(stream_events: Iterable[StreamEvent], omitted: frozenset[str] = frozenset()) -> Opinion:
     """The model's opinion of what commands and the host do, in normal form; `omitted` are rules to do without."""
-    stream = list(occurrences)
+    stream = list(stream_events)
     program = Program(omitted)
     program.follow(stream)
     finish(program)
-    program.opinion.without = cache(lambda rule: judge_occurrences(stream, omitted | {rule}))
+    program.opinion.without = cache(lambda rule: judge_stream_events(stream, omitted | {rule}))
     program.opinion.remarks = lambda: list(remarks(program.order, program.guards.everything, program.accesses.writes))
     return program.opinion

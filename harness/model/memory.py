@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from harness.model.order import Order
+from harness.model.order import ExecutionOrder
 from harness.model.stages import indices
 from harness.spans import Span, overlap, subtract
 
 
 @dataclass(frozen=True, slots=True)
-class Guard:
+class MemoryOperation:
     """One memory operation of a dependency: what its node flushes, or what it invalidates for (a submit does both)."""
 
     node: int
@@ -32,21 +32,21 @@ class Guard:
     spans: tuple[Span, ...] = ()
 
 
-class Guards:
+class MemoryOperations:
     """Every dependency so far, with answers to: is this write available, is it visible."""
 
-    def __init__(self, order: Order) -> None:
+    def __init__(self, order: ExecutionOrder) -> None:
         self._order = order
-        self.everything: list[Guard] = []
+        self.everything: list[MemoryOperation] = []
         """All of them, in the order in which they were added."""
         self._flushers: dict[int, int] = {}
         self._invalidators: dict[int, int] = {}
         """By access scope: the nodes that have it."""
         self._first: dict[int, int] = {}
-        self._ranged: dict[int, list[Guard]] = {}
+        self._ranged: dict[int, list[MemoryOperation]] = {}
         self._known: dict[tuple[str, int], int] = {}
 
-    def add(self, guard: Guard) -> None:
+    def add(self, guard: MemoryOperation) -> None:
         """Takes note of a dependency."""
         if guard.flushes or guard.invalidates:
             self.everything.append(guard)
@@ -82,7 +82,7 @@ class Guards:
             self._known[what, nodes] = found
         return found
 
-    def ranged(self, space: int) -> list[Guard]:
+    def ranged(self, space: int) -> list[MemoryOperation]:
         """The dependencies that are limited to addresses of this space."""
         return self._ranged.get(space, [])
 
@@ -96,11 +96,13 @@ def _with(table: dict[int, int], index: int) -> int:
     return found
 
 
-def pieces(spans: Sequence[Span], guards: Sequence[Guard]) -> Iterator[tuple[list[Span], list[Guard]]]:
+def pieces(
+    spans: Sequence[Span], guards: Sequence[MemoryOperation]
+) -> Iterator[tuple[list[Span], list[MemoryOperation]]]:
     """Parts of `spans` that no guard covers by half, each with the guards that cover it."""
-    parts: list[tuple[list[Span], list[Guard]]] = [(list(spans), [])]
+    parts: list[tuple[list[Span], list[MemoryOperation]]] = [(list(spans), [])]
     for guard in guards:
-        cut: list[tuple[list[Span], list[Guard]]] = []
+        cut: list[tuple[list[Span], list[MemoryOperation]]] = []
         for part, covering in parts:
             inside = overlap(part, guard.spans)
             outside = subtract(part, guard.spans) if inside else part

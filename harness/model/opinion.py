@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from harness.findings import Place
 from harness.model import explain
-from harness.model.order import Order
+from harness.model.order import ExecutionOrder
 from harness.spans import Span
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ModelAccess:
     """One access of a command that was executed, or an operation on an event: what it was, where, and its node."""
 
     place: Place
@@ -62,14 +62,14 @@ class Conflict:
     """Two uses that a rule of the specification wants ordered, or made available and visible, and that are not."""
 
     kind: str
-    prior: Use
-    current: Use
+    prior: ModelAccess
+    current: ModelAccess
     resource: int
     spans: tuple[Span, ...] = ()
     """Addresses in question, in the address space of the resource."""
     facts: frozenset[str] = frozenset()
     """What the list of deliberate differences tells cases apart by."""
-    order: Order = field(default_factory=Order, repr=False, compare=False)
+    order: ExecutionOrder = field(default_factory=ExecutionOrder, repr=False, compare=False)
 
     @property
     def missing(self) -> str:
@@ -94,7 +94,7 @@ class Opinion:
     conflicts: list[Conflict] = field(default_factory=list)
     unmodelled: dict[str, int] = field(default_factory=dict)
     """Names of what has no rule here, with how often each was met."""
-    order: Order = field(default_factory=Order)
+    order: ExecutionOrder = field(default_factory=ExecutionOrder)
     without: Callable[[str], Opinion] | None = None
     """What the opinion would be without one rule of the order, by its name."""
     remarks: Callable[[], list[Conflict]] = list
@@ -106,6 +106,6 @@ class Opinion:
         return not self.conflicts
 
     @property
-    def first(self) -> Use | None:
+    def first(self) -> ModelAccess | None:
         """The first offending command: the later use of the first conflict in the order of execution."""
         return self.conflicts[0].current if self.conflicts else None

@@ -48,24 +48,24 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
+class NodeSet:
     """Some nodes, and with them all that is before them: everywhere, and by region of the framebuffer."""
 
     direct: int = 0
     closed: int = 0
     by_region: int = 0
 
-    def __or__(self, other: Front) -> Front:
-        return Front(self.direct | other.direct, self.closed | other.closed, self.by_region | other.by_region)
+    def __or__(self, other: NodeSet) -> NodeSet:
+        return NodeSet(self.direct | other.direct, self.closed | other.closed, self.by_region | other.by_region)
 
-    def __and__(self, other: Front) -> Front:
-        return Front(self.direct & other.direct, self.closed & other.closed, self.by_region & other.by_region)
+    def __and__(self, other: NodeSet) -> NodeSet:
+        return NodeSet(self.direct & other.direct, self.closed & other.closed, self.by_region & other.by_region)
 
     def __bool__(self) -> bool:
         return bool(self.closed)
 
 
-NOTHING = Front()
+NOTHING = NodeSet()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class Edge:
     rule: str
 
 
-class Order:
+class ExecutionOrder:
     """A partial order that grows. Cost of `add`: as many big-integer operations as fronts are given.
 
     Edges of the rules in `omitted` are left out: what would be without them.
@@ -94,7 +94,7 @@ class Order:
         """By node: the nodes that an edge leads from. Of an operation they are the second scopes that it is in."""
         self._incoming: list[tuple[tuple[int, str], ...]] = []
 
-    def add(self, node: Node, *after: tuple[Front, str]) -> int:
+    def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
         """Adds a node after everything in the fronts, each with the rule that says so. Returns its index."""
         direct = closed = by_region = 0
         after = tuple(each for each in after if each[1] not in self._omitted)
@@ -110,9 +110,9 @@ class Order:
         self._incoming.append(tuple((front.direct, rule) for front, rule in after if front.direct))
         return len(self.nodes) - 1
 
-    def front(self, node: int) -> Front:
+    def front(self, node: int) -> NodeSet:
         """One node as a front."""
-        return Front(1 << node, self.before[node] | 1 << node, self.by_region[node] | 1 << node)
+        return NodeSet(1 << node, self.before[node] | 1 << node, self.by_region[node] | 1 << node)
 
     def closure(self, by_region: bool) -> list[int]:
         """By node: what is before it, everywhere or in the same region."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from harness.model.opinion import Use
+from harness.model.opinion import ModelAccess
 from harness.spans import Span, overlap, subtract
 from harness.trace.effects import FAMILIES_OUTSIDE, FAMILY_IGNORED, RangeBarrier
 
@@ -20,25 +20,25 @@ UNDEFINED = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class OwnedPart:
     """Some addresses of a resource, with who owns them and what made them so."""
 
     spans: tuple[Span, ...]
     family: int
-    use: Use
+    use: ModelAccess
     release: RangeBarrier | None = None
     """Released by this and not acquired: the contents are nobody's."""
 
 
-Loss = tuple[Use, tuple[Span, ...]]
+Loss = tuple[ModelAccess, tuple[Span, ...]]
 """What was done earlier, and the addresses whose contents are undefined therefore."""
 
 
-class Ownership:
+class OwnershipHistory:
     """The parts of every resource that any queue has used."""
 
     def __init__(self) -> None:
-        self._parts: dict[tuple[int, int], list[Part]] = {}
+        self._parts: dict[tuple[int, int], list[OwnedPart]] = {}
         self._shared: set[int] = set()
 
     def share(self, resource: int) -> None:
@@ -53,12 +53,12 @@ class Ownership:
             self._parts[key] = left
 
     def use(
-        self, space: int, resource: int, spans: Sequence[Span], family: int, use: Use, contents: bool
+        self, space: int, resource: int, spans: Sequence[Span], family: int, use: ModelAccess, contents: bool
     ) -> Iterator[Loss]:
         """A queue of a family uses some addresses; `contents` says whether it depends on what is there. Whoever uses
         them owns them from then on; the use that says so is the last write, or the first use."""
         owner = EVERYBODY if resource in self._shared else family
-        kept: list[Part] = []
+        kept: list[OwnedPart] = []
         for part, inside in self._inside((space, resource), spans):
             if part.release is None and part.family == owner:
                 if not use.write:
@@ -66,16 +66,16 @@ class Ownership:
             elif contents:
                 yield part.use, inside
         fresh = tuple(subtract(spans, sorted(span for part in kept for span in part.spans)))
-        made = [Part(fresh, owner, use)] if fresh else []
+        made = [OwnedPart(fresh, owner, use)] if fresh else []
         self._assign((space, resource), spans, [*kept, *made])
 
-    def release(self, barrier: RangeBarrier, family: int, use: Use) -> Iterator[Loss]:
+    def release(self, barrier: RangeBarrier, family: int, use: ModelAccess) -> Iterator[Loss]:
         """The contents leave a family: it must have had them."""
         yield from self.use(barrier.space, barrier.resource, barrier.spans, family, use, True)
         key = (barrier.space, barrier.resource)
-        self._assign(key, barrier.spans, [Part(tuple(barrier.spans), family, use, barrier)])
+        self._assign(key, barrier.spans, [OwnedPart(tuple(barrier.spans), family, use, barrier)])
 
-    def acquire(self, barrier: RangeBarrier, family: int, use: Use) -> Iterator[Loss]:
+    def acquire(self, barrier: RangeBarrier, family: int, use: ModelAccess) -> Iterator[Loss]:
         """The contents come to a family: what was released must be all of the range, with the same parameters. What
         comes from outside was released there."""
         key = (barrier.space, barrier.resource)
@@ -88,19 +88,19 @@ class Ownership:
             if left:
                 yield use, tuple(left)
         owner = EVERYBODY if barrier.resource in self._shared else family
-        self._assign(key, barrier.spans, [Part(tuple(barrier.spans), owner, use)])
+        self._assign(key, barrier.spans, [OwnedPart(tuple(barrier.spans), owner, use)])
 
-    def _inside(self, key: tuple[int, int], spans: Sequence[Span]) -> Iterator[tuple[Part, tuple[Span, ...]]]:
+    def _inside(self, key: tuple[int, int], spans: Sequence[Span]) -> Iterator[tuple[OwnedPart, tuple[Span, ...]]]:
         for part in self._parts.get(key, ()):
             inside = overlap(part.spans, spans)
             if inside:
                 yield part, tuple(inside)
 
-    def _outside(self, key: tuple[int, int], spans: Sequence[Span]) -> list[Part]:
+    def _outside(self, key: tuple[int, int], spans: Sequence[Span]) -> list[OwnedPart]:
         parts = [replace(part, spans=tuple(subtract(part.spans, spans))) for part in self._parts.get(key, ())]
         return [part for part in parts if part.spans]
 
-    def _assign(self, key: tuple[int, int], spans: Sequence[Span], parts: list[Part]) -> None:
+    def _assign(self, key: tuple[int, int], spans: Sequence[Span], parts: list[OwnedPart]) -> None:
         self._parts[key] = [*self._outside(key, spans), *parts]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.model.held import ENGINE_LANE, HOST_LANE, LAYOUT_TRANSITION, Held
+from harness.model.past_access import ENGINE_LANE, HOST_LANE, LAYOUT_TRANSITION, PastAccess
 from harness.model.raster import in_raster_order
 from harness.model.stages import KINDS
 from harness.spans import Span, subtract
@@ -36,7 +36,7 @@ FACTS = (
 """What may be noted of a conflict beside its kind."""
 
 
-def exempt(prior: Held, current: Held) -> bool:
+def exempt(prior: PastAccess, current: PastAccess) -> bool:
     """Pairs that need nothing between them.
 
     Accesses of one command in one place order themselves, so do those of the host and of the engine; atomics, and
@@ -57,24 +57,24 @@ def exempt(prior: Held, current: Held) -> bool:
     return raster_ordered(prior, current)
 
 
-def raster_ordered(prior: Held, current: Held) -> bool:
+def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:
     """Rasterization order is an order of one subpass, or of one instance of dynamic rendering."""
     beside = prior.lane == current.lane and prior.instance == current.instance
     return beside and in_raster_order(prior.access, current.access)
 
 
-def attachment_ordered(prior: Held, current: Held) -> bool:
+def attachment_ordered(prior: PastAccess, current: PastAccess) -> bool:
     """Rasterization order as the named difference has it: of all that one queue does to attachments."""
     return prior.use.queue == current.use.queue and in_raster_order(prior.access, current.access)
 
 
-def superseded(prior: Held, current: Held) -> bool:
+def superseded(prior: PastAccess, current: PastAccess) -> bool:
     """Whether whoever keeps one read a stage and queue forgets the first of these."""
     same = KINDS[prior.access.sync].stage == KINDS[current.access.sync].stage
     return same and prior.use.queue == current.use.queue and not (prior.writes or current.writes)
 
 
-def facts(prior: Held, current: Held, guarded: bool) -> frozenset[str]:
+def facts(prior: PastAccess, current: PastAccess, guarded: bool) -> frozenset[str]:
     """What is to be noted of two accesses that conflict."""
     noted = set()
     if guarded:
@@ -92,7 +92,7 @@ def facts(prior: Held, current: Held, guarded: bool) -> frozenset[str]:
     return frozenset(noted)
 
 
-def after_load(prior: Held, current: Held, shared: list[Span]) -> bool:
+def after_load(prior: PastAccess, current: PastAccess, shared: list[Span]) -> bool:
     """Whether a load operation that saw the prior write is between: it happens before what accesses the attachment
     after it in the subpass ("Render Pass Load Operations")."""
     left = shared

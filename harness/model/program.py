@@ -7,48 +7,48 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 
 from harness.findings import Place
-from harness.model.accesses import Accesses
+from harness.model.access_history import AccessHistory
+from harness.model.command_streams import CommandStream
 from harness.model.explain import OWNERSHIP
-from harness.model.held import HOST_LANE, Breach, Held, is_write
-from harness.model.lanes import Lane
-from harness.model.memory import Guards
-from harness.model.opinion import Conflict, Opinion, Use
-from harness.model.order import HOST, NOTHING, Front, Node, Order
-from harness.model.ownership import Loss, Ownership
-from harness.model.registry import OCCURRENCES, TURN
+from harness.model.memory import MemoryOperations
+from harness.model.opinion import Conflict, ModelAccess, Opinion
+from harness.model.order import HOST, NOTHING, ExecutionOrder, Node, NodeSet
+from harness.model.ownership import Loss, OwnershipHistory
+from harness.model.past_access import HOST_LANE, DependencyGap, PastAccess, is_write
+from harness.model.rule_table import STREAM_EVENTS, TURN
 from harness.model.stages import KINDS, written_by
 from harness.spans import Span, merge, subtract
-from harness.trace.effects import Access, Occurrence, Presented, Recorded, Submitted
+from harness.trace.effects import Access, Presented, Recorded, StreamEvent, Submitted
 
 
 @dataclass(slots=True)
-class Semaphore:
+class SemaphoreHistory:
     """What is known of a semaphore: its kind, and the signals that waits can take."""
 
     timeline: bool
     value: int = 0
-    signals: list[tuple[int, Front]] = field(default_factory=list)
+    signals: list[tuple[int, NodeSet]] = field(default_factory=list)
     """(value, signal operation), in the order in which they happen."""
 
 
 @dataclass(slots=True)
-class Operation:
+class EventOperation:
     """An operation on an event, with what a set has in its first scope."""
 
     kind: str
-    use: Use
-    lane: Lane | None = None
+    use: ModelAccess
+    lane: CommandStream | None = None
     """Of a set: the lane as it was."""
     stages: int = 0
     """Of a set: its first synchronization scope."""
 
 
 @dataclass(slots=True)
-class Event:
+class EventHistory:
     """What was done to an event and still matters, in order."""
 
-    operations: list[Operation] = field(default_factory=list)
-    host: Front = NOTHING
+    operations: list[EventOperation] = field(default_factory=list)
+    host: NodeSet = NOTHING
     """The host's own signal."""
 
 
@@ -64,32 +64,32 @@ class Work:
 
 
 @dataclass(slots=True)
-class Queue:
+class QueueState:
     """A queue: its commands so far, and the work that waits for a signal which is still to come."""
 
     id: int
-    lane: Lane
+    lane: CommandStream
     work: list[Work] = field(default_factory=list)
-    signaled: Front = NOTHING
+    signaled: NodeSet = NOTHING
     """Its semaphore signal operations."""
 
 
 class Program:
-    """Follows a stream of occurrences. Rules act through it."""
+    """Follows a stream of stream_events. Rules act through it."""
 
     def __init__(self, omitted: frozenset[str] = frozenset()) -> None:
-        self.opinion = Opinion(order=Order(omitted))
+        self.opinion = Opinion(order=ExecutionOrder(omitted))
         self.order = self.opinion.order
-        self.guards = Guards(self.order)
-        self.ownership = Ownership()
+        self.guards = MemoryOperations(self.order)
+        self.ownership = OwnershipHistory()
         self.families: dict[int, int] = {}
         """By queue: its family."""
-        self.accesses = Accesses(self.order, self.guards)
-        self.queues: dict[int, Queue] = {}
-        self.semaphores: dict[int, Semaphore] = {}
-        self.events: dict[int, Event] = {}
-        self.fences: dict[int, Front] = {}
-        self.presented: dict[int, Front] = {}
+        self.accesses = AccessHistory(self.order, self.guards)
+        self.queues: dict[int, QueueState] = {}
+        self.semaphores: dict[int, SemaphoreHistory] = {}
+        self.events: dict[int, EventHistory] = {}
+        self.fences: dict[int, NodeSet] = {}
+        self.presented: dict[int, NodeSet] = {}
         """By image: its last presentation."""
         self.unexecuted: dict[int, list[Recorded]] = {}
         """By command buffer: what was recorded and not executed so far."""
@@ -99,11 +99,11 @@ class Program:
         """All that came before a signal that the host has waited for, in that signal's queue."""
         self.current: Submitted | None = None
         """What is being submitted now; all else that begins was held back."""
-        self.host: Front = NOTHING
+        self.host: NodeSet = NOTHING
         """Everything that the host knows to be complete, its own operations included."""
         self.unflushed = 0
         """Host writes that submits do not make available: a set of nodes."""
-        self.dirty: dict[int, list[tuple[Use, list[Span]]]] = {}
+        self.dirty: dict[int, list[tuple[ModelAccess, list[Span]]]] = {}
         """By memory that is not coherent: host writes with what of them is neither flushed nor lost."""
         self.invalidated: dict[int, list[tuple[int, list[Span]]]] = {}
         """By memory: invalidates by the host, (node, addresses)."""
@@ -112,22 +112,22 @@ class Program:
         self.numbers = count(HOST_LANE + 1)
         """For lanes and executions of commands."""
 
-    def follow(self, occurrences: Iterable[Occurrence]) -> None:
-        """Applies each occurrence in turn."""
-        for each in occurrences:
-            rule = OCCURRENCES.get(type(each))
+    def follow(self, stream_events: Iterable[StreamEvent]) -> None:
+        """Applies each stream event in turn."""
+        for each in stream_events:
+            rule = STREAM_EVENTS.get(type(each))
             if rule is not None:
                 rule(self, each)
 
-    def queue(self, id: int) -> Queue:
+    def queue(self, id: int) -> QueueState:
         """The queue of this id."""
         if id not in self.queues:
-            self.queues[id] = Queue(id, Lane(next(self.numbers)))
+            self.queues[id] = QueueState(id, CommandStream(next(self.numbers)))
         return self.queues[id]
 
-    def event(self, id: int) -> Event:
+    def event(self, id: int) -> EventHistory:
         """The event of this id."""
-        return self.events.setdefault(id, Event())
+        return self.events.setdefault(id, EventHistory())
 
     def proceed(self) -> None:
         """Queues go on as far as semaphores let them."""
@@ -138,9 +138,9 @@ class Program:
                 while queue.work and TURN[0](self, queue):
                     moved = True
 
-    def semaphore(self, id: int) -> Semaphore:
+    def semaphore(self, id: int) -> SemaphoreHistory:
         """The semaphore of this id; one that was never seen created is binary."""
-        return self.semaphores.setdefault(id, Semaphore(False))
+        return self.semaphores.setdefault(id, SemaphoreHistory(False))
 
     def unmodelled(self, what: str) -> None:
         """Something has no rule: whatever the verdict is, this may hide more."""
@@ -172,13 +172,13 @@ class Program:
             for breach in self.accesses.unordered(held):
                 self.report(breach, held.resource)
 
-    def _held(self, access: Access, node: int, place: Place, lane: int, command: int) -> Iterator[Held]:
-        use = Use(place, KINDS[access.sync].name, is_write(access), node)
-        yield Held(use, access, access.space, access.resource, merge(list(access.spans)), lane, command)
+    def _held(self, access: Access, node: int, place: Place, lane: int, command: int) -> Iterator[PastAccess]:
+        use = ModelAccess(place, KINDS[access.sync].name, is_write(access), node)
+        yield PastAccess(use, access, access.space, access.resource, merge(list(access.spans)), lane, command)
         for alias in access.aliases:
-            yield Held(use, access, alias.space, alias.resource, merge(list(alias.spans)), lane, command)
+            yield PastAccess(use, access, alias.space, alias.resource, merge(list(alias.spans)), lane, command)
 
-    def lose(self, losses: Iterable[Loss], use: Use, resource: int) -> None:
+    def lose(self, losses: Iterable[Loss], use: ModelAccess, resource: int) -> None:
         """Contents that are undefined for the family that uses them."""
         for prior, spans in losses:
             self.conflict(Conflict(OWNERSHIP, prior, use, resource, spans, order=self.order))
@@ -192,7 +192,7 @@ class Program:
         """Adds a conflict to the opinion."""
         self.opinion.conflicts.append(found)
 
-    def report(self, breach: Breach, resource: int) -> None:
+    def report(self, breach: DependencyGap, resource: int) -> None:
         """Adds what was found to the opinion."""
         prior, current = breach.prior.use, breach.current.use
         if breach.prior.access.atomic:

@@ -7,19 +7,19 @@ is read by a shader, and shader accesses are in no such order (SYNC_RULES 2.8).
 from __future__ import annotations
 
 from harness.model.stages import KIND, KINDS
-from harness.trace.effects import Access, Operation, Order
+from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 
 _COLOR = KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].stage
 _EARLY = KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage
 _LATE = KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage
 _INPUT = KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
 _STAGES = {
-    Order.NONE: 0,
-    Order.COLOR: _COLOR,
-    Order.DEPTH_STENCIL: _EARLY | _LATE,
-    Order.RASTER: _COLOR | _EARLY | _LATE,
+    RasterizationOrder.NONE: 0,
+    RasterizationOrder.COLOR: _COLOR,
+    RasterizationOrder.DEPTH_STENCIL: _EARLY | _LATE,
+    RasterizationOrder.RASTER: _COLOR | _EARLY | _LATE,
 }
-_AFTER_SHADERS = (Operation.STORE, Operation.RESOLVE_READ, Operation.RESOLVE_WRITE)
+_AFTER_SHADERS = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_READ, AttachmentOperation.RESOLVE_WRITE)
 
 
 def in_raster_order(prior: Access, current: Access) -> bool:
@@ -28,10 +28,10 @@ def in_raster_order(prior: Access, current: Access) -> bool:
     Operations of the attachments' stages do; what a load operation wrote is there for shaders too, and stores come
     after shaders.
     """
-    if prior.order == Order.NONE or current.order == Order.NONE:
+    if prior.order == RasterizationOrder.NONE or current.order == RasterizationOrder.NONE:
         return False
     if current.sync == _INPUT:
-        return prior.operation == Operation.LOAD
+        return prior.operation == AttachmentOperation.LOAD
     if prior.sync == _INPUT:
         return current.operation in _AFTER_SHADERS
     return bool(KINDS[prior.sync].stage & _STAGES[current.order])

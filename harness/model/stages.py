@@ -30,7 +30,7 @@ _MEMORY_WRITE = tables.ACCESSES["VK_ACCESS_2_MEMORY_WRITE_BIT"]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class ModelAccessKind:
     """A kind of access: its name, the stage that makes it, whether it writes."""
 
     index: int
@@ -40,9 +40,9 @@ class Kind:
     write: bool
 
 
-KINDS: tuple[Kind, ...] = (
-    Kind(0, "SYNC_ACCESS_INDEX_NONE", 0, 0, False),
-    *(Kind(index, *row) for index, row in enumerate(tables.SYNC_ACCESSES, 1)),
+KINDS: tuple[ModelAccessKind, ...] = (
+    ModelAccessKind(0, "SYNC_ACCESS_INDEX_NONE", 0, 0, False),
+    *(ModelAccessKind(index, *row) for index, row in enumerate(tables.SYNC_ACCESSES, 1)),
 )
 """By `Access.sync`; the first is none."""
 

@@ -16,10 +16,10 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
-from harness.record import layout
-from harness.record.objects import Objects
+from harness.record import struct_layout as layout
+from harness.record.handles import HandleRegistry
 from harness.record.sites import GENERATED
-from harness.record.templates import Templates, hooks
+from harness.record.template_data import Templates, hooks
 from harness.spec._generated import HANDLES, STRUCTS, STYPES, UNIONS
 from harness.spec.shapes import Member, members
 
@@ -227,7 +227,7 @@ def _compiled(name: str) -> tuple[str, CodeType]:
 class Decoder:
     """Readers bound to one session's handles. `namespace` holds the global names of the session's generated code."""
 
-    def __init__(self, objects: Objects) -> None:
+    def __init__(self, objects: HandleRegistry) -> None:
         self.objects = objects
         self.namespace: dict[str, Any] = {
             "mem": layout.memory(),

@@ -12,7 +12,7 @@ from functools import cache
 from types import CodeType
 from typing import Any, Protocol
 
-from harness.record import layout
+from harness.record import struct_layout as layout
 from harness.record.decode import Decoder, length_value, pointer_value
 from harness.record.sites import GENERATED
 from harness.spec._generated import HANDLES, STRUCTS
@@ -31,7 +31,7 @@ PARENTS = {
 Function = Callable[..., Any]
 
 
-class Recorder(Protocol):
+class CallSink(Protocol):
     """What generated functions call."""
 
     def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
@@ -218,7 +218,7 @@ def _compiled(name: str, hooks: frozenset[str]) -> CodeType | None:
     return compile(CommandSource(name, shape, hooks).source, f"{GENERATED}{name}>", "exec")
 
 
-def make_forwarder(name: str, real: Function, decoder: Decoder, recorder: Recorder) -> Function:
+def make_forwarder(name: str, real: Function, decoder: Decoder, recorder: CallSink) -> Function:
     """The function that stands in for C function `name`, whose C function pointer is `real`.
 
     It takes what `real` takes (cffi values). A command that the tables lack raises `LookupError`.

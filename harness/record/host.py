@@ -6,7 +6,7 @@ cannot be told from a host write, and a false host write would be a false hazard
 knows best; where it does not know, everything counts that the commands' arguments allow.
 
 Memory that is mapped for the first time since its allocation, before any device work could write it, is *fresh*
-(`harness.record.mapped`).
+(`harness.record.mapped_memory`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from harness.record import layout
-from harness.record.mapped import Mapping, Range
-from harness.record.work import DeviceWork, Ranges, Submission
+from harness.record import struct_layout as layout
+from harness.record.mapped_memory import Mapping, Range
+from harness.record.work import DeviceWork, Ranges, UnfinishedSubmit
 from harness.record.writes import ENDLESS, WHOLE_SIZE
 from harness.spec._generated import STYPES
 from harness.spec.shapes import main_name
@@ -175,7 +175,7 @@ class HostMemory:
 
     def _cancel(self) -> None:
         with self._lock:
-            submission: Submission | None = getattr(self._submitted, "last", None)
+            submission: UnfinishedSubmit | None = getattr(self._submitted, "last", None)
             if submission is not None:
                 self.work.cancel(submission)
 

@@ -23,11 +23,11 @@ from collections.abc import Callable
 from typing import Any
 
 from harness.findings import UserError
-from harness.record import layout
+from harness.record import struct_layout as layout
 from harness.record.decode import Decoder
-from harness.record.forward import Function, Recorder, make_converter, make_forwarder
+from harness.record.forward import CallSink, Function, make_converter, make_forwarder
+from harness.record.handles import HandleRegistry
 from harness.record.lifetime import keeping
-from harness.record.objects import Objects
 from harness.record.sites import Sites
 from harness.spec.shapes import signature
 
@@ -36,7 +36,7 @@ INTERRUPT_DELAY = 0.05
 """Seconds until an interrupt that arrived inside one of our C callbacks is raised again outside of it."""
 
 
-class EntryPoint:
+class ProxiedFunction:
     """One C function under one name: the real pointer, and ours that leads to the session when there is one."""
 
     def __init__(self, name: str, real: Any) -> None:
@@ -54,15 +54,15 @@ class EntryPoint:
         return self.real(*args) if forward is None else forward(*args)
 
 
-_entries: dict[tuple[str, Any], EntryPoint] = {}
+_entries: dict[tuple[str, Any], ProxiedFunction] = {}
 """All function pointers that we ever handed out, by name and real address."""
-_pointers: dict[Any, EntryPoint] = {}
+_pointers: dict[Any, ProxiedFunction] = {}
 """The same by our own address."""
 _active: list[Proxy] = []
 _attaching = threading.Lock()
 
 
-class Lib:
+class LibProxy:
     """Stands in for the package's `lib` object. Functions are made on first use; everything else is the real thing."""
 
     def __init__(self, proxy: Proxy) -> None:
@@ -86,18 +86,20 @@ class Lib:
 class Proxy:
     """What one session changed in the package."""
 
-    def __init__(self, package: types.ModuleType, recorder: Recorder) -> None:
+    def __init__(self, package: types.ModuleType, recorder: CallSink) -> None:
         ffi = layout.package_ffi()
         uintptr, void_pointer = ffi.typeof("uintptr_t"), ffi.typeof("void *")
         self.package = package
         self.recorder = recorder
         self.lib = package.__dict__["lib"]
-        self.stand_in = Lib(self)
-        self.objects = Objects(lambda handle: int(ffi.cast(uintptr, handle)), lambda raw: ffi.cast(void_pointer, raw))
+        self.stand_in = LibProxy(self)
+        self.objects = HandleRegistry(
+            lambda handle: int(ffi.cast(uintptr, handle)), lambda raw: ffi.cast(void_pointer, raw)
+        )
         self.decoder = Decoder(self.objects)
         self._call_api = package.__dict__["_callApi"]
         self._new = package.__dict__["_new"]
-        self._used: list[EntryPoint] = []
+        self._used: list[ProxiedFunction] = []
         self._lock = threading.RLock()
         self._quick: dict[Any, Function] = {}
         """Our function pointers to the Python functions that take what the package's callers pass."""
@@ -122,12 +124,12 @@ class Proxy:
                 entry.forward = entry.converter = None
             self._used.clear()
 
-    def entry(self, name: str, real: Any) -> EntryPoint:
+    def entry(self, name: str, real: Any) -> ProxiedFunction:
         """Our function pointer for a real one, leading to this session."""
         with self._lock:
             entry = _entries.get((name, real))
             if entry is None:
-                entry = _entries[name, real] = EntryPoint(name, real)
+                entry = _entries[name, real] = ProxiedFunction(name, real)
                 _pointers[entry.pointer] = entry
             if entry.forward is None:
                 entry.forward = self._forwarder(name, real)
@@ -196,7 +198,7 @@ class Proxy:
         return found
 
 
-def install(recorder: Recorder, keep_alive: bool) -> tuple[Callable[[int], str | None], Callable[[], None]]:
+def install(recorder: CallSink, keep_alive: bool) -> tuple[Callable[[int], str | None], Callable[[], None]]:
     """Puts `recorder` between the package and C. Returns what names the current call site, and what undoes it all.
 
     The package is imported here, so that programs that import it later get the stand-in. Where it cannot be (no such
@@ -224,7 +226,7 @@ def install(recorder: Recorder, keep_alive: bool) -> tuple[Callable[[int], str |
     return sites.caller, remove
 
 
-def current() -> Recorder | None:
+def current() -> CallSink | None:
     """What records now; None when no session is attached."""
     return _active[0].recorder if _active else None
 

@@ -23,7 +23,7 @@ IN_FLIGHT_LIMIT = 1.0
 """Seconds that a finished wait lets submits of other threads finish being recorded."""
 
 
-class Mirror(Protocol):
+class StreamJudge(Protocol):
     """What judges the stream; `harness.check.Mirror` is the real one."""
 
     @property
@@ -54,7 +54,7 @@ class Session:
 
     def __init__(
         self,
-        mirror: Mirror | None = None,
+        mirror: StreamJudge | None = None,
         *,
         keep_trace: bool = False,
         sink: Callable[[Block], None] | None = None,

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.record.mapped import Range
+from harness.record.mapped_memory import Range
 from harness.record.writes import Writes
 
 Ranges = dict[int, list[Range]]
@@ -17,7 +17,7 @@ Ranges = dict[int, list[Range]]
 
 
 @dataclass(slots=True)
-class Submission:
+class UnfinishedSubmit:
     """One vkQueueSubmit*: its place in its queue, what it may write, and what tells the host that it is done."""
 
     queue: int
@@ -33,10 +33,10 @@ class DeviceWork:
     """What is submitted and not known to be done, by queue and in order."""
 
     writes: Writes = field(default_factory=Writes)
-    pending: list[Submission] = field(default_factory=list)
+    pending: list[UnfinishedSubmit] = field(default_factory=list)
     serial: int = 0
 
-    def submit(self, args: dict[str, Any]) -> Submission:
+    def submit(self, args: dict[str, Any]) -> UnfinishedSubmit:
         """Takes a submission about to be forwarded: everything in it counts as pending from now on."""
         self.serial += 1
         batches = args.get("pSubmits") or args.get("pBindInfo") or ()
@@ -51,15 +51,15 @@ class DeviceWork:
         for command_buffer in dict.fromkeys(buffers):
             for memory, span in self.writes.writes_of(command_buffer):
                 writes.setdefault(memory, []).append(span)
-        made = Submission(args["queue"], self.serial, writes, args.get("fence") or 0, signals)
+        made = UnfinishedSubmit(args["queue"], self.serial, writes, args.get("fence") or 0, signals)
         self.pending.append(made)
         return made
 
-    def cancel(self, submission: Submission) -> None:
+    def cancel(self, submission: UnfinishedSubmit) -> None:
         """Forgets a submission that was refused."""
         self.pending = [one for one in self.pending if one is not submission]
 
-    def finish(self, done: Callable[[Submission], bool]) -> None:
+    def finish(self, done: Callable[[UnfinishedSubmit], bool]) -> None:
         """Retires the submissions that `done` names, and earlier ones of their queues."""
         upto: dict[int, int] = {}
         for one in self.pending:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.record.mapped import Range
+from harness.record.mapped_memory import Range
 from harness.spec._generated import TASKS
 from harness.spec.shapes import main_name
 
@@ -29,7 +29,7 @@ ATTACHMENT = 0x10 | 0x20
 
 
 @dataclass(slots=True)
-class Resource:
+class BoundResource:
     """A buffer or image and where it is bound; size 0 means to the end of the memory."""
 
     size: int
@@ -48,7 +48,7 @@ class Resource:
 class Writes:
     """Resources, descriptor sets and command buffers, as far as needed to say what executing one may write."""
 
-    resources: dict[int, Resource] = field(default_factory=dict)
+    resources: dict[int, BoundResource] = field(default_factory=dict)
     views: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     """View id to (resource, offset, size)."""
     sets: dict[int, dict[tuple[int, int], tuple[int, int, int]]] = field(default_factory=dict)
@@ -150,7 +150,9 @@ class Writes:
     def created(self, args: dict[str, Any]) -> None:
         """vkCreateBuffer, vkCreateImage."""
         info = args["pCreateInfo"]
-        self.resources[args.get("pBuffer") or args.get("pImage") or 0] = Resource(info.get("size", 0), info["usage"])
+        self.resources[args.get("pBuffer") or args.get("pImage") or 0] = BoundResource(
+            info.get("size", 0), info["usage"]
+        )
 
     def bound(self, args: dict[str, Any]) -> None:
         """vkBind*Memory and vkBind*Memory2."""

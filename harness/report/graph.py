@@ -18,9 +18,9 @@ import graphviz
 from harness.findings import UserError
 from harness.model import Conflict, Opinion
 from harness.model.explain import chain
-from harness.model.order import ACTION, DST, FENCE, HOST, SRC, SUBMIT, TRANSITION, Node, Order
+from harness.model.order import ACTION, DST, FENCE, HOST, SRC, SUBMIT, TRANSITION, ExecutionOrder, Node
 from harness.report.files import write_whole
-from harness.report.neighbourhood import Group, Part, group_of, part_of
+from harness.report.neighbourhood import Group, Neighbourhood, group_of, part_of
 from harness.spec import names
 
 RED, BLUE, GREY = "#c0392b", "#1f5fa8", "#8a8a8a"
@@ -93,7 +93,7 @@ _NODE = {"fontname": "Helvetica", "fontsize": "11"}
 _EDGE = {"color": GREY, "fontname": "Helvetica", "fontsize": "10", "arrowsize": "0.7"}
 
 
-def _graph_attributes(conflict: Conflict | None, part: Part) -> dict[str, str]:
+def _graph_attributes(conflict: Conflict | None, part: Neighbourhood) -> dict[str, str]:
     title = conflict.describe() if conflict is not None else "no conflict"
     if part.left_out:
         title += f"\n{part.left_out} commands further away are not drawn"
@@ -111,11 +111,11 @@ def _name(group: Group) -> str:
     return "c" + "_".join(map(str, group))
 
 
-def _port(order: Order, node: int, side: str) -> str:
+def _port(order: ExecutionOrder, node: int, side: str) -> str:
     return f"{_name(group_of(order, node))}:n{node}:{side}"
 
 
-def _box(order: Order, nodes: list[int], ends: set[int], conflict: Conflict | None) -> str:
+def _box(order: ExecutionOrder, nodes: list[int], ends: set[int], conflict: Conflict | None) -> str:
     """A table: the command, then the sides of its dependencies and its work, a row each kind."""
     place = order.nodes[nodes[0]].place
     rows: dict[str, list[int]] = {}
@@ -136,7 +136,7 @@ def _box(order: Order, nodes: list[int], ends: set[int], conflict: Conflict | No
     return f'<<TABLE BORDER="1" CELLBORDER="0" CELLSPACING="2" CELLPADDING="4">{title}{"".join(body)}</TABLE>>'
 
 
-def _row(order: Order, nodes: list[int], width: int, ends: set[int], conflict: Conflict | None) -> str:
+def _row(order: ExecutionOrder, nodes: list[int], width: int, ends: set[int], conflict: Conflict | None) -> str:
     cells = []
     for at, node in enumerate(nodes):
         span = width - len(nodes) + 1 if at == len(nodes) - 1 else 1

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.model import Conflict, Opinion
-from harness.model.order import ACTION, DST, EVENT, SRC, TRANSITION, Edge, Order
+from harness.model.order import ACTION, DST, EVENT, SRC, TRANSITION, Edge, ExecutionOrder
 from harness.model.stages import indices
 
 Group = tuple[int, int, int, int, int, int]
@@ -17,7 +17,7 @@ OF_COMMANDS = (ACTION, SRC, DST, TRANSITION, EVENT)
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Neighbourhood:
     """What to draw: groups in stream order with their nodes, the edges that are not implied by others, and how many
     groups were left out."""
 
@@ -26,14 +26,14 @@ class Part:
     left_out: int
 
 
-def group_of(order: Order, node: int) -> Group:
+def group_of(order: ExecutionOrder, node: int) -> Group:
     """The box of a node."""
     place = order.nodes[node].place
     alone = 0 if order.nodes[node].kind in OF_COMMANDS and place.call else node + 1
     return (place.queue or 0, place.submit or 0, place.batch or 0, place.position or 0, place.call, alone)
 
 
-def part_of(opinion: Opinion, conflict: Conflict | None, limit: int) -> Part:
+def part_of(opinion: Opinion, conflict: Conflict | None, limit: int) -> Neighbourhood:
     """At most about `limit` groups: those nearest in the stream to the two ends of the conflict, to the beginning when
     there is none. The ends themselves are always there."""
     order = opinion.order
@@ -49,12 +49,12 @@ def part_of(opinion: Opinion, conflict: Conflict | None, limit: int) -> Part:
         nearest = sorted(range(len(names)), key=lambda at: (min(abs(at - end) for end in ends), at))
         chosen = [names[at] for at in sorted(nearest[:limit])]
     kept = {name: groups[name] for name in chosen}
-    return Part(
+    return Neighbourhood(
         kept, list(_reduced(order, [node for nodes in kept.values() for node in nodes])), len(names) - len(kept)
     )
 
 
-def _reduced(order: Order, nodes: list[int]) -> Iterator[Edge]:
+def _reduced(order: ExecutionOrder, nodes: list[int]) -> Iterator[Edge]:
     """Edges between these nodes, without those that a chain of others implies."""
     inside = sum(1 << node for node in nodes)
     for node in nodes:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from PIL import Image as Picture
 from PIL import ImageDraw
 
-from harness.explore.observe import Difference, Outputs, Surface, units
+from harness.replay.contents.observe import OutputDifference, Outputs, Surface, units
 from harness.report.texels import Pixels, as_grid, to_pixels
 
 SIDE = 384
@@ -43,7 +43,7 @@ def write_pictures(
     folder: Path,
     expected: Outputs,
     observed: Outputs,
-    differences: Sequence[Difference],
+    differences: Sequence[OutputDifference],
     record: Mapping[str, Any],
 ) -> list[Path]:
     """Writes `<surface>-{expected,observed,difference}.png` for each difference, and `record.json`; their paths.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from harness.explore.jobs import finding_from_dict, run_native, run_serial, run_witness
-from harness.explore.observe import Difference, Outputs, compare
-from harness.explore.reorders import run_reorders
-from harness.explore.strategies.reorder import SEEDLESS
 from harness.findings import UserError
+from harness.replay.contents.observe import OutputDifference, Outputs, compare
+from harness.replay.outcomes.jobs import finding_from_dict, run_native, run_serial, run_witness
+from harness.replay.outcomes.legal_order_runs import run_reorders
+from harness.replay.outcomes.reorder import SEEDLESS
 from harness.report.pictures import write_pictures
 from harness.trace.calls import Block
 from harness.trace.codec import load
@@ -90,7 +90,7 @@ def _reorder(blocks: list[Block], device: str, folder: Path | None, chosen: list
 
 
 def _draw(
-    folder: Path, expected: Outputs, observed: Outputs, differences: list[Difference], record: dict[str, Any]
+    folder: Path, expected: Outputs, observed: Outputs, differences: list[OutputDifference], record: dict[str, Any]
 ) -> list[str]:
     try:
         return [str(path) for path in write_pictures(folder, expected, observed, differences, record)]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from harness.explore.observe import Surface, units
+from harness.replay.contents.observe import Surface, units
 
 Pixels = npt.NDArray[np.uint8]
 """(slices, height, width, 3): depth slices, or samples, of an image; one slice for a buffer."""

@@ -19,7 +19,7 @@ Range = tuple[int, int]
 
 
 @dataclass(slots=True)
-class Access:
+class DescriptorAccess:
     """Accesses of one descriptor. Ranges are None where they may be anywhere in the block."""
 
     reads: bool = False
@@ -40,7 +40,7 @@ class Access:
         self.plain_writes = self.plain_writes or bool(flags & WRITE)
         self.atomics = self.atomics or bool(flags & READ_MODIFY_WRITE)
 
-    def merge(self, other: Access) -> None:
+    def merge(self, other: DescriptorAccess) -> None:
         """Note all that the other holds."""
         self.reads = self.reads or other.reads
         self.writes = self.writes or other.writes
@@ -58,13 +58,13 @@ class Access:
         self.writes, self.plain_writes, self.atomics, self.write_ranges = False, False, False, set()
 
 
-class Accesses:
+class ShaderAccesses:
     """All that one entry point statically uses."""
 
     def __init__(self, declarations: Declarations) -> None:
         self._declarations = declarations
         self._types: Types = declarations.types
-        self.of: dict[int, dict[int | None, Access]] = {}
+        self.of: dict[int, dict[int | None, DescriptorAccess]] = {}
         """Variable -> element of its array (None for any) -> accesses. A variable only asked for its size has none."""
         self.outputs: set[int] = set()
         """Locations that are written."""
@@ -73,13 +73,13 @@ class Accesses:
         self.unmodelled: dict[str, None] = {}
         """What may reach memory in a way that is not followed, in order of appearance."""
 
-    def touch(self, variable: Variable, ref: Ref) -> Access | None:
+    def touch(self, variable: Variable, ref: Ref) -> DescriptorAccess | None:
         """The record of the descriptor that `ref` means, made if need be; None when it is no descriptor."""
         if variable.kind not in RESOURCES:
             return None
         undecided = not ref.inside and self._types[ref.type].op in ARRAYS
         elements = self.of.setdefault(variable.id, {})
-        return elements.setdefault(None if undecided else ref.element, Access())
+        return elements.setdefault(None if undecided else ref.element, DescriptorAccess())
 
     def add(self, variable: Variable, ref: Ref, flags: int) -> None:
         """Note that an instruction reads or writes what `ref` means."""

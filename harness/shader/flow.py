@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from harness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE, Accesses
+from harness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE, ShaderAccesses
 from harness.shader.opcodes import Op, StorageClass, is_plain, op_name
 from harness.shader.pointers import EXACT, Ref, any_element, step, widen
 from harness.shader.spirv import Instruction, SpirvError
@@ -25,7 +25,7 @@ MODF, FREXP = 35, 51
 """The instructions of GLSL.std.450 that store through a pointer operand."""
 
 
-def follow(declarations: Declarations, function: int) -> Accesses:
+def follow(declarations: Declarations, function: int) -> ShaderAccesses:
     """What the call tree of one function accesses. Raises SpirvError for recursion or a missing function."""
     return _Flow(declarations, function).run()
 
@@ -34,7 +34,7 @@ class _Flow:
     def __init__(self, declarations: Declarations, function: int) -> None:
         self.declarations = declarations
         self.types = declarations.types
-        self.accesses = Accesses(declarations)
+        self.accesses = ShaderAccesses(declarations)
         self.functions = declarations.module.functions
         self.order = call_order(declarations, function)
         self.variables = dict(declarations.variables)
@@ -54,7 +54,7 @@ class _Flow:
             if op == Op.TypePointer and operands[1] == StorageClass.PhysicalStorageBuffer
         }
 
-    def run(self) -> Accesses:
+    def run(self) -> ShaderAccesses:
         """Callers come before callees, so one round does unless a pointer is returned, stored, or meets a phi."""
         self.again = True
         while self.again:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 
-from harness.shader.accesses import Access, Accesses, Range
+from harness.shader.accesses import DescriptorAccess, Range, ShaderAccesses
 from harness.shader.flow import follow
 from harness.shader.opcodes import (
     BUILT_IN_WORKGROUP_SIZE,
@@ -33,7 +33,7 @@ FRONT_BYTES = 256 << 10
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class ResourceUse:
     """One statically used resource variable; descriptors of one array that are used differently give a Use each.
 
     A Use that neither reads nor writes is only asked for its size, or is a sampler.
@@ -64,13 +64,13 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ReflectedEntryPoint:
     """One entry point."""
 
     name: str
     stage: int
     """VkShaderStageFlagBits."""
-    uses: tuple[Use, ...]
+    uses: tuple[ResourceUse, ...]
     """In order of set, binding and elements."""
     push_constants: bool
     outputs: frozenset[int]
@@ -83,11 +83,13 @@ class Entry:
     """Ways to reach memory that are not followed (addresses, instructions not known): the uses may not be all."""
 
 
-_cache: OrderedDict[tuple[bytes, str, int, tuple[tuple[int, bytes], ...]], Entry] = OrderedDict()
+_cache: OrderedDict[tuple[bytes, str, int, tuple[tuple[int, bytes], ...]], ReflectedEntryPoint] = OrderedDict()
 _lock = Lock()
 
 
-def reflect(code: bytes, entry: str, specialization: Mapping[int, bytes] | None = None, stage: int = 0) -> Entry:
+def reflect(
+    code: bytes, entry: str, specialization: Mapping[int, bytes] | None = None, stage: int = 0
+) -> ReflectedEntryPoint:
     """What the entry point `entry` of a SPIR-V module uses.
 
     `specialization` maps constant ids to their bytes (VkSpecializationInfo). `stage`, one VkShaderStageFlagBits,
@@ -98,7 +100,7 @@ def reflect(code: bytes, entry: str, specialization: Mapping[int, bytes] | None 
     return (_by_bytes if len(code) <= FRONT_BYTES else _by_digest)(bytes(code), entry, stage, given)
 
 
-def _by_digest(code: bytes, entry: str, stage: int, given: tuple[tuple[int, bytes], ...]) -> Entry:
+def _by_digest(code: bytes, entry: str, stage: int, given: tuple[tuple[int, bytes], ...]) -> ReflectedEntryPoint:
     key = (hashlib.sha256(code).digest(), entry, stage, given)
     with _lock:
         known = _cache.get(key)
@@ -116,7 +118,7 @@ def _by_digest(code: bytes, entry: str, stage: int, given: tuple[tuple[int, byte
 _by_bytes = lru_cache(FRONT_ENTRIES)(_by_digest)
 
 
-def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: int) -> Entry:
+def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: int) -> ReflectedEntryPoint:
     module = parse(code)
     point = _entry_point(module, name, stage)
     declarations = declare(module, specialization)
@@ -126,7 +128,7 @@ def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: in
     resources = [variable for variable in referenced if variable.kind in RESOURCES]
     uses = [use for variable in resources for use in _uses(declarations, accesses, variable)]
     uses.sort(key=lambda use: (use.set, use.binding, use.elements or (), use.kind))
-    return Entry(
+    return ReflectedEntryPoint(
         name=name,
         stage=STAGES[point.model],
         uses=tuple(uses),
@@ -150,18 +152,18 @@ def _entry_point(module: Module, name: str, stage: int) -> EntryPoint:
     raise SpirvError(f"SPIR-V has no entry point {name!r} for this stage; it has {names or 'none'}")
 
 
-def _uses(declarations: Declarations, accesses: Accesses, variable: Variable) -> list[Use]:
+def _uses(declarations: Declarations, accesses: ShaderAccesses, variable: Variable) -> list[ResourceUse]:
     decorations = declarations.decorations(variable.id)
     if Decoration.DescriptorSet not in decorations or Decoration.Binding not in decorations:
         raise SpirvError(f"SPIR-V uses the resource %{variable.id}, which has no DescriptorSet or no Binding")
     # A variable that is named but never reached (passed on and not used) touches nothing.
-    by_element = accesses.of.get(variable.id) or {None if variable.is_array else 0: Access()}
+    by_element = accesses.of.get(variable.id) or {None if variable.is_array else 0: DescriptorAccess()}
     if None in by_element:
-        joined = Access()
+        joined = DescriptorAccess()
         for access in by_element.values():
             joined.merge(access)
         by_element = {None: joined}
-    uses: dict[Use, list[int]] = {}
+    uses: dict[ResourceUse, list[int]] = {}
     for element, access in by_element.items():
         _restrict(declarations, variable, access)
         use = _use(variable, access, decorations)
@@ -169,9 +171,9 @@ def _uses(declarations: Declarations, accesses: Accesses, variable: Variable) ->
     return [_with_elements(use, elements) for use, elements in uses.items()]
 
 
-def _use(variable: Variable, access: Access, decorations: Mapping[int, int]) -> Use:
+def _use(variable: Variable, access: DescriptorAccess, decorations: Mapping[int, int]) -> ResourceUse:
     block = variable.kind in BUFFERS
-    return Use(
+    return ResourceUse(
         set=decorations[Decoration.DescriptorSet],
         binding=decorations[Decoration.Binding],
         kind=variable.kind,
@@ -187,12 +189,12 @@ def _use(variable: Variable, access: Access, decorations: Mapping[int, int]) -> 
     )
 
 
-def _with_elements(use: Use, elements: list[int]) -> Use:
-    values = {name: getattr(use, name) for name in Use.__slots__}
-    return Use(**(values | {"elements": tuple(sorted(elements)) or None}))
+def _with_elements(use: ResourceUse, elements: list[int]) -> ResourceUse:
+    values = {name: getattr(use, name) for name in ResourceUse.__slots__}
+    return ResourceUse(**(values | {"elements": tuple(sorted(elements)) or None}))
 
 
-def _restrict(declarations: Declarations, variable: Variable, access: Access) -> None:
+def _restrict(declarations: Declarations, variable: Variable, access: DescriptorAccess) -> None:
     """NonWritable and NonReadable on the variable, or on every member of its block."""
     block = declarations.types[declarations.types.inside_arrays(variable.type)[0]]
     members = [declarations.module.member_decorations.get((block.id, at), {}) for at in range(len(block.members))]

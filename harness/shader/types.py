@@ -17,7 +17,7 @@ WIDTHS = (8, 16, 32, 64)
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
+class StructMember:
     """One member of a structure. `matrix` is its MatrixStride, negative for a row-major matrix, 0 for none."""
 
     type: int
@@ -39,7 +39,7 @@ class Type:
     signed: bool = False
     size: int | None = None
     stride: int | None = None
-    members: tuple[Member, ...] = ()
+    members: tuple[StructMember, ...] = ()
     storage_class: int = -1
     dim: int = 0
     sampled: int = 0
@@ -147,7 +147,7 @@ class Types:
         return id, count
 
 
-def _member(type: int, decorations: Decorations) -> Member:
+def _member(type: int, decorations: Decorations) -> StructMember:
     stride = decorations.get(Decoration.MatrixStride, 0)
     row_major = Decoration.RowMajor in decorations
-    return Member(type, decorations.get(Decoration.Offset), -stride if row_major else stride)
+    return StructMember(type, decorations.get(Decoration.Offset), -stride if row_major else stride)

@@ -36,13 +36,13 @@ def sync_accesses(access_set: int) -> str:
 
     'NONE' when empty; a stage all of whose accesses are in the set is 'COPY(all)' if it has more than two.
     """
-    groups: dict[int, list[scopes.SyncAccess]] = {}
+    groups: dict[int, list[scopes.AccessKind]] = {}
     for access in scopes.members(access_set):
         groups.setdefault(access.stage, []).append(access)
     return ", ".join(_group(stage, group) for stage, group in groups.items()) or "NONE"
 
 
-def _group(stage: int, group: list[scopes.SyncAccess]) -> str:
+def _group(stage: int, group: list[scopes.AccessKind]) -> str:
     label = _STAGE_LABELS.get(stage)
     if label is None:
         return "|".join(access.name.removeprefix("SYNC_") for access in group)

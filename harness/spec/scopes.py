@@ -1,7 +1,7 @@
 """Synchronization scopes: from the stage and access masks of a barrier to sets of stages and of kinds of access.
 
 A *stage mask* holds VkPipelineStageFlags2 bits (VkPipelineStageFlags have the same values, so synchronization1 masks
-need no conversion). An *access set* holds one bit a `SyncAccess`: `1 << access.index`. Source: Vulkan specification,
+need no conversion). An *access set* holds one bit a `AccessKind`: `1 << access.index`. Source: Vulkan specification,
 "Execution and Memory Dependencies" and "Pipeline Stages"; SYNC_RULES 2.4. Execution scopes extend to logically
 earlier or later stages, access scopes do not. `queue_flags` are the VkQueueFlags of the queue family: a meta stage
 stands only for what that family supports; a stage named by itself is always kept.
@@ -28,7 +28,7 @@ _BUILD_COPY = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_COPY_BIT
 
 
 @dataclass(frozen=True, slots=True)
-class SyncAccess:
+class AccessKind:
     """One kind of access: a stage and an access that is legal there. `1 << index` is its bit in access sets."""
 
     index: int
@@ -38,13 +38,13 @@ class SyncAccess:
     write: bool
 
 
-SYNC: tuple[SyncAccess, ...] = (
-    SyncAccess(0, "SYNC_ACCESS_INDEX_NONE", 0, 0, False),
-    *(SyncAccess(index, *row) for index, row in enumerate(tables.SYNC_ACCESSES, 1)),
+SYNC: tuple[AccessKind, ...] = (
+    AccessKind(0, "SYNC_ACCESS_INDEX_NONE", 0, 0, False),
+    *(AccessKind(index, *row) for index, row in enumerate(tables.SYNC_ACCESSES, 1)),
 )
 """Every kind of access, at its index; the first is none."""
 
-BY_NAME: dict[str, SyncAccess] = {access.name: access for access in SYNC}
+BY_NAME: dict[str, AccessKind] = {access.name: access for access in SYNC}
 _BY_PAIR = {(access.stage, access.access): access for access in SYNC}
 
 READS: int = sum(1 << access.index for access in SYNC[1:] if not access.write)
@@ -56,7 +56,7 @@ PRESENT_ACQUIRE_READ = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ
 PRESENT_PRESENTED = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
 
 
-def find(stage: int, access: int) -> SyncAccess:
+def find(stage: int, access: int) -> AccessKind:
     """The kind of access for one concrete stage bit and one concrete access bit.
 
     Raises UserError when that access cannot happen at that stage.
@@ -79,7 +79,7 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-def members(access_set: int) -> Iterator[SyncAccess]:
+def members(access_set: int) -> Iterator[AccessKind]:
     """The kinds of access in an access set, by index."""
     return (SYNC[bit.bit_length() - 1] for bit in bits(access_set))
 

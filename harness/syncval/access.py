@@ -15,12 +15,15 @@ from typing import NamedTuple
 
 from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE
 from harness.spec.scopes import BY_NAME, SYNC
-from harness.syncval.state import NO_GUARD, Guard, Outcome, Read, State, View, Write, intern
-from harness.trace.effects import Operation, Order
+from harness.syncval.state import NO_GUARD, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
+from harness.trace.effects import AttachmentOperation, RasterizationOrder
 
 
-class Use(NamedTuple):
-    """An access as the rules see it: what, by whom, and how it is ordered (`Order`, `Operation` as plain numbers)."""
+class AccessRequest(NamedTuple):
+    """An access as the rules see it: what, by whom, and how it is ordered.
+
+    `RasterizationOrder` and `AttachmentOperation` are plain numbers here.
+    """
 
     sync: int
     queue: int
@@ -34,45 +37,45 @@ class Use(NamedTuple):
     """A read of what its own command has just written."""
 
 
-def after_use(state: State, use: Use) -> Outcome:
+def after_use(state: State, use: AccessRequest) -> AccessOutcome:
     """What an access meets and makes (memoised)."""
-    known: Outcome | None = state.made.get(use)
+    known: AccessOutcome | None = state.made.get(use)
     return state.after(use, lambda state: _use(state, use)) if known is None else known
 
 
-def _use(state: State, use: Use) -> Outcome:
+def _use(state: State, use: AccessRequest) -> AccessOutcome:
     view = state.view(use.viewer)
     if use.atomic:
         return _atomic(state, view, use)
     if SYNC[use.sync].write:
         hazard, prior = _write_hazard(state, view, use)
-        return Outcome(hazard, prior, _written(use, use.sync), -1)
+        return AccessOutcome(hazard, prior, _written(use, use.sync), -1)
     hazard = READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
     after, position = _with_read(state, use)
-    return Outcome(hazard, -1, after, position)
+    return AccessOutcome(hazard, -1, after, position)
 
 
-def _written(use: Use, sync: int) -> State:
+def _written(use: AccessRequest, sync: int) -> State:
     return intern(Write(sync, use.queue, use.viewer, use.atomic or use.marker, use.operation), (), ())
 
 
-def _read_conflicts(state: State, view: View, use: Use) -> bool:
+def _read_conflicts(state: State, view: View, use: AccessRequest) -> bool:
     write = state.write
     if write is None or write.done or view.ordered & SYNC[use.sync].stage or view.write.barriers >> use.sync & 1:
         return False
     return not _read_is_ordered(state, write, use)
 
 
-def _read_is_ordered(state: State, write: Write, use: Use) -> bool:
+def _read_is_ordered(state: State, write: Write, use: AccessRequest) -> bool:
     """Rasterization order between an attachment read and the last write (or a read since it)."""
     stages, accesses = ordering(use.order)
     is_input = use.sync == INPUT_READ
     if not (SYNC[use.sync].stage & stages or (is_input and accesses >> INPUT_READ & 1)):
         return False
     ordered = _in_order(write, use)
-    if is_input and write.operation != Operation.LOAD:
+    if is_input and write.operation != AttachmentOperation.LOAD:
         ordered = False  # input attachments are ordered after load operations, never after draws
-    if use.operation == Operation.RESOLVE_READ and write.viewer != use.viewer:
+    if use.operation == AttachmentOperation.RESOLVE_READ and write.viewer != use.viewer:
         ordered = False
     # Order makes nothing visible: only after a read of the same access was this one judged already.
     return ordered or any(
@@ -80,11 +83,11 @@ def _read_is_ordered(state: State, write: Write, use: Use) -> bool:
     )
 
 
-def _in_order(write: Write, use: Use) -> bool:
+def _in_order(write: Write, use: AccessRequest) -> bool:
     return write.queue == use.queue and bool(ordering(use.order)[1] >> write.sync & 1)
 
 
-def _ordered_reads(state: State, use: Use) -> int:
+def _ordered_reads(state: State, use: AccessRequest) -> int:
     """Stages of reads of this queue that rasterization order puts before the access."""
     stages, accesses = ordering(use.order)
     found = 0
@@ -92,13 +95,13 @@ def _ordered_reads(state: State, use: Use) -> int:
         if read.queue != use.queue:
             continue
         if read.stage & stages or (
-            read.sync == INPUT_READ and accesses >> INPUT_READ & 1 and use.operation == Operation.STORE
+            read.sync == INPUT_READ and accesses >> INPUT_READ & 1 and use.operation == AttachmentOperation.STORE
         ):
             found |= read.stage
     return found
 
 
-def _write_hazard(state: State, view: View, use: Use) -> tuple[str | None, int]:
+def _write_hazard(state: State, view: View, use: AccessRequest) -> tuple[str | None, int]:
     sync, write = use.sync, state.write
     position = _read_in_the_way(state, view, use, sync)
     if position >= 0:
@@ -112,7 +115,7 @@ def _write_hazard(state: State, view: View, use: Use) -> tuple[str | None, int]:
     return WRITE_AFTER_WRITE, -1
 
 
-def _read_in_the_way(state: State, view: View, use: Use, sync: int) -> int:
+def _read_in_the_way(state: State, view: View, use: AccessRequest, sync: int) -> int:
     """The position of the first read that a write (as `sync`) is not ordered after; -1 for none."""
     if state.reads:
         stage = SYNC[sync].stage
@@ -123,7 +126,7 @@ def _read_in_the_way(state: State, view: View, use: Use, sync: int) -> int:
     return -1
 
 
-def _atomic(state: State, view: View, use: Use) -> Outcome:
+def _atomic(state: State, view: View, use: AccessRequest) -> AccessOutcome:
     """A read-modify-write, given by its read access: unordered ones of one range do not conflict with one another.
 
     It conflicts with a plain write as a read does, with a plain read as a write does.
@@ -133,7 +136,7 @@ def _atomic(state: State, view: View, use: Use) -> Outcome:
     hazard = WRITE_AFTER_READ if prior >= 0 else None
     if hazard is None and not state.followed and write is not None and not write.atomic:
         hazard = READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
-    return Outcome(hazard, prior, _written(use, sync), -1)
+    return AccessOutcome(hazard, prior, _written(use, sync), -1)
 
 
 @functools.cache
@@ -142,7 +145,7 @@ def written_by_atomic(sync: int) -> int:
     return BY_NAME[SYNC[sync].name.replace("STORAGE_READ", "STORAGE_WRITE")].index
 
 
-def _with_read(state: State, use: Use) -> tuple[State, int]:
+def _with_read(state: State, use: AccessRequest) -> tuple[State, int]:
     """Keeps one read a stage and queue; reads that happen before this one remember its stage."""
     stage = SYNC[use.sync].stage
     fresh = Read(use.sync, stage, use.queue, use.viewer, use.beside)
@@ -158,7 +161,7 @@ def _with_read(state: State, use: Use) -> tuple[State, int]:
     return intern(state.write, reads, views), position
 
 
-def _synced(guard: Guard, stage: int) -> Guard:
+def _synced(guard: AccessOrdering, stage: int) -> AccessOrdering:
     chain = guard.chain | stage if guard.barriers & stage else guard.chain & ~stage
     return guard if chain == guard.chain else guard._replace(chain=chain)
 
@@ -169,13 +172,13 @@ INPUT_READ = BY_NAME["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
 @functools.cache
 def ordering(order: int) -> tuple[int, int]:
     """(stages, accesses) of one class of rasterization order; accesses as bits of SYNC indices."""
-    if order == Order.NONE:
+    if order == RasterizationOrder.NONE:
         return (0, 0)
     names = ["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"]
-    if order in (Order.COLOR, Order.RASTER):
+    if order in (RasterizationOrder.COLOR, RasterizationOrder.RASTER):
         color = ("COLOR_ATTACHMENT_READ", "COLOR_ATTACHMENT_WRITE", "COLOR_ATTACHMENT_READ_NONCOHERENT_EXT")
         names += [f"SYNC_COLOR_ATTACHMENT_OUTPUT_{each}" for each in color]
-    if order in (Order.DEPTH_STENCIL, Order.RASTER):
+    if order in (RasterizationOrder.DEPTH_STENCIL, RasterizationOrder.RASTER):
         names += [
             f"SYNC_{stage}_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_{kind}"
             for stage in ("EARLY", "LATE")

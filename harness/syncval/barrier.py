@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harness.syncval.state import NO_TOKENS, Guard, Read, State, View, Write
+from harness.syncval.state import NO_TOKENS, AccessOrdering, Read, State, View, Write
 
 
 class Scope(NamedTuple):
@@ -48,13 +48,13 @@ def guarded(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
                 ordered |= 0 if read.beside else scope.dst_stages
     return View(
         view.viewer,
-        Guard(barriers, chain, tokens),
+        AccessOrdering(barriers, chain, tokens),
         tuple(guard._replace(barriers=more) for guard, more in zip(view.reads, gained, strict=True)),
         ordered,
     )
 
 
-def write_in_scope(write: Write, guard: Guard, scope: Scope, viewer: int) -> bool:
+def write_in_scope(write: Write, guard: AccessOrdering, scope: Scope, viewer: int) -> bool:
     """Directly, by its own access; or through a chain that made it available before: what the host waited for is
     available, and comes before all that is submitted afterwards."""
     access = scope.src_accesses >> write.sync & 1
@@ -64,7 +64,7 @@ def write_in_scope(write: Write, guard: Guard, scope: Scope, viewer: int) -> boo
     return bool((access and write.viewer == viewer) or chain)
 
 
-def read_in_scope(read: Read, guard: Guard, scope: Scope, viewer: int) -> bool:
+def read_in_scope(read: Read, guard: AccessOrdering, scope: Scope, viewer: int) -> bool:
     """Directly, by its own stage; or through a chain of earlier barriers."""
     if scope.event:
         return scope.event in guard.tokens
@@ -113,7 +113,7 @@ def after_forgetting(state: State, token: int) -> State:
 def _forgotten(state: State, token: int) -> State:
     gone = {token, chained(token)}
 
-    def without(guard: Guard) -> Guard:
+    def without(guard: AccessOrdering) -> AccessOrdering:
         return guard._replace(tokens=guard.tokens - gone if guard.tokens else NO_TOKENS)
 
     for view in state.views:

@@ -13,14 +13,14 @@ from typing import NamedTuple
 from harness.findings import Place
 from harness.spans import Span, SpanMap
 from harness.spec.scopes import BY_NAME
-from harness.syncval.access import Use, after_use, written_by_atomic
+from harness.syncval.access import AccessRequest, after_use, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
-from harness.syncval.handover import kept_back
+from harness.syncval.cross_dependency import kept_back
 from harness.syncval.journal import Journal
-from harness.syncval.layout import after_transition
-from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Rivals, Tag, race
+from harness.syncval.layout_transition import after_transition
+from harness.syncval.race import HOST_QUEUE, NO_UNSYNCHRONIZED, Tag, UnsynchronizedWith, race
 from harness.syncval.race import NEVER as NEVER  # noqa: PLC0414
-from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, Change, Outcome, State
+from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, AccessOutcome, Change, State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, Alias
 
@@ -47,7 +47,7 @@ class Slot:
         return root
 
 
-class Entry(NamedTuple):
+class RangeEntry(NamedTuple):
     """What a range points to: the slot, and who made the accesses that its state holds (reads in the state's order)."""
 
     slot: Slot
@@ -55,7 +55,7 @@ class Entry(NamedTuple):
     reads: tuple[Place, ...]
 
 
-class Hit(NamedTuple):
+class DetectedHazard(NamedTuple):
     """A hazard on some addresses: its kind, the access that conflicts and the earlier one that it conflicts with."""
 
     hazard: str
@@ -85,7 +85,7 @@ class RangeScope(NamedTuple):
     sync: int = LAYOUT_TRANSITION
 
 
-class Cover(NamedTuple):
+class ScopesOnRange(NamedTuple):
     """Every scope of one command that covers some addresses, and whether (and as what) any of them writes them."""
 
     scopes: tuple[Scope, ...]
@@ -93,14 +93,14 @@ class Cover(NamedTuple):
     sync: int
 
 
-class Piece(NamedTuple):
+class RangePiece(NamedTuple):
     """Addresses with one state, before a synchronization command, and what of the command covers them."""
 
     space: int
     span: Span
-    entry: Entry | None
+    entry: RangeEntry | None
     state: State
-    cover: Cover
+    cover: ScopesOnRange
 
 
 class Context:
@@ -113,7 +113,7 @@ class Context:
     def __init__(self, queue: int = 0) -> None:
         self.queue = queue
         self.viewer = queue
-        self.rivals: Rivals = NO_RIVALS
+        self.rivals: UnsynchronizedWith = NO_UNSYNCHRONIZED
         """Whose accesses race with those of the current viewer."""
         self.retired: dict[int, Tag] = {}
         """By queue: what was submitted up to this tag is known by the host to be complete."""
@@ -124,9 +124,9 @@ class Context:
         """Whether a write that is complete must be remembered: its space, its state and who made it."""
         self.tokens = Tokens(1)
         """Those of events."""
-        self._maps: dict[int, SpanMap[Entry]] = {}
+        self._maps: dict[int, SpanMap[RangeEntry]] = {}
         self._slots: dict[State, Slot] = {}
-        self._uses: dict[tuple[int | bool, ...], Use] = {}
+        self._uses: dict[tuple[int | bool, ...], AccessRequest] = {}
         self._sweep_at = 64
         self._forget_at = 1024
 
@@ -142,17 +142,17 @@ class Context:
 
     # -- accesses ---------------------------------------------------------------------------------------------------
 
-    def use(self, access: Access) -> Use:
+    def use(self, access: Access) -> AccessRequest:
         """An access by the current viewer, as the rules see it: one object for equal ones."""
         key = (
             access.sync, self.queue, self.viewer, access.atomic, access.order, access.operation, access.marker,
         )  # fmt: skip
         use = self._uses.get(key)
         if use is None:
-            use = self._uses[key] = Use(*key[:4], int(access.order), int(access.operation), access.marker)
+            use = self._uses[key] = AccessRequest(*key[:4], int(access.order), int(access.operation), access.marker)
         return use
 
-    def check(self, access: Access) -> Iterator[Hit]:
+    def check(self, access: Access) -> Iterator[DetectedHazard]:
         """The hazards that an access meets; nothing changes."""
         held = self._maps.get(access.space)
         if held is None:
@@ -162,24 +162,24 @@ class Context:
             for piece_begin, piece_end, entry in _pieces(held, begin, end):
                 live = self._live(entry)
                 outcome = after_use(live.slot.find().state, use)
-                if outcome.hazard or self.rivals is not NO_RIVALS:
+                if outcome.hazard or self.rivals is not NO_UNSYNCHRONIZED:
                     yield from self._hits((piece_begin, piece_end), live, access, outcome)
 
-    def through_aliases(self, access: Access) -> Iterator[Hit]:
+    def through_aliases(self, access: Access) -> Iterator[DetectedHazard]:
         """The hazards that an access meets at other addresses of the same memory."""
         for alias in access.aliases:
             there = replace(access, space=alias.space, spans=alias.spans, resource=alias.resource)
             yield from self.told(alias, access.resource, list(self.check(there)))
 
-    def told(self, alias: Alias, through: int, hits: list[Hit]) -> Iterator[Hit]:
+    def told(self, alias: Alias, through: int, hits: list[DetectedHazard]) -> Iterator[DetectedHazard]:
         """Hazards met through an alias. What they are with is forgotten, so that each is told once: it stands at
         addresses that the access does not overwrite."""
         for hit in hits:
             self.forget(alias.space, hit.span)
             yield hit._replace(layer_silent=hit.layer_silent or alias.layer_silent, through=through)
 
-    def _hits(self, span: Span, entry: Entry, access: Access, outcome: Outcome) -> Iterator[Hit]:
-        if self.rivals is not NO_RIVALS:
+    def _hits(self, span: Span, entry: RangeEntry, access: Access, outcome: AccessOutcome) -> Iterator[DetectedHazard]:
+        if self.rivals is not NO_UNSYNCHRONIZED:
             raced = race(entry.slot.find().state, entry.write, entry.reads, access.sync, self.rivals)
             if raced is not None:
                 yield self._hit(raced[0], raced[1], span, access, entry)
@@ -187,7 +187,7 @@ class Context:
         if outcome.hazard:
             yield self._hit(outcome.hazard, outcome.prior, span, access, entry)
 
-    def apply(self, access: Access, place: Place, beside: bool = False) -> list[Hit]:
+    def apply(self, access: Access, place: Place, beside: bool = False) -> list[DetectedHazard]:
         """Makes an access the most recent one of its addresses; answers with the hazards that it meets there. One that
         is `beside` reads what its own command has just written: that is none."""
         held = self._maps.get(access.space)
@@ -196,7 +196,7 @@ class Context:
         use = self.use(access)._replace(beside=True) if beside else self.use(access)
         if self.journal.on:
             self.journal.add(self.queue, place, access.space, access.spans)
-        hits: list[Hit] = []
+        hits: list[DetectedHazard] = []
         for begin, end in access.spans:
             entry = held.exact(begin, end)
             if entry is not None:
@@ -209,22 +209,30 @@ class Context:
                 )
         return hits
 
-    def _after(self, entry: Entry, span: Span, access: Access, use: Use, place: Place, hits: list[Hit]) -> Entry:
+    def _after(
+        self,
+        entry: RangeEntry,
+        span: Span,
+        access: Access,
+        use: AccessRequest,
+        place: Place,
+        hits: list[DetectedHazard],
+    ) -> RangeEntry:
         """What a range points to after an access, whose hazards there are added to `hits`."""
         if self.retired:
             entry = self._live(entry)
         slot, write, reads = entry
         state = slot.state if slot.joined is None else slot.find().state
         hazard, _, after, position = outcome = state.made.get(use) or after_use(state, use)
-        if hazard or self.rivals is not NO_RIVALS:
+        if hazard or self.rivals is not NO_UNSYNCHRONIZED:
             hits.extend(self._hits(span, entry, access, outcome))
         slot = self._slots.get(after) or self._slot(after)
         if position < 0:
-            return Entry(slot, place, ())
+            return RangeEntry(slot, place, ())
         alone = position == 0 and len(reads) < 2
-        return Entry(slot, write, (place,) if alone else (*reads[:position], place, *reads[position + 1 :]))
+        return RangeEntry(slot, write, (place,) if alone else (*reads[:position], place, *reads[position + 1 :]))
 
-    def _hit(self, hazard: str, prior: int, span: Span, access: Access, entry: Entry) -> Hit:
+    def _hit(self, hazard: str, prior: int, span: Span, access: Access, entry: RangeEntry) -> DetectedHazard:
         state = entry.slot.find().state
         if prior < 0:
             assert entry.write is not None and state.write is not None
@@ -234,7 +242,7 @@ class Context:
             sync = written_by_atomic(access.sync) if access.atomic else access.sync
             prior_place, prior_sync = entry.reads[prior], state.reads[prior].sync
         resource, silent = access.resource, access.layer_silent
-        return Hit(hazard, span, sync, prior_place, prior_sync, state, resource, self.viewer, silent)
+        return DetectedHazard(hazard, span, sync, prior_place, prior_sync, state, resource, self.viewer, silent)
 
     # -- barriers ---------------------------------------------------------------------------------------------------
 
@@ -245,7 +253,7 @@ class Context:
         scopes: tuple[Scope, ...],
         resource: int,
         sync: int = LAYOUT_TRANSITION,
-    ) -> Iterator[Hit]:
+    ) -> Iterator[DetectedHazard]:
         """The hazards that a layout transition (or what else `sync` is) between these scopes meets; nothing changes."""
         held = self._maps.get(space)
         if held is None:
@@ -256,7 +264,7 @@ class Context:
                 entry = self._live(entry)
                 state = entry.slot.find().state
                 raced = None
-                if self.rivals is not NO_RIVALS:
+                if self.rivals is not NO_UNSYNCHRONIZED:
                     raced = race(state, entry.write, entry.reads, sync, self.rivals)
                 outcome = after_transition(state, scopes, self.queue, self.viewer, sync)
                 hazard, prior = raced or (outcome.hazard, outcome.prior)
@@ -271,7 +279,7 @@ class Context:
         if everything:
             viewer = self.viewer
             self.map_slots(Change((everything, viewer), lambda state: after_barrier(state, everything, viewer)))
-        cover: Cover | None = None
+        cover: ScopesOnRange | None = None
         for piece in pieces:
             space, (begin, end), entry, state, now = piece
             if entry is None or now.moved:
@@ -283,7 +291,7 @@ class Context:
             slot = slots.get(state)
             if slot is None:
                 slot = slots[state] = self._slot(after_barrier(state, scopes, self.viewer))
-            self._maps[space].put(begin, end, Entry(slot, entry.write, entry.reads))
+            self._maps[space].put(begin, end, RangeEntry(slot, entry.write, entry.reads))
 
     def marked(self, scope: Scope, everywhere: bool = True) -> Scope:
         """A scope that says of what it makes visible to the host when that is; others are as they were."""
@@ -315,20 +323,20 @@ class Context:
             after = kept_back(state, change(state), self.viewer, write, reads)
             held.put(begin, end, entry._replace(slot=self._slot(after)))
 
-    def _gather(self, ranges: list[RangeScope]) -> list[Piece]:
+    def _gather(self, ranges: list[RangeScope]) -> list[RangePiece]:
         """The pieces that barriers over ranges touch, each with every scope that covers it. A gap counts only when
         its layout is transitioned: a barrier over memory that was never accessed changes nothing."""
         if len(ranges) == 1:
             space, span, scope, moved, sync = ranges[0]
-            return list(self._split(space, *span, Cover((self.marked(scope, False),), moved, sync)))
-        by_space: dict[int, SpanMap[Cover]] = {}
+            return list(self._split(space, *span, ScopesOnRange((self.marked(scope, False),), moved, sync)))
+        by_space: dict[int, SpanMap[ScopesOnRange]] = {}
         for each in ranges:
 
-            def add(_begin: int, _end: int, known: Cover | None, each: RangeScope = each) -> Cover:
+            def add(_begin: int, _end: int, known: ScopesOnRange | None, each: RangeScope = each) -> ScopesOnRange:
                 # A plain barrier acts on what a transition beside it replaces, not on the transition.
                 scope = self.marked(each.scope, False)
                 if known is None or (each.moved and not known.moved):
-                    return Cover((scope,), each.moved, each.sync)
+                    return ScopesOnRange((scope,), each.moved, each.sync)
                 return known._replace(scopes=(*known.scopes, scope)) if each.moved == known.moved else known
 
             by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
@@ -339,27 +347,27 @@ class Context:
             for piece in self._split(space, begin, end, cover)
         ]
 
-    def _split(self, space: int, begin: int, end: int, cover: Cover) -> Iterator[Piece]:
+    def _split(self, space: int, begin: int, end: int, cover: ScopesOnRange) -> Iterator[RangePiece]:
         held = self._maps.get(space)
         if held is None:
             held = self._maps[space] = SpanMap()
         at = begin
         for piece_begin, piece_end, entry in _pieces(held, begin, end):
             if cover.moved and piece_begin > at:
-                yield Piece(space, (at, piece_begin), None, EMPTY, cover)
+                yield RangePiece(space, (at, piece_begin), None, EMPTY, cover)
             live = self._live(entry)
-            yield Piece(space, (piece_begin, piece_end), live, live.slot.find().state, cover)
+            yield RangePiece(space, (piece_begin, piece_end), live, live.slot.find().state, cover)
             at = piece_end
         if cover.moved and at < end:
-            yield Piece(space, (at, end), None, EMPTY, cover)
+            yield RangePiece(space, (at, end), None, EMPTY, cover)
 
-    def _settle(self, piece: Piece, everything: tuple[Scope, ...], place: Place) -> None:
+    def _settle(self, piece: RangePiece, everything: tuple[Scope, ...], place: Place) -> None:
         """A transition of one piece is a new write; nothing that was known of the range before it remains."""
         space, (begin, end), _, state, (scopes, _, sync) = piece
         outcome = after_transition(state, scopes, self.queue, self.viewer, sync)
         if self.journal.on:
             self.journal.add(self.queue, place, space, (piece.span,))
-        self._maps[space].put(begin, end, Entry(self._slot(outcome.state), place, ()))
+        self._maps[space].put(begin, end, RangeEntry(self._slot(outcome.state), place, ()))
 
     def _slot(self, state: State) -> Slot:
         slot = self._slots.get(state)
@@ -387,7 +395,7 @@ class Context:
                 self.sweep_retired()
                 self._forget_at = max(1024, 2 * self.ranges)
 
-    def _live(self, entry: Entry) -> Entry:
+    def _live(self, entry: RangeEntry) -> RangeEntry:
         """The entry without what is retired. This runs for each range that an access meets: `tag_of` is written out."""
         retired = self.retired
         if not retired:
@@ -405,7 +413,7 @@ class Context:
             after = before.finished()
         else:
             return entry
-        return entry if after is before else Entry(Slot(after), write, reads)
+        return entry if after is before else RangeEntry(Slot(after), write, reads)
 
     def sweep_retired(self) -> None:
         """Forgets ranges whose accesses are all retired, but for writes that the host may have to see; bounds memory in
@@ -424,7 +432,7 @@ class Context:
                 del self._maps[space]
         self._sweep()
 
-    def unfinished(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, Entry]]:
+    def unfinished(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, RangeEntry]]:
         """Ranges of [begin, end) with accesses of the device that the host does not know to be complete."""
         for span, entry in self.known(space, begin, end):
             write = entry.slot.find().state.write
@@ -433,7 +441,7 @@ class Context:
             if entry.write is not None or entry.reads:
                 yield span, entry
 
-    def known(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, Entry]]:
+    def known(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, RangeEntry]]:
         """Ranges of [begin, end) with all that is known of them, complete or not."""
         held = self._maps.get(space)
         for piece_begin, piece_end, entry in held.pieces(begin, end) if held is not None else ():
@@ -448,7 +456,7 @@ class Context:
             if held is None or live.write is None or not which(state, live.write):
                 continue
             if live.reads:
-                held.assign(begin, end, Entry(self._slot(state.without_write()), None, live.reads))
+                held.assign(begin, end, RangeEntry(self._slot(state.without_write()), None, live.reads))
             else:
                 held.erase(begin, end)
 
@@ -466,7 +474,7 @@ class Context:
             if held is not None and write is None and not reads:
                 held.erase(begin, end)
             elif held is not None:
-                held.set_exact(begin, end, Entry(self._slot(state), write, reads))
+                held.set_exact(begin, end, RangeEntry(self._slot(state), write, reads))
 
     def forget(self, space: int, span: Span | None) -> None:
         """Erases the accesses of addresses that no longer exist."""
@@ -490,9 +498,9 @@ class Context:
 
 
 HOST_READ_BIT = 1 << BY_NAME["SYNC_HOST_HOST_READ"].index
-_NEVER = Entry(Slot(EMPTY), None, ())
+_NEVER = RangeEntry(Slot(EMPTY), None, ())
 
 
-def _pieces(held: SpanMap[Entry], begin: int, end: int) -> list[tuple[int, int, Entry]]:
+def _pieces(held: SpanMap[RangeEntry], begin: int, end: int) -> list[tuple[int, int, RangeEntry]]:
     entry = held.exact(begin, end)
     return [(begin, end, entry)] if entry is not None else held.pieces(begin, end)

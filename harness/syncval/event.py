@@ -19,7 +19,7 @@ from harness.spec.scopes import (
     stage_accesses,
 )
 from harness.syncval.barrier import Scope, after_forgetting, after_set
-from harness.syncval.context import NEVER, Context, Hit, RangeScope
+from harness.syncval.context import NEVER, Context, DetectedHazard, RangeScope
 from harness.syncval.race import Tag, tag_of
 from harness.syncval.scope import expand
 from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, WaitEvents
@@ -30,7 +30,7 @@ EVERYTHING = ALL_COMMANDS | BOTTOM_OF_PIPE
 
 
 @dataclass(slots=True)
-class Event:
+class EventState:
     """One event as the stream left it. `tokens` are the marks of its last set, by source stage mask."""
 
     last: str = ""
@@ -54,11 +54,11 @@ class Events:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._events: dict[int, Event] = {}
+        self._events: dict[int, EventState] = {}
 
     def set(self, effect: SetEvent, place: Place, queue_flags: int) -> list[Finding]:
         """Marks what is in the first scopes now."""
-        event = self._events.setdefault(effect.event, Event())
+        event = self._events.setdefault(effect.event, EventState())
         masks = {each.src_stages for each in _dependencies(effect.barrier)}
         problems = self._race(event, effect.event, place, union_of(masks), queue_flags, SET)
         if problems and event.last == SET:
@@ -71,7 +71,7 @@ class Events:
         event.last, event.place, event.barriers = SET, place, 0
         return problems
 
-    def _mark(self, event: Event, masks: Collection[int], queue_flags: int) -> None:
+    def _mark(self, event: EventState, masks: Collection[int], queue_flags: int) -> None:
         """Marks what is in first scopes of these stages now."""
         viewer = self._context.viewer
         for mask in sorted(masks):
@@ -87,7 +87,7 @@ class Events:
 
     def reset(self, effect: ResetEvent, place: Place, queue_flags: int) -> list[Finding]:
         """Forgets the last set."""
-        event = self._events.setdefault(effect.event, Event())
+        event = self._events.setdefault(effect.event, EventState())
         problems = self._race(event, effect.event, place, effect.stages, queue_flags, RESET)
         self._forget(event)
         event.last, event.place, event.barriers, event.unordered = RESET, place, 0, False
@@ -99,14 +99,14 @@ class Events:
         if event is not None:
             self._forget(event)
 
-    def wait(self, effect: WaitEvents, place: Place, queue_flags: int) -> tuple[list[Hit], list[Finding]]:
+    def wait(self, effect: WaitEvents, place: Place, queue_flags: int) -> tuple[list[DetectedHazard], list[Finding]]:
         """Orders what was marked before what follows; transitions happen here."""
         ranges: list[RangeScope] = []
         everything: list[Scope] = []
-        hits: list[Hit] = []
+        hits: list[DetectedHazard] = []
         for position, id in enumerate(effect.events):
             barrier = effect.barriers[position if effect.form == 2 else 0]
-            event = self._events.get(id, Event())
+            event = self._events.get(id, EventState())
             everything += [s for each in barrier.globals for s in self._scopes(event, each, effect.form, queue_flags)]
             for each in barrier.ranges:
                 for scope in self._scopes(event, each.dependency, effect.form, queue_flags):
@@ -125,7 +125,7 @@ class Events:
         self._context.barrier(tuple(everything), ranges, place)
         problems: list[Finding] = []
         for position, id in enumerate(effect.events):
-            event = self._events.setdefault(id, Event())
+            event = self._events.setdefault(id, EventState())
             if event.unordered and event.place is not None:
                 problems.append(
                     _finding(
@@ -138,7 +138,7 @@ class Events:
                 event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
         return hits, problems
 
-    def _scopes(self, event: Event, dependency: Dependency, form: int, queue_flags: int) -> list[Scope]:
+    def _scopes(self, event: EventState, dependency: Dependency, form: int, queue_flags: int) -> list[Scope]:
         """The dependency, limited to what the event's last set marked; none when it was not set on this stream."""
         scope = expand(dependency, queue_flags)
         if form == 2:
@@ -162,7 +162,7 @@ class Events:
             if event.place is not None and tag_of(event.place) <= tag:
                 event.barriers |= stages
 
-    def _forget(self, event: Event, kept: Collection[int] = ()) -> None:
+    def _forget(self, event: EventState, kept: Collection[int] = ()) -> None:
         """Takes back the marks of the last set, but for those of the masks in `kept`."""
         for mask in [each for each in event.tokens if each not in kept]:
             token = event.tokens.pop(mask)
@@ -170,7 +170,7 @@ class Events:
             self._context.tokens.give(token)
 
     def _race(
-        self, event: Event, id: int, place: Place, stages: int, queue_flags: int, operation: str
+        self, event: EventState, id: int, place: Place, stages: int, queue_flags: int, operation: str
     ) -> list[Finding]:
         """Two operations on one event that nothing orders, under the names that the layer gives them."""
         # An expanded second scope holds TOP_OF_PIPE only when it is all later commands, operations on events included.

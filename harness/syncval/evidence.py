@@ -9,7 +9,7 @@ from harness.findings import Box, Finding, Place
 from harness.spans import Span, merge
 from harness.spec.scopes import SYNC
 from harness.syncval import messages
-from harness.syncval.context import Hit
+from harness.syncval.context import DetectedHazard
 from harness.syncval.state import OWNERSHIP_TRANSFER
 
 Key = tuple[Any, ...]
@@ -29,7 +29,7 @@ Describe = Callable[[int, list[Span]], Description]
 """Tells what addresses of a resource mean, from the live objects."""
 
 
-def _silenced(hit: Hit) -> Hit:
+def _silenced(hit: DetectedHazard) -> DetectedHazard:
     """A hit that says that the Khronos layer takes halves of an ownership transfer for plain barriers, if it is one."""
     if OWNERSHIP_TRANSFER in (hit.sync, hit.prior_sync):
         return hit._replace(layer_silent=OWNERSHIP_UNTRACKED)
@@ -43,9 +43,9 @@ class Reporter:
         self._describe = describe
         self._across: set[Key] = set()
 
-    def findings(self, hits: list[Hit], place: Place) -> Iterator[tuple[Finding, Key]]:
+    def findings(self, hits: list[DetectedHazard], place: Place) -> Iterator[tuple[Finding, Key]]:
         """One finding a pair, with the key of the pair as recorded (without its execution)."""
-        grouped: dict[tuple[Any, ...], list[Hit]] = {}
+        grouped: dict[tuple[Any, ...], list[DetectedHazard]] = {}
         for hit in hits:
             group = (hit.hazard, id(hit.prior), hit.sync, hit.prior_sync, hit.resource)
             grouped.setdefault(group, []).append(hit)
@@ -54,7 +54,7 @@ class Reporter:
             key = (first.hazard, place.call, first.prior.call, first.sync, first.prior_sync, first.resource)
             yield self._finding(same, place), key
 
-    def recorded(self, hits: list[Hit], place: Place, reported: set[Key]) -> Iterator[Finding]:
+    def recorded(self, hits: list[DetectedHazard], place: Place, reported: set[Key]) -> Iterator[Finding]:
         """Findings of a recorded command, each pair once; `reported` remembers them."""
         for finding, key in self.findings(hits, place):
             if key not in reported:
@@ -77,7 +77,7 @@ class Reporter:
                 self._across.add(key)
                 yield finding
 
-    def submitted(self, hits: list[Hit], place: Place, recorded: set[Key]) -> Iterator[Finding]:
+    def submitted(self, hits: list[DetectedHazard], place: Place, recorded: set[Key]) -> Iterator[Finding]:
         """Findings of an executed command, without pairs that were reported while recording or by an earlier submit
         of the same recorded commands."""
         for finding, key in self.findings(hits, place):
@@ -90,7 +90,7 @@ class Reporter:
                 self._across.add(across)
                 yield finding
 
-    def _finding(self, hits: list[Hit], place: Place) -> Finding:
+    def _finding(self, hits: list[DetectedHazard], place: Place) -> Finding:
         first = _silenced(hits[0])
         seen = self._describe(first.resource, merge([hit.span for hit in hits]))
         lack = messages.missing(first)

@@ -9,10 +9,10 @@ from itertools import pairwise
 from harness.findings import Finding, Place
 from harness.spans import merge, subtract
 from harness.spec.scopes import SYNC
-from harness.syncval.context import Context, Hit, RangeScope
+from harness.syncval.context import Context, DetectedHazard, RangeScope
 from harness.syncval.event import Events
-from harness.syncval.ownership import Half, half_of, half_scope
-from harness.syncval.renderpass import Instance
+from harness.syncval.ownership import OwnershipRole, half_of, half_scope
+from harness.syncval.pass_execution import InstanceExecution
 from harness.syncval.scope import expand
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import (
@@ -35,7 +35,7 @@ class Result:
     """What one command met: hazards on memory, and findings of the checks that are about events."""
 
     place: Place
-    hits: list[Hit]
+    hits: list[DetectedHazard]
     findings: list[Finding]
 
 
@@ -49,7 +49,7 @@ class Execution:
         """The queue's; unknown while recording, where halves of ownership transfers count as plain barriers."""
         self.transfers = False
         """Whether it met half of an ownership transfer."""
-        self._instance: Instance | None = None
+        self._instance: InstanceExecution | None = None
 
     def run(self, command: Command, place: Place, queue_flags: int) -> list[Result]:
         """Checks each effect against what came before it, then applies it; secondary command buffers run in place.
@@ -82,12 +82,12 @@ class Execution:
             results.append(met)
         return results
 
-    def _access(self, accesses: list[Access], place: Place) -> list[Hit]:
+    def _access(self, accesses: list[Access], place: Place) -> list[DetectedHazard]:
         """Accesses of one command do not conflict with one another: where they may meet, all are checked before any is
         applied; reads of what it writes are kept beside the write. Those of most commands are apart, and need one
         pass."""
         context = self.context
-        hits: list[Hit] = []
+        hits: list[DetectedHazard] = []
         if _are_apart(accesses):
             for access in accesses:
                 hits += context.apply(access, _at(place, access) if access.layer_silent else place)
@@ -117,23 +117,23 @@ class Execution:
                 result.hits += hits
                 result.findings += findings
             case PassBegin():
-                self._instance = Instance(self.context, effect, queue_flags)
+                self._instance = InstanceExecution(self.context, effect, queue_flags)
             case SubpassBegin() if self._instance is not None:
                 result.hits += self._instance.begin(effect, place)
             case PassEnd() if self._instance is not None:
                 result.hits += self._instance.end(effect, place)
                 self._instance = None
 
-    def _barrier(self, barrier: Barrier, place: Place, queue_flags: int) -> list[Hit]:
+    def _barrier(self, barrier: Barrier, place: Place, queue_flags: int) -> list[DetectedHazard]:
         context = self.context
-        hits: list[Hit] = []
+        hits: list[DetectedHazard] = []
         ranges: list[RangeScope] = []
         for each in barrier.ranges:
             scope = expand(each.dependency, queue_flags)
-            half = Half.NONE if each.src_family == each.dst_family else half_of(each, self.family)
-            if half is not Half.NONE:
+            half = OwnershipRole.NONE if each.src_family == each.dst_family else half_of(each, self.family)
+            if half is not OwnershipRole.NONE:
                 self.transfers, scope = True, half_scope(scope, half)
-            writes = each.transition or half is not Half.NONE
+            writes = each.transition or half is not OwnershipRole.NONE
             sync = LAYOUT_TRANSITION if each.transition else OWNERSHIP_TRANSFER
             if writes:
                 hits += context.check_transition(each.space, each.spans, (scope,), each.resource, sync)

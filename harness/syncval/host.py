@@ -23,12 +23,12 @@ from collections.abc import Callable, Iterable, Iterator
 from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
 from harness.spans import Span
 from harness.spec.scopes import BY_NAME
-from harness.syncval.context import Context, Hit
+from harness.syncval.context import Context, DetectedHazard
 from harness.syncval.evidence import Reporter
-from harness.syncval.race import HOST_QUEUE, NO_RIVALS, Tag, tag_of
+from harness.syncval.race import HOST_QUEUE, NO_UNSYNCHRONIZED, Tag, tag_of
 from harness.syncval.state import State
 from harness.syncval.tokens import Tokens
-from harness.trace.effects import Access, HostAccess, HostFlushed, HostInvalidated, HostRead, HostWrote
+from harness.trace.effects import Access, HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 
 HOST_READ = BY_NAME["SYNC_HOST_HOST_READ"].index
 HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
@@ -134,7 +134,7 @@ class Host:
                 return
             self._late.append((memory, span))
         context.queue = context.viewer = HOST_QUEUE
-        context.rivals = NO_RIVALS
+        context.rivals = NO_UNSYNCHRONIZED
         context.apply(Access(HOST_WRITE, memory, (span,), memory), place)
 
     def flushed(self, effect: HostFlushed) -> None:
@@ -152,7 +152,7 @@ class Host:
         context.drop_writes(effect.memory, effect.span, _is_dirty)
         context.drop_writes(effect.memory, effect.span, self._sees)
 
-    def read(self, effect: HostRead) -> Iterator[Finding]:
+    def read(self, effect: HostDeclaredRead) -> Iterator[Finding]:
         """The host reads: the last write of the device to each byte must be complete, and visible to the host."""
         place = Place(effect.call, effect.name, effect.site, layer_silent=HOST_UNTRACKED)
         return self._reads(place, effect.memory, effect.memory, (effect.span,), effect.coherent, effect.atom)
@@ -171,7 +171,7 @@ class Host:
         self, place: Place, space: int, resource: int, spans: Iterable[Span], coherent: bool, atom: int
     ) -> Iterator[Finding]:
         """What the host does not see of the device's last writes; each is reported once."""
-        hits: list[Hit] = []
+        hits: list[DetectedHazard] = []
         for span in spans:
             for piece, entry in self._context.known(space, *_atoms(span, atom)):
                 state, prior = entry.slot.find().state, entry.write
@@ -179,7 +179,7 @@ class Host:
                 begin, end = piece if lack == NO_WAIT else (max(piece[0], span[0]), min(piece[1], span[1]))
                 if lack and begin < end and prior is not None and state.write is not None:
                     missing, before = lack.format(prior=prior.command), state.write.sync
-                    hit = Hit(
+                    hit = DetectedHazard(
                         READ_AFTER_WRITE, (begin, end), HOST_READ, prior, before, state, resource, missing=missing
                     )
                     hits.append(hit)
@@ -189,7 +189,7 @@ class Host:
 
     def _conflicts(self, place: Place, space: int, resource: int, spans: Iterable[Span]) -> Iterator[Finding]:
         """Accesses of the device that the host does not know to be complete, where it writes."""
-        hits: list[Hit] = []
+        hits: list[DetectedHazard] = []
         for begin, end in spans:
             for span, entry in self._context.unfinished(space, begin, end):
                 state = entry.slot.find().state
@@ -200,7 +200,7 @@ class Host:
                 else:
                     continue
                 missing = NO_WAIT_TO_WRITE.format(prior=prior.command)
-                hits.append(Hit(kind, span, HOST_WRITE, prior, before, state, resource, missing=missing))
+                hits.append(DetectedHazard(kind, span, HOST_WRITE, prior, before, state, resource, missing=missing))
         yield from (finding for finding, _ in self._report.findings(hits, place))
 
 

@@ -11,10 +11,10 @@ from harness.spans import Span, SpanMap
 from harness.syncval.race import NEVER, Tag, tag_of
 
 if TYPE_CHECKING:
-    from harness.syncval.context import Entry
+    from harness.syncval.context import RangeEntry
 
-    Maps = Mapping[int, SpanMap[Entry]]
-    Piece = tuple[SpanMap[Entry], int, int, Entry]
+    Maps = Mapping[int, SpanMap[RangeEntry]]
+    Piece = tuple[SpanMap[RangeEntry], int, int, RangeEntry]
 
 LENGTH = 256
 """Accesses of a queue that are remembered."""
@@ -27,13 +27,13 @@ Reach = Mapping[int, Tag]
 """By queue, up to which batch."""
 
 
-class Late(NamedTuple):
+class LateAccess(NamedTuple):
     """A range with accesses beyond some tags: whether its write is one, and which of its reads."""
 
-    held: SpanMap[Entry]
+    held: SpanMap[RangeEntry]
     begin: int
     end: int
-    entry: Entry
+    entry: RangeEntry
     write: bool
     reads: frozenset[int]
 
@@ -72,7 +72,7 @@ class Journal:
         """A space no longer exists."""
         self._others.discard(space)
 
-    def late(self, maps: Maps, reach: Reach, queues: Iterable[int]) -> list[Late]:
+    def late(self, maps: Maps, reach: Reach, queues: Iterable[int]) -> list[LateAccess]:
         """The ranges with accesses of some queues beyond `reach`; nobody knows of the others. Visits what the journal
         names; all ranges when it does not go back far enough."""
         found = []
@@ -80,7 +80,7 @@ class Journal:
             write = entry.write is not None and _is_beyond(reach, entry.write)
             reads = frozenset(at for at, read in enumerate(entry.reads) if _is_beyond(reach, read))
             if write or reads:
-                found.append(Late(held, begin, end, entry, write, reads))
+                found.append(LateAccess(held, begin, end, entry, write, reads))
         return found
 
     def _entries(self, maps: Maps, named: Iterable[tuple[int, int, int]] | None) -> Iterator[Piece]:

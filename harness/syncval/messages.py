@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.findings import WRITE_AFTER_READ, Box, Place
 from harness.spec import names
 from harness.spec.scopes import BY_NAME, SYNC
-from harness.syncval.context import Hit
+from harness.syncval.context import DetectedHazard
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, View, union
 
 _PSEUDO = {LAYOUT_TRANSITION: "the layout transition", OWNERSHIP_TRANSFER: "the ownership transfer"}
@@ -16,7 +16,7 @@ PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
 
 
-def missing(hit: Hit) -> str:
+def missing(hit: DetectedHazard) -> str:
     """What would prevent the hazard, in the specification's terms, and what is there instead."""
     if hit.missing:
         return hit.missing
@@ -71,7 +71,7 @@ def resource(kind: str, id: int, ranges: tuple[tuple[int, int], ...], boxes: tup
     return f"{text} and {more} more" if more > 0 else text
 
 
-def sentence(hit: Hit, place: Place, what: str, lack: str) -> str:
+def sentence(hit: DetectedHazard, place: Place, what: str, lack: str) -> str:
     """One sentence for people: who does what to which resource after whom, and what is missing."""
     done = _verb(hit.sync, "transitions the layout of", "writes", "reads")
     before = _verb(hit.prior_sync, "transitioned the layout of", "wrote", "read")

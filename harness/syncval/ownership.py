@@ -34,6 +34,7 @@ from harness.trace.effects import (
     FAMILIES_OUTSIDE,
     FAMILY_IGNORED,
     Access,
+    AutomaticTransition,
     Barrier,
     Command,
     Destroyed,
@@ -43,7 +44,6 @@ from harness.trace.effects import (
     Presented,
     RangeBarrier,
     SubpassBegin,
-    Transition,
     WaitEvents,
 )
 
@@ -64,7 +64,7 @@ PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 EVERYTHING: Span = (0, 1 << 62)
 
 
-class Half(Enum):
+class OwnershipRole(Enum):
     """What a barrier is to the queue that executes it."""
 
     NONE = 0
@@ -72,26 +72,32 @@ class Half(Enum):
     ACQUIRE = 2
 
 
-def half_of(barrier: RangeBarrier, family: int) -> Half:
+def half_of(barrier: RangeBarrier, family: int) -> OwnershipRole:
     """Which half of a transfer a barrier is on a queue of this family; NONE when it is no transfer, or on neither."""
     if barrier.src_family == barrier.dst_family:
-        return Half.NONE
+        return OwnershipRole.NONE
     if barrier.dst_family in FAMILIES_OUTSIDE:
-        return Half.RELEASE
+        return OwnershipRole.RELEASE
     if barrier.src_family in FAMILIES_OUTSIDE:
-        return Half.ACQUIRE
+        return OwnershipRole.ACQUIRE
     if family == FAMILY_IGNORED:
-        return Half.NONE
-    return Half.RELEASE if family == barrier.src_family else Half.ACQUIRE if family == barrier.dst_family else Half.NONE
+        return OwnershipRole.NONE
+    return (
+        OwnershipRole.RELEASE
+        if family == barrier.src_family
+        else OwnershipRole.ACQUIRE
+        if family == barrier.dst_family
+        else OwnershipRole.NONE
+    )
 
 
-def half_scope(scope: Scope, half: Half) -> Scope:
+def half_scope(scope: Scope, half: OwnershipRole) -> Scope:
     """The part of a dependency that one half has: a release makes nothing visible, an acquire nothing available.
 
     The stage masks that the specification lets an implementation ignore (of a release's second scope, an acquire's
     first) count as given: a program that gives them waits for them, one that gives none needs ALL_COMMANDS.
     """
-    return scope._replace(dst_accesses=0) if half is Half.RELEASE else scope._replace(src_accesses=0)
+    return scope._replace(dst_accesses=0) if half is OwnershipRole.RELEASE else scope._replace(src_accesses=0)
 
 
 class Owner(NamedTuple):
@@ -180,14 +186,14 @@ class Ownership:
     def _barriers(self, ranges: Iterable[RangeBarrier], place: Place, family: int) -> Iterator[Finding]:
         for each in ranges:
             match half_of(each, family):
-                case Half.RELEASE:
+                case OwnershipRole.RELEASE:
                     yield from self._release(each, place, family)
-                case Half.ACQUIRE:
+                case OwnershipRole.ACQUIRE:
                     yield from self._acquire(each, place, family)
-                case Half.NONE if each.transition:
+                case OwnershipRole.NONE if each.transition:
                     yield from self._transition(each, place, family)
 
-    def _transition(self, each: RangeBarrier | Transition, place: Place, family: int) -> Iterator[Finding]:
+    def _transition(self, each: RangeBarrier | AutomaticTransition, place: Place, family: int) -> Iterator[Finding]:
         needed = each.old_layout != UNDEFINED
         return self._use(each.resource, each.space, each.spans, LAYOUT_TRANSITION, needed, place, family)
 

@@ -13,9 +13,9 @@ from harness.findings import PRESENT_AFTER_READ, PRESENT_AFTER_WRITE, Place
 from harness.spans import Span
 from harness.spec.scopes import BY_NAME
 from harness.syncval.barrier import read_in_scope, write_in_scope
-from harness.syncval.context import NEVER, Context, Entry, Hit
+from harness.syncval.context import NEVER, Context, DetectedHazard, RangeEntry
 from harness.syncval.queue import Queues, Signal, engine_of, first_scope
-from harness.syncval.race import NO_RIVALS, Tag, tag_of
+from harness.syncval.race import NO_UNSYNCHRONIZED, Tag, tag_of
 from harness.syncval.state import Read, State, Write
 from harness.trace.effects import Access, Acquired, Presented
 
@@ -60,7 +60,7 @@ class Presentation:
         """The fence was reset or destroyed."""
         self._fences.pop(fence, None)
 
-    def present(self, presented: Presented) -> Iterator[tuple[list[Hit], Place]]:
+    def present(self, presented: Presented) -> Iterator[tuple[list[DetectedHazard], Place]]:
         """The engine takes images after its semaphore waits; what those do not cover conflicts. What they cover is
         available, and available writes are visible to the engine by themselves (vkQueuePresentKHR)."""
         signals = self._queues.take_to_present(presented.waits)
@@ -76,7 +76,9 @@ class Presentation:
                 state = entry.slot.find().state
                 for hazard, position, access, prior in _accesses(state, entry):
                     if access.queue != queue and not any(_covers(each, state, position, prior) for each in signals):
-                        hits.append(Hit(hazard, span, PRESENT.index, prior, access.sync, state, image, queue))
+                        hits.append(
+                            DetectedHazard(hazard, span, PRESENT.index, prior, access.sync, state, image, queue)
+                        )
                         break
             self._engine_access(PRESENT.index, image, place)
             self._shown_after[image] = before
@@ -89,11 +91,11 @@ class Presentation:
         self._queues.follow_engine()
         context = self._context
         context.queue = context.viewer = engine_of(image)
-        context.rivals = NO_RIVALS
+        context.rivals = NO_UNSYNCHRONIZED
         context.apply(Access(sync, image, (EVERYTHING,), image), place)
 
 
-def _accesses(state: State, entry: Entry) -> Iterator[tuple[str, int, Write | Read, Place]]:
+def _accesses(state: State, entry: RangeEntry) -> Iterator[tuple[str, int, Write | Read, Place]]:
     """(hazard with a present, position or -1 for the write, access, its place) of what is known of a range."""
     if state.write is not None and entry.write is not None:
         yield PRESENT_AFTER_WRITE, -1, state.write, entry.write

@@ -21,12 +21,12 @@ from harness.spec.scopes import (
 )
 from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
 from harness.syncval.context import Context
-from harness.syncval.handover import Gift, after_gifts
-from harness.syncval.race import NO_RIVALS, Rivals, Tag
+from harness.syncval.cross_dependency import CrossDependency, import_dependencies
+from harness.syncval.race import NO_UNSYNCHRONIZED, Tag, UnsynchronizedWith
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
-from harness.trace.release import Held, Releases, Values
+from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
 
 HOST = -1
 """The queue of signals made by the host."""
@@ -62,7 +62,7 @@ class Signal:
 
 
 @dataclass(slots=True)
-class Semaphore:
+class SemaphoreState:
     """`values` and `signals` run in parallel; a binary semaphore has at most one pending signal, of value 0."""
 
     initial: int | None = None
@@ -104,7 +104,7 @@ class Batch:
 
 
 @dataclass(slots=True)
-class Mark:
+class QueueMark:
     """Up to where a queue had got, and what it knew of others: what a fence stands for."""
 
     queue: int
@@ -124,16 +124,16 @@ class Queues:
         self._context = context
         self._clocks: dict[int, dict[int, Tag]] = {}
         self._latest: dict[int, Tag] = {}
-        self._semaphores: dict[int, Semaphore] = {}
-        self._releases: Releases[Batch] = Releases()
-        self._fences: dict[int, Mark] = {}
+        self._semaphores: dict[int, SemaphoreState] = {}
+        self._releases: PendingBatches[Batch] = PendingBatches()
+        self._fences: dict[int, QueueMark] = {}
         self._tokens = Tokens(FIRST_TOKEN)
 
     # -- semaphores ---------------------------------------------------------------------------------------------------
 
     def create(self, semaphore: int, initial: int | None) -> None:
         """A new semaphore: timeline with a value, or binary."""
-        self._semaphores[semaphore] = Semaphore(initial)
+        self._semaphores[semaphore] = SemaphoreState(initial)
         self._releases.create(semaphore, initial)
         self._start_journal()
 
@@ -190,8 +190,8 @@ class Queues:
         made = Signal(queue, batch.tag, stages, flags, dict(self._clocks[queue]), token)
         self.dismiss(self._semaphore(operation.semaphore).add(operation.value, made))
 
-    def _semaphore(self, id: int) -> Semaphore:
-        return self._semaphores.setdefault(id, Semaphore())
+    def _semaphore(self, id: int) -> SemaphoreState:
+        return self._semaphores.setdefault(id, SemaphoreState())
 
     # -- submission ---------------------------------------------------------------------------------------------------
 
@@ -205,7 +205,7 @@ class Queues:
         for submission in batches:
             fence = submitted.fence if submission is batches[-1] else 0
             batch = Batch(submitted, submission, (submitted.call, submission.batch), fence)
-            held.append(Held(_values(submission.waits), _values(submission.signals), batch))
+            held.append(PendingBatch(_values(submission.waits), _values(submission.signals), batch))
         for batch in self._releases.submit(queue, held):
             yield from self._judge(batch)
 
@@ -218,7 +218,7 @@ class Queues:
             if met is not None and met.queue == queue and met.stages & WHOLE_PIPE & ~TOP_OF_PIPE:
                 batch.after.append((met.tag, execution_scope_dst(wait.stages, flags)))
         several = len(self._clocks) > 1
-        context.rivals = Rivals(queue, self._clocks[queue], frozenset()) if several else NO_RIVALS
+        context.rivals = UnsynchronizedWith(queue, self._clocks[queue], frozenset()) if several else NO_UNSYNCHRONIZED
         yield batch
         self._latest[queue] = batch.tag
         for signal in batch.submission.signals:
@@ -249,7 +249,7 @@ class Queues:
         if giver == queue:
             self._apply(signal, lambda state: after_barrier(state, (scope,), queue))
             return
-        self._apply(signal, lambda state: after_gifts(state, (Gift(giver, (scope,), False),), queue))
+        self._apply(signal, lambda state: import_dependencies(state, (CrossDependency(giver, (scope,), False),), queue))
         clock = self._clocks[queue]
         for other, tag in signal.reach.items():
             if other != queue:
@@ -268,8 +268,8 @@ class Queues:
 
     # -- what the host waits for --------------------------------------------------------------------------------------
 
-    def _mark(self, queue: int) -> Mark:
-        return Mark(queue, self._latest.get(queue, (-1, 0)), dict(self._clocks.get(queue, {})))
+    def _mark(self, queue: int) -> QueueMark:
+        return QueueMark(queue, self._latest.get(queue, (-1, 0)), dict(self._clocks.get(queue, {})))
 
     def forget_fence(self, fence: int) -> None:
         """The fence was reset or destroyed."""
@@ -286,7 +286,7 @@ class Queues:
         held = self._semaphore(semaphore)
         signal = held.find(value) if held.initial is None or value > held.initial else None
         if signal is not None and signal.queue != HOST:
-            self._retire(Mark(signal.queue, signal.tag, signal.clock))
+            self._retire(QueueMark(signal.queue, signal.tag, signal.clock))
 
     def wait_idle(self, queue: int = 0) -> None:
         """The host waited for one queue, or for all."""
@@ -294,7 +294,7 @@ class Queues:
             if queue in (0, each):
                 self._retire(self._mark(each))
 
-    def _retire(self, mark: Mark) -> None:
+    def _retire(self, mark: QueueMark) -> None:
         self.retire({**mark.clock, mark.queue: mark.tag})
 
     def retire(self, reach: dict[int, Tag]) -> None:

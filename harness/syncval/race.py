@@ -23,7 +23,7 @@ Tag = tuple[int, int]
 """When a batch was submitted: (block index of the submit, batch). Grows along each queue."""
 
 
-class Rivals(NamedTuple):
+class UnsynchronizedWith(NamedTuple):
     """Who races with the current viewer: other queues beyond what it waited for, and subpasses with no path here.
 
     `clock` gives, for each other queue, the tag up to which its work is ordered before the current batch.
@@ -37,7 +37,7 @@ class Rivals(NamedTuple):
 NEVER: Tag = (-1, 0)
 """Before every batch."""
 PRESENT_ENGINE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].stage
-NO_RIVALS = Rivals(0, {}, frozenset())
+NO_UNSYNCHRONIZED = UnsynchronizedWith(0, {}, frozenset())
 HOST_QUEUE = (1 << 62) + 1
 """The queue of host writes that were not flushed. A submit comes after what the host did before it: that is no race."""
 
@@ -48,7 +48,7 @@ def tag_of(place: Place) -> Tag:
 
 
 def race(
-    state: State, write: Place | None, reads: tuple[Place, ...], sync: int, rivals: Rivals
+    state: State, write: Place | None, reads: tuple[Place, ...], sync: int, rivals: UnsynchronizedWith
 ) -> tuple[str, int] | None:
     """The racing hazard that an access meets, with its prior access as `Outcome` spells it; None without one."""
     writes = SYNC[sync].write
@@ -63,7 +63,7 @@ def race(
     return None
 
 
-def _is_rival(access: Write | Read, place: Place, rivals: Rivals) -> bool:
+def _is_rival(access: Write | Read, place: Place, rivals: UnsynchronizedWith) -> bool:
     if access.viewer in rivals.subpasses:
         return True
     return access.queue not in (rivals.queue, HOST_QUEUE) and tag_of(place) > rivals.clock.get(access.queue, (-1, 0))

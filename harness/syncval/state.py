@@ -55,7 +55,7 @@ class Read(NamedTuple):
     beside: bool = False
 
 
-class Guard(NamedTuple):
+class AccessOrdering(NamedTuple):
     """What a viewer may assume of one access.
 
     Of a write: `barriers` is the set of accesses (bits of SYNC indices) that it was made visible to, `chain` the stages
@@ -71,7 +71,7 @@ class Guard(NamedTuple):
     passed: int = 0
 
 
-NO_GUARD = Guard()
+NO_GUARD = AccessOrdering()
 
 
 class View(NamedTuple):
@@ -79,8 +79,8 @@ class View(NamedTuple):
     after some read, so that a read there cannot conflict with the write."""
 
     viewer: int
-    write: Guard
-    reads: tuple[Guard, ...]
+    write: AccessOrdering
+    reads: tuple[AccessOrdering, ...]
     ordered: int
 
     @property
@@ -89,7 +89,7 @@ class View(NamedTuple):
         return self.write == NO_GUARD and not self.ordered and all(guard == NO_GUARD for guard in self.reads)
 
 
-class Outcome(NamedTuple):
+class AccessOutcome(NamedTuple):
     """What an access meets: the hazard with the prior write (`prior` -1) or read (its position), and the new state.
 
     `position` is where the new state keeps the access: -1 as the write, otherwise its place among the reads.

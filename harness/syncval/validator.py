@@ -22,28 +22,28 @@ from harness.syncval.queue import Batch, Queues
 from harness.trace.effects import (
     Access,
     Acquired,
-    Begun,
-    Concurrent,
+    CommandBufferReset,
     Destroyed,
     Execute,
     FenceReset,
     HostAccess,
+    HostDeclaredRead,
     HostFlushed,
     HostInvalidated,
-    HostRead,
     HostSetEvent,
     HostSignaled,
     HostWaited,
     HostWaitedSemaphores,
     HostWrote,
-    Ignored,
-    Occurrence,
     Presented,
     QueueObtained,
     Recorded,
     SemaphoreCreated,
+    SharedResource,
+    StreamEvent,
     Submitted,
     Unmodelled,
+    UnmodelledCall,
 )
 
 
@@ -56,7 +56,7 @@ class Recording:
 
 
 class Validator:
-    """Consumes occurrences, answers with findings. `unmodelled` counts what it cannot judge, by name.
+    """Consumes stream events, answers with findings. `unmodelled` counts what it cannot judge, by name.
 
     `make_context` makes the context of the device's queues, and of a recording; `make_execution` what runs commands
     over one. Other judges put in theirs. `is_host_visible` tells of a space whether it is memory that the host can map.
@@ -81,68 +81,68 @@ class Validator:
         self._ownership = Ownership(describe)
         self._host = Host(self._context, self._report, is_host_visible)
 
-    def consume(self, occurrence: Occurrence) -> list[Finding]:
-        """Follows one occurrence; the findings are those it causes."""
-        match occurrence:
+    def consume(self, stream_event: StreamEvent) -> list[Finding]:
+        """Follows one stream event; the findings are those it causes."""
+        match stream_event:
             case Recorded():
-                return list(self._recorded(occurrence))
+                return list(self._recorded(stream_event))
             case Submitted():
                 self._host.submitted()
-                return list(self._judged(self._queues.submit(occurrence)))
+                return list(self._judged(self._queues.submit(stream_event)))
             case HostWrote():
-                return list(self._host.wrote(occurrence, self._queues.holds_back))
-            case HostRead():
-                return list(self._host.read(occurrence))
+                return list(self._host.wrote(stream_event, self._queues.holds_back))
+            case HostDeclaredRead():
+                return list(self._host.read(stream_event))
             case HostInvalidated():
-                return list(self._host.invalidated(occurrence))
+                return list(self._host.invalidated(stream_event))
             case Presented():
-                return list(self._presented(occurrence))
+                return list(self._presented(stream_event))
             case HostAccess():
-                return list(self._host.accessed(occurrence))
+                return list(self._host.accessed(stream_event))
             case HostSignaled():
-                return list(self._judged(self._queues.host_signal(occurrence.semaphore, occurrence.value)))
+                return list(self._judged(self._queues.host_signal(stream_event.semaphore, stream_event.value)))
             case _:
-                self._follow(occurrence)
+                self._follow(stream_event)
         return []
 
-    def _follow(self, occurrence: Occurrence) -> None:
-        """Occurrences that cause no finding by themselves."""
-        match occurrence:
+    def _follow(self, stream_event: StreamEvent) -> None:
+        """StreamEvents that cause no finding by themselves."""
+        match stream_event:
             case HostWaited():
-                self._host_waited(occurrence)
+                self._host_waited(stream_event)
             case HostWaitedSemaphores():
-                for semaphore, value in occurrence.values:
+                for semaphore, value in stream_event.values:
                     self._queues.wait_semaphore(semaphore, value)
                 self._host.waited()
             case HostFlushed():
-                self._host.flushed(occurrence)
+                self._host.flushed(stream_event)
             case Acquired():
-                self._presentation.acquire(occurrence)
+                self._presentation.acquire(stream_event)
             case SemaphoreCreated():
-                self._queues.create(occurrence.semaphore, occurrence.initial)
+                self._queues.create(stream_event.semaphore, stream_event.initial)
             case HostSetEvent():
                 for execution in self._executions.values():
-                    execution.events.host(occurrence.event)
+                    execution.events.host(stream_event.event)
             case QueueObtained():
-                self._ownership.obtained(occurrence.queue, occurrence.family)
-            case Concurrent():
-                self._ownership.share(occurrence.resource)
-            case Begun():
-                self._recordings.pop(occurrence.command_buffer, None)
+                self._ownership.obtained(stream_event.queue, stream_event.family)
+            case SharedResource():
+                self._ownership.share(stream_event.resource)
+            case CommandBufferReset():
+                self._recordings.pop(stream_event.command_buffer, None)
             case FenceReset():
-                for fence in occurrence.fences:
+                for fence in stream_event.fences:
                     self._queues.forget_fence(fence)
                     self._presentation.forget_fence(fence)
             case Destroyed():
                 for context in self._contexts():
-                    context.forget(occurrence.space, occurrence.span)
-                self._queues.destroy(occurrence.space)
-                self._presentation.forget(occurrence.space)
-                self._ownership.forget(occurrence)
-            case Ignored():
-                self._count(occurrence.what)
+                    context.forget(stream_event.space, stream_event.span)
+                self._queues.destroy(stream_event.space)
+                self._presentation.forget(stream_event.space)
+                self._ownership.forget(stream_event)
+            case UnmodelledCall():
+                self._count(stream_event.what)
             case _:
-                self._count(type(occurrence).__name__)
+                self._count(type(stream_event).__name__)
 
     def written(self, memory: int, begin: int, end: int) -> list[Span]:
         """Addresses of a memory object that submitted work writes and that the host does not know to be complete."""
@@ -158,12 +158,12 @@ class Validator:
 
     # -- recording and submission -------------------------------------------------------------------------------------
 
-    def _recorded(self, occurrence: Recorded) -> Iterable[Finding]:
-        command = occurrence.command
-        recording = self._recordings.get(occurrence.command_buffer)
+    def _recorded(self, stream_event: Recorded) -> Iterable[Finding]:
+        command = stream_event.command
+        recording = self._recordings.get(stream_event.command_buffer)
         if recording is None:
             execution = self._make_execution(self._make_context(0))
-            recording = self._recordings[occurrence.command_buffer] = Recording(execution)
+            recording = self._recordings[stream_event.command_buffer] = Recording(execution)
         for effect in command.effects:
             if isinstance(effect, Access):
                 continue
@@ -173,9 +173,9 @@ class Validator:
                 # What was found in a secondary is not found again where it is executed.
                 held = (self._recordings.get(buffer) for buffer, _ in effect.buffers)
                 recording.reported.update(*(each.reported for each in held if each is not None))
-        place = Place(command.call, command.name, command.site, occurrence.command_buffer)
+        place = Place(command.call, command.name, command.site, stream_event.command_buffer)
         found: list[Finding] = []
-        for result in recording.execution.run(command, place, occurrence.queue_flags):
+        for result in recording.execution.run(command, place, stream_event.queue_flags):
             found += self._report.recorded_events(result.findings, recording.reported)
             found += self._report.recorded(result.hits, result.place, recording.reported)
         return found
@@ -203,21 +203,21 @@ class Validator:
                     if self._ownership.active or execution.transfers:
                         yield from self._report.events(list(self._ownership.follow(command, place, family)), known)
 
-    def _presented(self, occurrence: Presented) -> Iterator[Finding]:
+    def _presented(self, stream_event: Presented) -> Iterator[Finding]:
         if self._ownership.active:
-            place = Place(occurrence.call, occurrence.name, occurrence.site, queue=occurrence.queue)
-            yield from self._report.events(list(self._ownership.present(occurrence, place)), set())
-        for hits, place in self._presentation.present(occurrence):
+            place = Place(stream_event.call, stream_event.name, stream_event.site, queue=stream_event.queue)
+            yield from self._report.events(list(self._ownership.present(stream_event, place)), set())
+        for hits, place in self._presentation.present(stream_event):
             for finding, _ in self._report.findings(hits, place):
                 yield finding
 
     # -- the host ------------------------------------------------------------------------------------------------------
 
-    def _host_waited(self, occurrence: HostWaited) -> None:
+    def _host_waited(self, stream_event: HostWaited) -> None:
         """Work that the host has waited for no longer conflicts with anything (SYNC_RULES 2.11, host waits)."""
-        for fence in occurrence.fences:
+        for fence in stream_event.fences:
             self._queues.wait_fence(fence)
             self._presentation.wait_fence(fence)
-        if not occurrence.fences:
-            self._queues.wait_idle(occurrence.queue)
+        if not stream_event.fences:
+            self._queues.wait_idle(stream_event.queue)
         self._host.waited()

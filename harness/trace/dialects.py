@@ -15,7 +15,7 @@ from typing import Any
 from harness.spec import _generated as tables
 from harness.trace.binaries import BinaryWriter
 from harness.trace.calls import Block, Call, HostRead, HostWrite
-from harness.trace.forms import check_lengths, command_forms, outputs, own_forms
+from harness.trace.field_codecs import check_lengths, command_forms, outputs, own_forms
 from harness.trace.lines import Corrupt
 from harness.trace.scalars import NOT_A_VALUE, Enumeration, Integer, Reading, named_values, unexpected
 

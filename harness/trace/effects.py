@@ -17,7 +17,7 @@ from harness.spans import Span
 from harness.trace.graphics_state import Targets
 
 
-class Order(IntEnum):
+class RasterizationOrder(IntEnum):
     """Rasterization order: accesses of one class by one queue are ordered among themselves without a barrier
     (specification: "Rasterization Order"; SYNC_RULES 2.8)."""
 
@@ -28,7 +28,7 @@ class Order(IntEnum):
     """Input attachments: after colour and depth/stencil accesses of load operations."""
 
 
-class Operation(IntEnum):
+class AttachmentOperation(IntEnum):
     """What an attachment access is part of; some are ordered where ordinary ones are not."""
 
     ORDINARY = 0
@@ -59,8 +59,8 @@ class Access:
     resource: int
     atomic: bool = False
     """Read-modify-write: `sync` is its read access; unordered atomics of one range do not conflict with one another."""
-    order: Order = Order.NONE
-    operation: Operation = Operation.ORDINARY
+    order: RasterizationOrder = RasterizationOrder.NONE
+    operation: AttachmentOperation = AttachmentOperation.ORDINARY
     layer_silent: str = ""
     """Why the Khronos layer does not record this access; empty when it does."""
     marker: bool = False
@@ -147,7 +147,7 @@ class SubpassDependency:
 
 
 @dataclass(frozen=True, slots=True)
-class Transition:
+class AutomaticTransition:
     """An automatic layout transition of an attachment: whole view, ordered by the subpass dependencies."""
 
     resource: int
@@ -170,7 +170,7 @@ class SubpassBegin:
     """A subpass begins: its automatic transitions come first, then (as accesses that follow) its load operations."""
 
     index: int
-    transitions: tuple[Transition, ...] = ()
+    transitions: tuple[AutomaticTransition, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class PassEnd:
     dependencies from the subpass that used its attachment last to EXTERNAL: `last` gives these subpasses, in order
     (EXTERNAL for an attachment that no subpass used)."""
 
-    transitions: tuple[Transition, ...] = ()
+    transitions: tuple[AutomaticTransition, ...] = ()
     last: tuple[int, ...] = ()
 
 
@@ -260,7 +260,7 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class CommandBufferReset:
     """A command buffer lost what it held: begun anew, reset or freed."""
 
     command_buffer: int
@@ -368,7 +368,7 @@ class Destroyed:
 
 
 @dataclass(frozen=True, slots=True)
-class Ignored:
+class UnmodelledCall:
     """Something outside a command buffer is not modelled and may matter: it is named, and no verdict is clean."""
 
     what: str
@@ -406,7 +406,7 @@ class HostSetEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class HostRead:
+class HostDeclaredRead:
     """The host declared a read of mapped memory (vkInvalidateMappedMemoryRanges, a read-back)."""
 
     call: int
@@ -443,7 +443,7 @@ class QueueObtained:
 
 
 @dataclass(frozen=True, slots=True)
-class Concurrent:
+class SharedResource:
     """A resource was created with VK_SHARING_MODE_CONCURRENT; every other belongs to one queue family at a time."""
 
     resource: int
@@ -475,25 +475,25 @@ class Presented:
     """(swapchain, image) each."""
 
 
-Occurrence = (
-    Begun
+StreamEvent = (
+    CommandBufferReset
     | Recorded
     | Submitted
     | HostWaited
     | FenceReset
     | HostWrote
     | Destroyed
-    | Ignored
+    | UnmodelledCall
     | SemaphoreCreated
     | HostSignaled
     | HostWaitedSemaphores
     | HostSetEvent
-    | HostRead
+    | HostDeclaredRead
     | HostFlushed
     | HostInvalidated
     | HostAccess
     | QueueObtained
-    | Concurrent
+    | SharedResource
     | Acquired
     | Presented
 )

@@ -53,7 +53,7 @@ def unexpected(wanted: str, value: Any) -> Corrupt:
     return Corrupt(f"expected {wanted}, found {kind_of(value)}{shown}")
 
 
-class Form:
+class FieldCodec:
     """A kind of value. `read` takes JSON to normal form and raises Corrupt, `write` is its inverse."""
 
     def read(self, value: Any, reading: Reading) -> Any:
@@ -69,7 +69,7 @@ class Form:
         return 0
 
 
-class Integer(Form):
+class Integer(FieldCodec):
     """An integer of the C type's range; addresses may be hex text."""
 
     def __init__(self, bits: int, signed: bool) -> None:
@@ -87,7 +87,7 @@ class Integer(Form):
         return value
 
 
-class Real(Form):
+class Real(FieldCodec):
     """A float or double. Values that JSON has no number for are the texts NaN, Infinity and -Infinity."""
 
     def __init__(self, single: bool) -> None:
@@ -119,7 +119,7 @@ class Real(Form):
         return 0.0
 
 
-class Boolean(Form):
+class Boolean(FieldCodec):
     """VkBool32: normal form is the int that C had; JSON is true or false, other values stay numbers."""
 
     def read(self, value: Any, reading: Reading) -> int:
@@ -135,7 +135,7 @@ class Boolean(Form):
         return bool(value) if value in (0, 1) else value
 
 
-class Handle(Form):
+class Handle(FieldCodec):
     """An object's id; 0 is VK_NULL_HANDLE."""
 
     def read(self, value: Any, reading: Reading) -> int:
@@ -149,7 +149,7 @@ class Handle(Form):
         return value
 
 
-class Text(Form):
+class Text(FieldCodec):
     """`char*` or a char array."""
 
     def read(self, value: Any, reading: Reading) -> str | None:
@@ -162,7 +162,7 @@ class Text(Form):
         """A null pointer."""
 
 
-class Opaque(Form):
+class Opaque(FieldCodec):
     """What means nothing outside the process that made the call (callbacks, user data): always None."""
 
     def read(self, value: Any, reading: Reading) -> None:
@@ -175,7 +175,7 @@ class Opaque(Form):
         """None."""
 
 
-class Blob(Form):
+class Blob(FieldCodec):
     """Bytes behind a pointer: a list of numbers, or the name of a file beside the trace."""
 
     def read(self, value: Any, reading: Reading) -> bytes | None:
@@ -204,7 +204,7 @@ class Blob(Form):
         """A null pointer."""
 
 
-class Enumeration(Form):
+class Enumeration(FieldCodec):
     """An enum value, by name; values without a name are numbers."""
 
     def __init__(self, values: dict[str, int]) -> None:
@@ -234,7 +234,7 @@ class Enumeration(Form):
         return self.names.get(value, value)
 
 
-class Flags(Form):
+class Flags(FieldCodec):
     """A mask of bits, or one bit (`single`): hex text of fixed width; names joined by | are read too."""
 
     def __init__(self, values: dict[str, int], width: int, single: bool) -> None:

@@ -1,6 +1,6 @@
 """Depth and stencil aspects: separate ranges of one image."""
 
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, COPY = "vkCmdClearDepthStencilImage", "vkCmdCopyImage"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"

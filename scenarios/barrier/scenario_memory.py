@@ -1,7 +1,7 @@
 """What a memory dependency is: execution, availability, visibility, in the right direction and over the right bytes."""
 
-from harness.device.rig_commands import IGNORED, WHOLE_SIZE
-from harness.scenario import Rig, read_after_write, scenario, write_after_read
+from harness.rig.command_buffers import IGNORED, WHOLE_SIZE
+from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 FILL, UPDATE, COPY, COPY2 = "vkCmdFillBuffer", "vkCmdUpdateBuffer", "vkCmdCopyBuffer", "vkCmdCopyBuffer2"
 BYTES, OTHERS = bytes(range(256)), bytes(255 - i for i in range(256))

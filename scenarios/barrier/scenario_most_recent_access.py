@@ -1,6 +1,6 @@
 """The two tables of the design document's introduction: which accesses a hazard is looked for between."""
 
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 CLEAR, COPY_IMAGE, DOWNLOAD, BLIT = (

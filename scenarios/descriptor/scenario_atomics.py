@@ -1,9 +1,9 @@
 """Atomics: read-modify-write operations do not conflict with one another, but with everything else."""
 
-from harness.device.rig import Pipeline
-from harness.device.rig_commands import Commands
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.rig import RigPipeline
 from harness.spec.names import enum_value
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdDispatch", "vkCmdDispatch")
 WAR = write_after_read("vkCmdDispatch", "vkCmdDispatch")
@@ -13,11 +13,11 @@ BOTH = "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE"
 GENERAL = enum_value("VkImageLayout", "VK_IMAGE_LAYOUT_GENERAL")
 
 
-def _pipeline(rig: Rig, shader: str) -> Pipeline:
+def _pipeline(rig: Rig, shader: str) -> RigPipeline:
     return rig.compute(shader, {0: "STORAGE_BUFFER"}, push_bytes=4)
 
 
-def _run(commands: Commands, pipeline: Pipeline, value: int | None, **held: object) -> None:
+def _run(commands: Commands, pipeline: RigPipeline, value: int | None, **held: object) -> None:
     commands.bind(pipeline, commands.rig.descriptors(pipeline, **held))
     if value is not None:
         commands.push_constants(pipeline, value)

@@ -1,9 +1,9 @@
 """Storage images, sampled images and samplers in compute shaders."""
 
-from harness.device.rig import Image, Pipeline
-from harness.device.rig_commands import Commands
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.rig import RigImage, RigPipeline
 from harness.spec.names import enum_value
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FROM_CLEAR = read_after_write("vkCmdDispatch", "vkCmdClearColorImage")
 BEFORE_CLEAR = write_after_read("vkCmdClearColorImage", "vkCmdDispatch")
@@ -18,18 +18,18 @@ GENERAL = enum_value("VkImageLayout", "VK_IMAGE_LAYOUT_GENERAL")
 SMALL = (8, 8, 1)
 
 
-def _store(rig: Rig) -> Pipeline:
+def _store(rig: Rig) -> RigPipeline:
     return rig.compute("image_store_2d", {0: "STORAGE_IMAGE"}, push_bytes=4)
 
 
-def _run(commands: Commands, pipeline: Pipeline, value: int | None = None, **held: object) -> None:
+def _run(commands: Commands, pipeline: RigPipeline, value: int | None = None, **held: object) -> None:
     commands.bind(pipeline, commands.rig.descriptors(pipeline, **held))
     if value is not None:
         commands.push_constants(pipeline, value)
     commands.dispatch()
 
 
-def _image(rig: Rig, commands: Commands, mips: int = 1, layers: int = 1) -> Image:
+def _image(rig: Rig, commands: Commands, mips: int = 1, layers: int = 1) -> RigImage:
     """An image in the general layout, whose transition is ordered before everything."""
     image = rig.image(extent=SMALL, mips=mips, layers=layers)
     commands.transition(image)
@@ -37,7 +37,7 @@ def _image(rig: Rig, commands: Commands, mips: int = 1, layers: int = 1) -> Imag
 
 
 def _bound(
-    rig: Rig, image: Image, mips: tuple[int, int] = (0, 1), layers: tuple[int, int] = (0, 1)
+    rig: Rig, image: RigImage, mips: tuple[int, int] = (0, 1), layers: tuple[int, int] = (0, 1)
 ) -> tuple[object, None, int]:
     return rig.view(image, mips=mips, layers=layers), None, GENERAL
 

@@ -1,15 +1,15 @@
 """Indirect dispatches: the command's own read of its parameters, apart from what its shader does."""
 
-from harness.device.rig import Buffer, Pipeline
-from harness.device.rig_commands import Commands
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.rig import RigBuffer, RigPipeline
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 ONE_GROUP = (1).to_bytes(4, "little") * 3
 WRITTEN = "ALL_TRANSFER/TRANSFER_WRITE"
 READ = "DRAW_INDIRECT/INDIRECT_COMMAND_READ"
 
 
-def _target(rig: Rig, commands: Commands, target: Buffer, value: int) -> Pipeline:
+def _target(rig: Rig, commands: Commands, target: RigBuffer, value: int) -> RigPipeline:
     pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     commands.bind(pipeline, rig.descriptors(pipeline, b0=target))
     commands.push_constants(pipeline, value)

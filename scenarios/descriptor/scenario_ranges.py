@@ -1,19 +1,19 @@
 """Which bytes a descriptor means: offset, range, dynamic offset, copies of descriptors, arrays, pushed descriptors."""
 
-from harness.device.rig import WHOLE_SIZE, Buffer, Pipeline
-from harness.device.rig_commands import Commands
-from harness.scenario import Rig, read_after_write, scenario, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.rig import WHOLE_SIZE, RigBuffer, RigPipeline
+from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
 AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")
 FROM_FILL = read_after_write("vkCmdDispatch", "vkCmdFillBuffer")
 
 
-def _fill(rig: Rig, kind: str = "STORAGE_BUFFER", push: bool = False) -> Pipeline:
+def _fill(rig: Rig, kind: str = "STORAGE_BUFFER", push: bool = False) -> RigPipeline:
     return rig.compute("fill_words", {0: kind}, push_bytes=4, push=push)
 
 
-def _run(commands: Commands, pipeline: Pipeline, value: int, *held: Buffer | tuple[Buffer, int, int]) -> None:
+def _run(commands: Commands, pipeline: RigPipeline, value: int, *held: RigBuffer | tuple[RigBuffer, int, int]) -> None:
     sets = {f"b{at}": each for at, each in enumerate(held)}
     commands.bind(pipeline, commands.rig.descriptors(pipeline, **sets))
     commands.push_constants(pipeline, value)

@@ -1,8 +1,8 @@
 """Dispatches that access storage buffers: what a statically used variable does is what the dispatch does."""
 
-from harness.device.rig import Buffer, Pipeline
-from harness.device.rig_commands import Commands
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.rig import RigBuffer, RigPipeline
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdDispatch", "vkCmdDispatch")
 WAR = write_after_read("vkCmdDispatch", "vkCmdDispatch")
@@ -11,21 +11,21 @@ COMPUTE = "COMPUTE_SHADER"
 WRITE, READ = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ"
 
 
-def _fill(rig: Rig, shader: str = "fill_words") -> Pipeline:
+def _fill(rig: Rig, shader: str = "fill_words") -> RigPipeline:
     return rig.compute(shader, {0: "STORAGE_BUFFER"}, push_bytes=4)
 
 
-def _copy(rig: Rig, shader: str = "copy_words") -> Pipeline:
+def _copy(rig: Rig, shader: str = "copy_words") -> RigPipeline:
     return rig.compute(shader, {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
 
 
-def _fill_with(commands: Commands, pipeline: Pipeline, target: Buffer, value: int) -> None:
+def _fill_with(commands: Commands, pipeline: RigPipeline, target: RigBuffer, value: int) -> None:
     commands.bind(pipeline, commands.rig.descriptors(pipeline, b0=target))
     commands.push_constants(pipeline, value)
     commands.dispatch()
 
 
-def _copy_with(commands: Commands, pipeline: Pipeline, source: Buffer, target: Buffer) -> None:
+def _copy_with(commands: Commands, pipeline: RigPipeline, source: RigBuffer, target: RigBuffer) -> None:
     commands.bind(pipeline, commands.rig.descriptors(pipeline, b0=source, b1=target))
     commands.dispatch()
 

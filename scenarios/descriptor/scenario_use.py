@@ -1,8 +1,8 @@
 """What a shader declares, what it uses, and what an execution of it runs."""
 
-from harness.device.rig import Buffer, Pipeline
-from harness.device.rig_commands import Commands
-from harness.scenario import Rig, read_after_write, scenario, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.rig import RigBuffer, RigPipeline
+from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")
 FROM_FILL = read_after_write("vkCmdDispatch", "vkCmdFillBuffer")
@@ -11,11 +11,11 @@ DISPATCH_BASE = 0x10
 """VK_PIPELINE_CREATE_DISPATCH_BASE_BIT."""
 
 
-def _fill(rig: Rig, flags: int = 0) -> Pipeline:
+def _fill(rig: Rig, flags: int = 0) -> RigPipeline:
     return rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4, flags=flags)
 
 
-def _ready(commands: Commands, pipeline: Pipeline, target: Buffer, value: int) -> None:
+def _ready(commands: Commands, pipeline: RigPipeline, target: RigBuffer, value: int) -> None:
     commands.bind(pipeline, commands.rig.descriptors(pipeline, b0=target))
     commands.push_constants(pipeline, value)
 

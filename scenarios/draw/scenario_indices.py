@@ -3,10 +3,10 @@
 import struct
 from typing import Any
 
-from harness.device.rig import Buffer, Image
-from harness.device.rig_commands import Commands
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_read
+from harness.rig.command_buffers import Commands
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.rig.rig import RigBuffer, RigImage
+from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 DRAW, UPDATE = "vkCmdDrawIndexed", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
@@ -22,10 +22,10 @@ POSITIONS: dict[str, Any] = {
 }
 
 
-def _draws(commands: Commands, image: Image, vertices: Buffer, indices: Buffer, **draw: Any) -> None:
+def _draws(commands: Commands, image: RigImage, vertices: RigBuffer, indices: RigBuffer, **draw: Any) -> None:
     """An indexed draw of four 32-bit indices, or as `draw` says, to an image."""
     kind, offset = draw.pop("kind", "UINT32"), draw.pop("offset", 0)
-    commands.begin_rendering(Rendered(commands.rig.view(image)))
+    commands.begin_rendering(RenderingAttachment(commands.rig.view(image)))
     commands.bind(commands.rig.graphics(**POSITIONS))
     commands.bind_vertices(vertices)
     commands.bind_indices(indices, offset, kind)
@@ -33,7 +33,7 @@ def _draws(commands: Commands, image: Image, vertices: Buffer, indices: Buffer, 
     commands.end_rendering()
 
 
-def _show(commands: Commands, image: Image, out: Buffer) -> None:
+def _show(commands: Commands, image: RigImage, out: RigBuffer) -> None:
     commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
     commands.image_to_buffer(image, out)
 

@@ -3,10 +3,10 @@
 import struct
 from typing import Any
 
-from harness.device.rig import Buffer, Image
-from harness.device.rig_commands import Commands
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_read
+from harness.rig.command_buffers import Commands
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.rig.rig import RigBuffer, RigImage
+from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 DRAW, COUNTED, UPDATE = "vkCmdDrawIndirect", "vkCmdDrawIndirectCount", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
@@ -24,9 +24,9 @@ POSITIONS: dict[str, Any] = {
 }
 
 
-def _draws(commands: Commands, image: Image, vertices: Buffer, parameters: Buffer, **draw: Any) -> None:
+def _draws(commands: Commands, image: RigImage, vertices: RigBuffer, parameters: RigBuffer, **draw: Any) -> None:
     """An indirect draw to an image; `draw` are arguments of `Commands.draw_indirect`."""
-    commands.begin_rendering(Rendered(commands.rig.view(image)))
+    commands.begin_rendering(RenderingAttachment(commands.rig.view(image)))
     commands.bind(commands.rig.graphics(**POSITIONS))
     commands.bind_vertices(vertices)
     indices = draw.pop("indices", None)
@@ -36,7 +36,7 @@ def _draws(commands: Commands, image: Image, vertices: Buffer, parameters: Buffe
     commands.end_rendering()
 
 
-def _show(commands: Commands, image: Image, out: Buffer) -> None:
+def _show(commands: Commands, image: RigImage, out: RigBuffer) -> None:
     commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
     commands.image_to_buffer(image, out)
 

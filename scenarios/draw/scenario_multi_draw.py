@@ -3,8 +3,8 @@
 import struct
 from typing import Any
 
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.suite import Rig, read_after_write, scenario
 
 MULTI, INDEXED, UPDATE = "vkCmdDrawMultiEXT", "vkCmdDrawMultiIndexedEXT", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
@@ -35,7 +35,7 @@ def scenario_several_draws_of_vertices(rig: Rig) -> None:
         commands.update(vertices, SMALL, offset=place)
         if place == 48:
             commands.barrier("updated before drawn", "CLEAR/TRANSFER_WRITE", VERTICES)
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(rig.graphics(**POSITIONS))
         commands.bind_vertices(vertices)
         commands.draw_multi((0, 3), (6, 3))
@@ -62,7 +62,7 @@ def scenario_several_draws_of_indices(rig: Rig) -> None:
         commands.update(indices, struct.pack("<3I", 0, 0, 0), offset=place)
         if place == 24:
             commands.barrier("updated before drawn", "CLEAR/TRANSFER_WRITE", "INDEX_INPUT/INDEX_READ")
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(rig.graphics(**POSITIONS))
         commands.bind_vertices(vertices)
         commands.bind_indices(indices)

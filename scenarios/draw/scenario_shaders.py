@@ -2,8 +2,8 @@
 
 import struct
 
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_read
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 DRAW, UPDATE = "vkCmdDraw", "vkCmdUpdateBuffer"
 CLEAR, COPY, UPLOAD = "vkCmdClearColorImage", "vkCmdCopyBuffer", "vkCmdCopyBufferToImage"
@@ -43,7 +43,7 @@ def scenario_fragment_shader_samples_an_upload(rig: Rig) -> None:
                 "by any shader": {"dst": "ALL_GRAPHICS/SHADER_READ"},
             },
         )
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(sample, held)
         commands.draw()
         commands.end_rendering()
@@ -70,7 +70,7 @@ def scenario_clear_after_sampling(rig: Rig) -> None:
         commands.transition(source)
         commands.clear_color(source, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", SAMPLED)
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(sample, held)
         commands.draw()
         commands.end_rendering()
@@ -117,7 +117,7 @@ def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
                 "before rasterization": {"dst": "PRE_RASTERIZATION_SHADERS/SHADER_READ"},
             },
         )
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pull, held)
         commands.draw(4)
         commands.end_rendering()
@@ -146,7 +146,7 @@ def scenario_fragment_shader_reads_a_uniform_buffer(rig: Rig) -> None:
             "FRAGMENT_SHADER/UNIFORM_READ",
             weaker={"as storage": {"dst": "FRAGMENT_SHADER/SHADER_STORAGE_READ"}},
         )
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(shade, held)
         commands.draw()
         commands.end_rendering()
@@ -171,7 +171,7 @@ def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
     held = rig.descriptors(store, b0=columns)
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(store, held)
         commands.draw()
         commands.end_rendering()
@@ -199,7 +199,7 @@ def scenario_rendered_image_is_sampled(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.transition(image)
         commands.transition(source)
-        commands.begin_rendering(Rendered(rig.view(source)))
+        commands.begin_rendering(RenderingAttachment(rig.view(source)))
         commands.bind(rig.graphics())
         commands.draw()
         commands.end_rendering()
@@ -209,7 +209,7 @@ def scenario_rendered_image_is_sampled(rig: Rig) -> None:
             SAMPLED,
             weaker={"before the vertex shader": {"dst": "VERTEX_SHADER/SHADER_SAMPLED_READ"}},
         )
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(sample, held)
         commands.draw()
         commands.end_rendering()

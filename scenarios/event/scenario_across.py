@@ -1,6 +1,6 @@
 """Events reach over command buffers, batches and submits; the host may set and reset them too."""
 
-from harness.scenario import Rig, read_after_write, scenario, write_after_write
+from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"

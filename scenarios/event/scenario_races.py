@@ -1,6 +1,6 @@
 """Operations on one event happen in no pipeline stage: without an order among them nobody knows its state."""
 
-from harness.scenario import Rig, race, scenario
+from harness.suite import Rig, race, scenario
 
 WRITTEN, READ = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ"
 TRANSFER, COMPUTE = "ALL_TRANSFER", "COMPUTE_SHADER"

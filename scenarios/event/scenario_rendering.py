@@ -3,9 +3,9 @@
 import struct
 from typing import Any
 
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.suite import Rig, read_after_write, scenario
 
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
 COLOR, FROM = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ"
@@ -42,7 +42,7 @@ def scenario_copy_waits_for_rendering(rig: Rig) -> None:
     )
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(rig.graphics())
         commands.draw()
         commands.end_rendering()
@@ -68,7 +68,7 @@ def scenario_wait_inside_dynamic_rendering(rig: Rig) -> None:
         commands.transition(image)
         commands.fill(corners, FAR)
         commands.set_event(filled)
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.wait_events(filled)
         commands.bind(rig.graphics(**POSITIONS))
         commands.bind_vertices(corners)
@@ -88,7 +88,7 @@ def scenario_wait_inside_a_subpass(rig: Rig) -> None:
     """The same inside a subpass, whose own dependencies order no fill before it."""
     image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24)
     rig.host_write(corners, CORNERS)
-    made = rig.render_pass([Attach()], [Subpass([0])], [Depends("", 0, EXTERNAL, COLOR, FROM)])
+    made = rig.render_pass([RigAttachment()], [RigSubpass([0])], [RigSubpassDependency("", 0, EXTERNAL, COLOR, FROM)])
     frame = rig.framebuffer(made, [rig.view(image)])
     pipeline = rig.graphics(render_pass=made, **POSITIONS)
     filled = rig.event(

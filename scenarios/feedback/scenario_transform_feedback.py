@@ -2,9 +2,9 @@
 
 import struct
 
-from harness.device.rig import Pipeline
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.rig.rig import RigPipeline
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY, DRAW = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDraw"
 BEGIN, END = "vkCmdBeginTransformFeedbackEXT", "vkCmdEndTransformFeedbackEXT"
@@ -16,7 +16,7 @@ COUNT_DRAW = "vkCmdDrawIndirectByteCountEXT"
 POINTS = 0
 
 
-def pipeline_of(rig: Rig) -> Pipeline:
+def pipeline_of(rig: Rig) -> RigPipeline:
     """A pipeline that captures a word a vertex and draws points."""
     return rig.graphics("gradient", "feedback_words", push_bytes=4, topology=POINTS)
 
@@ -36,7 +36,7 @@ def scenario_copy_reads_what_was_captured(rig: Rig) -> None:
     pipeline = pipeline_of(rig)
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pipeline)
         commands.push_constants(pipeline, 0x100)
         commands.bind_feedback(a)
@@ -73,7 +73,7 @@ def scenario_captured_over_a_filled_buffer(rig: Rig) -> None:
         commands.barrier(
             "filled before captured", FILLED, CAPTURED, weaker={"for counters": {"dst": f"TRANSFORM_FEEDBACK/{COUNTS}"}}
         )
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pipeline)
         commands.push_constants(pipeline, 0x200)
         commands.bind_feedback(a)
@@ -97,7 +97,7 @@ def scenario_captured_over_what_a_copy_reads(rig: Rig) -> None:
         commands.transition(image)
         commands.copy(a, b)
         commands.barrier("copied before captured", "COPY", "TRANSFORM_FEEDBACK")
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pipeline)
         commands.push_constants(pipeline, 0x300)
         commands.bind_feedback(a)
@@ -121,7 +121,7 @@ def scenario_range_of_captured_words(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.transition(image)
         commands.fill(a, 0xDDDDDDDD, 0, 32)
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pipeline)
         commands.push_constants(pipeline, 0x400)
         commands.bind_feedback(a, offset, 32)
@@ -145,7 +145,7 @@ def scenario_copy_reads_a_feedback_counter(rig: Rig) -> None:
     pipeline = pipeline_of(rig)
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pipeline)
         commands.push_constants(pipeline, 0x500)
         commands.bind_feedback(a)
@@ -176,7 +176,7 @@ def scenario_feedback_reads_a_filled_counter(rig: Rig) -> None:
             f"TRANSFORM_FEEDBACK/{COUNTS}",
             weaker={"for captures": {"dst": CAPTURED}},
         )
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pipeline_of(rig))
         commands.bind_feedback(a)
         commands.begin_feedback(counter)
@@ -210,7 +210,7 @@ def scenario_draw_reads_a_byte_count(rig: Rig) -> None:
                 "for feedback": {"dst": f"TRANSFORM_FEEDBACK/{COUNTS}"},
             },
         )
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pipeline)
         commands.push_constants(pipeline, 0x600)
         commands.bind_feedback(a)

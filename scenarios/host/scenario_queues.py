@@ -1,10 +1,10 @@
 """Host waits and several queues: a fence or an idle queue covers what its queue had waited for, and no more."""
 
-from harness.device.headless import Queue
-from harness.device.rig import Buffer
-from harness.device.rig_commands import Commands
-from harness.device.rig_queues import Operation
-from harness.scenario import Rig, race, scenario, write_after_read
+from harness.device.headless import DeviceQueue
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import SemaphoreUse
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, race, scenario, write_after_read
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]
@@ -12,7 +12,7 @@ COPIED = [write_after_read("host write", COPY)]
 COVERS = "SYNC_RULES 2.11 [FenceWaitSynchronizesAnotherQueue]; specification, Fences: what happens before the signal"
 
 
-def _fill(rig: Rig, target: Buffer, value: int, queue: Queue | None = None) -> Commands:
+def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = None) -> Commands:
     """A recorded fill."""
     with rig.commands(queue=queue) as commands:
         commands.fill(target, value)
@@ -29,7 +29,7 @@ def scenario_fence_that_covers_another_queue(rig: Rig) -> None:
     """A fence of a queue that waited for another one covers that one's work for a third."""
     a, s, fence = rig.buffer(), rig.semaphore(), rig.fence()
     first, second, third = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111, first), signals=[Operation(s)])
+    rig.submit(_fill(rig, a, 0x11111111, first), signals=[SemaphoreUse(s)])
     rig.submit(queue=second, waits=rig.operation("between the queues", s), fence=fence)
     rig.host_wait("the host waits", "all", fence, weaker={"status": {"how": "status"}, "device": {"how": "device"}})
     rig.submit(_fill(rig, a, 0x22222222, third))
@@ -44,9 +44,9 @@ def scenario_fence_that_covers_a_part(rig: Rig) -> None:
     """What a queue did after its signal is in no wait for the queue that waited for the signal."""
     a, b, s, fence = rig.buffer(), rig.buffer(), rig.semaphore(), rig.fence()
     first, second, third = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111, first), signals=[Operation(s)])
+    rig.submit(_fill(rig, a, 0x11111111, first), signals=[SemaphoreUse(s)])
     rig.submit(_fill(rig, b, 0x11111111, first))
-    rig.submit(queue=second, waits=[Operation(s)], fence=fence)
+    rig.submit(queue=second, waits=[SemaphoreUse(s)], fence=fence)
     rig.host_wait("", "all", fence)
     earlier = rig.choose("what", True, {"the later buffer": False})
     rig.submit(_fill(rig, a if earlier else b, 0x22222222, third))
@@ -114,7 +114,7 @@ def scenario_host_write_after_another_queues_fence(rig: Rig) -> None:
     _, other = rig.queues
     with rig.commands() as copies:
         copies.copy(a, b)
-    rig.submit(copies, signals=[Operation(s)])
+    rig.submit(copies, signals=[SemaphoreUse(s)])
     rig.submit(queue=other, waits=rig.operation("between the queues", s), fence=fence)
     rig.host_wait("the host waits", "all", fence)
     rig.host_write(a, bytes(range(1, 129)))

@@ -1,10 +1,10 @@
 """Reads of mapped memory: what the device wrote must be complete, and made visible to the host by a dependency."""
 
 import harness
-from harness.device.rig import Buffer
-from harness.device.rig_commands import Commands
-from harness.device.rig_queues import Operation
-from harness.scenario import Rig, read_after_write, scenario, write_after_read
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import SemaphoreUse
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 FILL, COPY, DISPATCH, READ, INVALIDATE = (
     "vkCmdFillBuffer",
@@ -18,7 +18,7 @@ FILLED, COPIED, TO_HOST = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_WRITE", "HOST/H
 VISIBLE = "specification, vkWaitForFences: a wait makes no write of the device visible to the host"
 
 
-def _filled(rig: Rig, target: Buffer, value: int) -> Commands:
+def _filled(rig: Rig, target: RigBuffer, value: int) -> Commands:
     """A recorded fill after others, with the dependency to the host."""
     with rig.commands() as commands:
         commands.barrier("", FILLED, FILLED)
@@ -246,8 +246,8 @@ def scenario_host_reads_a_picture(rig: Rig) -> None:
 def scenario_host_reads_after_a_value(rig: Rig) -> None:
     """A value of a timeline is as good as a fence."""
     a, timeline = rig.buffer(), rig.timeline()
-    rig.submit(signals=[Operation(timeline, value=1)], form=2)
-    rig.submit(_filled(rig, a, 0x61616161), signals=[Operation(timeline, value=2)], form=2)
+    rig.submit(signals=[SemaphoreUse(timeline, value=1)], form=2)
+    rig.submit(_filled(rig, a, 0x61616161), signals=[SemaphoreUse(timeline, value=2)], form=2)
     rig.host_wait_timeline(
         "the wait",
         (timeline, 2),

@@ -1,8 +1,8 @@
 """Host waits: what the host knows to be complete conflicts with nothing that is submitted or written later."""
 
-from harness.device.rig import Buffer
-from harness.device.rig_commands import Commands
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 WAW = write_after_write("vkCmdFillBuffer", "vkCmdFillBuffer")
 WAR = write_after_read("vkCmdFillBuffer", "vkCmdCopyBuffer")
@@ -11,14 +11,14 @@ COPIED = write_after_read("host write", "vkCmdCopyBuffer")
 NEW = bytes(range(1, 129))
 
 
-def _fill(rig: Rig, target: Buffer, value: int) -> Commands:
+def _fill(rig: Rig, target: RigBuffer, value: int) -> Commands:
     """A recorded fill."""
     with rig.commands() as commands:
         commands.fill(target, value)
     return commands
 
 
-def _copy(rig: Rig, source: Buffer, target: Buffer) -> Commands:
+def _copy(rig: Rig, source: RigBuffer, target: RigBuffer) -> Commands:
     """A recorded copy."""
     with rig.commands() as commands:
         commands.copy(source, target)

@@ -1,14 +1,14 @@
 """Host writes to mapped memory: what is submitted later sees them, what is submitted already must be waited for."""
 
-from harness.device.rig import Buffer
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 COPIED = write_after_read("host write", "vkCmdCopyBuffer")
 DISPATCHED = write_after_read("host write", "vkCmdDispatch")
 OLD, NEW = bytes(range(256)), bytes(range(255, -1, -1))
 
 
-def _copy_of(rig: Rig, a: Buffer, b: Buffer) -> None:
+def _copy_of(rig: Rig, a: RigBuffer, b: RigBuffer) -> None:
     """Submits a copy of one buffer to another."""
     with rig.commands() as commands:
         commands.copy(a, b)

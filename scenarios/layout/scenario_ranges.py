@@ -1,6 +1,6 @@
 """The range of a layout transition: whole subresources of the levels, layers and aspects that it names."""
 
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BARRIER2 = "vkCmdPipelineBarrier2"
 UPLOAD, DOWNLOAD, COPY = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer", "vkCmdCopyImage"

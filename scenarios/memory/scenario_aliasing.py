@@ -1,7 +1,7 @@
 """Several resources in one memory object (specification: "Memory Aliasing"): uses of what overlaps need an order."""
 
-from harness.device.rig import Buffer, Image
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.rig import RigBuffer, RigImage
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 CLEAR, DOWNLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
@@ -10,7 +10,7 @@ ALIAS_BIT = 0x400
 """VK_IMAGE_CREATE_ALIAS_BIT."""
 
 
-def image_and_buffer(rig: Rig) -> tuple[Image, Buffer]:
+def image_and_buffer(rig: Rig) -> tuple[RigImage, RigBuffer]:
     """An image, and a buffer on its first bytes."""
     image = rig.image()
     return image, rig.buffer(256, image.memory)

@@ -1,7 +1,7 @@
 """Ownership that goes to what is outside of the instance, and comes back (specification: "Queue Family Ownership
 Transfer", VK_QUEUE_FAMILY_EXTERNAL)."""
 
-from harness.scenario import Rig, race, scenario, write_after_write
+from harness.suite import Rig, race, scenario, write_after_write
 
 BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuffer"
 EXTERNAL = 0xFFFFFFFE

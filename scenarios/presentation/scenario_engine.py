@@ -1,17 +1,17 @@
 """The presentation engine's side: fences of acquires, several swapchains, other queues, retired swapchains."""
 
-from harness.device.rig import Image
-from harness.device.rig_commands import Commands
-from harness.device.rig_presentation import PRESENTS, SHOWN
-from harness.device.rig_queues import Operation
-from harness.scenario import Rig, race, scenario
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import SemaphoreUse
+from harness.rig.rig import RigImage
+from harness.rig.swapchains import PRESENTS, SHOWN
+from harness.suite import Rig, race, scenario
 
 PRESENT, BARRIER, CLEAR = "vkQueuePresentKHR", "vkCmdPipelineBarrier2", "vkCmdClearColorImage"
 NOT_OURS = [race("WRITE_AFTER_PRESENT", BARRIER, PRESENT)]
 NOT_DONE = [race("PRESENT_AFTER_WRITE", PRESENT, BARRIER)]
 
 
-def _frame(rig: Rig, image: Image, value: int) -> Commands:
+def _frame(rig: Rig, image: RigImage, value: int) -> Commands:
     """A recorded clear between the transitions that it needs."""
     with rig.commands() as commands:
         commands.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
@@ -38,7 +38,7 @@ def scenario_fence_of_an_acquire(rig: Rig) -> None:
         fence,
         weaker={"another fence": {"fences": (other,)}, "idle device": {"how": "device"}, "status": {"how": "status"}},
     )
-    rig.submit(_frame(rig, chain.images[index], 0x70605040), signals=[Operation(done)], form=2)
+    rig.submit(_frame(rig, chain.images[index], 0x70605040), signals=[SemaphoreUse(done)], form=2)
     rig.present((chain, index), waits=[done])
     rig.host_wait("", "all", fence)
 
@@ -58,11 +58,31 @@ def scenario_two_swapchains(rig: Rig) -> None:
     taken = rig.choose("the second acquire", False, {"of the first": True})
     frames = _frame(rig, one.images[at_one], 0x70605040), _frame(rig, other.images[at_other], 0x0F0E0D0C)
     if taken:  # the second frame comes before its own acquire's semaphore is waited for
-        rig.submit(frames[1], waits=[Operation(first, "CLEAR")], signals=[Operation(second_done)], form=2)
-        rig.submit(frames[0], waits=[Operation(second, "CLEAR")], signals=[Operation(first_done)], form=2)
+        rig.submit(
+            frames[1],
+            waits=[SemaphoreUse(first, "CLEAR")],
+            signals=[SemaphoreUse(second_done)],
+            form=2,
+        )
+        rig.submit(
+            frames[0],
+            waits=[SemaphoreUse(second, "CLEAR")],
+            signals=[SemaphoreUse(first_done)],
+            form=2,
+        )
     else:
-        rig.submit(frames[0], waits=[Operation(first, "CLEAR")], signals=[Operation(first_done)], form=2)
-        rig.submit(frames[1], waits=[Operation(second, "CLEAR")], signals=[Operation(second_done)], form=2)
+        rig.submit(
+            frames[0],
+            waits=[SemaphoreUse(first, "CLEAR")],
+            signals=[SemaphoreUse(first_done)],
+            form=2,
+        )
+        rig.submit(
+            frames[1],
+            waits=[SemaphoreUse(second, "CLEAR")],
+            signals=[SemaphoreUse(second_done)],
+            form=2,
+        )
     waits = [first_done, *(each.semaphore for each in rig.operation("the second present", second_done))]
     rig.present((one, at_one), (other, at_other), waits=waits)
 
@@ -80,7 +100,7 @@ def scenario_present_on_another_queue(rig: Rig) -> None:
     _, other = rig.queues
     index = rig.acquire(chain, acquired)
     frame = _frame(rig, chain.images[index], 0x70605040)
-    rig.submit(frame, waits=[Operation(acquired, "CLEAR")], signals=[Operation(done)], form=2)
+    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], form=2)
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)], queue=other)
 
 
@@ -102,9 +122,9 @@ def scenario_frame_of_two_queues(rig: Rig) -> None:
         first.clear_color(image, 0x70605040, at="TRANSFER_DST_OPTIMAL")
     with rig.commands(queue=other) as second:
         second.transition(image, "CLEAR", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
-    rig.submit(first, waits=[Operation(acquired, "CLEAR")], signals=[Operation(half)], form=2)
+    rig.submit(first, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(half)], form=2)
     waits = rig.operation("between the queues", half, "CLEAR")
-    rig.submit(second, waits=waits, signals=[Operation(done)], form=2)
+    rig.submit(second, waits=waits, signals=[SemaphoreUse(done)], form=2)
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
 
 
@@ -120,7 +140,7 @@ def scenario_image_of_a_retired_swapchain(rig: Rig) -> None:
     index = rig.acquire(chain, acquired)
     rig.swapchain(chain)
     frame = _frame(rig, chain.images[index], 0x70605040)
-    rig.submit(frame, waits=[Operation(acquired, "CLEAR")], signals=[Operation(done)], form=2)
+    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], form=2)
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
 
 
@@ -144,9 +164,9 @@ def scenario_image_after_its_present(rig: Rig) -> None:
     acquired, again, done = rig.semaphore(), rig.semaphore(), rig.semaphore()
     index = rig.acquire(chain, acquired)
     frame = _frame(rig, chain.images[index], 0x70605040)
-    rig.submit(frame, waits=[Operation(acquired, "CLEAR")], signals=[Operation(done)], form=2)
+    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], form=2)
     rig.present((chain, index), waits=[done])
     following = rig.acquire(chain, again)
     elsewhere = next(at for at in range(len(chain.images)) if at != following)
     at = rig.choose("what", following, {"of another image": elsewhere})
-    rig.submit(_frame(rig, chain.images[at], 0x0F0E0D0C), waits=[Operation(again, "CLEAR")], form=2)
+    rig.submit(_frame(rig, chain.images[at], 0x0F0E0D0C), waits=[SemaphoreUse(again, "CLEAR")], form=2)

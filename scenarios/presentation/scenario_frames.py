@@ -3,12 +3,12 @@
 Every image has been on the screen once when the claims begin, so that the presentation engine has something to read.
 """
 
-from harness.device.rig import Image
-from harness.device.rig_commands import Commands
-from harness.device.rig_presentation import PRESENTS, SHOWN
-from harness.device.rig_queues import Operation
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, race, scenario, write_after_read
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import SemaphoreUse
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.rig.rig import RigImage
+from harness.rig.swapchains import PRESENTS, SHOWN
+from harness.suite import Rig, race, scenario, write_after_read
 
 ACQUIRE, PRESENT = "vkAcquireNextImageKHR", "vkQueuePresentKHR"
 BARRIER, UPLOAD = "vkCmdPipelineBarrier2", "vkCmdCopyBufferToImage"
@@ -17,7 +17,7 @@ NOT_OURS = [race("WRITE_AFTER_PRESENT", BARRIER, PRESENT)]
 NOT_DONE = [race("PRESENT_AFTER_WRITE", PRESENT, BARRIER)]
 
 
-def _frame(rig: Rig, image: Image, value: int, *, old: str = "UNDEFINED", src: str = "CLEAR") -> Commands:
+def _frame(rig: Rig, image: RigImage, value: int, *, old: str = "UNDEFINED", src: str = "CLEAR") -> Commands:
     """A recorded clear between the transitions that it needs; the first one is a named dependency."""
     with rig.commands() as commands:
         commands.barrier(
@@ -52,9 +52,9 @@ def scenario_frame(rig: Rig) -> None:
     index = rig.acquire(chain, acquired)
     weaker = {"at copies": {"stages": "COPY"}, "at everything": {"stages": "ALL_COMMANDS"}}
     waits = rig.operation("the acquire", acquired, "CLEAR", weaker=weaker)
-    rig.submit(_frame(rig, chain.images[index], 0x70605040), waits=waits, signals=[Operation(done)], form=2)
+    rig.submit(_frame(rig, chain.images[index], 0x70605040), waits=waits, signals=[SemaphoreUse(done)], form=2)
     if not waits:
-        rig.submit(waits=[Operation(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
+        rig.submit(waits=[SemaphoreUse(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
 
 
@@ -71,8 +71,8 @@ def scenario_present_waits_for_the_last_submit(rig: Rig) -> None:
     index = rig.acquire(chain, acquired)
     image = chain.images[index]
     first, second = _frame(rig, image, 0x70605040), _frame(rig, image, 0x0F0E0D0C, old=SHOWN)
-    rig.submit(first, waits=[Operation(acquired, "CLEAR")], signals=[Operation(early)], form=2)
-    rig.submit(second, signals=[Operation(done)], form=2)
+    rig.submit(first, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(early)], form=2)
+    rig.submit(second, signals=[SemaphoreUse(done)], form=2)
     waits = rig.operation("the present", done, weaker={"for an earlier submit": {"semaphore": early}})
     rig.present((chain, index), waits=[each.semaphore for each in waits])
 
@@ -100,15 +100,17 @@ def scenario_rendered_frame(rig: Rig) -> None:
             new="COLOR_ATTACHMENT_OPTIMAL",
             weaker={"after clears": {"src": "CLEAR"}},
         )
-        commands.begin_rendering(Rendered(rig.view(image), layout="COLOR_ATTACHMENT_OPTIMAL", clear=0x70605040))
+        commands.begin_rendering(
+            RenderingAttachment(rig.view(image), layout="COLOR_ATTACHMENT_OPTIMAL", clear=0x70605040)
+        )
         commands.end_rendering()
         commands.transition(
             image, f"{output}/COLOR_ATTACHMENT_WRITE", "NONE", old="COLOR_ATTACHMENT_OPTIMAL", new=SHOWN
         )
     waits = rig.operation("the acquire", acquired, output, weaker={"at clears": {"stages": "CLEAR"}})
-    rig.submit(commands, waits=waits, signals=[Operation(done)], form=2)
+    rig.submit(commands, waits=waits, signals=[SemaphoreUse(done)], form=2)
     if not waits:
-        rig.submit(waits=[Operation(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
+        rig.submit(waits=[SemaphoreUse(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
 
 
@@ -133,5 +135,5 @@ def scenario_frames_that_share_a_buffer(rig: Rig) -> None:
             commands.transition(image, "BLIT", "COPY/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
             commands.buffer_to_image(texels, image, at="TRANSFER_DST_OPTIMAL")
             commands.transition(image, "COPY/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
-        rig.submit(commands, waits=[Operation(acquired, "BLIT")], signals=[Operation(done)], form=2)
+        rig.submit(commands, waits=[SemaphoreUse(acquired, "BLIT")], signals=[SemaphoreUse(done)], form=2)
         rig.present((chain, index), waits=[done])

@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from harness.device.rig import Buffer, Image
-from harness.device.rig_commands import Commands
-from harness.device.rig_presentation import PRESENTS, SHOWN
-from harness.device.rig_queues import Operation
-from harness.scenario import Rig, race, scenario, write_after_read
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import SemaphoreUse
+from harness.rig.rig import RigBuffer, RigImage
+from harness.rig.swapchains import PRESENTS, SHOWN
+from harness.suite import Rig, race, scenario, write_after_read
 
 PRESENT, BARRIER, UPLOAD = "vkQueuePresentKHR", "vkCmdPipelineBarrier2", "vkCmdCopyBufferToImage"
 WRITTEN_TOO_EARLY = [write_after_read("host write", UPLOAD)]
@@ -14,7 +14,7 @@ SIZE = 16 * 16 * 4
 """Bytes of a swapchain image."""
 
 
-def _upload(rig: Rig, texels: Buffer, image: Image) -> Commands:
+def _upload(rig: Rig, texels: RigBuffer, image: RigImage) -> Commands:
     """A recorded upload of a whole swapchain image."""
     with rig.commands() as commands:
         commands.transition(image, "COPY", "COPY/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
@@ -45,7 +45,7 @@ def scenario_two_frames_in_flight(rig: Rig) -> None:
             rig.host_wait("the first frame", "all", fence, weaker=weaker)
         rig.host_write(staging, bytes([number + 1, number + 2]) * (SIZE // 2))
         frame = _upload(rig, staging, chain.images[index])
-        waits, signals = [Operation(acquired, "COPY")], [Operation(done)]
+        waits, signals = [SemaphoreUse(acquired, "COPY")], [SemaphoreUse(done)]
         rig.submit(frame, waits=waits, signals=signals, fence=None if number else fence, form=2)
         rig.present((chain, index), waits=[done])
 
@@ -67,9 +67,9 @@ def scenario_image_that_comes_around(rig: Rig) -> None:
             rig.host_wait("the acquire", "all", taken)
         rig.host_write(staging, bytes([number + 1, number + 2]) * (SIZE // 2))
         frame = _upload(rig, staging, chain.images[index])
-        rig.submit(frame, waits=[Operation(acquired, "COPY")], signals=[Operation(done)], form=2)
+        rig.submit(frame, waits=[SemaphoreUse(acquired, "COPY")], signals=[SemaphoreUse(done)], form=2)
         rig.present((chain, index), waits=[done])
-    rig.submit(waits=[Operation(held)])
+    rig.submit(waits=[SemaphoreUse(held)])
     rig.host_wait("", "all", taken)
 
 
@@ -89,7 +89,7 @@ def scenario_second_time_around(rig: Rig) -> None:
         index = rig.acquire(chain, acquired, form=2)
         waits = rig.operation(name, acquired, "COPY", weaker={"at clears": {"stages": "CLEAR"}} if name else None)
         frame = _upload(rig, texels, chain.images[index])
-        rig.submit(frame, waits=waits, signals=[Operation(done)], form=2)
+        rig.submit(frame, waits=waits, signals=[SemaphoreUse(done)], form=2)
         if not waits:
-            rig.submit(waits=[Operation(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
+            rig.submit(waits=[SemaphoreUse(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
         rig.present((chain, index), waits=[done])

@@ -2,7 +2,7 @@
 
 import struct
 
-from harness.scenario import Rig, read_after_write, scenario, write_after_read
+from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 BEGIN, FILL, COPY = "vkCmdBeginConditionalRenderingEXT", "vkCmdFillBuffer", "vkCmdCopyBuffer"
 DISPATCH = "vkCmdDispatch"

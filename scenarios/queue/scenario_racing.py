@@ -1,10 +1,10 @@
 """Two queues and no semaphore between them: whatever touches one range on both races."""
 
-from harness.device.headless import Queue
-from harness.device.rig import Buffer
-from harness.device.rig_commands import Commands
-from harness.device.rig_queues import Operation
-from harness.scenario import Rig, race, scenario
+from harness.device.headless import DeviceQueue
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import SemaphoreUse
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, race, scenario
 
 COPY, FILL, CLEAR, DISPATCH = "vkCmdCopyBuffer", "vkCmdFillBuffer", "vkCmdClearColorImage", "vkCmdDispatch"
 BARRIER = "vkCmdPipelineBarrier2"
@@ -13,14 +13,14 @@ READ_RACES = [race("READ_RACING_WRITE", COPY, FILL)]
 WRITE_RACES_READ = [race("WRITE_RACING_READ", FILL, COPY)]
 
 
-def _fill(rig: Rig, target: Buffer, value: int, queue: Queue | None = None) -> Commands:
+def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = None) -> Commands:
     """A recorded fill."""
     with rig.commands(queue=queue) as commands:
         commands.fill(target, value)
     return commands
 
 
-def _copy(rig: Rig, source: Buffer, target: Buffer, queue: Queue | None = None) -> Commands:
+def _copy(rig: Rig, source: RigBuffer, target: RigBuffer, queue: DeviceQueue | None = None) -> Commands:
     """A recorded copy."""
     with rig.commands(queue=queue) as commands:
         commands.copy(source, target)
@@ -32,7 +32,7 @@ def scenario_fills_on_two_queues(rig: Rig) -> None:
     """Two queues that write one buffer need a semaphore."""
     a, s = rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)])
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)])
     rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the semaphore", s))
 
 
@@ -41,7 +41,7 @@ def scenario_copy_of_what_another_queue_fills(rig: Rig) -> None:
     """A queue that reads what another wrote needs a semaphore."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)], form=2)
     rig.submit(_copy(rig, a, b, other), waits=rig.operation("the semaphore", s, "COPY"), form=2)
 
 
@@ -50,7 +50,7 @@ def scenario_fill_over_what_another_queue_copies(rig: Rig) -> None:
     """A queue that writes what another reads needs a semaphore, too."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_copy(rig, a, b), signals=[Operation(s)], form=2)
+    rig.submit(_copy(rig, a, b), signals=[SemaphoreUse(s)], form=2)
     rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the semaphore", s, "CLEAR"), form=2)
 
 
@@ -59,7 +59,7 @@ def scenario_two_queues_of_one_family(rig: Rig) -> None:
     """Queues of one family race like those of two: submission order holds along one queue."""
     a, s = rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)])
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)])
     rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the semaphore", s))
 
 
@@ -72,8 +72,8 @@ def scenario_semaphores_through_a_third_queue(rig: Rig) -> None:
     """Semaphores chain: a queue that waits for one that waited for the writer is behind the writer."""
     a, b, first, second = rig.buffer(), rig.buffer(), rig.semaphore(), rig.semaphore()
     main, middle, last = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111, main), signals=[Operation(first)])
-    rig.submit(queue=middle, waits=rig.operation("first to second", first), signals=[Operation(second)])
+    rig.submit(_fill(rig, a, 0x11111111, main), signals=[SemaphoreUse(first)])
+    rig.submit(queue=middle, waits=rig.operation("first to second", first), signals=[SemaphoreUse(second)])
     rig.submit(_copy(rig, a, b, last), waits=rig.operation("second to third", second))
 
 
@@ -87,8 +87,8 @@ def scenario_read_after_the_signal(rig: Rig) -> None:
     """A semaphore covers what its queue was given up to the signal, and nothing that came after it."""
     a, b, c, early, late = rig.buffer(), rig.buffer(), rig.buffer(), rig.semaphore(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_copy(rig, a, b), signals=[Operation(early)])
-    rig.submit(_copy(rig, a, c), signals=[Operation(late)])
+    rig.submit(_copy(rig, a, b), signals=[SemaphoreUse(early)])
+    rig.submit(_copy(rig, a, c), signals=[SemaphoreUse(late)])
     waits = rig.operation("the wait", late, weaker={"for the first submit": {"semaphore": early}})
     rig.submit(_fill(rig, a, 0x22222222, other), waits=waits)
 
@@ -101,7 +101,7 @@ def scenario_signal_in_an_empty_batch(rig: Rig) -> None:
     a, s = rig.buffer(), rig.semaphore()
     main, other = rig.queues
     rig.submit(_fill(rig, a, 0x11111111, main))
-    rig.submit(queue=main, signals=[Operation(s)], form=2)
+    rig.submit(queue=main, signals=[SemaphoreUse(s)], form=2)
     rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the wait", s), form=2)
 
 
@@ -151,8 +151,8 @@ def scenario_transitions_on_two_queues(rig: Rig) -> None:
         second.clear_color(image)
     with rig.commands() as third:
         third.transition(image, "ALL_COMMANDS", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
-    rig.submit(first, signals=[Operation(there)], form=2)
-    rig.submit(second, waits=rig.operation("there", there), signals=[Operation(back)], form=2)
+    rig.submit(first, signals=[SemaphoreUse(there)], form=2)
+    rig.submit(second, waits=rig.operation("there", there), signals=[SemaphoreUse(back)], form=2)
     rig.submit(third, waits=rig.operation("and back", back), form=2)
 
 
@@ -170,7 +170,7 @@ def scenario_copy_of_what_a_dispatch_writes_elsewhere(rig: Rig) -> None:
         writes.bind(pipeline, rig.descriptors(pipeline, b0=a))
         writes.push_constants(pipeline, 7)
         writes.dispatch(1)
-    rig.submit(writes, signals=[Operation(s, "COMPUTE_SHADER")], form=2)
+    rig.submit(writes, signals=[SemaphoreUse(s, "COMPUTE_SHADER")], form=2)
     rig.submit(_copy(rig, a, b, transfer), waits=rig.operation("the semaphore", s, "COPY"), form=2)
 
 
@@ -191,5 +191,5 @@ def scenario_image_read_back_on_another_queue(rig: Rig) -> None:
         clears.clear_color(image)
     with rig.commands(queue=other) as reads:
         reads.image_to_buffer(image, b)
-    rig.submit(clears, signals=[Operation(s)])
+    rig.submit(clears, signals=[SemaphoreUse(s)])
     rig.submit(reads, waits=rig.operation("the semaphore", s))

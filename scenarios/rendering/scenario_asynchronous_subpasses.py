@@ -1,8 +1,15 @@
 """Subpasses that only read one attachment may still race: a transition for one of them, and a store, are writes."""
 
-from harness.device.rig import Image
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Framebuffer, RenderPass, Subpass
-from harness.scenario import Rig, race, scenario
+from harness.rig.render_passes import (
+    EXTERNAL,
+    RigAttachment,
+    RigFramebuffer,
+    RigRenderPass,
+    RigSubpass,
+    RigSubpassDependency,
+)
+from harness.rig.rig import RigImage
+from harness.suite import Rig, race, scenario
 
 NEXT, DRAW, END, CLEAR = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdEndRenderPass", "vkCmdClearAttachments"
 AT = "GENERAL"
@@ -13,19 +20,19 @@ READ_OR_USED = (
 COPIED = "COPY/TRANSFER_READ"
 
 
-def _pass(rig: Rig, base: Attach, at: str, read: str) -> tuple[RenderPass, Framebuffer, list[Image]]:
+def _pass(rig: Rig, base: RigAttachment, at: str, read: str) -> tuple[RigRenderPass, RigFramebuffer, list[RigImage]]:
     """A subpass that draws to attachment 0 in one layout, and two that read it as input in another."""
     images = [rig.target() for _ in range(3)]
-    shown = Attach(initial=AT)
+    shown = RigAttachment(initial=AT)
     made = rig.render_pass(
         [base, shown, shown],
-        [Subpass([(0, at)]), Subpass([(1, AT)], inputs=[(0, read)]), Subpass([(2, AT)], inputs=[(0, read)])],
+        [RigSubpass([(0, at)]), RigSubpass([(1, AT)], inputs=[(0, read)]), RigSubpass([(2, AT)], inputs=[(0, read)])],
         [
-            Depends("", 0, 1, WRITTEN, READ_OR_USED),
-            Depends("", 0, 2, WRITTEN, READ_OR_USED),
-            Depends("first reader before second", 1, 2, READ_OR_USED, READ_OR_USED),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
-            Depends("", 2, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 0, 1, WRITTEN, READ_OR_USED),
+            RigSubpassDependency("", 0, 2, WRITTEN, READ_OR_USED),
+            RigSubpassDependency("first reader before second", 1, 2, READ_OR_USED, READ_OR_USED),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 2, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     return made, rig.framebuffer(made, [rig.view(each) for each in images]), images
@@ -37,7 +44,9 @@ def _pass(rig: Rig, base: Attach, at: str, read: str) -> tuple[RenderPass, Frame
 )
 def scenario_readers_of_an_attachment_that_one_of_them_moves(rig: Rig) -> None:
     """The first reader's subpass moves the attachment to the layout of both: the second one must come after that."""
-    base = Attach(load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL", final="SHADER_READ_ONLY_OPTIMAL")
+    base = RigAttachment(
+        load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL", final="SHADER_READ_ONLY_OPTIMAL"
+    )
     made, frame, (source, first, second) = _pass(rig, base, "COLOR_ATTACHMENT_OPTIMAL", "SHADER_READ_ONLY_OPTIMAL")
     out = rig.buffer(1024)
     read_only = rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL
@@ -65,7 +74,7 @@ def scenario_readers_of_an_attachment_that_one_of_them_moves(rig: Rig) -> None:
 )
 def scenario_readers_of_an_attachment_that_is_stored(rig: Rig) -> None:
     """The store belongs to the last subpass that uses an attachment: a reader before it must be ordered with that."""
-    made, frame, images = _pass(rig, Attach(initial=AT), AT, AT)
+    made, frame, images = _pass(rig, RigAttachment(initial=AT), AT, AT)
     out = rig.buffer(1024)
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
     held = rig.descriptors(invert, b0=(frame.views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
@@ -90,15 +99,15 @@ def scenario_subpasses_that_both_depend_on_one(rig: Rig) -> None:
     """Two subpasses may race with each other when each depends on the first and they share nothing that is written."""
     base, left, right, out = rig.target(), rig.target(), rig.target(), rig.buffer(1024)
     at = "GENERAL"
-    kept = Attach(initial=at)
+    kept = RigAttachment(initial=at)
     made = rig.render_pass(
-        [Attach(load="LOAD", store="NONE", initial=at), kept, kept],
-        [Subpass([(0, at)]), Subpass([(1, at)], inputs=[(0, at)]), Subpass([(2, at)], inputs=[(0, at)])],
+        [RigAttachment(load="LOAD", store="NONE", initial=at), kept, kept],
+        [RigSubpass([(0, at)]), RigSubpass([(1, at)], inputs=[(0, at)]), RigSubpass([(2, at)], inputs=[(0, at)])],
         [
-            Depends("", 0, 1, WRITTEN, READ_OR_USED),
-            Depends("first before third", 0, 2, WRITTEN, READ_OR_USED),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
-            Depends("", 2, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 0, 1, WRITTEN, READ_OR_USED),
+            RigSubpassDependency("first before third", 0, 2, WRITTEN, READ_OR_USED),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 2, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     views = [rig.view(each) for each in (base, left, right)]

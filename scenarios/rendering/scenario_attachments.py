@@ -1,7 +1,7 @@
 """What comes before and after rendering: load and store operations are accesses like others."""
 
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_write
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 STORED = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 
@@ -19,7 +19,7 @@ def scenario_copy_reads_a_rendered_image(rig: Rig) -> None:
     image, out = rig.target(), rig.buffer(1024)
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(Rendered(rig.view(image)))
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(rig.graphics())
         commands.draw()
         commands.end_rendering()
@@ -58,6 +58,6 @@ def scenario_load_operation_clears_an_uploaded_image(rig: Rig) -> None:
             STORED,
             weaker={"for reads only": {"dst": "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ"}},
         )
-        commands.begin_rendering(Rendered(rig.view(image), load="CLEAR", clear=2))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="CLEAR", clear=2))
         commands.end_rendering()
     rig.submit(commands)

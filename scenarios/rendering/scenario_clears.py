@@ -1,8 +1,8 @@
 """vkCmdClearAttachments: ordered writes, in the stages in which draws write, of aspects, rectangles and layers."""
 
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, CLEAR, DOWNLOAD, UPLOAD = (
     "vkCmdBeginRendering",
@@ -43,7 +43,7 @@ def scenario_clear_of_a_colour_attachment_after_a_read(rig: Rig) -> None:
                 "before early tests": {"dst": "EARLY_FRAGMENT_TESTS"},
             },
         )
-        commands.begin_rendering(Rendered(rig.view(image), load="LOAD", store="NONE"))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD", store="NONE"))
         commands.clear_attachments((1, 0, 7))
         commands.end_rendering()
     rig.submit(commands)
@@ -60,7 +60,7 @@ def scenario_clear_of_one_aspect(rig: Rig) -> None:
     """A clear of depth leaves stencil alone: only the dependency of depth is needed."""
     image, out = rig.target(BOTH), rig.buffer(2048)
     view = rig.view(image, aspect=6)
-    kept = Rendered(view, load="LOAD", store="NONE")
+    kept = RenderingAttachment(view, load="LOAD", store="NONE")
     with rig.commands() as commands:
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.5, 3)
@@ -86,7 +86,7 @@ def scenario_clear_of_one_layer(rig: Rig) -> None:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
-        commands.begin_rendering(Rendered(view, load="LOAD", store="NONE"), layers=2)
+        commands.begin_rendering(RenderingAttachment(view, load="LOAD", store="NONE"), layers=2)
         commands.clear_attachments((1, 0, 7), rects=[((0, 0, 16, 16), 0, rig.choose("layers", 1, {"both": 2}))])
         commands.end_rendering()
         commands.image_to_buffer(image, out, {"layer": 1})
@@ -105,7 +105,7 @@ def scenario_clear_of_a_rectangle(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image, {"offset": (0, 8, 0), "extent": (16, 8, 1)})
-        commands.begin_rendering(Rendered(rig.view(image), load="DONT_CARE"), area=(0, 0, 16, rows))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="DONT_CARE"), area=(0, 0, 16, rows))
         commands.clear_attachments((1, 0, 7), rects=[((0, 0, 16, rows), 0, 1)])
         commands.end_rendering()
         commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_READ")
@@ -119,7 +119,9 @@ def scenario_clear_of_a_rectangle(rig: Rig) -> None:
 def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
     """Load operation, draw, clear, draw and store operation of one attachment need nothing between them."""
     image, out = rig.target(), rig.buffer(1024)
-    made = rig.render_pass([Attach()], [Subpass([0])], [Depends("", 0, EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_READ")])
+    made = rig.render_pass(
+        [RigAttachment()], [RigSubpass([0])], [RigSubpassDependency("", 0, EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_READ")]
+    )
     frame = rig.framebuffer(made, [rig.view(image)])
     with rig.commands() as commands:
         commands.begin_pass(made, frame)
@@ -143,7 +145,7 @@ def scenario_clear_of_an_unused_attachment_does_nothing(rig: Rig) -> None:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", COLOR_USED)
-        commands.begin_rendering(Rendered(rig.view(image), load="LOAD", store="NONE"), None)
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD", store="NONE"), None)
         commands.clear_attachments((1, 0, 7), (1, 1, 8))
         commands.end_rendering()
         commands.barrier("cleared before downloaded", COLOR_WRITE, "COPY/TRANSFER_READ")

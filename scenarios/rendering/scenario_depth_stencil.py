@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from harness.device.rig import Image
-from harness.device.rig_commands import Commands
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_read
+from harness.rig.command_buffers import Commands
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.rig.rig import RigImage
+from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 BEGIN, DRAW, CLEAR, DOWNLOAD = (
     "vkCmdBeginRendering",
@@ -23,12 +23,12 @@ KEEP, REPLACE = 0, 2
 SET = {"passOp": REPLACE, "compareOp": ALWAYS, "compareMask": 255, "writeMask": 255, "reference": 9}
 
 
-def _draws(commands: Commands, image: Image, color: Image, state: dict[str, Any], aspects: int = 6) -> None:
+def _draws(commands: Commands, image: RigImage, color: RigImage, state: dict[str, Any], aspects: int = 6) -> None:
     """Draws over all of a depth/stencil image that was loaded, and stores only where something was written."""
     rig = commands.rig
-    kept = Rendered(rig.view(image, aspect=aspects), load="LOAD", store="NONE")
+    kept = RenderingAttachment(rig.view(image, aspect=aspects), load="LOAD", store="NONE")
     form = BOTH if aspects == 6 else DEPTH
-    commands.begin_rendering(Rendered(rig.view(color)), depth=kept, stencil=kept if aspects == 6 else None)
+    commands.begin_rendering(RenderingAttachment(rig.view(color)), depth=kept, stencil=kept if aspects == 6 else None)
     commands.bind(rig.graphics(depth=form, **state))
     commands.draw()
     commands.end_rendering()
@@ -93,7 +93,9 @@ def scenario_depth_test_reads(rig: Rig) -> None:
             },
         )
         view = rig.view(image, aspect=2)
-        commands.begin_rendering(Rendered(rig.view(color)), depth=Rendered(view, load="LOAD", store="NONE"))
+        commands.begin_rendering(
+            RenderingAttachment(rig.view(color)), depth=RenderingAttachment(view, load="LOAD", store="NONE")
+        )
         commands.bind(rig.graphics(depth=DEPTH, depth_test=True, depth_compare=LESS))
         commands.draw()
         commands.end_rendering()

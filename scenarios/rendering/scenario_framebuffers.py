@@ -1,8 +1,8 @@
 """Framebuffers: imageless ones, layers, mip levels and render areas say what load and store operations access."""
 
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_write
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 BEGIN, END, RENDER_END = "vkCmdBeginRenderPass", "vkCmdEndRenderPass", "vkCmdEndRendering"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
@@ -25,11 +25,11 @@ def scenario_imageless_framebuffer(rig: Rig) -> None:
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
     made = rig.render_pass(
-        [Attach(load="LOAD", initial=AT)],
-        [Subpass([(0, AT)])],
+        [RigAttachment(load="LOAD", initial=AT)],
+        [RigSubpass([(0, AT)])],
         [
-            Depends("uploaded before loaded", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            Depends("stored before downloaded", 0, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("uploaded before loaded", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("stored before downloaded", 0, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)], imageless=[image])
@@ -51,7 +51,9 @@ def scenario_imageless_framebuffer_with_other_views(rig: Rig) -> None:
     """One imageless framebuffer, begun twice with different views, accesses different images."""
     first, second, out = rig.target(), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(initial=AT)], [Subpass([(0, AT)])], [Depends("", 0, EXTERNAL, WRITTEN, "COLOR_ATTACHMENT_OUTPUT")]
+        [RigAttachment(initial=AT)],
+        [RigSubpass([(0, AT)])],
+        [RigSubpassDependency("", 0, EXTERNAL, WRITTEN, "COLOR_ATTACHMENT_OUTPUT")],
     )
     frame = rig.framebuffer(made, [rig.view(first)], imageless=[first])
     views = {"other": rig.view(second), "same": frame.views[0]}
@@ -82,7 +84,7 @@ def scenario_layers_beyond_those_rendered_are_left_alone(rig: Rig) -> None:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
-        commands.begin_rendering(Rendered(rig.view(image, layers=(0, 2)), clear=8), layers=layers)
+        commands.begin_rendering(RenderingAttachment(rig.view(image, layers=(0, 2)), clear=8), layers=layers)
         commands.end_rendering()
         commands.image_to_buffer(image, out, {"layer": 1})
     rig.submit(commands)
@@ -99,7 +101,7 @@ def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
-        commands.begin_rendering(Rendered(rig.view(image, mips=(1, 1)), clear=8), area=(0, 0, 8, 8))
+        commands.begin_rendering(RenderingAttachment(rig.view(image, mips=(1, 1)), clear=8), area=(0, 0, 8, 8))
         commands.end_rendering()
         commands.image_to_buffer(image, out, {"mip": rig.choose("level", 0, {"downloaded too": 1})})
     rig.submit(commands)
@@ -117,7 +119,7 @@ def scenario_render_area_of_dynamic_rendering(rig: Rig) -> None:
         commands.transition(image)
         commands.buffer_to_image(data, image, {"offset": (8, 0, 0), "extent": (8, 16, 1)})
         area = rig.choose("area", (0, 0, 8, 16), {"all": (0, 0, 16, 16)})
-        commands.begin_rendering(Rendered(rig.view(image), clear=8), area=area)
+        commands.begin_rendering(RenderingAttachment(rig.view(image), clear=8), area=area)
         commands.end_rendering()
         commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", COPIED)
         commands.image_to_buffer(image, out)

@@ -1,9 +1,17 @@
 """Input attachments inside a subpass: reads by the fragment shader, which rasterization order does not cover."""
 
-from harness.device.rig import Image, Pipeline
-from harness.device.rig_commands import Commands
-from harness.device.rig_graphics import BY_REGION, EXTERNAL, Attach, Depends, Framebuffer, RenderPass, Subpass
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.render_passes import (
+    BY_REGION,
+    EXTERNAL,
+    RigAttachment,
+    RigFramebuffer,
+    RigRenderPass,
+    RigSubpass,
+    RigSubpassDependency,
+)
+from harness.rig.rig import RigImage, RigPipeline
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, DRAW, CLEAR, NEXT = "vkCmdBeginRenderPass", "vkCmdDraw", "vkCmdClearAttachments", "vkCmdNextSubpass"
 FILL = "vkCmdClearColorImage"
@@ -17,25 +25,28 @@ READ_OR_USED = (
 EARLY = "EARLY_FRAGMENT_TESTS"
 DEPTH = "VK_FORMAT_D32_SFLOAT"
 COPIED = "COPY/TRANSFER_READ"
-SELF = [Depends("", 0, 0, WRITTEN, READ_OR_USED, BY_REGION), Depends("", 0, 0, "FRAGMENT_SHADER", WRITTEN, BY_REGION)]
-LEAVE = Depends("", 0, EXTERNAL, WRITTEN, COPIED)
+SELF = [
+    RigSubpassDependency("", 0, 0, WRITTEN, READ_OR_USED, BY_REGION),
+    RigSubpassDependency("", 0, 0, "FRAGMENT_SHADER", WRITTEN, BY_REGION),
+]
+LEAVE = RigSubpassDependency("", 0, EXTERNAL, WRITTEN, COPIED)
 
 
 class _Pass:
     """One subpass with two colour attachments, the first drawn to, the second also an input; both loaded."""
 
-    def __init__(self, rig: Rig, shown: Image, read: Image) -> None:
-        loaded = Attach(load="LOAD", store="STORE", initial=AT)
-        kept = Attach(load="LOAD", store="NONE", initial=AT)
-        both = Subpass([(0, AT), (1, AT)], inputs=[(1, AT)])
+    def __init__(self, rig: Rig, shown: RigImage, read: RigImage) -> None:
+        loaded = RigAttachment(load="LOAD", store="STORE", initial=AT)
+        kept = RigAttachment(load="LOAD", store="NONE", initial=AT)
+        both = RigSubpass([(0, AT), (1, AT)], inputs=[(1, AT)])
         self.rig = rig
-        self.made: RenderPass = rig.render_pass([loaded, kept], [both], [*SELF, LEAVE])
+        self.made: RigRenderPass = rig.render_pass([loaded, kept], [both], [*SELF, LEAVE])
         views = [rig.view(shown), rig.view(read)]
-        self.frame: Framebuffer = rig.framebuffer(self.made, views)
-        self.invert: Pipeline = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=self.made)
+        self.frame: RigFramebuffer = rig.framebuffer(self.made, views)
+        self.invert: RigPipeline = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=self.made)
         self.held = rig.descriptors(self.invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
 
-    def begin(self, commands: Commands, *images: Image) -> None:
+    def begin(self, commands: Commands, *images: RigImage) -> None:
         """Fills the images and begins."""
         for image in images:
             commands.transition(image)
@@ -100,8 +111,8 @@ def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
     """Loads come before the reads of input attachments of the instance, and stores after them."""
     shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(initial=AT), Attach(load="CLEAR", initial=AT)],
-        [Subpass([(0, AT)], inputs=[(1, AT)])],
+        [RigAttachment(initial=AT), RigAttachment(load="CLEAR", initial=AT)],
+        [RigSubpass([(0, AT)], inputs=[(1, AT)])],
         [LEAVE],
     )
     views = [rig.view(shown), rig.view(read)]
@@ -131,8 +142,8 @@ def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
     """The load operation and the fragment shader are two reads: what is visible to one is not to the other."""
     shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(initial=AT), Attach(load="LOAD", store="NONE", initial=AT)],
-        [Subpass([(0, AT)], inputs=[(1, AT)])],
+        [RigAttachment(initial=AT), RigAttachment(load="LOAD", store="NONE", initial=AT)],
+        [RigSubpass([(0, AT)], inputs=[(1, AT)])],
         [LEAVE],
     )
     views = [rig.view(shown), rig.view(read)]
@@ -170,14 +181,16 @@ def scenario_resolved_attachment_as_input(rig: Rig) -> None:
     weaker = {"no writes made available": {"before": f"{OUTPUT}/COLOR_ATTACHMENT_READ"}}
     made = rig.render_pass(
         [
-            Attach(samples=4, store="DONT_CARE", final="COLOR_ATTACHMENT_OPTIMAL"),
-            Attach(load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL", final="SHADER_READ_ONLY_OPTIMAL"),
-            Attach(initial=AT),
+            RigAttachment(samples=4, store="DONT_CARE", final="COLOR_ATTACHMENT_OPTIMAL"),
+            RigAttachment(
+                load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL", final="SHADER_READ_ONLY_OPTIMAL"
+            ),
+            RigAttachment(initial=AT),
         ],
-        [Subpass([0], resolves=[1]), Subpass([(2, AT)], inputs=[1])],
+        [RigSubpass([0], resolves=[1]), RigSubpass([(2, AT)], inputs=[1])],
         [
-            Depends("resolved before read", 0, 1, WRITTEN, INPUT, weaker=weaker),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("resolved before read", 0, 1, WRITTEN, INPUT, weaker=weaker),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     views = [rig.view(many), rig.view(one), rig.view(shown)]
@@ -205,8 +218,8 @@ def scenario_transition_after_an_input_read_that_is_not_stored(rig: Rig) -> None
     """With nothing stored, the fragment shader is the last to access an input: a transition must wait for that."""
     shown, read, out = rig.target(), rig.target(DEPTH), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(initial=AT), Attach(DEPTH, load="LOAD", store="NONE", initial=AT)],
-        [Subpass([(0, AT)], depth=(1, AT), inputs=[(1, AT)])],
+        [RigAttachment(initial=AT), RigAttachment(DEPTH, load="LOAD", store="NONE", initial=AT)],
+        [RigSubpass([(0, AT)], depth=(1, AT), inputs=[(1, AT)])],
         [LEAVE],
     )
     views = [rig.view(shown), rig.view(read, aspect=2)]

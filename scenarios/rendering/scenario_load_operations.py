@@ -1,8 +1,8 @@
 """Load operations: reads or writes at the beginning of rendering, in the stages of their aspect."""
 
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, PASS, DRAW = "vkCmdBeginRendering", "vkCmdBeginRenderPass", "vkCmdDraw"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
@@ -36,7 +36,7 @@ def scenario_load_reads_a_colour_attachment(rig: Rig) -> None:
             f"{COLOR_READ}|COLOR_ATTACHMENT_WRITE",
             weaker={"before writes": {"dst": COLOR_WRITE}, "before shaders": {"dst": "FRAGMENT_SHADER/SHADER_READ"}},
         )
-        commands.begin_rendering(Rendered(rig.view(image), load="LOAD"))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD"))
         commands.end_rendering()
         commands.barrier("", COLOR_WRITE, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
@@ -68,7 +68,7 @@ def scenario_dont_care_writes_a_colour_attachment(rig: Rig) -> None:
                 "before all tests": {"dst": "EARLY_FRAGMENT_TESTS"},
             },
         )
-        commands.begin_rendering(Rendered(rig.view(image), load="DONT_CARE"))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="DONT_CARE"))
         commands.clear_attachments((1, 0, 1))
         commands.end_rendering()
     rig.submit(commands)
@@ -86,9 +86,9 @@ def scenario_load_reads_a_depth_attachment_in_the_early_tests(rig: Rig) -> None:
     """LOAD of depth happens in the early tests, its store in the late ones: a dependency must reach both."""
     image, out = rig.target(DEPTH), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(DEPTH, "LOAD", initial="GENERAL", final="GENERAL")],
-        [Subpass(depth=(0, "GENERAL"))],
-        [Depends("", 0, EXTERNAL, LATE_WRITE, "COPY/TRANSFER_READ")],
+        [RigAttachment(DEPTH, "LOAD", initial="GENERAL", final="GENERAL")],
+        [RigSubpass(depth=(0, "GENERAL"))],
+        [RigSubpassDependency("", 0, EXTERNAL, LATE_WRITE, "COPY/TRANSFER_READ")],
     )
     frame = rig.framebuffer(made, [rig.view(image, aspect=2)])
     with rig.commands() as commands:
@@ -127,7 +127,8 @@ def scenario_depth_and_stencil_have_their_own_load_operations(rig: Rig) -> None:
         for name, (aspects, target) in aimed.items():
             commands.barrier(f"{name} cleared before", "CLEAR/TRANSFER_WRITE", target, image=image, aspects=aspects)
         commands.begin_rendering(
-            depth=Rendered(view, load="CLEAR", clear=(0.25, 0)), stencil=Rendered(view, load="LOAD")
+            depth=RenderingAttachment(view, load="CLEAR", clear=(0.25, 0)),
+            stencil=RenderingAttachment(view, load="LOAD"),
         )
         commands.end_rendering()
         commands.barrier("", LATE_WRITE, "COPY/TRANSFER_READ")
@@ -147,8 +148,8 @@ def scenario_load_operation_none_accesses_nothing(rig: Rig) -> None:
     rig.host_write(data, RAMP)
     load = rig.choose("operation", "NONE", {"clear": "CLEAR"})
     made = rig.render_pass(
-        [Attach(load=load, store="NONE" if load == "NONE" else "STORE", initial="GENERAL")],
-        [Subpass([(0, "GENERAL")])],
+        [RigAttachment(load=load, store="NONE" if load == "NONE" else "STORE", initial="GENERAL")],
+        [RigSubpass([(0, "GENERAL")])],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
     with rig.commands() as commands:
@@ -180,7 +181,7 @@ def scenario_blending_reads_what_is_not_loaded(rig: Rig) -> None:
             f"{COLOR_READ}|COLOR_ATTACHMENT_WRITE",
             weaker={"for writes only": {"dst": COLOR_WRITE}},
         )
-        commands.begin_rendering(Rendered(rig.view(image), load="NONE"))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="NONE"))
         commands.bind(rig.graphics(blend=True))
         commands.draw()
         commands.end_rendering()

@@ -1,8 +1,8 @@
 """Resolves at the end of rendering: colour accesses at COLOR_ATTACHMENT_OUTPUT, for depth too."""
 
-from harness.device.rig_graphics import EXTERNAL, UNUSED, Attach, Depends, Subpass
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, race, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.render_passes import EXTERNAL, UNUSED, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, END, NEXT, PASS_END = "vkCmdBeginRendering", "vkCmdEndRendering", "vkCmdNextSubpass2", "vkCmdEndRenderPass2"
 DOWNLOAD, CLEAR = "vkCmdCopyImageToBuffer", "vkCmdClearColorImage"
@@ -28,7 +28,7 @@ def scenario_download_of_a_resolved_attachment(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.transition(many)
         commands.transition(one)
-        commands.begin_rendering(Rendered(rig.view(many), store="DONT_CARE", clear=5, resolve=rig.view(one)))
+        commands.begin_rendering(RenderingAttachment(rig.view(many), store="DONT_CARE", clear=5, resolve=rig.view(one)))
         commands.end_rendering()
         commands.barrier(
             "resolved before downloaded",
@@ -61,7 +61,7 @@ def scenario_resolve_over_a_cleared_image(rig: Rig) -> None:
             WRITTEN,
             weaker={"before reads": {"dst": f"{OUTPUT}/COLOR_ATTACHMENT_READ"}},
         )
-        commands.begin_rendering(Rendered(rig.view(many), store="DONT_CARE", clear=5, resolve=rig.view(one)))
+        commands.begin_rendering(RenderingAttachment(rig.view(many), store="DONT_CARE", clear=5, resolve=rig.view(one)))
         commands.end_rendering()
         commands.barrier("", WRITTEN, COPIED)
         commands.image_to_buffer(one, out)
@@ -89,7 +89,7 @@ def scenario_depth_is_resolved_with_colour_accesses(rig: Rig) -> None:
             weaker={"before dispatches": {"dst": "COMPUTE_SHADER"}},
         )
         commands.begin_rendering(
-            depth=Rendered(
+            depth=RenderingAttachment(
                 rig.view(many, aspect=2),
                 store="DONT_CARE",
                 clear=(0.25, 0),
@@ -111,12 +111,12 @@ def scenario_depth_resolve_of_a_subpass(rig: Rig) -> None:
     many, one, out = rig.target(DEPTH, samples=4), rig.target(DEPTH), rig.buffer(1024)
     made = rig.render_pass(
         [
-            Attach(DEPTH, samples=4, store="DONT_CARE", final="DEPTH_STENCIL_ATTACHMENT_OPTIMAL"),
-            Attach(DEPTH, load="LOAD", store="NONE", initial="GENERAL"),
+            RigAttachment(DEPTH, samples=4, store="DONT_CARE", final="DEPTH_STENCIL_ATTACHMENT_OPTIMAL"),
+            RigAttachment(DEPTH, load="LOAD", store="NONE", initial="GENERAL"),
         ],
-        [Subpass(depth=0, depth_resolve=((1, "GENERAL"), "SAMPLE_ZERO", "NONE"))],
+        [RigSubpass(depth=0, depth_resolve=((1, "GENERAL"), "SAMPLE_ZERO", "NONE"))],
         [
-            Depends(
+            RigSubpassDependency(
                 "resolved before downloaded",
                 0,
                 EXTERNAL,
@@ -144,12 +144,15 @@ def scenario_resolve_of_what_another_subpass_drew(rig: Rig) -> None:
     """The samples that one subpass wrote are resolved at the end of the next: that needs their dependency."""
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(samples=4, load="LOAD", store="NONE", initial="GENERAL", final="GENERAL"), Attach(load="DONT_CARE")],
-        [Subpass([(0, "GENERAL")]), Subpass([(0, "GENERAL")], resolves=[1]), Subpass([(1, "GENERAL")])],
         [
-            Depends("drawn before resolved", 0, 1, WRITTEN, USED),
-            Depends("", 1, 2, WRITTEN, USED),
-            Depends("", 2, EXTERNAL, WRITTEN, COPIED),
+            RigAttachment(samples=4, load="LOAD", store="NONE", initial="GENERAL", final="GENERAL"),
+            RigAttachment(load="DONT_CARE"),
+        ],
+        [RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")], resolves=[1]), RigSubpass([(1, "GENERAL")])],
+        [
+            RigSubpassDependency("drawn before resolved", 0, 1, WRITTEN, USED),
+            RigSubpassDependency("", 1, 2, WRITTEN, USED),
+            RigSubpassDependency("", 2, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
@@ -171,8 +174,8 @@ def scenario_unused_resolve_attachments(rig: Rig) -> None:
     """A resolve attachment that is unused, or whose colour attachment is, accesses nothing."""
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(samples=4, store="DONT_CARE"), Attach(load="LOAD", store="NONE", initial="GENERAL")],
-        [Subpass([0, UNUSED], resolves=[UNUSED, UNUSED])],
+        [RigAttachment(samples=4, store="DONT_CARE"), RigAttachment(load="LOAD", store="NONE", initial="GENERAL")],
+        [RigSubpass([0, UNUSED], resolves=[UNUSED, UNUSED])],
     )
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
     with rig.commands() as commands:
@@ -199,7 +202,7 @@ def scenario_resolve_into_another_layer(rig: Rig) -> None:
         commands.clear_color(array, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         resolved = rig.view(array, layers=(layer, 1))
-        commands.begin_rendering(Rendered(rig.view(many), store="DONT_CARE", clear=5, resolve=resolved))
+        commands.begin_rendering(RenderingAttachment(rig.view(many), store="DONT_CARE", clear=5, resolve=resolved))
         commands.end_rendering()
         commands.image_to_buffer(array, out)
     rig.submit(commands)

@@ -1,8 +1,8 @@
 """Multiview: each view is a layer of its own, loaded by the first subpass that uses it and stored by the last."""
 
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
-from harness.device.rig_rendering import Rendered
-from harness.scenario import Rig, race, read_after_write, scenario, write_after_write
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.suite import Rig, race, read_after_write, scenario, write_after_write
 
 BEGIN, CLEAR, NEXT, END = "vkCmdBeginRenderPass", "vkCmdClearAttachments", "vkCmdNextSubpass", "vkCmdEndRenderPass"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
@@ -22,13 +22,13 @@ def scenario_views_are_loaded_by_the_subpass_that_uses_them_first(rig: Rig) -> N
     image, data, out = rig.target(layers=2), rig.buffer(2048), rig.buffer(2048)
     rig.host_write(data, RAMP)
     made = rig.render_pass(
-        [Attach(load="LOAD", initial=AT)],
-        [Subpass([(0, AT)], views=0b01), Subpass([(0, AT)], views=0b10)],
+        [RigAttachment(load="LOAD", initial=AT)],
+        [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=0b10)],
         [
-            Depends("", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            Depends("uploaded before the second", EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
-            Depends("", 0, EXTERNAL, WRITTEN, COPIED),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("uploaded before the second", EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("", 0, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
@@ -52,10 +52,10 @@ def scenario_subpasses_of_one_view(rig: Rig) -> None:
     image, out = rig.target(layers=2), rig.buffer(2048)
     views = rig.choose("first before second", (0b01, True), {"none, of other views": (0b10, False)})
     second, joined = views if views is not None else (0b01, False)
-    depends = [Depends("", 0, 1, WRITTEN, USED)] if joined else []
+    depends = [RigSubpassDependency("", 0, 1, WRITTEN, USED)] if joined else []
     made = rig.render_pass(
-        [Attach(load="LOAD", store="NONE", initial=AT)],
-        [Subpass([(0, AT)], views=0b01), Subpass([(0, AT)], views=second)],
+        [RigAttachment(load="LOAD", store="NONE", initial=AT)],
+        [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=second)],
         depends,
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
@@ -79,8 +79,8 @@ def scenario_layers_that_are_no_views_are_left_alone(rig: Rig) -> None:
     """Load and store operations access the layers of the views that are rendered: another layer may be read."""
     image, out = rig.target(layers=2), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(load="CLEAR", initial=AT)],
-        [Subpass([(0, AT)], views=rig.choose("views", 0b01, {"both": 0b11}))],
+        [RigAttachment(load="CLEAR", initial=AT)],
+        [RigSubpass([(0, AT)], views=rig.choose("views", 0b01, {"both": 0b11}))],
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
     with rig.commands() as commands:
@@ -102,7 +102,7 @@ def scenario_views_of_dynamic_rendering(rig: Rig) -> None:
     image, out = rig.target(layers=2), rig.buffer(2048)
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(Rendered(rig.view(image, layers=(0, 2)), clear=3), views=0b11)
+        commands.begin_rendering(RenderingAttachment(rig.view(image, layers=(0, 2)), clear=3), views=0b11)
         commands.clear_attachments((1, 0, 9))
         commands.end_rendering()
         commands.barrier("stored before downloaded", WRITTEN, COPIED)
@@ -119,13 +119,13 @@ def scenario_transitions_of_views(rig: Rig) -> None:
     image, data, out = rig.target(layers=2), rig.buffer(2048), rig.buffer(2048)
     rig.host_write(data, RAMP)
     made = rig.render_pass(
-        [Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
-        [Subpass([(0, AT)], views=0b01), Subpass([(0, AT)], views=0b10)],
+        [RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
+        [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=0b10)],
         [
-            Depends("uploaded before moved", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            Depends("", 0, 1, WRITTEN, USED),
-            Depends("", 0, EXTERNAL, WRITTEN, COPIED),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("uploaded before moved", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("", 0, 1, WRITTEN, USED),
+            RigSubpassDependency("", 0, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])

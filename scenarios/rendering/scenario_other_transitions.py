@@ -1,15 +1,15 @@
 """Transitions of a render pass instance where nothing is loaded or drawn: unused attachments, other subpasses, outside
 the render area, and other command buffers."""
 
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
-from harness.scenario import Rig, read_after_write, scenario, write_after_write
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 BEGIN, NEXT, END = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRenderPass"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 OUTPUT = "COLOR_ATTACHMENT_OUTPUT"
 WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
 USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
-TO_COPY = Depends("", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
+TO_COPY = RigSubpassDependency("", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
 RAMP = bytes(range(256)) * 4
 
 
@@ -21,11 +21,13 @@ def scenario_transition_of_a_resolve_attachment_between_subpasses(rig: Rig) -> N
     """A resolve at the end of a subpass is a write, before which the next one's transition may not come."""
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(samples=4, store="DONT_CARE"), Attach(load="DONT_CARE")],
-        [Subpass([0], resolves=[1]), Subpass([(1, "GENERAL")])],
+        [RigAttachment(samples=4, store="DONT_CARE"), RigAttachment(load="DONT_CARE")],
+        [RigSubpass([0], resolves=[1]), RigSubpass([(1, "GENERAL")])],
         [
-            Depends("resolved before moved", 0, 1, WRITTEN, USED, weaker={"execution only": {"before": OUTPUT}}),
-            Depends("", 1, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+            RigSubpassDependency(
+                "resolved before moved", 0, 1, WRITTEN, USED, weaker={"execution only": {"before": OUTPUT}}
+            ),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
@@ -48,7 +50,8 @@ def scenario_transition_of_an_attachment_that_no_subpass_uses(rig: Rig) -> None:
     used, unused, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
     made = rig.render_pass(
-        [Attach(), Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")], [Subpass([0])]
+        [RigAttachment(), RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
+        [RigSubpass([0])],
     )
     frame = rig.framebuffer(made, [rig.view(used), rig.view(unused)])
     with rig.commands() as commands:
@@ -74,7 +77,7 @@ def scenario_transition_of_an_attachment_that_no_subpass_uses(rig: Rig) -> None:
 def scenario_implicit_dependency_orders_no_copy(rig: Rig) -> None:
     """The implicit dependency to EXTERNAL makes the store available to the final transition and nothing visible."""
     image, out = rig.target(), rig.buffer(1024)
-    made = rig.render_pass([Attach(final="TRANSFER_SRC_OPTIMAL")], [Subpass([0])])
+    made = rig.render_pass([RigAttachment(final="TRANSFER_SRC_OPTIMAL")], [RigSubpass([0])])
     frame = rig.framebuffer(made, [rig.view(image)])
     with rig.commands() as commands:
         commands.begin_pass(made, frame, clear=[7])
@@ -92,7 +95,9 @@ def scenario_transitions_do_not_stop_at_the_render_area(rig: Rig) -> None:
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
     initial = rig.choose("kept layout", "GENERAL", {"moved": "TRANSFER_DST_OPTIMAL"})
-    made = rig.render_pass([Attach(load="DONT_CARE", initial=initial)], [Subpass([(0, "GENERAL")])], [TO_COPY])
+    made = rig.render_pass(
+        [RigAttachment(load="DONT_CARE", initial=initial)], [RigSubpass([(0, "GENERAL")])], [TO_COPY]
+    )
     frame = rig.framebuffer(made, [rig.view(image)])
     lower = {"offset": (0, 8, 0), "extent": (16, 8, 1)}
     with rig.commands() as commands:
@@ -117,11 +122,11 @@ def scenario_transitions_across_command_buffers(rig: Rig) -> None:
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
     made = rig.render_pass(
-        [Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
-        [Subpass([0])],
+        [RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
+        [RigSubpass([0])],
         [
-            Depends("upload before pass", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            Depends("pass before download", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+            RigSubpassDependency("upload before pass", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("pass before download", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
@@ -146,8 +151,8 @@ def scenario_final_transition_of_an_attachment_that_is_not_accessed(rig: Rig) ->
     """NONE and NONE access nothing, but the final transition does: the implicit dependency covers no copy before."""
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
-    kept = Attach(load="NONE", store="NONE", initial="GENERAL", final="TRANSFER_SRC_OPTIMAL")
-    made = rig.render_pass([kept], [Subpass([(0, "GENERAL")])])
+    kept = RigAttachment(load="NONE", store="NONE", initial="GENERAL", final="TRANSFER_SRC_OPTIMAL")
+    made = rig.render_pass([kept], [RigSubpass([(0, "GENERAL")])])
     frame = rig.framebuffer(made, [rig.view(image)])
     with rig.commands() as commands:
         commands.transition(image)

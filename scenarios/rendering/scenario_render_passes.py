@@ -1,7 +1,7 @@
 """Subpass dependencies with what is outside the render pass instance."""
 
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
-from harness.scenario import Rig, read_after_write, scenario
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.suite import Rig, read_after_write, scenario
 
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 
@@ -18,11 +18,13 @@ def scenario_external_dependencies_order_a_pass_among_copies(rig: Rig) -> None:
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, bytes(range(256)) * 4)
     made = rig.render_pass(
-        [Attach(load="LOAD", initial="GENERAL", final="GENERAL")],
-        [Subpass([(0, "GENERAL")])],
+        [RigAttachment(load="LOAD", initial="GENERAL", final="GENERAL")],
+        [RigSubpass([(0, "GENERAL")])],
         [
-            Depends("upload before load", EXTERNAL, 0, "COPY/TRANSFER_WRITE", f"{WRITTEN}|COLOR_ATTACHMENT_READ"),
-            Depends("store before download", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+            RigSubpassDependency(
+                "upload before load", EXTERNAL, 0, "COPY/TRANSFER_WRITE", f"{WRITTEN}|COLOR_ATTACHMENT_READ"
+            ),
+            RigSubpassDependency("store before download", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])

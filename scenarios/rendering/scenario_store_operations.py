@@ -1,8 +1,8 @@
 """Store operations: writes at the end of rendering, also where nothing was drawn."""
 
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
-from harness.device.rig_rendering import RESUMING, SUSPENDING, Rendered
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RESUMING, SUSPENDING, RenderingAttachment
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, END, PASS_END = "vkCmdBeginRendering", "vkCmdEndRendering", "vkCmdEndRenderPass"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
@@ -28,7 +28,7 @@ def scenario_upload_over_a_stored_attachment(rig: Rig) -> None:
     rig.host_write(data, RAMP)
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(Rendered(rig.view(image), clear=3))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), clear=3))
         commands.end_rendering()
         commands.barrier(
             "stored before uploaded",
@@ -70,7 +70,7 @@ def scenario_store_of_what_was_loaded_is_a_write(rig: Rig) -> None:
                 "before early tests": {"dst": "EARLY_FRAGMENT_TESTS"},
             },
         )
-        commands.begin_rendering(Rendered(rig.view(image), load="LOAD"))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD"))
         commands.end_rendering()
     rig.submit(commands)
 
@@ -83,8 +83,8 @@ def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
     """DONT_CARE leaves undefined contents behind, which may land on a later upload."""
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
-    into = Depends("discarded before uploaded", 0, EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_WRITE")
-    made = rig.render_pass([Attach(store="DONT_CARE")], [Subpass([0])], [into])
+    into = RigSubpassDependency("discarded before uploaded", 0, EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_WRITE")
+    made = rig.render_pass([RigAttachment(store="DONT_CARE")], [RigSubpass([0])], [into])
     frame = rig.framebuffer(made, [rig.view(image)])
     with rig.commands() as commands:
         commands.begin_pass(made, frame, clear=[8])
@@ -108,7 +108,7 @@ def scenario_store_operation_none_leaves_a_read_alone(rig: Rig) -> None:
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
         commands.image_to_buffer(image, out)
         store = rig.choose("operation", "NONE", {"store": "STORE"})
-        commands.begin_rendering(Rendered(rig.view(image), load="LOAD", store=store))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD", store=store))
         commands.end_rendering()
     rig.submit(commands)
 
@@ -127,7 +127,9 @@ def scenario_depth_and_stencil_are_stored_by_the_late_tests(rig: Rig) -> None:
     view = rig.view(image, aspect=6)
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(depth=Rendered(view, clear=(0.25, 0)), stencil=Rendered(view, clear=(0.0, 9)))
+        commands.begin_rendering(
+            depth=RenderingAttachment(view, clear=(0.25, 0)), stencil=RenderingAttachment(view, clear=(0.0, 9))
+        )
         commands.end_rendering()
         for name, aspect in (("depth", 2), ("stencil", 4)):
             commands.barrier(
@@ -152,7 +154,7 @@ def scenario_suspended_rendering_stores_once(rig: Rig) -> None:
     image, out = rig.target(), rig.buffer(1024)
     with rig.commands() as commands:
         commands.transition(image)
-        color = Rendered(rig.view(image), clear=1)
+        color = RenderingAttachment(rig.view(image), clear=1)
         commands.begin_rendering(color, flags=SUSPENDING)
         commands.end_rendering()
         commands.begin_rendering(color, flags=RESUMING)
@@ -171,7 +173,7 @@ def scenario_suspended_rendering_in_two_command_buffers(rig: Rig) -> None:
     """The load belongs to the command buffer that suspends, the store to the one that resumes."""
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
-    color = Rendered(rig.view(image), clear=1)
+    color = RenderingAttachment(rig.view(image), clear=1)
     with rig.commands() as first:
         first.transition(image)
         first.buffer_to_image(data, image)

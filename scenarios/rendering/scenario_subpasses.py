@@ -1,7 +1,7 @@
 """Dependencies between subpasses: what they order, how they join, and what races without them."""
 
-from harness.device.rig_graphics import BY_REGION, EXTERNAL, Attach, Depends, Subpass
-from harness.scenario import Rig, race, read_after_write, scenario, write_after_write
+from harness.rig.render_passes import BY_REGION, EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.suite import Rig, race, read_after_write, scenario, write_after_write
 
 NEXT, DRAW, CLEAR = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdClearAttachments"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
@@ -26,10 +26,13 @@ def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
     """The transition for a later subpass races with what an earlier one draws, unless one depends on the other."""
     image, other, out = rig.target(), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL"), Attach(initial="GENERAL")],
-        [Subpass([0]), Subpass([(1, "GENERAL")], inputs=[(0, "GENERAL")])],
         [
-            Depends(
+            RigAttachment(load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL"),
+            RigAttachment(initial="GENERAL"),
+        ],
+        [RigSubpass([0]), RigSubpass([(1, "GENERAL")], inputs=[(0, "GENERAL")])],
+        [
+            RigSubpassDependency(
                 "first before second",
                 0,
                 1,
@@ -38,7 +41,7 @@ def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
                 BY_REGION,
                 weaker={"before other accesses": {"after": INPUT}},
             ),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image), rig.view(other)])
@@ -62,11 +65,11 @@ def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
     """Two subpasses that clear one attachment race unless one depends on the other: order in the list is none."""
     image, out = rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(load="LOAD", store="NONE", initial="GENERAL")],
-        [Subpass([(0, "GENERAL")]), Subpass([(0, "GENERAL")])],
+        [RigAttachment(load="LOAD", store="NONE", initial="GENERAL")],
+        [RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")])],
         [
-            Depends("first before second", 0, 1, WRITTEN, USED, BY_REGION),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("first before second", 0, 1, WRITTEN, USED, BY_REGION),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
@@ -90,16 +93,16 @@ def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
     kept, other, out = rig.target(), rig.target(), rig.buffer(1024)
     weaker = {"of another stage": {"before": "VERTEX_SHADER"}}
     made = rig.render_pass(
-        [Attach(load="LOAD", store="NONE", initial="GENERAL"), Attach(initial="GENERAL")],
+        [RigAttachment(load="LOAD", store="NONE", initial="GENERAL"), RigAttachment(initial="GENERAL")],
         [
-            Subpass([(0, "GENERAL")]),
-            Subpass([(1, "GENERAL")], preserve=[0]),
-            Subpass([(1, "GENERAL")], inputs=[(0, "GENERAL")]),
+            RigSubpass([(0, "GENERAL")]),
+            RigSubpass([(1, "GENERAL")], preserve=[0]),
+            RigSubpass([(1, "GENERAL")], inputs=[(0, "GENERAL")]),
         ],
         [
-            Depends("", 0, 1, WRITTEN, USED),
-            Depends("second before third", 1, 2, WRITTEN, READ_OR_USED, weaker=weaker),
-            Depends("", 2, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 0, 1, WRITTEN, USED),
+            RigSubpassDependency("second before third", 1, 2, WRITTEN, READ_OR_USED, weaker=weaker),
+            RigSubpassDependency("", 2, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     views = [rig.view(kept), rig.view(other)]
@@ -132,12 +135,14 @@ def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
     source, image, out = rig.target(), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
         [
-            Attach(load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL", final="SHADER_READ_ONLY_OPTIMAL"),
-            Attach(load="DONT_CARE", initial="GENERAL"),
+            RigAttachment(
+                load="LOAD", store="NONE", initial="COLOR_ATTACHMENT_OPTIMAL", final="SHADER_READ_ONLY_OPTIMAL"
+            ),
+            RigAttachment(load="DONT_CARE", initial="GENERAL"),
         ],
-        [Subpass([0]), Subpass([(1, "GENERAL")], inputs=[0])],
+        [RigSubpass([0]), RigSubpass([(1, "GENERAL")], inputs=[0])],
         [
-            Depends(
+            RigSubpassDependency(
                 "colour before input",
                 0,
                 1,
@@ -149,7 +154,7 @@ def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
                     "before sampling": {"after": "FRAGMENT_SHADER/SHADER_SAMPLED_READ"},
                 },
             ),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     views = [rig.view(source), rig.view(image)]
@@ -179,12 +184,12 @@ def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
     first, second, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
     made = rig.render_pass(
-        [Attach(final="COLOR_ATTACHMENT_OPTIMAL"), Attach(load="LOAD", initial="GENERAL")],
-        [Subpass([0]), Subpass([(1, "GENERAL")])],
+        [RigAttachment(final="COLOR_ATTACHMENT_OPTIMAL"), RigAttachment(load="LOAD", initial="GENERAL")],
+        [RigSubpass([0]), RigSubpass([(1, "GENERAL")])],
         [
-            Depends("", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            Depends("from outside to the second", EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
-            Depends("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("from outside to the second", EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
@@ -205,11 +210,14 @@ def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
 def scenario_dependencies_chain_out_of_the_render_pass(rig: Rig) -> None:
     """From 0 to 1 and from 1 to EXTERNAL is also from 0 to EXTERNAL, for an attachment that keeps its layout."""
     first, second, out = rig.target(), rig.target(), rig.buffer(1024)
-    kept = Attach(initial="GENERAL")
+    kept = RigAttachment(initial="GENERAL")
     made = rig.render_pass(
         [kept, kept],
-        [Subpass([(0, "GENERAL")]), Subpass([(1, "GENERAL")])],
-        [Depends("first before second", 0, 1, WRITTEN, USED), Depends("", 1, EXTERNAL, WRITTEN, COPIED)],
+        [RigSubpass([(0, "GENERAL")]), RigSubpass([(1, "GENERAL")])],
+        [
+            RigSubpassDependency("first before second", 0, 1, WRITTEN, USED),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+        ],
     )
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
     with rig.commands() as commands:

@@ -1,8 +1,8 @@
 """Automatic layout transitions of a render pass instance: writes of whole subresources, which subpass dependencies
 order like other accesses."""
 
-from harness.device.rig_graphics import EXTERNAL, Attach, Depends, Subpass
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, NEXT, END = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRenderPass"
 UPLOAD, DOWNLOAD, CLEAR = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer", "vkCmdClearColorImage"
@@ -12,7 +12,7 @@ USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
 LATE = "LATE_FRAGMENT_TESTS"
 STORED = f"{LATE}/DEPTH_STENCIL_ATTACHMENT_WRITE"
 DEPTH = "VK_FORMAT_D32_SFLOAT"
-TO_COPY = Depends("", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
+TO_COPY = RigSubpassDependency("", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
 RAMP = bytes(range(256)) * 4
 
 
@@ -30,10 +30,10 @@ def scenario_initial_transition_of_an_uploaded_image(rig: Rig) -> None:
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
     made = rig.render_pass(
-        [Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
-        [Subpass([0])],
+        [RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
+        [RigSubpass([0])],
         [
-            Depends(
+            RigSubpassDependency(
                 "upload before transition",
                 EXTERNAL,
                 0,
@@ -62,8 +62,8 @@ def scenario_initial_transition_of_an_uploaded_image(rig: Rig) -> None:
 def scenario_initial_transition_after_a_read_chained_through_top_of_pipe(rig: Rig) -> None:
     """A barrier to TOP_OF_PIPE chains with a dependency from there: a transition that discards waits for a download."""
     image, out = rig.target(), rig.buffer(1024)
-    into = Depends("", EXTERNAL, 0, "TOP_OF_PIPE", USED)
-    made = rig.render_pass([Attach(initial="UNDEFINED")], [Subpass([0])], [into])
+    into = RigSubpassDependency("", EXTERNAL, 0, "TOP_OF_PIPE", USED)
+    made = rig.render_pass([RigAttachment(initial="UNDEFINED")], [RigSubpass([0])], [into])
     frame = rig.framebuffer(made, [rig.view(image)])
     with rig.commands() as commands:
         commands.transition(image)
@@ -93,10 +93,10 @@ def scenario_final_transition_of_a_stored_attachment(rig: Rig) -> None:
     """The transition into the final layout comes after the store operation, which a dependency makes available."""
     image, out = rig.target(DEPTH), rig.buffer(1024)
     made = rig.render_pass(
-        [Attach(DEPTH, "LOAD", initial="DEPTH_STENCIL_ATTACHMENT_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
-        [Subpass(depth=0)],
+        [RigAttachment(DEPTH, "LOAD", initial="DEPTH_STENCIL_ATTACHMENT_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
+        [RigSubpass(depth=0)],
         [
-            Depends(
+            RigSubpassDependency(
                 "stored before downloaded",
                 0,
                 EXTERNAL,
@@ -135,12 +135,12 @@ def scenario_dependency_of_the_last_subpass_leaves_another_transition(rig: Rig) 
     first, second, out = rig.target(), rig.target(), rig.buffer(1024)
     sampled = "COMPUTE_SHADER/SHADER_SAMPLED_READ"
     made = rig.render_pass(
-        [Attach(final="SHADER_READ_ONLY_OPTIMAL"), Attach()],
-        [Subpass([0]), Subpass([1])],
+        [RigAttachment(final="SHADER_READ_ONLY_OPTIMAL"), RigAttachment()],
+        [RigSubpass([0]), RigSubpass([1])],
         [
-            Depends("", 0, 1, WRITTEN, USED),
-            Depends("", 1, EXTERNAL, WRITTEN, sampled),
-            Depends(
+            RigSubpassDependency("", 0, 1, WRITTEN, USED),
+            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, sampled),
+            RigSubpassDependency(
                 "first subpass before sampling",
                 0,
                 EXTERNAL,
@@ -178,13 +178,13 @@ def scenario_several_dependencies_from_outside_order_their_transitions(rig: Rig)
     """Several dependencies into one subpass all hold, each by itself: they do not chain with one another."""
     first, second, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(2048)
     rig.host_write(data, RAMP)
-    loaded = Attach(load="LOAD", initial="TRANSFER_DST_OPTIMAL")
+    loaded = RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL")
     made = rig.render_pass(
         [loaded, loaded],
-        [Subpass([0, 1])],
+        [RigSubpass([0, 1])],
         [
-            Depends("upload before the first", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            Depends(
+            RigSubpassDependency("upload before the first", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency(
                 "clear before the second",
                 EXTERNAL,
                 0,

@@ -1,7 +1,7 @@
 """Objects that come and go: what is destroyed takes its accesses along, and a handle that returns is another object."""
 
-from harness.device.rig import Buffer, Rig
-from harness.scenario import read_after_write, scenario, write_after_write
+from harness.rig.rig import Rig, RigBuffer
+from harness.suite import read_after_write, scenario, write_after_write
 
 FILL, COPY, DISPATCH = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDispatch"
 FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"
@@ -64,7 +64,7 @@ def scenario_descriptors_written_over_before_use(rig: Rig) -> None:
     rig.submit(commands)
 
 
-def _destroyed(rig: Rig, buffer: Buffer) -> None:
+def _destroyed(rig: Rig, buffer: RigBuffer) -> None:
     """Destroys a buffer, and makes another one that may get its handle."""
     rig.destroy(buffer.handle)
     rig.buffer()

@@ -3,11 +3,11 @@
 import struct
 from typing import Any
 
-from harness.device.rig_graphics import BY_REGION, COLOR_FORMAT, EXTERNAL, Attach, Depends, Subpass
-from harness.device.rig_rendering import Rendered
-from harness.device.rig_secondary import SECONDARY_CONTENTS
 from harness.findings import READ_RACING_WRITE, WRITE_RACING_WRITE
-from harness.scenario import Rig, race, read_after_write, scenario
+from harness.rig.render_passes import BY_REGION, COLOR_FORMAT, EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.rig.secondaries import SECONDARY_CONTENTS
+from harness.suite import Rig, race, read_after_write, scenario
 
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
 COLOR, FROM = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ"
@@ -44,7 +44,7 @@ def scenario_secondary_draws_vertices_that_the_primary_filled(rig: Rig) -> None:
             "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ",
             weaker={"for indices": {"dst": "INDEX_INPUT/INDEX_READ"}},
         )
-        commands.begin_rendering(Rendered(rig.view(image)), flags=SECONDARY_CONTENTS)
+        commands.begin_rendering(RenderingAttachment(rig.view(image)), flags=SECONDARY_CONTENTS)
         commands.execute(draws)
         commands.end_rendering()
         commands.barrier("", COLOR, FROM)
@@ -70,7 +70,7 @@ def scenario_two_secondaries_draw_in_one_instance(rig: Rig) -> None:
         clears.clear_attachments((1, 0, 5), rects=[((0, 0, 4, 4), 0, 1)])
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(Rendered(rig.view(image)), flags=SECONDARY_CONTENTS)
+        commands.begin_rendering(RenderingAttachment(rig.view(image)), flags=SECONDARY_CONTENTS)
         commands.execute(*made, clears)
         commands.end_rendering()
         commands.barrier("rendered before copied", COLOR, FROM)
@@ -88,9 +88,9 @@ def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
     image, out = rig.target(), rig.buffer(1024)
     masks = (COLOR, "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
     made = rig.render_pass(
-        [Attach()],
-        [Subpass([(0, "GENERAL")], inputs=[(0, "GENERAL")])],
-        [Depends("", 0, 0, *masks, BY_REGION), Depends("", 0, EXTERNAL, COLOR, FROM)],
+        [RigAttachment()],
+        [RigSubpass([(0, "GENERAL")], inputs=[(0, "GENERAL")])],
+        [RigSubpassDependency("", 0, 0, *masks, BY_REGION), RigSubpassDependency("", 0, EXTERNAL, COLOR, FROM)],
     )
     view = rig.view(image)
     frame = rig.framebuffer(made, [view])
@@ -131,9 +131,12 @@ def scenario_secondaries_of_two_subpasses(rig: Rig) -> None:
     image, second, out = rig.target(), rig.target(), rig.buffer(1024)
     masks = (COLOR, "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
     made = rig.render_pass(
-        [Attach(), Attach()],
-        [Subpass([(0, "GENERAL")]), Subpass([(1, "GENERAL")], inputs=[(0, "GENERAL")])],
-        [Depends("first subpass before second", 0, 1, *masks), Depends("", 1, EXTERNAL, COLOR, FROM)],
+        [RigAttachment(), RigAttachment()],
+        [RigSubpass([(0, "GENERAL")]), RigSubpass([(1, "GENERAL")], inputs=[(0, "GENERAL")])],
+        [
+            RigSubpassDependency("first subpass before second", 0, 1, *masks),
+            RigSubpassDependency("", 1, EXTERNAL, COLOR, FROM),
+        ],
     )
     views = [rig.view(image), rig.view(second)]
     frame = rig.framebuffer(made, views)

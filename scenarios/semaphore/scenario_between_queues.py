@@ -1,10 +1,10 @@
 """Binary semaphores between queues: they replace, for what the wait's stages do, everything that was known before."""
 
-from harness.device.headless import Queue
-from harness.device.rig import Buffer
-from harness.device.rig_commands import Commands
-from harness.device.rig_queues import Batch, Operation
-from harness.scenario import Rig, race, read_after_write, scenario, write_after_read, write_after_write
+from harness.device.headless import DeviceQueue
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import RigBatch, SemaphoreUse
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 COPY, FILL, DISPATCH = "vkCmdCopyBuffer", "vkCmdFillBuffer", "vkCmdDispatch"
 BARRIER, CLEAR, TO_BUFFER = "vkCmdPipelineBarrier2", "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
@@ -16,14 +16,14 @@ WAW = [write_after_write(FILL, FILL)]
 RAW = [read_after_write(COPY, FILL)]
 
 
-def _fill(rig: Rig, target: Buffer, value: int, queue: Queue | None = None) -> Commands:
+def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = None) -> Commands:
     """A recorded fill."""
     with rig.commands(queue=queue) as commands:
         commands.fill(target, value)
     return commands
 
 
-def _copy(rig: Rig, source: Buffer, target: Buffer, queue: Queue | None = None) -> Commands:
+def _copy(rig: Rig, source: RigBuffer, target: RigBuffer, queue: DeviceQueue | None = None) -> Commands:
     """A recorded copy."""
     with rig.commands(queue=queue) as commands:
         commands.copy(source, target)
@@ -40,7 +40,7 @@ def scenario_write_after_a_read_elsewhere(rig: Rig) -> None:
     """A wait orders its stages: a write in any other is after the read, and not ordered with it."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_copy(rig, a, b), signals=[Operation(s)], form=2)
+    rig.submit(_copy(rig, a, b), signals=[SemaphoreUse(s)], form=2)
     weaker = {
         "at the bottom": {"stages": "BOTTOM_OF_PIPE"},
         "at copies": {"stages": "COPY"},
@@ -60,7 +60,7 @@ def scenario_stages_of_a_wait_elsewhere(rig: Rig) -> None:
     """A wait at a stage that writes nothing there leaves the writes unordered, but they do not race."""
     a, s = rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111, other), signals=[Operation(s, "ALL_TRANSFER")], form=2)
+    rig.submit(_fill(rig, a, 0x11111111, other), signals=[SemaphoreUse(s, "ALL_TRANSFER")], form=2)
     waits = rig.operation("the wait", s, "CLEAR", weaker={"at the vertex shader": {"stages": "VERTEX_SHADER"}})
     rig.submit(_fill(rig, a, 0x22222222), waits=waits, form=2)
 
@@ -90,7 +90,7 @@ def scenario_barrier_after_a_wait_elsewhere(rig: Rig) -> None:
     """A barrier on the waiting queue chains with the wait; by itself it covers nothing of another queue."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)], form=2)
     with rig.commands(queue=other) as commands:
         commands.barrier(
             "then a barrier", "COMPUTE_SHADER", "COPY/TRANSFER_READ", weaker={"from copies": {"src": "COPY"}}
@@ -112,8 +112,8 @@ def scenario_two_producers(rig: Rig) -> None:
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer(512)
     first, second = rig.semaphore(), rig.semaphore()
     main, one, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111, one), signals=[Operation(first)])
-    rig.submit(_fill(rig, b, 0x22222222, other), signals=[Operation(second)])
+    rig.submit(_fill(rig, a, 0x11111111, one), signals=[SemaphoreUse(first)])
+    rig.submit(_fill(rig, b, 0x22222222, other), signals=[SemaphoreUse(second)])
     with rig.commands(queue=main) as copies:
         copies.copy(a, c, (0, 0, 256))
         copies.copy(b, c, (0, 256, 256))
@@ -139,9 +139,9 @@ def scenario_upload_compute_read_back(rig: Rig) -> None:
     with rig.commands(queue=compute) as work:
         work.bind(pipeline, rig.descriptors(pipeline, b0=words, b1=result))
         work.dispatch()
-    rig.submit(_copy(rig, source, words, transfer), signals=[Operation(uploaded, "COPY")], form=2)
+    rig.submit(_copy(rig, source, words, transfer), signals=[SemaphoreUse(uploaded, "COPY")], form=2)
     waits = rig.operation("upload", uploaded, "COMPUTE_SHADER")
-    rig.submit(work, waits=waits, signals=[Operation(done, "COMPUTE_SHADER")], form=2)
+    rig.submit(work, waits=waits, signals=[SemaphoreUse(done, "COMPUTE_SHADER")], form=2)
     rig.submit(_copy(rig, result, host, main), waits=rig.operation("result", done, "COPY"), form=2)
 
 
@@ -154,9 +154,9 @@ def scenario_semaphore_there_and_back(rig: Rig) -> None:
     """Batches of one submit take turns with another queue."""
     a, there, back = rig.buffer(), rig.semaphore(), rig.semaphore()
     main, other = rig.queues
-    rig.submit(_fill(rig, a, 1, main), signals=[Operation(there)])
-    rig.submit(_fill(rig, a, 2, other), waits=rig.operation("first", there), signals=[Operation(back)])
-    rig.submit_batches(Batch([_fill(rig, a, 3, main)], rig.operation("second", back)))
+    rig.submit(_fill(rig, a, 1, main), signals=[SemaphoreUse(there)])
+    rig.submit(_fill(rig, a, 2, other), waits=rig.operation("first", there), signals=[SemaphoreUse(back)])
+    rig.submit_batches(RigBatch([_fill(rig, a, 3, main)], rig.operation("second", back)))
 
 
 @scenario(
@@ -172,7 +172,7 @@ def scenario_transition_after_a_wait_elsewhere(rig: Rig) -> None:
     with rig.commands() as clears:
         clears.transition(image)
         clears.clear_color(image)
-    rig.submit(clears, signals=[Operation(s)])
+    rig.submit(clears, signals=[SemaphoreUse(s)])
     with rig.commands(queue=other) as reads:
         reads.transition(image, "NONE", "COPY/TRANSFER_READ", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
         reads.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")

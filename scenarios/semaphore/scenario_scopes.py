@@ -1,9 +1,9 @@
 """Binary semaphores on one queue: which stages and accesses a signal and a wait order."""
 
-from harness.device.rig import Buffer
-from harness.device.rig_commands import Commands
-from harness.device.rig_queues import Batch, Operation
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import RigBatch, SemaphoreUse
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 COPY, FILL, DISPATCH = "vkCmdCopyBuffer", "vkCmdFillBuffer", "vkCmdDispatch"
 BARRIER, CLEAR = "vkCmdPipelineBarrier2", "vkCmdClearColorImage"
@@ -13,14 +13,14 @@ WAW = [write_after_write(FILL, FILL)]
 SCOPES = "specification, Semaphore Signaling and Semaphore Waiting: the scopes"
 
 
-def _fill(rig: Rig, target: Buffer, value: int) -> Commands:
+def _fill(rig: Rig, target: RigBuffer, value: int) -> Commands:
     """A recorded fill."""
     with rig.commands() as commands:
         commands.fill(target, value)
     return commands
 
 
-def _copy(rig: Rig, source: Buffer, target: Buffer) -> Commands:
+def _copy(rig: Rig, source: RigBuffer, target: RigBuffer) -> Commands:
     """A recorded copy."""
     with rig.commands() as commands:
         commands.copy(source, target)
@@ -40,7 +40,7 @@ def _copy(rig: Rig, source: Buffer, target: Buffer) -> Commands:
 def scenario_copy_waits_for_a_fill(rig: Rig) -> None:
     """On one queue a signal and a wait at the reading stage are a memory dependency."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)])
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)])
     waits = rig.operation(
         "the wait",
         s,
@@ -82,7 +82,7 @@ def scenario_stages_of_a_signal(rig: Rig) -> None:
         },
     )
     rig.submit(_fill(rig, a, 0x11111111), signals=signals, form=2)
-    rig.submit(_copy(rig, a, b), waits=[Operation(s)] if signals else [], form=2)
+    rig.submit(_copy(rig, a, b), waits=[SemaphoreUse(s)] if signals else [], form=2)
 
 
 @scenario(
@@ -93,7 +93,7 @@ def scenario_stages_of_a_signal(rig: Rig) -> None:
 def scenario_signal_of_the_first_form(rig: Rig) -> None:
     """A signal of vkQueueSubmit names no stages: it covers everything."""
     a, s = rig.buffer(), rig.semaphore()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)], form=1)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)], form=1)
     waits = rig.operation("the wait", s, "CLEAR", weaker={"of the first form": {"stages": "ALL_TRANSFER"}})
     rig.submit(_fill(rig, a, 0x22222222), waits=waits, form=1 if waits and waits[0].stages == "ALL_TRANSFER" else 2)
 
@@ -124,7 +124,7 @@ def scenario_earlier_stages_are_in_a_signal(rig: Rig) -> None:
 def scenario_barrier_after_a_wait(rig: Rig) -> None:
     """A barrier chains with a wait when its first stages meet those of the wait."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(s)])
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)])
     with rig.commands() as commands:
         commands.barrier(
             "then a barrier",
@@ -152,7 +152,7 @@ def scenario_barrier_before_a_signal(rig: Rig) -> None:
             "BLIT/TRANSFER_READ",
             weaker={"of no write": {"src": "COMPUTE_SHADER/SHADER_STORAGE_WRITE"}},
         )
-    rig.submit(commands, signals=[Operation(s, "BLIT")], form=2)
+    rig.submit(commands, signals=[SemaphoreUse(s, "BLIT")], form=2)
     rig.submit(_copy(rig, a, b), waits=rig.operation("the wait", s, "COPY"), form=2)
 
 
@@ -163,12 +163,12 @@ def scenario_barrier_before_a_signal(rig: Rig) -> None:
 def scenario_semaphore_used_again(rig: Rig) -> None:
     """A wait unsignals a binary semaphore, which can then be signaled again."""
     a, s = rig.buffer(), [rig.semaphore() for _ in range(3)]
-    rig.submit(_fill(rig, a, 1), signals=[Operation(s[0])])
+    rig.submit(_fill(rig, a, 1), signals=[SemaphoreUse(s[0])])
     for value, name in ((2, "first"), (3, "second"), (4, "third")):
         waits = rig.operation(name, s[0])
         if not waits:
-            rig.submit(waits=[Operation(s[0], "DRAW_INDIRECT")])  # unsignals it, and protects nothing that fills do
-        rig.submit(_fill(rig, a, value), waits=waits, signals=[Operation(s[0])])
+            rig.submit(waits=[SemaphoreUse(s[0], "DRAW_INDIRECT")])  # unsignals it, and protects nothing that fills do
+        rig.submit(_fill(rig, a, value), waits=waits, signals=[SemaphoreUse(s[0])])
 
 
 @scenario(
@@ -180,9 +180,9 @@ def scenario_semaphore_between_batches(rig: Rig) -> None:
     a, s, t = rig.buffer(), rig.semaphore(), rig.semaphore()
     fills = [_fill(rig, a, value) for value in (1, 2, 3)]
     rig.submit_batches(
-        Batch([fills[0]], [], [Operation(s)]),
-        Batch([fills[1]], rig.operation("first", s), [Operation(t)]),
-        Batch([fills[2]], rig.operation("second", t)),
+        RigBatch([fills[0]], [], [SemaphoreUse(s)]),
+        RigBatch([fills[1]], rig.operation("first", s), [SemaphoreUse(t)]),
+        RigBatch([fills[2]], rig.operation("second", t)),
     )
 
 
@@ -200,7 +200,7 @@ def scenario_transition_after_a_wait_of_everything(rig: Rig) -> None:
     with rig.commands() as clears:
         clears.transition(image)
         clears.clear_color(image)
-    rig.submit(clears, signals=[Operation(s)])
+    rig.submit(clears, signals=[SemaphoreUse(s)])
     waits = rig.operation(
         "the wait", s, weaker={"at copies": {"stages": "COPY"}, "at the bottom": {"stages": "BOTTOM_OF_PIPE"}}
     )

@@ -1,7 +1,7 @@
 """Command buffers that are submitted again, recorded again, or never submitted."""
 
-from harness.device.rig import ONE_TIME_SUBMIT, Pipeline
-from harness.scenario import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.rig.rig import ONE_TIME_SUBMIT, RigPipeline
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")
 WAR = write_after_read("vkCmdFillBuffer", "vkCmdCopyBuffer")
@@ -10,7 +10,7 @@ DISPATCH_WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
 WRITE, READ = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ"
 
 
-def _scale(rig: Rig) -> Pipeline:
+def _scale(rig: Rig) -> RigPipeline:
     return rig.compute("scale_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
 
 

@@ -1,10 +1,10 @@
 """The host and timeline semaphores: what waiting for a value, or reading it, tells."""
 
-from harness.device.headless import Queue
-from harness.device.rig import Buffer
-from harness.device.rig_commands import Commands
-from harness.device.rig_queues import Operation
-from harness.scenario import Rig, race, scenario, write_after_read, write_after_write
+from harness.device.headless import DeviceQueue
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import SemaphoreUse
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, race, scenario, write_after_read, write_after_write
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 WAW = [write_after_write(FILL, FILL)]
@@ -13,7 +13,7 @@ WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]
 WAITS = "specification, vkWaitSemaphores; SYNC_RULES 2.11, host waits"
 
 
-def _fill(rig: Rig, target: Buffer, value: int, queue: Queue | None = None) -> Commands:
+def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = None) -> Commands:
     """A recorded fill."""
     with rig.commands(queue=queue) as commands:
         commands.fill(target, value)
@@ -33,8 +33,8 @@ def _fill(rig: Rig, target: Buffer, value: int, queue: Queue | None = None) -> C
 def scenario_next_submit_after_a_value(rig: Rig) -> None:
     """After the host waited for a value, what was signaled with it needs no barrier; any of several tells nothing."""
     a, b, t, u = rig.buffer(), rig.buffer(), rig.timeline(), rig.timeline()
-    rig.submit(_fill(rig, b, 1), signals=[Operation(t, value=1), Operation(u, value=1)], form=2)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, value=2)], form=2)
+    rig.submit(_fill(rig, b, 1), signals=[SemaphoreUse(t, value=1), SemaphoreUse(u, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=2)], form=2)
     rig.host_wait_timeline(
         "the wait",
         (t, 2),
@@ -56,10 +56,10 @@ def scenario_next_submit_after_a_value(rig: Rig) -> None:
 def scenario_host_write_after_a_value(rig: Rig) -> None:
     """The host may write what a batch read once the batch's value is reached."""
     a, b, c, t = rig.buffer(), rig.buffer(), rig.buffer(), rig.timeline()
-    rig.submit(_fill(rig, c, 1), signals=[Operation(t, value=1)], form=2)
+    rig.submit(_fill(rig, c, 1), signals=[SemaphoreUse(t, value=1)], form=2)
     with rig.commands() as copies:
         copies.copy(a, b)
-    rig.submit(copies, signals=[Operation(t, value=2)], form=2)
+    rig.submit(copies, signals=[SemaphoreUse(t, value=2)], form=2)
     rig.host_wait_timeline(
         "the wait", (t, 2), weaker={"for a value before": {"values": ((t, 1),)}, "by the counter": {"how": "counter"}}
     )
@@ -77,9 +77,9 @@ def scenario_value_that_covers_two_queues(rig: Rig) -> None:
     """A value covers the queues that its own queue had waited for before it signaled, too."""
     a, s, t = rig.buffer(), rig.semaphore(), rig.timeline()
     first, second, third = rig.queues
-    rig.submit(queue=second, signals=[Operation(t, value=1)], form=2)
-    rig.submit(_fill(rig, a, 0x11111111, first), signals=[Operation(s)], form=2)
-    rig.submit(queue=second, waits=rig.operation("between the queues", s), signals=[Operation(t, value=2)], form=2)
+    rig.submit(queue=second, signals=[SemaphoreUse(t, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111, first), signals=[SemaphoreUse(s)], form=2)
+    rig.submit(queue=second, waits=rig.operation("between the queues", s), signals=[SemaphoreUse(t, value=2)], form=2)
     rig.host_wait_timeline("the wait", (t, 2), weaker={"for a value before": {"values": ((t, 1),)}})
     rig.submit(_fill(rig, a, 0x22222222, third), form=2)
 
@@ -91,7 +91,7 @@ def scenario_value_that_covers_two_queues(rig: Rig) -> None:
 def scenario_device_waits_for_the_host(rig: Rig) -> None:
     """A batch held back by the host is ordered with what the host waited for, and with nothing else."""
     a, t, done = rig.buffer(), rig.timeline(), rig.timeline()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(done, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(done, value=1)], form=2)
     rig.host_wait_timeline("the wait", (done, 1))
     rig.host_signal(t, 1)
-    rig.submit(_fill(rig, a, 0x22222222), waits=[Operation(t, "CLEAR", 1)], form=2)
+    rig.submit(_fill(rig, a, 0x22222222), waits=[SemaphoreUse(t, "CLEAR", 1)], form=2)

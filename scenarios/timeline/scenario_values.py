@@ -1,23 +1,23 @@
 """Timeline semaphores on one queue: which signal a wait for a value stands for."""
 
-from harness.device.rig import Buffer
-from harness.device.rig_commands import Commands
-from harness.device.rig_queues import Batch, Operation
-from harness.scenario import Rig, read_after_write, scenario, write_after_write
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import RigBatch, SemaphoreUse
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 RAW = [read_after_write(COPY, FILL)]
 WAW = [write_after_write(FILL, FILL)]
 
 
-def _fill(rig: Rig, target: Buffer, value: int) -> Commands:
+def _fill(rig: Rig, target: RigBuffer, value: int) -> Commands:
     """A recorded fill."""
     with rig.commands() as commands:
         commands.fill(target, value)
     return commands
 
 
-def _copy(rig: Rig, source: Buffer, target: Buffer) -> Commands:
+def _copy(rig: Rig, source: RigBuffer, target: RigBuffer) -> Commands:
     """A recorded copy."""
     with rig.commands() as commands:
         commands.copy(source, target)
@@ -32,7 +32,7 @@ def _copy(rig: Rig, source: Buffer, target: Buffer) -> Commands:
 def scenario_copy_waits_for_a_value(rig: Rig) -> None:
     """A wait for a value is a dependency on the signal that reaches it; one for the first value is on nothing."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline(3)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, "CLEAR", 4)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, "CLEAR", 4)], form=2)
     weaker: dict[str, dict[str, object]] = {"for the first value": {"value": 3}, "at blits": {"stages": "BLIT"}}
     rig.submit(_copy(rig, a, b), waits=rig.operation("the wait", t, "COPY", 4, weaker=weaker), form=2)
 
@@ -45,7 +45,7 @@ def scenario_copy_waits_for_a_value(rig: Rig) -> None:
 def scenario_values_of_the_first_form(rig: Rig) -> None:
     """vkQueueSubmit takes values from a chained struct."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, value=1)], form=1)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)], form=1)
     waits = rig.operation("the wait", t, "ALL_TRANSFER", 1, weaker={"for the first value": {"value": 0}})
     rig.submit(_copy(rig, a, b), waits=waits, form=1)
 
@@ -58,8 +58,8 @@ def scenario_values_of_the_first_form(rig: Rig) -> None:
 def scenario_wait_for_an_earlier_value(rig: Rig) -> None:
     """A wait covers what was submitted up to the signal that it stands for, not what came later."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
-    rig.submit(_fill(rig, b, 0x11111111), signals=[Operation(t, value=1)], form=2)
-    rig.submit(_fill(rig, a, 0x22222222), signals=[Operation(t, value=2)], form=2)
+    rig.submit(_fill(rig, b, 0x11111111), signals=[SemaphoreUse(t, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x22222222), signals=[SemaphoreUse(t, value=2)], form=2)
     waits = rig.operation("the wait", t, "CLEAR", 2, weaker={"for a value before": {"value": 1}})
     rig.submit(_fill(rig, a, 0x33333333), waits=waits, form=2)
 
@@ -68,7 +68,7 @@ def scenario_wait_for_an_earlier_value(rig: Rig) -> None:
 def scenario_wait_for_a_value_between(rig: Rig) -> None:
     """A value that no signal gives exactly is reached by the next higher one."""
     a, t = rig.buffer(), rig.timeline()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, value=10)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=10)], form=2)
     rig.submit(_fill(rig, a, 0x22222222), waits=rig.operation("the wait", t, "CLEAR", 7), form=2)
 
 
@@ -84,7 +84,7 @@ def scenario_timeline_and_binary_in_one_batch(rig: Rig) -> None:
         fills.barrier("", "CLEAR/TRANSFER_WRITE", "RESOLVE/TRANSFER_READ")
         fills.fill(a, 0x11111111)
         fills.barrier("", "CLEAR/TRANSFER_WRITE", "BLIT/TRANSFER_READ", buffer=a)
-    rig.submit(fills, signals=[Operation(s, "BLIT"), Operation(t, "RESOLVE", 1)], form=2)
+    rig.submit(fills, signals=[SemaphoreUse(s, "BLIT"), SemaphoreUse(t, "RESOLVE", 1)], form=2)
     with rig.commands() as copies:
         copies.copy(a, c, (0, 0, 256))
         copies.copy(b, c, (0, 256, 256))
@@ -99,8 +99,8 @@ def scenario_timeline_and_binary_in_one_batch(rig: Rig) -> None:
 def scenario_values_between_batches(rig: Rig) -> None:
     """One timeline orders all batches of a submit."""
     a, t = rig.buffer(), rig.timeline()
-    batches = [Batch([_fill(rig, a, 1)], [], [Operation(t, "CLEAR", 1)])]
+    batches = [RigBatch([_fill(rig, a, 1)], [], [SemaphoreUse(t, "CLEAR", 1)])]
     for value, name in ((1, "first"), (2, "second"), (3, "third")):
         waits = rig.operation(name, t, "CLEAR", value)
-        batches.append(Batch([_fill(rig, a, value + 1)], waits, [Operation(t, "CLEAR", value + 1)]))
+        batches.append(RigBatch([_fill(rig, a, value + 1)], waits, [SemaphoreUse(t, "CLEAR", value + 1)]))
     rig.submit_batches(*batches, form=2)

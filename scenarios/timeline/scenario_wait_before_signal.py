@@ -1,10 +1,10 @@
 """Wait before signal: batches that are submitted before what they wait for."""
 
-from harness.device.headless import Queue
-from harness.device.rig import Buffer
-from harness.device.rig_commands import Commands
-from harness.device.rig_queues import Operation
-from harness.scenario import Rig, race, scenario, write_after_write
+from harness.device.headless import DeviceQueue
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import SemaphoreUse
+from harness.rig.rig import RigBuffer
+from harness.suite import Rig, race, scenario, write_after_write
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]
@@ -13,14 +13,14 @@ WRITE_RACES_READ = [race("WRITE_RACING_READ", FILL, COPY)]
 HELD = "specification, Semaphore Waiting; SYNC_RULES 2.11 [WaitBeforeSignal]"
 
 
-def _fill(rig: Rig, target: Buffer, value: int, queue: Queue | None = None) -> Commands:
+def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = None) -> Commands:
     """A recorded fill."""
     with rig.commands(queue=queue) as commands:
         commands.fill(target, value)
     return commands
 
 
-def _copy(rig: Rig, source: Buffer, target: Buffer, queue: Queue | None = None) -> Commands:
+def _copy(rig: Rig, source: RigBuffer, target: RigBuffer, queue: DeviceQueue | None = None) -> Commands:
     """A recorded copy."""
     with rig.commands(queue=queue) as commands:
         commands.copy(source, target)
@@ -33,7 +33,7 @@ def scenario_copy_submitted_before_the_fill(rig: Rig) -> None:
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
     _, other = rig.queues
     rig.submit(_copy(rig, a, b, other), waits=rig.operation("the wait", t, "COPY", 1), form=2)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)], form=2)
 
 
 @scenario(
@@ -45,8 +45,13 @@ def scenario_third_submit_after_a_wait_before_signal(rig: Rig) -> None:
     """What a queue was given after its signal races with the batch that the signal let go."""
     a, t = rig.buffer(), rig.timeline()
     main, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111, other), waits=[Operation(t, value=1)], signals=[Operation(t, value=2)], form=2)
-    rig.submit(queue=main, signals=[Operation(t, value=1)], form=2)
+    rig.submit(
+        _fill(rig, a, 0x11111111, other),
+        waits=[SemaphoreUse(t, value=1)],
+        signals=[SemaphoreUse(t, value=2)],
+        form=2,
+    )
+    rig.submit(queue=main, signals=[SemaphoreUse(t, value=1)], form=2)
     rig.submit(_fill(rig, a, 0x22222222), waits=rig.operation("the second wait", t, "CLEAR", 2), form=2)
 
 
@@ -61,7 +66,7 @@ def scenario_stages_of_an_early_wait(rig: Rig) -> None:
     _, other = rig.queues
     weaker = {"at the vertex shader": {"stages": "VERTEX_SHADER"}}
     rig.submit(_fill(rig, a, 0x11111111, other), waits=rig.operation("the wait", t, "CLEAR", 1, weaker=weaker), form=2)
-    rig.submit(_fill(rig, a, 0x22222222), signals=[Operation(t, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x22222222), signals=[SemaphoreUse(t, value=1)], form=2)
 
 
 @scenario(without={"the wait": WRITE_RACES_READ}, queues=["TRANSFER"], rule=HELD)
@@ -72,7 +77,7 @@ def scenario_later_batches_are_held_too(rig: Rig) -> None:
     rig.submit(queue=other, waits=rig.operation("the wait", t, "COPY", 1), form=2)
     rig.submit(_copy(rig, a, b, other), form=2)
     rig.submit(_copy(rig, a, c, other), form=2)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)], form=2)
 
 
 @scenario(
@@ -86,7 +91,7 @@ def scenario_one_signal_for_two_waits(rig: Rig) -> None:
     _, one, other = rig.queues
     rig.submit(_copy(rig, a, b, one), waits=rig.operation("in the one", t, "COPY", 1), form=2)
     rig.submit(_copy(rig, a, c, other), waits=rig.operation("in the other", t, "COPY", 2), form=2)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, value=2)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=2)], form=2)
 
 
 @scenario(
@@ -102,8 +107,8 @@ def scenario_chain_submitted_backwards(rig: Rig) -> None:
     middle = rig.operation("second", t, "CLEAR", 1)
     if last:
         rig.submit(_copy(rig, a, b, third), waits=last, form=2)
-    rig.submit(_fill(rig, a, 2, second), waits=middle, signals=[Operation(t, value=2)] if middle else [], form=2)
-    rig.submit(_fill(rig, a, 1, first), signals=[Operation(t, value=1 if middle else 2)], form=2)
+    rig.submit(_fill(rig, a, 2, second), waits=middle, signals=[SemaphoreUse(t, value=2)] if middle else [], form=2)
+    rig.submit(_fill(rig, a, 1, first), signals=[SemaphoreUse(t, value=1 if middle else 2)], form=2)
     if not last:
         rig.submit(_copy(rig, a, b, third), form=2)
 
@@ -117,7 +122,12 @@ def scenario_host_signal_orders_no_device_work(rig: Rig) -> None:
     """A signal by the host lets a batch go; the work of other queues stays unordered with it."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
     _, other = rig.queues
-    rig.submit(_copy(rig, a, b, other), waits=[Operation(t, "COPY", 1)], signals=[Operation(t, "COPY", 2)], form=2)
+    rig.submit(
+        _copy(rig, a, b, other),
+        waits=[SemaphoreUse(t, "COPY", 1)],
+        signals=[SemaphoreUse(t, "COPY", 2)],
+        form=2,
+    )
     rig.host_signal(t, 1)
     rig.submit(_fill(rig, a, 0x11111111), waits=rig.operation("the second wait", t, "CLEAR", 2), form=2)
 
@@ -132,10 +142,10 @@ def scenario_who_signals(rig: Rig) -> None:
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
     _, other = rig.queues
     device = rig.choose("who signals", True, {"the host": False})
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, value=1)] if device else [], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)] if device else [], form=2)
     if not device:
         rig.host_signal(t, 1)
-    rig.submit(_copy(rig, a, b, other), waits=[Operation(t, "COPY", 1)], form=2)
+    rig.submit(_copy(rig, a, b, other), waits=[SemaphoreUse(t, "COPY", 1)], form=2)
 
 
 @scenario(
@@ -147,10 +157,10 @@ def scenario_two_queues_take_turns(rig: Rig) -> None:
     """One timeline lets two queues write one buffer in turn."""
     a, t = rig.buffer(), rig.timeline()
     main, other = rig.queues
-    rig.submit(_fill(rig, a, 1, main), signals=[Operation(t, value=1)], form=2)
+    rig.submit(_fill(rig, a, 1, main), signals=[SemaphoreUse(t, value=1)], form=2)
     for value, name, queue in ((1, "there", other), (2, "back", main), (3, "there again", other)):
         waits = rig.operation(name, t, "CLEAR", value)
-        rig.submit(_fill(rig, a, value + 1, queue), waits=waits, signals=[Operation(t, value=value + 1)], form=2)
+        rig.submit(_fill(rig, a, value + 1, queue), waits=waits, signals=[SemaphoreUse(t, value=value + 1)], form=2)
 
 
 @scenario(
@@ -163,6 +173,6 @@ def scenario_first_value_between_two_queues(rig: Rig) -> None:
     """A wait for the value that a timeline began with waits for no queue."""
     a, t = rig.buffer(), rig.timeline(5)
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111), signals=[Operation(t, value=6)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=6)], form=2)
     waits = rig.operation("the wait", t, "CLEAR", 6, weaker={"for the first value": {"value": 5}})
     rig.submit(_fill(rig, a, 0x22222222, other), waits=waits, form=2)

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from functools import reduce
 from operator import and_
 
-from harness.model.held import LAYOUT_TRANSITION
-from harness.model.lanes import Lane
-from harness.model.memory import Guard
-from harness.model.opinion import Use
-from harness.model.order import BY_REGION, DST, IN_ALL_COMMANDS, NOTHING, SRC, THROUGH, TRANSITION, Front, Node
+from harness.model.command_buffer_run import CommandBufferRun
+from harness.model.command_streams import CommandStream
+from harness.model.memory import MemoryOperation
+from harness.model.opinion import ModelAccess
+from harness.model.order import BY_REGION, DST, IN_ALL_COMMANDS, NOTHING, SRC, THROUGH, TRANSITION, Node, NodeSet
 from harness.model.ownership import UNDEFINED
-from harness.model.registry import effect
-from harness.model.run import Run
+from harness.model.past_access import LAYOUT_TRANSITION
+from harness.model.rule_table import effect
 from harness.model.stages import (
     BESIDE_STAGES,
     EVERY_STAGE,
@@ -38,59 +38,59 @@ RELEASE, ACQUIRE = "ownership release", "ownership acquire"
 
 
 @dataclass(frozen=True, slots=True)
-class Past:
+class FirstScope:
     """What a first scope looks back at, and what it comes after anyway."""
 
-    lanes: tuple[tuple[tuple[Lane, int], ...], ...]
+    lanes: tuple[tuple[tuple[CommandStream, int], ...], ...]
     """Lanes as they were, each up to some stages; of several in place of one, what all of them have in common."""
-    after: Front = NOTHING
-    begins: Lane | None = None
+    after: NodeSet = NOTHING
+    begins: CommandStream | None = None
     """Where transitions begin, if not in the only lane."""
-    waited: Front = NOTHING
+    waited: NodeSet = NOTHING
     """What second scopes come after as well."""
     by_region: bool = False
     """VK_DEPENDENCY_BY_REGION_BIT: framebuffer-local if the stages are."""
 
-    def holds(self, stages: int) -> Front:
+    def holds(self, stages: int) -> NodeSet:
         """What a first scope of these stages holds."""
         front = self.after
         for several in self.lanes:
             front |= reduce(and_, (lane.holds(stages & limit) for lane, limit in several))
         return front
 
-    def before(self, stage: int) -> Front:
+    def before(self, stage: int) -> NodeSet:
         """What a transition comes after beside its first scope."""
         return (self.begins or self.lanes[0][0][0]).before(stage)
 
 
 @dataclass(slots=True)
-class Half:
+class OpenDependency:
     """A dependency whose first scope is known, and whose second scope is still to come."""
 
     dependency: Dependency
     source: int
-    past: Past
+    past: FirstScope
     ranged: RangeBarrier | None = None
-    between: Front = NOTHING
+    between: NodeSet = NOTHING
     """Transitions that it waits for."""
-    through: Front = NOTHING
+    through: NodeSet = NOTHING
     """What is before them by other dependencies."""
     transfers: str = ""
     """Half of an ownership transfer: RELEASE, ACQUIRE, or none."""
 
 
 @effect(Barrier)
-def pipeline_barrier(run: Run, barrier: Barrier) -> None:
+def pipeline_barrier(run: CommandBufferRun, barrier: Barrier) -> None:
     """Each dependency of a barrier has a first scope over earlier commands of the lane and a second over later ones.
 
     Inside a subpass both are limited to the subpass. Dependencies of one command do not chain with one another: every
     first scope is taken before any second one is open. Specification: "Pipeline Barriers", "Image Memory Barriers".
     """
-    past = Past((((run.lane, EVERY_STAGE),),), by_region=barrier.by_region)
+    past = FirstScope((((run.lane, EVERY_STAGE),),), by_region=barrier.by_region)
     apply(run, [(barrier, past)], "first scope of a barrier")
 
 
-def apply(run: Run, barriers: Sequence[tuple[Barrier, Past]], rule: str) -> None:
+def apply(run: CommandBufferRun, barriers: Sequence[tuple[Barrier, FirstScope]], rule: str) -> None:
     """All first scopes, then the transitions between, then all second scopes."""
     halves = []
     for barrier, past in barriers:
@@ -102,7 +102,9 @@ def apply(run: Run, barriers: Sequence[tuple[Barrier, Past]], rule: str) -> None
         close_scope(run, half, run.lane)
 
 
-def open_scope(run: Run, dependency: Dependency, past: Past, rule: str, ranged: RangeBarrier | None = None) -> Half:
+def open_scope(
+    run: CommandBufferRun, dependency: Dependency, past: FirstScope, rule: str, ranged: RangeBarrier | None = None
+) -> OpenDependency:
     """The first scope: operations in its stages, or logically earlier ones, are complete before the dependency.
 
     Writes in the first access scope are made available here, but not by the acquire of an ownership transfer.
@@ -116,8 +118,8 @@ def open_scope(run: Run, dependency: Dependency, past: Past, rule: str, ranged: 
     if transfers != ACQUIRE:
         flushes = access_scope(dependency.src_stages, dependency.src_accesses, run.queue_flags)
         for space, spans in reach_of(ranged):
-            run.program.guards.add(Guard(source, front.direct | beside.direct, flushes, 0, space, spans))
-    return Half(dependency, source, past, ranged, transfers=transfers)
+            run.program.guards.add(MemoryOperation(source, front.direct | beside.direct, flushes, 0, space, spans))
+    return OpenDependency(dependency, source, past, ranged, transfers=transfers)
 
 
 def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Span, ...]]]:
@@ -129,7 +131,7 @@ def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Sp
         yield from ((alias.space, alias.spans) for alias in ranged.aliases)
 
 
-def transition(run: Run, half: Half) -> None:
+def transition(run: CommandBufferRun, half: OpenDependency) -> None:
     """A layout transition reads and writes its whole range after what the dependency made available, and before what
     it makes visible. All that is available is visible to it, and what it writes is available. So do both halves of a
     queue family ownership transfer; the transition of a transfer is given in both.
@@ -159,13 +161,13 @@ def transition(run: Run, half: Half) -> None:
     if not half.transfers:
         run.own(access, KINDS[sync].name, node, ranged.old_layout != UNDEFINED)
         return
-    use = Use(run.place, KINDS[TRANSFER].name, True, node)
+    use = ModelAccess(run.place, KINDS[TRANSFER].name, True, node)
     ownership = run.program.ownership
     transfer = ownership.release if half.transfers == RELEASE else ownership.acquire
     run.program.lose(transfer(ranged, run.family, use), use, ranged.resource)
 
 
-def part_of(run: Run, ranged: RangeBarrier | None) -> str:
+def part_of(run: CommandBufferRun, ranged: RangeBarrier | None) -> str:
     """Which half of a queue family ownership transfer a barrier is on this queue: a release where the family gives, an
     acquire where it takes, none elsewhere."""
     if ranged is None or ranged.src_family == ranged.dst_family or run.family == FAMILY_IGNORED:
@@ -175,7 +177,7 @@ def part_of(run: Run, ranged: RangeBarrier | None) -> str:
     return ACQUIRE if ranged.dst_family in (run.family, FAMILY_IGNORED) else ""
 
 
-def close_scope(run: Run, half: Half, *lanes: Lane) -> None:
+def close_scope(run: CommandBufferRun, half: OpenDependency, *lanes: CommandStream) -> None:
     """The second scope: operations in its stages, or logically later ones, begin after the dependency.
 
     Available writes are made visible to the second access scope here. An execution dependency is for all memory, what
@@ -200,7 +202,7 @@ def close_scope(run: Run, half: Half, *lanes: Lane) -> None:
     )
     invalidates = access_scope(dependency.dst_stages, dependency.dst_accesses, flags)
     for space, spans in reach_of(half.ranged):
-        run.program.guards.add(Guard(target, 0, 0, invalidates, space, spans))
+        run.program.guards.add(MemoryOperation(target, 0, 0, invalidates, space, spans))
     for lane in lanes:
         lane.reach(stages, order.front(target))
         lane.issue(SYNCHRONIZATION, order.front(target))  # whatever the stages: ALL_COMMANDS has it

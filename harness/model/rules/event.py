@@ -6,15 +6,15 @@ from functools import reduce
 from operator import and_
 
 from harness.findings import Place
+from harness.model.command_buffer_run import CommandBufferRun
+from harness.model.command_streams import CommandStream
 from harness.model.explain import EVENT_UNORDERED
-from harness.model.lanes import Lane
-from harness.model.opinion import Conflict, Use
-from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Front, Node
+from harness.model.opinion import Conflict, ModelAccess
+from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Node, NodeSet
 from harness.model.pairs import HELD_BACK, NARROW_SIGNAL
-from harness.model.program import Event, Operation, Program
-from harness.model.registry import effect, occurrence
-from harness.model.rules.barrier import Past, apply
-from harness.model.run import Run
+from harness.model.program import EventHistory, EventOperation, Program
+from harness.model.rule_table import effect, stream_event
+from harness.model.rules.barrier import FirstScope, apply
 from harness.model.stages import SYNCHRONIZATION, first_scope
 from harness.trace.effects import HostSetEvent, ResetEvent, SetEvent, WaitEvents
 
@@ -25,7 +25,7 @@ is after any reset before it."""
 
 
 @effect(SetEvent)
-def set_event(run: Run, effect: SetEvent) -> None:
+def set_event(run: CommandBufferRun, effect: SetEvent) -> None:
     """A set happens after its first scope: earlier commands of the queue, in its stages or logically earlier ones.
 
     Specification: "vkCmdSetEvent", "vkCmdSetEvent2".
@@ -36,22 +36,22 @@ def set_event(run: Run, effect: SetEvent) -> None:
         stages |= first_scope(each.src_stages, run.queue_flags)
     before = run.lane.snapshot()
     node = _operation(run, SET, effect.event, stages)
-    made = Operation(SET, Use(run.place, "", True, node), before, stages)
+    made = EventOperation(SET, ModelAccess(run.place, "", True, node), before, stages)
     _keep(run, effect.event, made)
 
 
 @effect(ResetEvent)
-def reset_event(run: Run, effect: ResetEvent) -> None:
+def reset_event(run: CommandBufferRun, effect: ResetEvent) -> None:
     """A reset happens after its first scope. Earlier sets and waits, if ordered before it, are over.
 
     Specification: "vkCmdResetEvent", "vkCmdResetEvent2".
     """
     node = _operation(run, RESET, effect.event, first_scope(effect.stages, run.queue_flags))
-    made = Operation(RESET, Use(run.place, "", True, node))
+    made = EventOperation(RESET, ModelAccess(run.place, "", True, node))
     _keep(run, effect.event, made)
 
 
-def _operation(run: Run, kind: str, event: int, stages: int) -> int:
+def _operation(run: CommandBufferRun, kind: str, event: int, stages: int) -> int:
     """No pipeline stage performs an operation on an event: of other dependencies, only those of ALL_COMMANDS have it in
     a scope; it has a first scope of its own.
 
@@ -67,7 +67,7 @@ def _operation(run: Run, kind: str, event: int, stages: int) -> int:
     return node
 
 
-def _keep(run: Run, event: int, made: Operation) -> None:
+def _keep(run: CommandBufferRun, event: int, made: EventOperation) -> None:
     """Operations on one event that depend on their order must have one: a set after a set, reset or wait; a reset after
     a set or wait.
 
@@ -88,14 +88,14 @@ def _keep(run: Run, event: int, made: Operation) -> None:
     held.operations.append(made)
 
 
-def _report(run: Run, event: int, prior: Use, current: Use) -> None:
+def _report(run: CommandBufferRun, event: int, prior: ModelAccess, current: ModelAccess) -> None:
     masks = ((NARROW_SIGNAL, run.program.assumed), (HELD_BACK, run.learned))
     noted = frozenset(fact for fact, nodes in masks if nodes >> prior.node & 1)
     run.program.conflict(Conflict(EVENT_UNORDERED, prior, current, event, (), noted, run.program.order))
 
 
 @effect(WaitEvents)
-def wait_events(run: Run, effect: WaitEvents) -> None:
+def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     """A wait happens after the last set of each event. Its dependencies have in their first scopes what was before that
     set, and none of what came between; their second scopes are later commands, after the wait.
 
@@ -112,7 +112,7 @@ def wait_events(run: Run, effect: WaitEvents) -> None:
     )
     for event in effect.events:
         _judge_sets(run, event, node)
-        _keep(run, event, Operation(WAIT, Use(run.place, "", False, node)))
+        _keep(run, event, EventOperation(WAIT, ModelAccess(run.place, "", False, node)))
     waited = program.order.front(node)
     if effect.form == 1:
         past = _past(program, effect.events, waited, waited, run.lane)
@@ -123,7 +123,7 @@ def wait_events(run: Run, effect: WaitEvents) -> None:
     apply(run, scopes, "first scope of the set")
 
 
-def _signal_of(program: Program, event: Event, form: int) -> Front:
+def _signal_of(program: Program, event: EventHistory, form: int) -> NodeSet:
     """What a wait comes after: the set, and in the first form with it all that happened before it. In the second form
     that is left to the scopes of each dependency. Of sets that are not ordered, what all have in common."""
     fronts = [program.order.front(each.use.node) for each in _sets(event)]
@@ -132,15 +132,17 @@ def _signal_of(program: Program, event: Event, form: int) -> Front:
     if form == 1:
         return event.host | reduce(and_, fronts)
     alone = fronts[0].direct if len(fronts) == 1 else 0
-    return event.host | Front(alone, alone, alone)
+    return event.host | NodeSet(alone, alone, alone)
 
 
-def _sets(event: Event) -> list[Operation]:
+def _sets(event: EventHistory) -> list[EventOperation]:
     """The sets that a wait may meet: the last one, and those that are not ordered before it."""
     return [each for each in event.operations if each.kind == SET]
 
 
-def _past(program: Program, events: tuple[int, ...], after: Front, waited: Front, begins: Lane | None = None) -> Past:
+def _past(
+    program: Program, events: tuple[int, ...], after: NodeSet, waited: NodeSet, begins: CommandStream | None = None
+) -> FirstScope:
     """What the first scopes of a wait look back at: what was before the set of each event, in its first scope.
 
     Transitions are given with the wait in the first form, and happen there; in the second form they may happen as soon
@@ -151,10 +153,10 @@ def _past(program: Program, events: tuple[int, ...], after: Front, waited: Front
         for event in events
     )
     known = tuple(each for each in sets if each)
-    return Past(known, after, begins or (None if known else Lane(0)), waited)
+    return FirstScope(known, after, begins or (None if known else CommandStream(0)), waited)
 
 
-def _judge_sets(run: Run, event: int, node: int) -> None:
+def _judge_sets(run: CommandBufferRun, event: int, node: int) -> None:
     """The set that a wait waits for must be ordered after every earlier set and reset, or any may be met."""
     held = run.program.event(event)
     sets = _sets(held)
@@ -163,10 +165,10 @@ def _judge_sets(run: Run, event: int, node: int) -> None:
     last = sets[-1]
     earlier = [each for each in held.operations if each.kind != WAIT and each is not last]
     if not all(run.program.order.precedes(each.use.node, last.use.node) for each in earlier):
-        _report(run, event, last.use, Use(run.place, "", False, node))
+        _report(run, event, last.use, ModelAccess(run.place, "", False, node))
 
 
-@occurrence(HostSetEvent)
+@stream_event(HostSetEvent)
 def host_set_event(program: Program, effect: HostSetEvent) -> None:
     """The host sets an event after all that it did and waited for; reset by the host, nothing before counts.
 

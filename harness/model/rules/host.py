@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from harness.findings import Place
 from harness.model.explain import DIRTY
-from harness.model.held import HOST_LANE, NOWHERE
-from harness.model.memory import Guard
-from harness.model.opinion import Conflict, Use
-from harness.model.order import FENCE, Front, Node
-from harness.model.program import Program, Queue
-from harness.model.registry import occurrence
+from harness.model.memory import MemoryOperation
+from harness.model.opinion import Conflict, ModelAccess
+from harness.model.order import FENCE, Node, NodeSet
+from harness.model.past_access import HOST_LANE, NOWHERE
+from harness.model.program import Program, QueueState
+from harness.model.rule_table import stream_event
 from harness.model.stages import EVERY_ACCESS, KIND, KINDS
 from harness.spans import Span, overlap, subtract
 from harness.trace.effects import (
@@ -17,18 +17,18 @@ from harness.trace.effects import (
     Destroyed,
     FenceReset,
     HostAccess,
+    HostDeclaredRead,
     HostFlushed,
     HostInvalidated,
-    HostRead,
     HostWaited,
     HostWrote,
-    Ignored,
+    UnmodelledCall,
 )
 
 HOST_READ, HOST_WRITE = KIND["SYNC_HOST_HOST_READ"].index, KIND["SYNC_HOST_HOST_WRITE"].index
 
 
-@occurrence(HostWrote)
+@stream_event(HostWrote)
 def host_wrote(program: Program, wrote: HostWrote) -> None:
     """A host write happens where the host is: after all that it has waited for, before what it submits from now on. In
     memory that is not coherent it is available only once it is flushed.
@@ -40,12 +40,12 @@ def host_wrote(program: Program, wrote: HostWrote) -> None:
     if not wrote.coherent:
         program.unflushed |= 1 << node
         held = program.dirty.setdefault(wrote.memory, [])
-        held.append((Use(place, KINDS[HOST_WRITE].name, True, node), [wrote.span]))
+        held.append((ModelAccess(place, KINDS[HOST_WRITE].name, True, node), [wrote.span]))
     _access(program, HOST_WRITE, node, place, wrote.memory, wrote.span, wrote.atom)
 
 
-@occurrence(HostRead)
-def host_read(program: Program, read: HostRead) -> None:
+@stream_event(HostDeclaredRead)
+def host_read(program: Program, read: HostDeclaredRead) -> None:
     """A host read happens where the host is. A wait makes device writes complete; a dependency to HOST_READ is what
     makes them available to the host. In memory that is not coherent they are visible only after an invalidate.
 
@@ -87,7 +87,7 @@ def _access(
         program.beside(Access(sync, memory, tuple(beside), memory), node, place, HOST_LANE, command)
 
 
-@occurrence(HostFlushed)
+@stream_event(HostFlushed)
 def host_flushed(program: Program, flushed: HostFlushed) -> None:
     """A flush makes host writes to its range available to the host domain, from which a submit takes them.
 
@@ -96,11 +96,11 @@ def host_flushed(program: Program, flushed: HostFlushed) -> None:
     place = Place(flushed.call, "vkFlushMappedMemoryRanges", flushed.site)
     first = program.host.direct
     node = program.host_node(place.command, place)
-    program.guards.add(Guard(node, first, 1 << HOST_WRITE, 0, flushed.memory, (flushed.span,)))
+    program.guards.add(MemoryOperation(node, first, 1 << HOST_WRITE, 0, flushed.memory, (flushed.span,)))
     program.clean(flushed.memory, flushed.span)
 
 
-@occurrence(HostInvalidated)
+@stream_event(HostInvalidated)
 def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
     """An invalidate makes what is available to the host domain visible to the host, in its range. What the host wrote
     there and did not flush is lost.
@@ -112,13 +112,13 @@ def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
     for use, spans in program.dirty.get(invalidated.memory, ()):
         lost = overlap(spans, [invalidated.span])
         if lost:
-            current = Use(place, "", False, node)
+            current = ModelAccess(place, "", False, node)
             program.conflict(Conflict(DIRTY, use, current, invalidated.memory, tuple(lost), order=program.order))
     program.clean(invalidated.memory, invalidated.span)
     program.invalidated.setdefault(invalidated.memory, []).append((node, [invalidated.span]))
 
 
-@occurrence(HostWaited)
+@stream_event(HostWaited)
 def host_waited(program: Program, waited: HostWaited) -> None:
     """A wait for fences makes the host come after them; waiting for a queue, or for all, is as good as a fence at its
     end. Specification: "Fences", "vkQueueWaitIdle", "vkDeviceWaitIdle".
@@ -132,18 +132,18 @@ def host_waited(program: Program, waited: HostWaited) -> None:
             program.host |= fence_of(program, queue, Place(0, "wait for idle", None, queue=queue.id))
 
 
-def fence_of(program: Program, queue: Queue, place: Place) -> Front:
+def fence_of(program: Program, queue: QueueState, place: Place) -> NodeSet:
     """A fence is signaled after everything submitted to the queue before it, of whatever stage, and after what that
     waited for; it makes all of its writes available. Specification: "Fences" (vkQueueSubmit: fence signal operations).
     """
     order = program.order
     done = queue.lane.everything
     node = order.add(Node(FENCE, f"fence of {place.command} ({place.call})", place), (done, "a fence is last"))
-    program.guards.add(Guard(node, done.direct, EVERY_ACCESS, 0))
+    program.guards.add(MemoryOperation(node, done.direct, EVERY_ACCESS, 0))
     return order.front(node)
 
 
-@occurrence(HostAccess)
+@stream_event(HostAccess)
 def host_access(program: Program, effect: HostAccess) -> None:
     """The host reads or writes a resource itself, where the host is, and is done when the call returns.
 
@@ -156,14 +156,14 @@ def host_access(program: Program, effect: HostAccess) -> None:
     program.access(access, node, place, HOST_LANE, next(program.numbers))
 
 
-@occurrence(FenceReset)
+@stream_event(FenceReset)
 def fence_reset(program: Program, reset: FenceReset) -> None:
     """A fence that was reset says nothing of earlier submits."""
     for fence in reset.fences:
         program.fences.pop(fence, None)
 
 
-@occurrence(Destroyed)
+@stream_event(Destroyed)
 def destroyed(program: Program, gone: Destroyed) -> None:
     """What a destroyed resource held concerns nobody any more ("Resource Memory Association": memory that is used again
     starts undefined)."""
@@ -172,7 +172,7 @@ def destroyed(program: Program, gone: Destroyed) -> None:
     program.semaphores.pop(gone.space, None)
 
 
-@occurrence(Ignored)
-def ignored(program: Program, effect: Ignored) -> None:
+@stream_event(UnmodelledCall)
+def ignored(program: Program, effect: UnmodelledCall) -> None:
     """What has no rule may touch anything."""
     program.unmodelled(effect.what)

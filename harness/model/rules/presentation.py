@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from harness.findings import Place
-from harness.model.held import ENGINE_LANE
-from harness.model.opinion import Use
-from harness.model.order import NOTHING, PRESENT, SUBMIT, Front, Node
+from harness.model.opinion import ModelAccess
+from harness.model.order import NOTHING, PRESENT, SUBMIT, Node, NodeSet
+from harness.model.past_access import ENGINE_LANE
 from harness.model.program import Program, Work
-from harness.model.registry import occurrence
+from harness.model.rule_table import stream_event
 from harness.model.rules.semaphore import take
 from harness.model.stages import KIND, KINDS
 from harness.trace.effects import FAMILY_IGNORED, Access, Acquired, Presented
@@ -18,7 +18,7 @@ WHOLE = (0, 1 << 62)
 """Every address of an image."""
 
 
-@occurrence(Presented)
+@stream_event(Presented)
 def presented(program: Program, effect: Presented) -> None:
     """A present takes its turn in its queue, for the semaphores that it waits for. It is after what the host did and
     knows to be complete when it asks for it."""
@@ -47,11 +47,11 @@ def present(program: Program, effect: Presented, node: int) -> None:
         _engine(program, PRESENTED, image, node, place)
         family = program.families.get(effect.queue, FAMILY_IGNORED)
         if family != FAMILY_IGNORED:  # the engine shows what the queue's family owns
-            use = Use(place, KINDS[PRESENTED].name, True, node)
+            use = ModelAccess(place, KINDS[PRESENTED].name, True, node)
             program.lose(program.ownership.use(image, image, (WHOLE,), family, use, True), use, image)
 
 
-@occurrence(Acquired)
+@stream_event(Acquired)
 def acquired(program: Program, effect: Acquired) -> None:
     """The presentation engine reads an image that it handed out until it signals the semaphore or fence of the acquire:
     that, and nothing else, is after its last presentation.
@@ -63,7 +63,7 @@ def acquired(program: Program, effect: Acquired) -> None:
     node = program.order.add(
         Node(PRESENT, f"acquisition of image {effect.image}", place), (last, "an acquisition is after the presentation")
     )
-    done: Front = program.order.front(node)
+    done: NodeSet = program.order.front(node)
     _engine(program, ACQUIRED, effect.image, node, place)
     if effect.semaphore:
         program.semaphore(effect.semaphore).signals.append((0, done))

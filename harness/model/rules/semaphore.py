@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from harness.model.memory import Guard
-from harness.model.order import IN_ORDER, NOTHING, SIGNAL, WAIT, Front, Node
-from harness.model.program import Program, Queue, Semaphore
-from harness.model.registry import occurrence
-from harness.model.run import Run
+from harness.model.command_buffer_run import CommandBufferRun
+from harness.model.memory import MemoryOperation
+from harness.model.order import IN_ORDER, NOTHING, SIGNAL, WAIT, Node, NodeSet
+from harness.model.program import Program, QueueState, SemaphoreHistory
+from harness.model.rule_table import stream_event
 from harness.model.stages import EVERY_ACCESS, accesses_at, first_scope, second_scope
 from harness.spec import names
 from harness.trace.effects import HostWaitedSemaphores, SemaphoreCreated, SemaphoreOperation, Submitted
 
 
-@occurrence(SemaphoreCreated)
+@stream_event(SemaphoreCreated)
 def semaphore_created(program: Program, created: SemaphoreCreated) -> None:
     """A timeline begins with a value that nobody signaled; a binary semaphore begins unsignaled."""
-    program.semaphores[created.semaphore] = Semaphore(created.initial is not None, created.initial or 0)
+    program.semaphores[created.semaphore] = SemaphoreHistory(created.initial is not None, created.initial or 0)
 
 
-def signal(run: Run, queue: Queue, operations: Sequence[SemaphoreOperation]) -> None:
+def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[SemaphoreOperation]) -> None:
     """A signal happens after everything of its batch, and of what was submitted to the queue before, in its stages or
     logically earlier ones; it makes all memory accesses there available. It happens after signals of earlier batches.
 
@@ -33,7 +33,7 @@ def signal(run: Run, queue: Queue, operations: Sequence[SemaphoreOperation]) -> 
         label = f"signal of semaphore {each.semaphore} from {names.stages(each.stages)}"
         rules = (front, "first scope of a signal"), (queue.signaled, IN_ORDER)
         node = order.add(Node(SIGNAL, label, run.place, stages), *rules)
-        run.program.guards.add(Guard(node, front.direct, EVERY_ACCESS))
+        run.program.guards.add(MemoryOperation(node, front.direct, EVERY_ACCESS))
         run.program.semaphore(each.semaphore).signals.append((each.value, order.front(node)))
         run.program.earlier[1 << node] = run.lane.everything.closed
         made |= order.front(node)
@@ -41,7 +41,7 @@ def signal(run: Run, queue: Queue, operations: Sequence[SemaphoreOperation]) -> 
     queue.lane.everything |= made
 
 
-def wait(run: Run, operation: SemaphoreOperation) -> None:
+def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     """A wait happens after its signal, and before everything of its batch and of what is submitted to the queue later,
     in its stages or logically later ones; what is available is made visible to every access there.
 
@@ -52,11 +52,11 @@ def wait(run: Run, operation: SemaphoreOperation) -> None:
     signaled = take(run.program.semaphore(operation.semaphore), operation.value)
     label = f"wait for semaphore {operation.semaphore} to {names.stages(operation.stages)}"
     node = order.add(Node(WAIT, label, run.place, stages), (signaled, "a wait is after its signal"))
-    run.program.guards.add(Guard(node, 0, 0, accesses_at(stages)))
+    run.program.guards.add(MemoryOperation(node, 0, 0, accesses_at(stages)))
     run.lane.reach(stages, order.front(node))
 
 
-def take(semaphore: Semaphore, value: int) -> Front:
+def take(semaphore: SemaphoreHistory, value: int) -> NodeSet:
     """The signal that a wait depends on. A binary wait consumes it; a timeline's is the first that reaches the value,
     as others that reach it may come later; none when it was created with the value."""
     if not semaphore.timeline:
@@ -67,7 +67,7 @@ def take(semaphore: Semaphore, value: int) -> Front:
     return min(reaching, key=lambda each: each[0])[1] if reaching else NOTHING
 
 
-def ready(program: Program, queue: Queue, operation: SemaphoreOperation) -> bool:
+def ready(program: Program, queue: QueueState, operation: SemaphoreOperation) -> bool:
     """Whether a batch that waits for this may begin: the signal happened, or nobody in the trace will make it.
 
     Specification: "Semaphore Waiting" (waits for timelines may be submitted before their signals).
@@ -78,7 +78,7 @@ def ready(program: Program, queue: Queue, operation: SemaphoreOperation) -> bool
     return bool(semaphore.signals) or not _coming(program, queue, operation.semaphore)
 
 
-def _coming(program: Program, waiting: Queue, semaphore: int) -> bool:
+def _coming(program: Program, waiting: QueueState, semaphore: int) -> bool:
     """Whether work that another queue holds back signals a binary semaphore."""
     return any(
         each.semaphore == semaphore
@@ -91,7 +91,7 @@ def _coming(program: Program, waiting: Queue, semaphore: int) -> bool:
     )
 
 
-@occurrence(HostWaitedSemaphores)
+@stream_event(HostWaitedSemaphores)
 def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> None:
     """A host that waited for timelines to reach values comes after the signals that did so.
 

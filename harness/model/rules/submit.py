@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from harness.findings import Place
-from harness.model.memory import Guard
+from harness.model.command_buffer_run import CommandBufferRun
+from harness.model.memory import MemoryOperation
 from harness.model.order import SUBMIT, Node
-from harness.model.program import Program, Queue, Work
-from harness.model.registry import occurrence, turn
+from harness.model.program import Program, QueueState, Work
+from harness.model.rule_table import stream_event, turn
 from harness.model.rules.host import HOST_WRITE, fence_of
 from harness.model.rules.presentation import present
 from harness.model.rules.semaphore import ready, signal, wait
-from harness.model.run import Run
 from harness.model.stages import DEVICE_ACCESSES, EVERY_STAGE
 from harness.trace.effects import HostSignaled, Presented, SemaphoreOperation, Submission, Submitted
 
 
-@occurrence(Submitted)
+@stream_event(Submitted)
 def submitted(program: Program, submit: Submitted) -> None:
     """All that the host did or waited for before a submit happens before every command of it and of later submits to
     the queue; host writes are made available, and all that is available is made visible to everything on the device.
@@ -26,7 +26,9 @@ def submitted(program: Program, submit: Submitted) -> None:
     place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
     label = f"{submit.name} ({submit.call})"
     node = program.order.add(Node(SUBMIT, label, place), (program.host, "a submit is after the host"))
-    program.guards.add(Guard(node, program.host.direct & ~program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES))
+    program.guards.add(
+        MemoryOperation(node, program.host.direct & ~program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES)
+    )
     program.current = submit
     program.queue(submit.queue).work.append(Work(submit, node))
     program.proceed()
@@ -34,7 +36,7 @@ def submitted(program: Program, submit: Submitted) -> None:
 
 
 @turn
-def step(program: Program, queue: Queue) -> bool:
+def step(program: Program, queue: QueueState) -> bool:
     """Begins, continues or ends the first work of a queue. False when it waits for a signal still to come.
 
     Work of one queue begins in the order in which it was submitted, as far as semaphores let it.
@@ -64,9 +66,9 @@ def step(program: Program, queue: Queue) -> bool:
     return True
 
 
-def _execute(program: Program, queue: Queue, submit: Submitted, batch: Submission) -> None:
+def _execute(program: Program, queue: QueueState, submit: Submitted, batch: Submission) -> None:
     """Waits, command buffers, signals. Commands are in submission order, which by itself orders none of their work."""
-    run = Run(program, submit, queue.lane, submit is not program.current)
+    run = CommandBufferRun(program, submit, queue.lane, submit is not program.current)
     for each in batch.waits:
         wait(run, each)
     for position, (id, commands) in enumerate(batch.buffers):
@@ -74,7 +76,7 @@ def _execute(program: Program, queue: Queue, submit: Submitted, batch: Submissio
     signal(run, queue, batch.signals)
 
 
-@occurrence(HostSignaled)
+@stream_event(HostSignaled)
 def host_signaled(program: Program, signaled: HostSignaled) -> None:
     """The host signals a timeline after all that it did and waited for. It makes nothing available.
 

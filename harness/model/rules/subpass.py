@@ -8,26 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from harness.model.held import LAYOUT_TRANSITION
-from harness.model.lanes import Lane
-from harness.model.order import IN_ALL_COMMANDS, NOTHING, TRANSITION, Front, Node
+from harness.model.command_buffer_run import CommandBufferRun, InstanceStreams
+from harness.model.command_streams import CommandStream
+from harness.model.order import IN_ALL_COMMANDS, NOTHING, TRANSITION, Node, NodeSet
 from harness.model.ownership import UNDEFINED
-from harness.model.registry import effect
-from harness.model.rules.barrier import Half, Past, close_scope, open_scope
-from harness.model.run import Instance, Run
+from harness.model.past_access import LAYOUT_TRANSITION
+from harness.model.rule_table import effect
+from harness.model.rules.barrier import FirstScope, OpenDependency, close_scope, open_scope
 from harness.model.stages import EVERY_STAGE, KINDS
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
-from harness.trace.effects import EXTERNAL, Access, PassBegin, PassEnd, SubpassBegin, SubpassDependency, Transition
+from harness.trace.effects import (
+    EXTERNAL,
+    Access,
+    AutomaticTransition,
+    PassBegin,
+    PassEnd,
+    SubpassBegin,
+    SubpassDependency,
+)
 
 
 @effect(PassBegin)
-def pass_begin(run: Run, effect: PassBegin) -> None:
+def pass_begin(run: CommandBufferRun, effect: PassBegin) -> None:
     """A render pass instance begins: commands before it are what EXTERNAL is to its dependencies."""
-    run.instance = Instance(run.lane, effect.dependencies, next(run.program.numbers))
+    run.instance = InstanceStreams(run.lane, effect.dependencies, next(run.program.numbers))
 
 
 @effect(SubpassBegin)
-def subpass_begin(run: Run, effect: SubpassBegin) -> None:
+def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
     """A dependency into a subpass has in its first scope the commands of another subpass, or what came before the
     render pass instance; in its second scope the commands of the subpass.
 
@@ -48,7 +56,7 @@ def subpass_begin(run: Run, effect: SubpassBegin) -> None:
 
 
 @effect(PassEnd)
-def pass_end(run: Run, effect: PassEnd) -> None:
+def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
     """A dependency from a subpass to EXTERNAL has in its second scope the commands after the render pass instance. The
     transition to the final layout comes between the scopes of those from the subpass that used the attachment last.
 
@@ -58,7 +66,7 @@ def pass_end(run: Run, effect: PassEnd) -> None:
     if instance is None:
         return
     outer = instance.outer
-    by_subpass: dict[int, list[Half]] = {}
+    by_subpass: dict[int, list[OpenDependency]] = {}
     for subpass in instance.subpasses:
         given = [each for each in instance.dependencies if (each.src, each.dst) == (subpass, EXTERNAL)]
         by_subpass[subpass] = _open(run, instance, given)
@@ -72,18 +80,25 @@ def pass_end(run: Run, effect: PassEnd) -> None:
             close_scope(run, half, outer)
 
 
-def _open(run: Run, instance: Instance, dependencies: Iterable[SubpassDependency]) -> list[Half]:
+def _open(
+    run: CommandBufferRun, instance: InstanceStreams, dependencies: Iterable[SubpassDependency]
+) -> list[OpenDependency]:
     """First scopes of dependencies: in the source subpass, or in what came before the render pass instance."""
     halves = []
     for each in dependencies:
-        source: Lane | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
+        source: CommandStream | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
         if source is not None:
-            past = Past((((source, EVERY_STAGE),),), by_region=each.by_region)
+            past = FirstScope((((source, EVERY_STAGE),),), by_region=each.by_region)
             halves.append(open_scope(run, each.dependency, past, "first scope of a subpass dependency"))
     return halves
 
 
-def transitions(run: Run, changes: Sequence[Transition], halves: Sequence[Half], instance: Instance) -> None:
+def transitions(
+    run: CommandBufferRun,
+    changes: Sequence[AutomaticTransition],
+    halves: Sequence[OpenDependency],
+    instance: InstanceStreams,
+) -> None:
     """Each automatic transition happens after what all the given dependencies make available, before what they make
     visible; with no dependency nothing orders it."""
     order, lane = run.program.order, run.lane
@@ -101,11 +116,11 @@ def transitions(run: Run, changes: Sequence[Transition], halves: Sequence[Half],
         run.program.access(access, node, *where, automatic=True, instance=number, learned=run.learned)
         run.own(access, KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != UNDEFINED)
         for half in halves:
-            half.between |= Front(1 << node, 1 << node, 1 << node)
+            half.between |= NodeSet(1 << node, 1 << node, 1 << node)
             half.through |= order.front(node)
 
 
-def _fronts(run: Run, nodes: Iterable[int]) -> Front:
+def _fronts(run: CommandBufferRun, nodes: Iterable[int]) -> NodeSet:
     front = NOTHING
     for node in nodes:
         front |= run.program.order.front(node)

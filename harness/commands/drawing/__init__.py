@@ -1,0 +1,1 @@
+"""Draws, dispatches' shared bindings, and the state that decides what they access."""

@@ -1,0 +1,109 @@
+"""State that later commands read: pipelines, descriptor sets, push descriptors, push constants; debug labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.drawing.descriptors import DYNAMIC_TYPES, write_descriptor
+from harness.commands.handlers import command
+from harness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
+from harness.trace.effects import Effect
+from harness.trace.resources import DescriptorSet, Pipeline, PipelineLayout
+
+TOUCHES_NOTHING = (
+    "vkCmdPushConstants",
+    "vkCmdPushConstants2KHR",
+    "vkCmdBeginDebugUtilsLabelEXT",
+    "vkCmdEndDebugUtilsLabelEXT",
+    "vkCmdInsertDebugUtilsLabelEXT",
+    "vkCmdDebugMarkerBeginEXT",
+    "vkCmdDebugMarkerEndEXT",
+    "vkCmdDebugMarkerInsertEXT",
+    "vkCmdSetDeviceMask",
+)
+"""Commands with no memory access and no state that decides one."""
+
+STAGES_OF = {0: 0x1F | 0x40 | 0x80, 1: 0x20, 1000165000: 0x3F00}
+"""VkShaderStageFlags that each VkPipelineBindPoint runs: graphics with mesh shading, compute, ray tracing."""
+
+
+@command(*TOUCHES_NOTHING)
+def touch_nothing(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """No effect on memory."""
+    return NOTHING
+
+
+@command("vkCmdBindPipeline")
+def bind_pipeline(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Remembers the pipeline for its bind point."""
+    pipeline = objects.get(Pipeline, args["pipeline"])
+    if pipeline is not None:
+        buffer.pipelines[args["pipelineBindPoint"]] = pipeline
+    return NOTHING
+
+
+@command("vkCmdBindDescriptorSets")
+def bind_descriptor_sets(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Binds to one bind point."""
+    _bind_sets(objects, buffer, args["pipelineBindPoint"], args)
+    return NOTHING
+
+
+@command("vkCmdBindDescriptorSets2KHR")
+def bind_descriptor_sets2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Binds to every bind point that runs some of the stages."""
+    info = args["pBindDescriptorSetsInfo"]
+    for point in _points(info["stageFlags"]):
+        _bind_sets(objects, buffer, point, info)
+    return NOTHING
+
+
+def _points(stages: int) -> list[int]:
+    return [point for point, own in STAGES_OF.items() if own & stages]
+
+
+def _bind_sets(objects: ObjectState, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
+    """Remembers sets; dynamic offsets are consumed in order of set, binding and array element."""
+    offsets = iter(args["pDynamicOffsets"] or ())
+    bound = buffer.sets.setdefault(point, {})
+    for index, id in enumerate(args["pDescriptorSets"] or (), args["firstSet"]):
+        held = objects.get(DescriptorSet, id)
+        if held is None:
+            bound.pop(index, None)
+            continue
+        bound[index] = BoundSet(held, {place: next(offsets, 0) for place in held.layout.places(*DYNAMIC_TYPES)})
+
+
+@command("vkCmdPushDescriptorSet")
+def push_descriptor_set(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Pushes to one bind point."""
+    _push_set(objects, buffer, args["pipelineBindPoint"], args)
+    return NOTHING
+
+
+@command("vkCmdPushDescriptorSet2KHR")
+def push_descriptor_set2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Pushes to every bind point that runs some of the stages."""
+    info = args["pPushDescriptorSetInfo"]
+    for point in _points(info["stageFlags"]):
+        _push_set(objects, buffer, point, info)
+    return NOTHING
+
+
+def _push_set(objects: ObjectState, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
+    """Writes descriptors into the command buffer itself; those pushed before to the same set stay."""
+    layout = objects.get(PipelineLayout, args["layout"])
+    index = args["set"]
+    if layout is None or index >= len(layout.sets):
+        return
+    set_layout = layout.sets[index]
+    if set_layout is None:
+        return
+    bound = buffer.sets.setdefault(point, {})
+    before = bound.get(index)
+    kept = before.set.slots if before is not None and before.set.id == 0 and before.set.layout is set_layout else {}
+    pushed = DescriptorSet(0, set_layout, dict(kept))
+    for write in args["pDescriptorWrites"] or ():
+        write_descriptor(pushed, write)
+    bound[index] = BoundSet(pushed)

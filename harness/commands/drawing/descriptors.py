@@ -1,0 +1,152 @@
+"""Descriptor set layouts, pools, sets, and what is written into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from harness.commands.handlers import call
+from harness.commands.object_state import ObjectState
+from harness.trace.calls import Call
+from harness.trace.effects import StreamEvent, UnmodelledCall
+from harness.trace.resources import Binding, Descriptor, DescriptorSet, PipelineLayout, SetLayout
+
+SAMPLER = 0
+COMBINED_IMAGE_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE = 1, 2, 3
+UNIFORM_TEXEL_BUFFER, STORAGE_TEXEL_BUFFER = 4, 5
+UNIFORM_BUFFER, STORAGE_BUFFER, UNIFORM_BUFFER_DYNAMIC, STORAGE_BUFFER_DYNAMIC = 6, 7, 8, 9
+INPUT_ATTACHMENT = 10
+ACCELERATION_STRUCTURE = 1000150000
+DYNAMIC_TYPES = (UNIFORM_BUFFER_DYNAMIC, STORAGE_BUFFER_DYNAMIC)
+IMAGE_TYPES = (COMBINED_IMAGE_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE, INPUT_ATTACHMENT)
+BUFFER_TYPES = (UNIFORM_BUFFER, STORAGE_BUFFER, *DYNAMIC_TYPES)
+TEXEL_TYPES = (UNIFORM_TEXEL_BUFFER, STORAGE_TEXEL_BUFFER)
+
+PUSH_DESCRIPTOR_LAYOUT = 1
+UPDATE_AFTER_BIND_POOL_LAYOUT = 2
+BINDING_FLAGS_CREATE_INFO = 1000161000
+WRITE_ACCELERATION_STRUCTURE = 1000150007
+
+
+def chained(info: dict[str, Any] | None, s_type: int) -> dict[str, Any] | None:
+    """The struct of this sType in a pNext chain."""
+    at = info.get("pNext") if info else None
+    while at is not None and at.get("sType") != s_type:
+        at = at.get("pNext")
+    return at
+
+
+@call("vkCreateDescriptorSetLayout")
+def create_set_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Bindings by number."""
+    info = call.args["pCreateInfo"]
+    extra = chained(info, BINDING_FLAGS_CREATE_INFO)
+    flags = (extra or {}).get("pBindingFlags") or []
+    bindings = {
+        each["binding"]: Binding(
+            each["binding"], each["descriptorType"], each["descriptorCount"], flags[at] if at < len(flags) else 0
+        )
+        for at, each in enumerate(info["pBindings"] or ())
+    }
+    objects.add(SetLayout(call.args["pSetLayout"], bindings, bool(info["flags"] & PUSH_DESCRIPTOR_LAYOUT)))
+    if info["flags"] & UPDATE_AFTER_BIND_POOL_LAYOUT:
+        return (UnmodelledCall("descriptors updated after bind"),)
+    return ()
+
+
+@call("vkCreatePipelineLayout")
+def create_pipeline_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Set layouts in order."""
+    sets = tuple(objects.get(SetLayout, id) for id in call.args["pCreateInfo"]["pSetLayouts"] or ())
+    objects.add(PipelineLayout(call.args["pPipelineLayout"], sets))
+    return ()
+
+
+@call("vkAllocateDescriptorSets")
+def allocate_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """New sets, empty."""
+    info = call.args["pAllocateInfo"]
+    members = objects.children.setdefault(info["descriptorPool"], set())
+    for id, layout_id in zip(call.args["pDescriptorSets"] or (), info["pSetLayouts"] or (), strict=False):
+        layout = objects.get(SetLayout, layout_id)
+        if layout is not None:
+            objects.add(DescriptorSet(id, layout))
+            members.add(id)
+    return ()
+
+
+@call("vkFreeDescriptorSets")
+def free_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Sets go one by one."""
+    members = objects.children.get(call.args["descriptorPool"], set())
+    for id in call.args["pDescriptorSets"] or ():
+        objects.remove(id)
+        members.discard(id)
+    return ()
+
+
+@call("vkResetDescriptorPool", "vkDestroyDescriptorPool")
+def empty_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """All sets of the pool go."""
+    for id in objects.children.pop(call.args["descriptorPool"], ()):
+        objects.remove(id)
+    return ()
+
+
+@call("vkUpdateDescriptorSets")
+def update_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Writes, then copies (the order that the specification gives)."""
+    for write in call.args["pDescriptorWrites"] or ():
+        target = objects.get(DescriptorSet, write["dstSet"])
+        if target is not None:
+            write_descriptor(target, write)
+    for copy in call.args["pDescriptorCopies"] or ():
+        _copy(objects, copy)
+    return ()
+
+
+def _copy(objects: ObjectState, copy: dict[str, Any]) -> None:
+    source = objects.get(DescriptorSet, copy["srcSet"])
+    target = objects.get(DescriptorSet, copy["dstSet"])
+    if source is None or target is None:
+        return
+    count = copy["descriptorCount"]
+    read = elements(source.layout, copy["srcBinding"], copy["srcArrayElement"], count)
+    target.version += 1
+    for origin, place in zip(
+        read, elements(target.layout, copy["dstBinding"], copy["dstArrayElement"], count), strict=False
+    ):
+        held = source.slots.get(origin)
+        if held is not None:
+            target.slots[place] = held
+
+
+def elements(layout: SetLayout, binding: int, element: int, count: int) -> Iterator[tuple[int, int]]:
+    """`count` consecutive (binding, element) pairs; past the end of a binding the next one follows."""
+    while count and binding <= max(layout.bindings, default=-1):
+        held = layout.bindings.get(binding)
+        if held is not None:
+            while element < held.count and count:
+                yield (binding, element)
+                element, count = element + 1, count - 1
+        binding, element = binding + 1, 0
+
+
+def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
+    """Applies one VkWriteDescriptorSet."""
+    target.version += 1
+    kind, count = write["descriptorType"], write["descriptorCount"]
+    places = elements(target.layout, write["dstBinding"], write["dstArrayElement"], count)
+    if kind in IMAGE_TYPES:
+        found = [Descriptor(kind, each["imageView"]) for each in write["pImageInfo"] or ()]
+    elif kind in BUFFER_TYPES:
+        found = [Descriptor(kind, each["buffer"], each["offset"], each["range"]) for each in write["pBufferInfo"] or ()]
+    elif kind in TEXEL_TYPES:
+        found = [Descriptor(kind, each) for each in write["pTexelBufferView"] or ()]
+    elif kind == ACCELERATION_STRUCTURE:
+        listed = chained(write, WRITE_ACCELERATION_STRUCTURE) or {}
+        found = [Descriptor(kind, each) for each in listed.get("pAccelerationStructures") or ()]
+    else:
+        found = []
+    for place, descriptor in zip(places, found, strict=False):
+        target.slots[place] = descriptor

@@ -1,0 +1,214 @@
+"""Draws: what they read to find vertices, what their shaders use, what they access of the attachments (SYNC_RULES 2.7,
+2.8; specification: "Drawing Commands", "Mesh Shading")."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from operator import is_
+from typing import Any
+
+from harness.commands.compute import INDIRECT_READ
+from harness.commands.drawing.dynamic_state import discards
+from harness.commands.drawing.graphics import FRAGMENT, GRAPHICS_BIND_POINT, UNSEEN
+from harness.commands.drawing.shaders import shader_effects
+from harness.commands.drawing.transform_feedback import feedback_effects
+from harness.commands.drawing.vertex import (
+    EVERYTHING,
+    SILENT_INDEXED,
+    SILENT_INDIRECT,
+    Elements,
+    access_of,
+    index_effects,
+    reached_by_indices,
+    vertex_effects,
+)
+from harness.commands.handlers import CommandHandler, command
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.rendering.attachment_access import attachment_effects, targets_for
+from harness.spans import Span
+from harness.spec.scopes import BY_NAME
+from harness.trace.effects import Effect, Unmodelled
+from harness.trace.graphics_state import GraphicsPipeline, GraphicsState
+from harness.trace.resources import Buffer
+
+COUNTER_READ = BY_NAME["SYNC_DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
+COUNT_BYTES = 4
+DRAW_BYTES, INDEXED_BYTES, MESH_BYTES, MESH_NV_BYTES = 16, 20, 12, 8
+"""Sizes of VkDrawIndirectCommand, VkDrawIndexedIndirectCommand, VkDrawMeshTasksIndirectCommandEXT and …NV."""
+APART = 65536
+"""Up to so many parameter structs, the bytes between them are known not to be read."""
+
+Reads = Callable[[GraphicsState], Iterable[Effect]]
+"""What a draw reads before shaders run, given the state of the bound pipeline."""
+
+
+def draw_effects(objects: ObjectState, buffer: CommandBuffer, reads: Reads) -> Iterator[Effect]:
+    """Everything that a draw with the bound pipeline touches."""
+    pipeline = buffer.pipelines.get(GRAPHICS_BIND_POINT)
+    if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
+        yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
+        return
+    yield from reads(pipeline.state)
+    yield from _settled(objects, buffer, pipeline)
+    yield from feedback_effects(objects, buffer)
+
+
+def _settled(objects: ObjectState, buffer: CommandBuffer, pipeline: GraphicsPipeline) -> tuple[Effect, ...]:
+    """What shaders and attachments give: the same for every draw until something else is bound.
+
+    A descriptor set that is bound may not be written to before it is bound again, so its identity stands for what it
+    holds (where layouts allow it, no verdict is clean).
+    """
+    drawing = buffer.drawing
+    bound = tuple(buffer.sets.get(GRAPHICS_BIND_POINT, {}).items())
+    targets = targets_for(pipeline, drawing)
+    key = (pipeline, targets, buffer.rendering, *(each for _, each in bound))
+    numbers = [number for number, _ in bound]
+    held = drawing.settled
+    if held is not None and held[1] == numbers and len(held[0]) == len(key) and all(map(is_, held[0], key)):
+        return tuple(held[2])
+    idle = FRAGMENT if discards(pipeline.state, drawing) else 0
+    made = (
+        *shader_effects(objects, buffer, GRAPHICS_BIND_POINT, idle),
+        *attachment_effects(objects, buffer, targets),
+    )
+    drawing.settled = (key, numbers, made)
+    return made
+
+
+def _draw(
+    objects: ObjectState, buffer: CommandBuffer, vertices: Sequence[Elements], args: dict[str, Any]
+) -> Iterable[Effect]:
+    """A draw of ranges of vertices; one with no vertex or no instance does nothing."""
+    chosen = [each for each in vertices if each[1] is None or each[0] < each[1]]
+    if not chosen or not args["instanceCount"]:
+        return ()
+    instances = _instances(args)
+    return draw_effects(objects, buffer, lambda state: vertex_effects(objects, buffer, state, chosen, instances))
+
+
+def _draw_indexed(
+    objects: ObjectState, buffer: CommandBuffer, parts: Sequence[tuple[int, int, int]], args: dict[str, Any]
+) -> Iterable[Effect]:
+    """A draw of (first index, index count, vertex offset) each; one with no index or no instance does nothing."""
+    chosen = [part for part in parts if part[1]]
+    if not chosen or not args["instanceCount"]:
+        return ()
+    instances = _instances(args)
+
+    def reads(state: GraphicsState) -> Iterator[Effect]:
+        yield from index_effects(objects, buffer, [(first, first + count) for first, count, _ in chosen])
+        vertices = [reached_by_indices(buffer, offset) for offset in sorted({part[2] for part in chosen})]
+        yield from vertex_effects(objects, buffer, state, vertices, instances, SILENT_INDEXED)
+
+    return draw_effects(objects, buffer, reads)
+
+
+def _instances(args: dict[str, Any]) -> Elements:
+    return args["firstInstance"], args["firstInstance"] + args["instanceCount"]
+
+
+@command("vkCmdDraw")
+def draw(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads exactly the vertices and instances."""
+    first = args["firstVertex"]
+    return _draw(objects, buffer, [(first, first + args["vertexCount"])], args)
+
+
+@command("vkCmdDrawMultiEXT")
+def draw_multi(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Several ranges of vertices, with the same instances."""
+    parts = args["pVertexInfo"] or ()
+    return _draw(
+        objects, buffer, [(each["firstVertex"], each["firstVertex"] + each["vertexCount"]) for each in parts], args
+    )
+
+
+@command("vkCmdDrawIndexed")
+def draw_indexed(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads exactly the indices, and the vertices that they may mean."""
+    return _draw_indexed(objects, buffer, [(args["firstIndex"], args["indexCount"], args["vertexOffset"])], args)
+
+
+@command("vkCmdDrawMultiIndexedEXT")
+def draw_multi_indexed(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Several ranges of indices; pVertexOffset, when given, stands for the offset of each."""
+    shared = args["pVertexOffset"]
+    return _draw_indexed(
+        objects,
+        buffer,
+        [
+            (each["firstIndex"], each["indexCount"], each["vertexOffset"] if shared is None else shared)
+            for each in args["pIndexInfo"] or ()
+        ],
+        args,
+    )
+
+
+def _indirect(size: int, indexed: bool = False, mesh: bool = False) -> CommandHandler:
+    """Handler of a draw whose parameters, structs of `size` bytes, lie in a buffer; perhaps their number too."""
+
+    def handler(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+        count = args["drawCount"] if "drawCount" in args else args["maxDrawCount"]
+        if not count:
+            return ()
+
+        def reads(state: GraphicsState) -> Iterator[Effect]:
+            yield from _parameters(objects, args, count, size)
+            if indexed:
+                yield from index_effects(objects, buffer, [EVERYTHING], SILENT_INDIRECT)
+            if not mesh:
+                yield from vertex_effects(objects, buffer, state, [EVERYTHING], EVERYTHING, SILENT_INDIRECT)
+
+        return draw_effects(objects, buffer, reads)
+
+    return handler
+
+
+command("vkCmdDrawIndirect", "vkCmdDrawIndirectCount")(_indirect(DRAW_BYTES))
+command("vkCmdDrawIndexedIndirect", "vkCmdDrawIndexedIndirectCount")(_indirect(INDEXED_BYTES, indexed=True))
+command("vkCmdDrawMeshTasksIndirectEXT", "vkCmdDrawMeshTasksIndirectCountEXT")(_indirect(MESH_BYTES, mesh=True))
+command("vkCmdDrawMeshTasksIndirectNV", "vkCmdDrawMeshTasksIndirectCountNV")(_indirect(MESH_NV_BYTES, mesh=True))
+
+
+def _parameters(objects: ObjectState, args: dict[str, Any], count: int, size: int) -> Iterator[Effect]:
+    """Reads of parameter structs, as many as there may be, and of their number."""
+    source = objects.buffer(args["buffer"])
+    if source is not None:
+        yield from access_of(source, INDIRECT_READ, struct_spans(source, args["offset"], count, size, args["stride"]))
+    counter = objects.buffer(args.get("countBuffer", 0))
+    if counter is not None:
+        yield from access_of(counter, INDIRECT_READ, [counter.span(args["countBufferOffset"], COUNT_BYTES)])
+
+
+def struct_spans(buffer: Buffer, offset: int, count: int, size: int, stride: int) -> list[Span]:
+    """Addresses of `count` structs at a stride, clipped to the buffer. The stride of a single struct does not count."""
+    if count == 1 or stride <= size:
+        return [buffer.span(offset, size + (count - 1) * (0 if count == 1 else stride))]
+    fitting = max(0, -(-(buffer.size - offset) // stride))
+    if min(count, fitting) > APART:
+        return [buffer.span(offset, (count - 1) * stride + size)]
+    return [buffer.span(offset + at * stride, size) for at in range(min(count, fitting))]
+
+
+@command("vkCmdDrawIndirectByteCountEXT")
+def draw_indirect_byte_count(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads a transform feedback counter (as such, by the specification), which says how many vertices there are."""
+    if not args["instanceCount"]:
+        return ()
+
+    def reads(state: GraphicsState) -> Iterator[Effect]:
+        counter = objects.buffer(args["counterBuffer"])
+        if counter is not None:
+            yield from access_of(counter, COUNTER_READ, [counter.span(args["counterBufferOffset"], COUNT_BYTES)])
+        yield from vertex_effects(objects, buffer, state, [EVERYTHING], _instances(args), SILENT_INDIRECT)
+
+    return draw_effects(objects, buffer, reads)
+
+
+@command("vkCmdDrawMeshTasksEXT", "vkCmdDrawMeshTasksNV")
+def draw_mesh_tasks(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """No vertex input; an empty grid runs nothing."""
+    if not all(value for name, value in args.items() if name.startswith("groupCount") or name == "taskCount"):
+        return ()
+    return draw_effects(objects, buffer, lambda state: ())

@@ -1,0 +1,212 @@
+"""Graphics pipelines: their shaders, and the fixed state that decides what draws touch (specification: "Graphics
+Pipelines", and "Graphics Pipeline Library" for pipelines linked from parts)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from harness.commands.drawing.descriptors import chained
+from harness.commands.drawing.pipelines import make_stage
+from harness.commands.handlers import call
+from harness.commands.object_state import ObjectState
+from harness.spec.formats import format_of
+from harness.trace.calls import Call
+from harness.trace.effects import StreamEvent
+from harness.trace.graphics_state import (
+    ColorBlend,
+    DepthStencil,
+    GraphicsPipeline,
+    GraphicsState,
+    StencilFace,
+    VertexBinding,
+)
+from harness.trace.resources import PipelineLayout, Stage
+
+GRAPHICS_BIND_POINT = 0
+FRAGMENT = 0x10
+"""VK_SHADER_STAGE_FRAGMENT_BIT."""
+RENDERING_CREATE_INFO = 1000044002
+DIVISOR_CREATE_INFO = 1000190001
+COLOR_WRITE_CREATE_INFO = 1000381001
+LIBRARY_CREATE_INFO, LINKED_LIBRARIES = 1000320002, 1000290000
+SHADER_GROUPS_CREATE_INFO = 1000277002
+VERTEX_PART, PRE_RASTERIZATION_PART, FRAGMENT_PART, OUTPUT_PART = 1, 2, 4, 8
+WHOLE_PIPELINE = 15
+MOST_ATTACHMENTS = 64
+"""More colour attachments than any device has."""
+UNSEEN = "a pipeline whose shaders were not seen"
+
+
+@call("vkCreateGraphicsPipelines")
+def create_graphics_pipelines(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """A null handle (failed or deferred) is passed over."""
+    for id, info in zip(call.args["pPipelines"] or (), call.args["pCreateInfos"] or (), strict=False):
+        if id:
+            objects.add(_pipeline(objects, id, info))
+    return ()
+
+
+def _pipeline(objects: ObjectState, id: int, info: dict[str, Any]) -> GraphicsPipeline:
+    linked = chained(info, LINKED_LIBRARIES)
+    libraries = [objects.get(GraphicsPipeline, each) for each in (linked or {}).get("pLibraries") or ()]
+    own = chained(info, LIBRARY_CREATE_INFO)
+    parts = own["flags"] if own else 0 if libraries else WHOLE_PIPELINE
+    stages = [make_stage(objects, each) for each in info["pStages"] or ()]
+    unmodelled = UNSEEN if None in stages else ""
+    if chained(info, SHADER_GROUPS_CREATE_INFO):
+        unmodelled = "a pipeline with shader groups"
+    made = GraphicsPipeline(
+        id,
+        GRAPHICS_BIND_POINT,
+        objects.get(PipelineLayout, info["layout"]),
+        tuple(stage for stage in stages if stage is not None),
+        _state(info, parts),
+        parts,
+        unmodelled,
+    )
+    for library in libraries:
+        made = _linked(made, library)
+    return made
+
+
+def _linked(made: GraphicsPipeline, library: GraphicsPipeline | None) -> GraphicsPipeline:
+    """The pipeline with the parts of one more library."""
+    if library is None:
+        return replace(made, unmodelled=UNSEEN)
+    state, more = made.state, library.state
+    joined = replace(
+        state,
+        vertex_input=more.vertex_input if library.parts & VERTEX_PART else state.vertex_input,
+        discard=more.discard if library.parts & PRE_RASTERIZATION_PART else state.discard,
+        depth_stencil=more.depth_stencil if library.parts & FRAGMENT_PART else state.depth_stencil,
+        colors=more.colors if library.parts & OUTPUT_PART else state.colors,
+        logic_enabled=more.logic_enabled if library.parts & OUTPUT_PART else state.logic_enabled,
+        logic_op=more.logic_op if library.parts & OUTPUT_PART else state.logic_op,
+        formats=more.formats if library.parts & OUTPUT_PART else state.formats,
+        dynamic=state.dynamic | more.dynamic,
+    )
+    return replace(
+        made,
+        layout=made.layout or library.layout,
+        stages=_stages(made.stages, library.stages),
+        state=joined,
+        parts=made.parts | library.parts,
+        unmodelled=made.unmodelled or library.unmodelled,
+    )
+
+
+def _stages(held: tuple[Stage, ...], more: tuple[Stage, ...]) -> tuple[Stage, ...]:
+    known = {stage.stage for stage in held}
+    return (*held, *(stage for stage in more if stage.stage not in known))
+
+
+def _state(info: dict[str, Any], parts: int) -> GraphicsState:
+    """The state of the parts that this create info gives; what it leaves out has no effect."""
+    dynamic = frozenset((info["pDynamicState"] or {}).get("pDynamicStates") or ())
+    raster = info["pRasterizationState"] if parts & PRE_RASTERIZATION_PART else None
+    depth_stencil = info["pDepthStencilState"] if parts & FRAGMENT_PART else None
+    blend = info["pColorBlendState"] if parts & OUTPUT_PART else None
+    return GraphicsState(
+        vertex_input=_vertex_input(info["pVertexInputState"] if parts & VERTEX_PART else None),
+        discard=bool(raster and raster["rasterizerDiscardEnable"]),
+        depth_stencil=_depth_stencil(depth_stencil),
+        colors=_colors(blend),
+        logic_enabled=bool(blend and blend["logicOpEnable"]),
+        logic_op=blend["logicOp"] if blend else 0,
+        dynamic=dynamic,
+        formats=_formats(info) if parts & OUTPUT_PART else None,
+    )
+
+
+def _vertex_input(info: dict[str, Any] | None) -> tuple[VertexBinding, ...]:
+    if info is None:
+        return ()
+    divisors = (chained(info, DIVISOR_CREATE_INFO) or {}).get("pVertexBindingDivisors") or ()
+    by_binding = {each["binding"]: each["divisor"] for each in divisors}
+    bindings = info["pVertexBindingDescriptions"] or ()
+    return make_vertex_input(
+        [{**each, "divisor": by_binding.get(each["binding"], 1)} for each in bindings],
+        info["pVertexAttributeDescriptions"] or (),
+    )
+
+
+def make_vertex_input(
+    bindings: Iterable[dict[str, Any]], attributes: Iterable[dict[str, Any]]
+) -> tuple[VertexBinding, ...]:
+    """From binding descriptions (with their divisors) and attribute descriptions of either form.
+
+    A binding that no attribute uses is not read, and left out.
+    """
+    reached: dict[int, list[tuple[int, int]]] = {}
+    for each in attributes:
+        end = each["offset"] + format_of(each["format"]).block_bytes
+        reached.setdefault(each["binding"], []).append((each["offset"], end))
+    return tuple(
+        VertexBinding(
+            each["binding"],
+            each["stride"],
+            min(low for low, _ in reached[each["binding"]]),
+            max(high for _, high in reached[each["binding"]]),
+            each["inputRate"] == 1,
+            each["divisor"],
+        )
+        for each in bindings
+        if each["binding"] in reached
+    )
+
+
+def _depth_stencil(info: dict[str, Any] | None) -> DepthStencil:
+    if info is None:
+        return DepthStencil()
+    return DepthStencil(
+        depth_test=bool(info["depthTestEnable"]),
+        depth_write=bool(info["depthWriteEnable"]),
+        depth_compare=info["depthCompareOp"],
+        depth_bounds=bool(info["depthBoundsTestEnable"]),
+        stencil_test=bool(info["stencilTestEnable"]),
+        front=_face(info["front"]),
+        back=_face(info["back"]),
+    )
+
+
+def _face(info: dict[str, Any]) -> StencilFace:
+    return StencilFace(
+        info["failOp"], info["passOp"], info["depthFailOp"], info["compareOp"], info["compareMask"], info["writeMask"]
+    )
+
+
+def _colors(info: dict[str, Any] | None) -> tuple[ColorBlend, ...]:
+    if info is None:
+        return ()
+    enables = (chained(info, COLOR_WRITE_CREATE_INFO) or {}).get("pColorWriteEnables") or ()
+    attachments = info["pAttachments"]
+    if attachments is None:  # allowed when all of it is dynamic
+        return tuple(ColorBlend() for _ in range(min(info["attachmentCount"], MOST_ATTACHMENTS)))
+    return tuple(
+        ColorBlend(
+            each["colorWriteMask"],
+            bool(each["blendEnable"]),
+            equation_of(each),
+            bool(enables[index]) if index < len(enables) else True,
+        )
+        for index, each in enumerate(attachments)
+    )
+
+
+def equation_of(info: dict[str, Any]) -> tuple[int, int, int, int, int, int]:
+    """Factors and operations of a blend attachment state or of a VkColorBlendEquationEXT."""
+    return (
+        info["srcColorBlendFactor"],
+        info["dstColorBlendFactor"],
+        info["colorBlendOp"],
+        info["srcAlphaBlendFactor"],
+        info["dstAlphaBlendFactor"],
+        info["alphaBlendOp"],
+    )
+
+
+def _formats(info: dict[str, Any]) -> tuple[int, ...] | None:
+    rendering = None if info["renderPass"] else chained(info, RENDERING_CREATE_INFO)
+    return tuple(rendering["pColorAttachmentFormats"] or ()) if rendering else None

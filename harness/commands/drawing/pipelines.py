@@ -1,0 +1,46 @@
+"""Pipelines: which SPIR-V runs in which stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.drawing.descriptors import chained
+from harness.commands.handlers import call
+from harness.commands.object_state import ObjectState
+from harness.trace.calls import Call
+from harness.trace.effects import StreamEvent
+from harness.trace.resources import Pipeline, PipelineLayout, ShaderModule, Stage
+
+COMPUTE_BIND_POINT = 1
+SHADER_MODULE_CREATE_INFO = 16
+
+
+@call("vkCreateComputePipelines")
+def create_compute_pipelines(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """One compute stage each; a null handle (failed or deferred) is passed over."""
+    for id, info in zip(call.args["pPipelines"] or (), call.args["pCreateInfos"] or (), strict=False):
+        stage = make_stage(objects, info["stage"])
+        layout = objects.get(PipelineLayout, info["layout"])
+        objects.add(Pipeline(id, COMPUTE_BIND_POINT, layout, (stage,) if stage else ()))
+    return ()
+
+
+def make_stage(objects: ObjectState, info: dict[str, Any]) -> Stage | None:
+    """A VkPipelineShaderStageCreateInfo with its SPIR-V, from the module or from the chained create info."""
+    module = objects.get(ShaderModule, info["module"])
+    inline = chained(info, SHADER_MODULE_CREATE_INFO)
+    code = module.code if module is not None else inline["pCode"] if inline else None
+    if code is None:
+        return None
+    return Stage(info["stage"], code, info["pName"], _specialization(info.get("pSpecializationInfo")))
+
+
+def _specialization(info: dict[str, Any] | None) -> dict[int, bytes]:
+    if not info or not info["pData"]:
+        return {}
+    data = info["pData"]
+    return {
+        entry["constantID"]: data[entry["offset"] : entry["offset"] + entry["size"]]
+        for entry in info["pMapEntries"] or ()
+    }

@@ -1,0 +1,175 @@
+"""What the shaders of a bound pipeline statically use, through the bound descriptors (SYNC_RULES 2.12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.commands.drawing.descriptors import (
+    ACCELERATION_STRUCTURE,
+    BUFFER_TYPES,
+    IMAGE_TYPES,
+    INPUT_ATTACHMENT,
+    STORAGE_BUFFER,
+    STORAGE_BUFFER_DYNAMIC,
+    STORAGE_IMAGE,
+    STORAGE_TEXEL_BUFFER,
+    TEXEL_TYPES,
+    UNIFORM_BUFFER,
+    UNIFORM_BUFFER_DYNAMIC,
+)
+from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from harness.commands.rendering.attachment_access import attachment_effects
+from harness.commands.resources.acceleration_structures import structure
+from harness.shader.reflect import ResourceUse, reflect
+from harness.spans import Span, merge, subtract
+from harness.spec.scopes import BY_NAME
+from harness.trace.effects import Access, Effect, RasterizationOrder, Unmodelled
+from harness.trace.graphics_state import Targets
+from harness.trace.resources import BufferView, Descriptor, DescriptorSet, ImageView, Pipeline, Stage
+
+STAGE_NAMES = {
+    0x1: "VERTEX_SHADER",
+    0x2: "TESSELLATION_CONTROL_SHADER",
+    0x4: "TESSELLATION_EVALUATION_SHADER",
+    0x8: "GEOMETRY_SHADER",
+    0x10: "FRAGMENT_SHADER",
+    0x20: "COMPUTE_SHADER",
+    0x40: "TASK_SHADER_EXT",
+    0x80: "MESH_SHADER_EXT",
+}
+"""Pipeline stage name by VkShaderStageFlagBits, as access names spell it."""
+STAGE_NAMES |= dict.fromkeys((0x100, 0x200, 0x400, 0x800, 0x1000, 0x2000), "RAY_TRACING_SHADER")
+
+SETTLED_LIMIT = 1 << 14
+"""So many combinations of a pipeline and what is bound are remembered."""
+UNIFORM_TYPES = (UNIFORM_BUFFER, UNIFORM_BUFFER_DYNAMIC)
+STORAGE_TYPES = (STORAGE_BUFFER, STORAGE_BUFFER_DYNAMIC, STORAGE_IMAGE, STORAGE_TEXEL_BUFFER)
+
+
+def shader_effects(objects: ObjectState, buffer: CommandBuffer, bind_point: int, idle: int = 0) -> tuple[Effect, ...]:
+    """Accesses of every stage of the bound pipeline, spans of equal accesses joined.
+
+    `idle` holds the stages (VkShaderStageFlags) that do not run. What one pipeline does with sets that nobody wrote to
+    since is worked out once, as long as everything lives that a descriptor may refer to.
+    """
+    pipeline = buffer.pipelines.get(bind_point)
+    if pipeline is None or not pipeline.stages:
+        return (Unmodelled("a pipeline whose shaders were not seen"),)
+    sets = buffer.sets.get(bind_point, {})
+    if any(_depends_on_more(bound.set) for bound in sets.values()):
+        return tuple(_shader_effects(objects, buffer, pipeline, sets, idle))
+    key = (pipeline.id, idle, *((index, *bound.key) for index, bound in sets.items()))
+    made = objects.settled.get(key)
+    if made is None:
+        if len(objects.settled) >= SETTLED_LIMIT:
+            objects.settled.clear()
+        made = objects.settled[key] = tuple(_shader_effects(objects, buffer, pipeline, sets, idle))
+    return made
+
+
+def _depends_on_more(held: DescriptorSet) -> bool:
+    """Whether what descriptors of a set mean depends on more than the set: on the render pass instance, on the last
+    build of an acceleration structure, on what was pushed."""
+    return held.id == 0 or bool(held.layout.places(INPUT_ATTACHMENT, ACCELERATION_STRUCTURE))
+
+
+def _shader_effects(
+    objects: ObjectState, buffer: CommandBuffer, pipeline: Pipeline, sets: dict[int, BoundSet], idle: int
+) -> Iterator[Effect]:
+    joined: dict[tuple[int, int, int, bool, RasterizationOrder], list[Span]] = {}
+    for stage in pipeline.stages:
+        if stage.stage & idle:
+            continue
+        for effect in _stage_effects(objects, buffer, stage, sets):
+            if isinstance(effect, Access):
+                key = (effect.sync, effect.space, effect.resource, effect.atomic, effect.order)
+                joined.setdefault(key, []).extend(effect.spans)
+            else:
+                yield effect
+    for (sync, space, resource, atomic, order), spans in joined.items():
+        yield Access(sync, space, tuple(merge(spans)), resource, atomic, order)
+
+
+def _stage_effects(
+    objects: ObjectState, buffer: CommandBuffer, stage: Stage, sets: dict[int, BoundSet]
+) -> Iterator[Effect]:
+    entry = reflect(stage.code, stage.entry, stage.specialization, stage.stage)
+    for what in entry.unmodelled:
+        yield Unmodelled(what)
+    name = STAGE_NAMES[entry.stage]
+    for use in entry.uses:
+        bound = sets.get(use.set)
+        if bound is None or not (use.reads or use.writes):
+            continue
+        if use.elements is None:
+            yield Unmodelled("descriptor arrays indexed at run time")
+            continue
+        for element in use.elements:
+            # Elements past the end of a binding continue in the next one only for updates, never for access.
+            held = bound.set.slots.get((use.binding, element))
+            if held is not None and held.type == INPUT_ATTACHMENT:
+                yield from attachment_effects(objects, buffer, Targets(inputs=(held.resource,)))
+            elif held is not None and held.type == ACCELERATION_STRUCTURE:
+                read = BY_NAME[f"SYNC_{name}_ACCELERATION_STRUCTURE_READ"].index
+                yield from structure(objects, read, held.resource)
+            elif held is not None:
+                offset = bound.offsets.get((use.binding, element), 0)
+                yield from _descriptor_effects(objects, name, use, held, offset)
+
+
+def _descriptor_effects(
+    objects: ObjectState, stage: str, use: ResourceUse, held: Descriptor, dynamic_offset: int
+) -> Iterator[Effect]:
+    """A written address counts as written only (write wins), as the shader orders its own accesses."""
+    target = _addresses(objects, held, dynamic_offset)
+    if target is None:
+        return
+    resource, space, spans = target
+    if held.type not in STORAGE_TYPES:
+        access = "UNIFORM_READ" if held.type in UNIFORM_TYPES else "SHADER_SAMPLED_READ"
+        yield from _access(stage, access, space, _narrowed(held, spans, use.read_ranges), resource)
+        return
+    atomic = use.atomics and not use.plain_writes
+    written = _narrowed(held, spans, use.write_ranges) if use.writes else []
+    read = _narrowed(held, spans, use.read_ranges) if use.reads else []
+    access = "SHADER_STORAGE_READ" if atomic else "SHADER_STORAGE_WRITE"
+    yield from _access(stage, access, space, written, resource, atomic)
+    yield from _access(stage, "SHADER_STORAGE_READ", space, subtract(read, written), resource)
+
+
+def _access(
+    stage: str, access: str, space: int, spans: list[Span], resource: int, atomic: bool = False
+) -> Iterator[Access]:
+    if spans:
+        yield Access(BY_NAME[f"SYNC_{stage}_{access}"].index, space, tuple(spans), resource, atomic)
+
+
+def _narrowed(held: Descriptor, spans: list[Span], ranges: tuple[Span, ...] | None) -> list[Span]:
+    """The spans of a bound buffer range that a block's constant offsets reach; all of them when that is not known.
+
+    `ranges` are (offset, size) in bytes from the start of the range.
+    """
+    if ranges is None or held.type not in BUFFER_TYPES:
+        return spans
+    begin, end = spans[0]
+    return merge([(begin + at, min(end, begin + at + size)) for at, size in ranges if begin + at < end])
+
+
+def _addresses(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> tuple[int, int, list[Span]] | None:
+    """(resource, space, spans) behind one descriptor; None when it refers to nothing known or to no bytes."""
+    if held.type in IMAGE_TYPES:
+        view = objects.get(ImageView, held.resource)
+        if view is None or objects.image(view.image) is None:
+            return None
+        return view.image, view.image, list(view.spans)
+    id, offset, size = held.resource, held.offset, held.size
+    if held.type in TEXEL_TYPES:
+        texels = objects.get(BufferView, held.resource)
+        if texels is None:
+            return None
+        id, offset, size = texels.buffer, texels.offset, texels.size
+    buffer = objects.buffer(id)
+    if buffer is None:
+        return None
+    span = buffer.span(offset + dynamic_offset, size)
+    return (buffer.id, buffer.space, [span]) if span[0] < span[1] else None

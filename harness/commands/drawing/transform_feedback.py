@@ -1,0 +1,111 @@
+"""Transform feedback and conditional rendering: what they read and write beside the draws (specification: "Transform
+Feedback", "Conditional Rendering"). The Khronos layer records none of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from harness.commands.drawing.vertex import access_of, bound_span
+from harness.commands.handlers import command
+from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
+from harness.spans import Span
+from harness.spec.scopes import BY_NAME
+from harness.trace.effects import Effect, Unmodelled
+from harness.trace.graphics_state import BoundBuffer
+from harness.trace.resources import WHOLE_SIZE
+
+COUNTER_READ = BY_NAME["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
+COUNTER_WRITE = BY_NAME["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_WRITE_EXT"].index
+FEEDBACK_WRITE = BY_NAME["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_WRITE_EXT"].index
+CONDITION_READ = BY_NAME["SYNC_CONDITIONAL_RENDERING_EXT_CONDITIONAL_RENDERING_READ_EXT"].index
+COUNTER_BYTES, CONDITION_BYTES = 4, 4
+
+SILENT_FEEDBACK = "the Khronos layer does not check transform feedback"
+SILENT_CONDITION = "the Khronos layer does not check what conditional rendering reads"
+
+
+@command("vkCmdBindTransformFeedbackBuffersEXT")
+def bind_feedback_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Remembers the ranges that feedback writes to."""
+    sizes, offsets = args["pSizes"], args["pOffsets"] or ()
+    for at, (id, offset) in enumerate(zip(args["pBuffers"] or (), offsets, strict=False)):
+        bound = BoundBuffer(id, offset, sizes[at] if sizes else WHOLE_SIZE)
+        buffer.drawing.feedback.buffers[args["firstBinding"] + at] = bound
+    return NOTHING
+
+
+@command("vkCmdBeginTransformFeedbackEXT")
+def begin_feedback(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads the counters: writing goes on where they say, and at the start of each buffer without one."""
+    feedback = buffer.drawing.feedback
+    counters = _counters(args)
+    feedback.active, feedback.written = True, False
+    feedback.resumed = frozenset(counters)
+    yield from _counter_effects(objects, counters, COUNTER_READ)
+
+
+@command("vkCmdEndTransformFeedbackEXT")
+def end_feedback(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes the counters."""
+    buffer.drawing.feedback.active = False
+    yield from _counter_effects(objects, _counters(args), COUNTER_WRITE)
+
+
+def _counters(args: dict[str, Any]) -> dict[int, BoundBuffer]:
+    """Counters by binding; null handles are none."""
+    buffers = args["pCounterBuffers"] or ()
+    offsets = args["pCounterBufferOffsets"] or [0] * len(buffers)
+    pairs = enumerate(zip(buffers, offsets, strict=False), args["firstCounterBuffer"])
+    return {binding: BoundBuffer(id, offset, COUNTER_BYTES) for binding, (id, offset) in pairs if id}
+
+
+def _counter_effects(objects: ObjectState, counters: dict[int, BoundBuffer], sync: int) -> Iterator[Effect]:
+    for id, spans in _spans(objects, counters.values()).items():
+        held = objects.buffer(id)
+        if held is not None:
+            yield from access_of(held, sync, spans, SILENT_FEEDBACK)
+
+
+def _spans(objects: ObjectState, bound: Iterable[BoundBuffer]) -> dict[int, list[Span]]:
+    """Addresses of bound ranges, by buffer."""
+    found: dict[int, list[Span]] = {}
+    for each in bound:
+        held = objects.buffer(each.buffer)
+        if held is not None:
+            found.setdefault(held.id, []).append(bound_span(held, each.offset, each.size, 0, None))
+    return found
+
+
+def feedback_effects(objects: ObjectState, buffer: CommandBuffer) -> Iterator[Effect]:
+    """Writes of feedback by a draw: the whole bound ranges, once between a begin and its end.
+
+    Where feedback goes on after a counter, what was written before is not written again, and only the device knows how
+    much that is: such writes are named, not guessed.
+    """
+    feedback = buffer.drawing.feedback
+    if not feedback.active or feedback.written:
+        return
+    feedback.written = True
+    if feedback.resumed & feedback.buffers.keys():
+        yield Unmodelled("transform feedback that goes on after a counter")
+    fresh = [bound for binding, bound in feedback.buffers.items() if binding not in feedback.resumed]
+    for id, spans in _spans(objects, fresh).items():
+        held = objects.buffer(id)
+        if held is not None:
+            yield from access_of(held, FEEDBACK_WRITE, spans, SILENT_FEEDBACK)
+
+
+@command("vkCmdBeginConditionalRenderingEXT")
+def begin_condition(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads the condition. What is rendered under it counts as if the condition held."""
+    info = args["pConditionalRenderingBegin"]
+    held = objects.buffer(info["buffer"])
+    if held is not None:
+        yield from access_of(held, CONDITION_READ, [held.span(info["offset"], CONDITION_BYTES)], SILENT_CONDITION)
+
+
+@command("vkCmdEndConditionalRenderingEXT")
+def end_condition(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """No effect on memory."""
+    return NOTHING

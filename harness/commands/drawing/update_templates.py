@@ -1,0 +1,30 @@
+"""Descriptors written through update templates: the same as without, where the trace holds what the template made of
+its data (`harness.trace.templates`); named otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from harness.commands.drawing.bind import push_descriptor_set
+from harness.commands.drawing.descriptors import update_sets
+from harness.commands.handlers import call, command
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.trace.calls import Call
+from harness.trace.effects import Effect, StreamEvent, Unmodelled, UnmodelledCall
+from harness.trace.templates import PUSH, UPDATE, plain_arguments
+
+
+@call(UPDATE)
+def update_with_template(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Writes a descriptor set."""
+    args = plain_arguments(call.args)
+    return (UnmodelledCall(call.name),) if args is None else update_sets(objects, replace(call, args=args))
+
+
+@command(PUSH)
+def push_with_template(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes descriptors into the command buffer."""
+    plain = plain_arguments(args)
+    return (Unmodelled(PUSH),) if plain is None else push_descriptor_set(objects, buffer, plain)

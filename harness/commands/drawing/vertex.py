@@ -1,0 +1,137 @@
+"""Vertex and index buffers: what is bound, and which of their bytes draws read (specification: "Fixed-Function Vertex
+Processing", "Index Buffers"; SYNC_RULES 2.7).
+
+A draw reads elements of vertex buffers: vertices, or instances for bindings of that rate. Where only the device knows
+which (indices and the parameters of indirect draws lie in memory), everything that is bound and may be reached counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from harness.commands.drawing.dynamic_state import BINDING_STRIDE, vertex_input
+from harness.commands.handlers import command
+from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
+from harness.spans import Span, merge
+from harness.spec.scopes import BY_NAME
+from harness.trace.effects import Access, Effect
+from harness.trace.graphics_state import BoundBuffer, BoundIndices, GraphicsState, VertexBinding
+from harness.trace.resources import WHOLE_SIZE, Buffer
+
+VERTEX_READ = BY_NAME["SYNC_VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"].index
+INDEX_READ = BY_NAME["SYNC_INDEX_INPUT_INDEX_READ"].index
+
+INDEX_BYTES = {0: 2, 1: 4, 1000265000: 1}
+"""Size of an index by VkIndexType; VK_INDEX_TYPE_NONE_KHR has none."""
+
+Elements = tuple[int, int | None]
+"""(first, end) of elements that are read; an end of None is not known."""
+EVERYTHING: Elements = (0, None)
+
+SILENT_INSTANCES = "the Khronos layer does not check bindings of instance rate"
+SILENT_INDEXED = "the Khronos layer does not check the vertex buffers of indexed draws"
+SILENT_INDIRECT = "the Khronos layer does not check what indirect draws reach"
+
+
+@command("vkCmdBindVertexBuffers", "vkCmdBindVertexBuffers2")
+def bind_vertex_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """The second form may limit the sizes and set the strides."""
+    drawing = buffer.drawing
+    sizes, strides = args.get("pSizes"), args.get("pStrides")
+    offsets = args["pOffsets"] or ()
+    for at, (id, offset) in enumerate(zip(args["pBuffers"] or (), offsets, strict=False)):
+        binding = args["firstBinding"] + at
+        drawing.vertex_buffers[binding] = BoundBuffer(id, offset, sizes[at] if sizes else WHOLE_SIZE)
+        if strides:
+            drawing.dynamic[BINDING_STRIDE, binding] = strides[at]
+    return NOTHING
+
+
+@command("vkCmdBindIndexBuffer", "vkCmdBindIndexBuffer2KHR")
+def bind_index_buffer(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """The second form may limit the size."""
+    size = INDEX_BYTES.get(args["indexType"], 0)
+    buffer.drawing.indices = BoundIndices(args["buffer"], args["offset"], args.get("size", WHOLE_SIZE), size)
+    return NOTHING
+
+
+def bound_span(buffer: Buffer, offset: int, size: int, begin: int, end: int | None) -> Span:
+    """Bytes [begin, end) of a range of a buffer, clipped to it, as addresses; to the end of the range for None."""
+    limit = max(0, buffer.size - offset) if size == WHOLE_SIZE else size
+    end = limit if end is None else min(end, limit)
+    return buffer.span(offset + begin, max(0, end - begin))
+
+
+def vertex_effects(
+    objects: ObjectState,
+    buffer: CommandBuffer,
+    state: GraphicsState,
+    vertices: Sequence[Elements],
+    instances: Elements,
+    silent: str = "",
+) -> Iterator[Effect]:
+    """Reads of vertex buffers by a draw of these vertices and instances; one access a buffer."""
+    drawing = buffer.drawing
+    found: dict[tuple[int, str], tuple[Buffer, list[Span]]] = {}
+    for binding in vertex_input(state, drawing):
+        bound = drawing.vertex_buffers.get(binding.binding)
+        held = objects.buffer(bound.buffer) if bound is not None else None
+        if bound is None or held is None:
+            continue
+        reason = silent or (SILENT_INSTANCES if binding.per_instance else "")
+        _, spans = found.setdefault((held.id, reason), (held, []))
+        for first, end in [_instances(binding, instances)] if binding.per_instance else vertices:
+            spans.append(bound_span(held, bound.offset, bound.size, *_bytes(binding, first, end)))
+    for (_, reason), (held, spans) in found.items():
+        yield from access_of(held, VERTEX_READ, spans, reason)
+
+
+def _bytes(binding: VertexBinding, first: int, end: int | None) -> tuple[int, int | None]:
+    """From the first byte of the first element to the last of the last; what lies between two elements counts."""
+    stride, low, high = binding.stride, binding.low, binding.high
+    if stride == 0:
+        return low, high
+    return first * stride + low, None if end is None else max(0, (end - 1) * stride + high)
+
+
+def _instances(binding: VertexBinding, instances: Elements) -> Elements:
+    """Elements that a binding of instance rate reads: one for `divisor` instances, counted from the first instance."""
+    first, end = instances
+    if binding.divisor == 0:
+        return first, None if end is None else first + 1
+    return first, None if end is None else first + -(-(end - first) // binding.divisor)
+
+
+def reached_by_indices(buffer: CommandBuffer, vertex_offset: int) -> Elements:
+    """Vertices that an index can mean: those that its type can count to, plus the offset.
+
+    The indices themselves are in device memory, which the mirror does not hold.
+    """
+    indices = buffer.drawing.indices
+    if indices is None or not 0 < indices.index_bytes < 4:
+        return max(0, vertex_offset), None
+    return max(0, vertex_offset), max(0, vertex_offset + (1 << 8 * indices.index_bytes))
+
+
+def index_effects(
+    objects: ObjectState, buffer: CommandBuffer, ranges: Sequence[Elements], silent: str = ""
+) -> Iterator[Effect]:
+    """Reads of the index buffer by a draw of these ranges of indices."""
+    bound = buffer.drawing.indices
+    held = objects.buffer(bound.buffer) if bound is not None else None
+    if bound is None or held is None or not bound.index_bytes:
+        return
+    size = bound.index_bytes
+    spans = [
+        bound_span(held, bound.offset, bound.size, first * size, None if end is None else end * size)
+        for first, end in ranges
+    ]
+    yield from access_of(held, INDEX_READ, spans, silent)
+
+
+def access_of(buffer: Buffer, sync: int, spans: list[Span], silent: str = "") -> Iterator[Effect]:
+    """One access of a buffer; none when nothing is left of the spans."""
+    merged = tuple(merge(spans))
+    if merged:
+        yield Access(sync, buffer.space, merged, buffer.id, layer_silent=silent)

@@ -1,0 +1,137 @@
+"""The objects of one recorded program, by id, and what each command buffer holds and has bound."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from harness.commands.rendering.rendering_state import RenderingState
+from harness.commands.resources.addresses import Addresses
+from harness.commands.resources.aliasing import Aliasing
+from harness.trace.effects import Command, Effect
+from harness.trace.graphics_state import DrawState
+from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
+
+R = TypeVar("R")
+ALL_QUEUE_FLAGS = 0x7FFFFFFF
+
+
+@dataclass(slots=True)
+class BoundSet:
+    """A descriptor set bound at one set index, with its dynamic offsets by (binding, array element)."""
+
+    set: DescriptorSet
+    offsets: dict[tuple[int, int], int] = field(default_factory=dict)
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """What stands for everything that this refers to while no object goes; pushed sets have none."""
+        return (self.set.id, self.set.version, *self.offsets.values())
+
+
+@dataclass(slots=True)
+class CommandBuffer:
+    """A VkCommandBuffer: its recorded commands and its bindings by VkPipelineBindPoint."""
+
+    id: int
+    pool: int
+    secondary: bool = False
+    commands: list[Command] = field(default_factory=list)
+    pipelines: dict[int, Pipeline] = field(default_factory=dict)
+    sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
+    rendering: RenderingState | None = None
+    """Set inside a render pass instance."""
+    inheritance: dict[str, Any] | None = None
+    """VkCommandBufferInheritanceInfo of a secondary that continues a render pass; else None."""
+    drawing: DrawState = field(default_factory=DrawState)
+    queue_flags: int = ALL_QUEUE_FLAGS
+    """VkQueueFlags of its pool's family; all of them when that is not known (masks then mean every stage)."""
+
+    def reset(self) -> None:
+        """Forgets what was recorded and bound."""
+        self.commands = []
+        self.inheritance = None
+        self.rendering = None
+        self.unbind()
+
+    def unbind(self) -> None:
+        """Forgets what was bound; a render pass that was begun stays so."""
+        self.pipelines = {}
+        self.sets = {}
+        self.drawing = DrawState()
+
+
+class ObjectState:
+    """Live Vulkan objects by id. Ids are never reused, so one dictionary serves all types."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, Any] = {}
+        self.settled: dict[Hashable, tuple[Effect, ...]] = {}
+        """What shaders access, by what is bound (`shaders`); forgotten when an object goes or is bound to memory."""
+        self.children: dict[int, set[int]] = {}
+        """Ids of command buffers and descriptor sets by pool."""
+        self.devices: dict[int, int] = {}
+        """Physical device by device."""
+        self.families: dict[int, list[int]] = {}
+        """VkQueueFlags of each queue family, by physical device."""
+        self.queue_family: dict[int, tuple[int, int]] = {}
+        """(device, family index) by queue."""
+        self.pool_family: dict[int, tuple[int, int]] = {}
+        """(device, family index) by command pool."""
+        self.addresses = Addresses(self.buffer)
+        self.aliasing = Aliasing()
+        self.memory_types: dict[int, list[int]] = {}
+        """VkMemoryPropertyFlags of each memory type, by physical device."""
+        self.atoms: dict[int, int] = {}
+        """nonCoherentAtomSize in bytes, by physical device."""
+        self.pages: dict[int, int] = {}
+        """bufferImageGranularity in bytes, by physical device."""
+        self.build_sizes: dict[tuple[Any, ...], dict[tuple[int, ...], tuple[int, int]]] = {}
+        """Scratch bytes of (a build, an update) of acceleration structures, by shape and numbers of primitives."""
+
+    def add(self, thing: Any) -> None:
+        """Adds an object under its id (NULL handles are ignored)."""
+        if thing.id:
+            self._by_id[thing.id] = thing
+
+    def get(self, kind: type[R], id: int) -> R | None:
+        """The live object, None when unknown or of another type (created before attach, or a hostile trace)."""
+        thing = self._by_id.get(id)
+        return thing if isinstance(thing, kind) else None
+
+    def remove(self, id: int) -> Any:
+        """Takes an object out; None when it is unknown."""
+        self.settled.clear()
+        return self._by_id.pop(id, None)
+
+    def buffer(self, id: int) -> Buffer | None:
+        """A live buffer."""
+        thing = self._by_id.get(id)
+        return thing if isinstance(thing, Buffer) else None
+
+    def image(self, id: int) -> Image | None:
+        """A live image."""
+        thing = self._by_id.get(id)
+        return thing if isinstance(thing, Image) else None
+
+    def queue_flags(self, queue: int) -> int:
+        """VkQueueFlags of a queue; all of them when the program never asked (masks then mean every stage)."""
+        return self._family_flags(self.queue_family.get(queue))
+
+    def pool_flags(self, pool: int) -> int:
+        """VkQueueFlags of the family that a command pool is for."""
+        return self._family_flags(self.pool_family.get(pool))
+
+    def _family_flags(self, place: tuple[int, int] | None) -> int:
+        if place is None:
+            return ALL_QUEUE_FLAGS
+        flags = self.families.get(self.devices.get(place[0], 0), [])
+        return flags[place[1]] if place[1] < len(flags) else ALL_QUEUE_FLAGS
+
+    def all(self, kind: type[R]) -> Iterable[R]:
+        """Every live object of a type."""
+        return [thing for thing in self._by_id.values() if isinstance(thing, kind)]
+
+
+NOTHING: tuple[Effect, ...] = ()

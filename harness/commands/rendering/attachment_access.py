@@ -1,0 +1,148 @@
+"""What draws access of the attachments (SYNC_RULES 2.8; specification: "Fragment Operations", "Blending").
+
+A draw names its targets by role; the render pass instance says which addresses these are. In a secondary only
+vkCmdExecuteCommands knows the instance: `inherited` resolves there what the secondary left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from harness.commands.drawing import dynamic_state
+from harness.commands.drawing.graphics import FRAGMENT
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.rendering.attachments import (
+    COLOR_READ,
+    COLOR_WRITE,
+    EARLY_READ,
+    LATE_WRITE,
+    Attachment,
+    find_attachment,
+)
+from harness.commands.rendering.rendering_state import RenderingState
+from harness.shader.reflect import ReflectedEntryPoint, reflect
+from harness.spec.scopes import BY_NAME
+from harness.trace.effects import Access, Command, Effect, InheritedTargets, RasterizationOrder, Unmodelled
+from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DrawState, GraphicsPipeline, Targets
+from harness.trace.resources import ImageView
+
+INPUT_READ = BY_NAME["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
+LATE_READ = BY_NAME["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
+
+SILENT_SECONDARY = "the Khronos layer does not track what secondary command buffers do to attachments"
+SILENT_BLEND = "the Khronos layer does not record what blending and logical operations read"
+SILENT_TESTS = "the Khronos layer does not record what depth and stencil tests read"
+
+
+NO_TARGETS = Targets()
+
+
+def targets_for(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
+    """What a draw with this pipeline accesses, if it is attached; kept until another pipeline or dynamic state."""
+    if drawing.targets is None or drawing.targets[0] is not pipeline:
+        drawing.targets = (pipeline, _targets(pipeline, drawing))
+    return drawing.targets[1]
+
+
+def attachment_effects(objects: ObjectState, buffer: CommandBuffer, targets: Targets) -> Iterator[Effect]:
+    """The accesses where the render pass instance is known; left open where a secondary inherits it."""
+    if targets == NO_TARGETS:
+        return
+    if buffer.inheritance is not None:
+        yield InheritedTargets(targets)
+    elif buffer.rendering is not None:
+        yield from accesses(objects, buffer.rendering, targets)
+    else:
+        yield Unmodelled("a draw outside a render pass instance that was seen")
+
+
+def _targets(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
+    state = pipeline.state
+    if dynamic_state.discards(state, drawing):
+        return NO_TARGETS
+    entry = fragment_entry(pipeline)
+    outputs = entry.outputs if entry is not None else frozenset()
+    logic = dynamic_state.logic_op(state, drawing)
+    written, blended = [], []
+    for location, color in dynamic_state.colors(state, drawing):
+        if location in outputs and color.writes:
+            written.append(location)
+            if color.blend_reads if logic is None else logic not in LOGIC_OPS_THAT_IGNORE:
+                blended.append(location)
+    tests = dynamic_state.depth_stencil(state, drawing)
+    reads = _stages_of_tests(entry)
+    return Targets(
+        tuple(written),
+        tuple(blended),
+        (LATE_WRITE,) if tests.writes_depth else reads if tests.reads_depth else (),
+        (LATE_WRITE,) if tests.writes_stencil else reads if tests.reads_stencil else (),
+    )
+
+
+def fragment_entry(pipeline: GraphicsPipeline) -> ReflectedEntryPoint | None:
+    """The fragment shader; None when there is none."""
+    for stage in pipeline.stages:
+        if stage.stage == FRAGMENT:
+            return reflect(stage.code, stage.entry, stage.specialization, stage.stage)
+    return None
+
+
+def _stages_of_tests(entry: ReflectedEntryPoint | None) -> tuple[int, ...]:
+    """Tests read in the early stage, in the late stage, or (where nothing decides it) in either."""
+    if entry is not None and entry.early_fragment_tests:
+        return (EARLY_READ,)
+    if entry is not None and entry.depth_replacing:
+        return (LATE_READ,)
+    return (EARLY_READ, LATE_READ)
+
+
+def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) -> Iterator[Access]:
+    """What the targets mean in a render pass instance: within the render area, in the layers rendered to."""
+    colors = dict(enumerate(rendering.colors))
+    for location in targets.blended:
+        yield from _access(rendering, colors.get(location), COLOR_READ, RasterizationOrder.COLOR, SILENT_BLEND)
+    for location in targets.written:
+        yield from _access(rendering, colors.get(location), COLOR_WRITE, RasterizationOrder.COLOR)
+    for sync in targets.depth:
+        silent = "" if sync == LATE_WRITE else SILENT_TESTS
+        yield from _access(rendering, rendering.depth, sync, RasterizationOrder.DEPTH_STENCIL, silent)
+    for sync in targets.stencil:
+        silent = "" if sync == LATE_WRITE else SILENT_TESTS
+        yield from _access(rendering, rendering.stencil, sync, RasterizationOrder.DEPTH_STENCIL, silent)
+    for view in targets.inputs:
+        held = objects.get(ImageView, view)
+        attachment = find_attachment(objects, view, held.aspects if held is not None else 0)
+        yield from _access(rendering, attachment, INPUT_READ, RasterizationOrder.RASTER)
+
+
+def _access(
+    rendering: RenderingState, attachment: Attachment | None, sync: int, order: RasterizationOrder, silent: str = ""
+) -> Iterator[Access]:
+    spans = rendering.spans(attachment) if attachment is not None else ()
+    if attachment is not None and spans:
+        image = attachment.image.id
+        yield Access(sync, image, spans, image, order=order, layer_silent=silent)
+
+
+def inherited(
+    objects: ObjectState, commands: Iterable[Command], rendering: RenderingState | None
+) -> tuple[Command, ...]:
+    """Commands of a secondary with the accesses of the render pass instance that it is executed in."""
+    return tuple(
+        replace(command, effects=tuple(_resolved(objects, command, rendering)))
+        if any(isinstance(effect, InheritedTargets) for effect in command.effects)
+        else command
+        for command in commands
+    )
+
+
+def _resolved(objects: ObjectState, command: Command, rendering: RenderingState | None) -> Iterator[Effect]:
+    for effect in command.effects:
+        if not isinstance(effect, InheritedTargets):
+            yield effect
+        elif rendering is None:
+            yield Unmodelled("a secondary that draws, executed outside a render pass instance that was seen")
+        else:
+            for access in accesses(objects, rendering, effect.targets):
+                yield replace(access, layer_silent=access.layer_silent or SILENT_SECONDARY)

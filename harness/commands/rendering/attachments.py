@@ -1,0 +1,160 @@
+"""What load, store, resolve and clear operations access of an attachment (SYNC_RULES 2.8; specification: "Render Pass
+Load Operations", "Render Pass Store Operations", "Render Pass Multisample Resolve Operations").
+
+Layers of an attachment are counted from the first layer of its image view; with multiview they are the views.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.spans import Span, merge
+from harness.spec.scopes import BY_NAME
+from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
+from harness.trace.render_passes import LOAD_OP_LOAD, LOAD_OP_NONE, STORE_OP_NONE
+from harness.trace.resources import DEPTH, STENCIL, Image, ImageView
+
+if TYPE_CHECKING:
+    from harness.commands.object_state import ObjectState
+
+COLOR_READ = BY_NAME["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].index
+COLOR_WRITE = BY_NAME["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"].index
+EARLY_READ = BY_NAME["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
+EARLY_WRITE = BY_NAME["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
+LATE_WRITE = BY_NAME["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
+
+MOST_AREAS = 64
+"""Areas of one image view whose addresses are remembered."""
+Area = tuple[int, int, int, int]
+"""x, y, width, height in texels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """An image view bound as an attachment; `aspects` are those that this use of it concerns."""
+
+    image: Image
+    view: ImageView
+    aspects: int
+
+    @property
+    def is_color(self) -> bool:
+        """Whether it is a colour attachment."""
+        return not self.aspects & (DEPTH | STENCIL)
+
+    def only(self, aspects: int) -> Attachment:
+        """The same view for fewer aspects. A colour attachment keeps the aspects of its view (a plane, for one)."""
+        return self if self.is_color else Attachment(self.image, self.view, self.aspects & aspects)
+
+    def spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
+        """Addresses of an area of some layers, clipped to the view. Asked for again and again, so remembered."""
+        key = (self.aspects, area, layers if isinstance(layers, range) else tuple(layers))
+        known = self.view.areas
+        spans = known.get(key)
+        if spans is None:
+            if len(known) >= MOST_AREAS:
+                known.clear()
+            spans = known[key] = self._spans(layers, area)
+        return spans
+
+    def _spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
+        x, y, width, height = area
+        mip, chosen = self.view.mips.start, self._chosen(layers)
+        if not self.view.sliced:
+            return self.image.region(self.aspects, mip, chosen, (x, y, 0), (width, height, 1))
+        spans: list[Span] = []
+        for z in chosen:
+            spans += self.image.region(self.aspects, mip, (0,), (x, y, z), (width, height, 1))
+        return tuple(merge(spans))
+
+    def subresources(self, layers: Sequence[int]) -> tuple[Span, ...]:
+        """Addresses that a layout transition covers: whole layers, or the whole mip level of a 3D image ("automatic
+        layout transitions apply to the entire subresource referenced")."""
+        mip = self.view.mips.start
+        if self.view.sliced:
+            return self.image.subresources(self.aspects, mip, 1, 0, 1)
+        width, height, depth = self.image.texels(self.image.aspects[0], mip)
+        return self.image.region(self.aspects, mip, self._chosen(layers), (0, 0, 0), (width, height, depth))
+
+    def _chosen(self, layers: Sequence[int]) -> Sequence[int]:
+        """Layers of the image (slices of a 3D one), clipped to the view; a range stays one, whatever its length."""
+        held = self.view.layers
+        if isinstance(layers, range):
+            return held[layers.start : layers.stop]
+        return [held[layer] for layer in layers if layer < len(held)]
+
+
+def find_attachment(objects: ObjectState, view: int, aspects: int = 0) -> Attachment | None:
+    """The attachment that an image view makes; None for a null or unknown one.
+
+    An attachment of a depth/stencil image has both aspects whatever its view names; `aspects` chooses among them.
+    """
+    held = objects.get(ImageView, view) if view else None
+    image = objects.image(held.image) if held is not None else None
+    if held is None or image is None or not held.mips:
+        return None
+    both = image.format.aspects & (DEPTH | STENCIL)
+    if both:
+        chosen = both & aspects if aspects else both
+    else:
+        chosen = 0 if aspects & (DEPTH | STENCIL) else held.aspects
+    return Attachment(image, held, chosen) if chosen else None
+
+
+def area_of(rect: dict[str, Any]) -> Area:
+    """A VkRect2D, without what lies at negative coordinates."""
+    offset, extent = rect["offset"], rect["extent"]
+    x, y = max(0, offset["x"]), max(0, offset["y"])
+    return (x, y, max(0, offset["x"] + extent["width"] - x), max(0, offset["y"] + extent["height"] - y))
+
+
+def access(
+    attachment: Attachment,
+    sync: int,
+    layers: Sequence[int],
+    area: Area,
+    order: RasterizationOrder,
+    operation: AttachmentOperation,
+) -> Iterator[Access]:
+    """One access of an area of some layers; none when there is nothing there."""
+    spans = attachment.spans(layers, area)
+    if spans:
+        image = attachment.image.id
+        yield Access(sync, image, spans, image, order=order, operation=operation)
+
+
+def natural_order(attachment: Attachment) -> RasterizationOrder:
+    """The rasterization order that load, store, draw and clear accesses of an attachment belong to."""
+    return RasterizationOrder.COLOR if attachment.is_color else RasterizationOrder.DEPTH_STENCIL
+
+
+def load(attachment: Attachment, operation: int, layers: Sequence[int], area: Area) -> Iterator[Access]:
+    """A VkAttachmentLoadOp: LOAD reads, NONE does nothing, CLEAR and DONT_CARE write."""
+    if operation == LOAD_OP_NONE:
+        return
+    reads = operation == LOAD_OP_LOAD
+    sync = (COLOR_READ if reads else COLOR_WRITE) if attachment.is_color else (EARLY_READ if reads else EARLY_WRITE)
+    yield from access(attachment, sync, layers, area, natural_order(attachment), AttachmentOperation.LOAD)
+
+
+def store(attachment: Attachment, operation: int, layers: Sequence[int], area: Area) -> Iterator[Access]:
+    """A VkAttachmentStoreOp: NONE does nothing, STORE and DONT_CARE write."""
+    if operation == STORE_OP_NONE:
+        return
+    sync = COLOR_WRITE if attachment.is_color else LATE_WRITE
+    yield from access(attachment, sync, layers, area, natural_order(attachment), AttachmentOperation.STORE)
+
+
+def resolve(source: Attachment, target: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:
+    """A multisample resolve: in the colour output stage, with colour accesses, also for depth and stencil."""
+    order = RasterizationOrder.COLOR if source.is_color else RasterizationOrder.RASTER
+    yield from access(source, COLOR_READ, layers, area, order, AttachmentOperation.RESOLVE_READ)
+    yield from access(target, COLOR_WRITE, layers, area, order, AttachmentOperation.RESOLVE_WRITE)
+
+
+def clear(attachment: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:
+    """vkCmdClearAttachments of one attachment: ordered with draws, in the stages in which draws write."""
+    sync = COLOR_WRITE if attachment.is_color else LATE_WRITE
+    yield from access(attachment, sync, layers, area, natural_order(attachment), AttachmentOperation.ORDINARY)

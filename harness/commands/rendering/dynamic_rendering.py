@@ -1,0 +1,169 @@
+"""Dynamic rendering, and clears of attachments inside any render pass instance (specification: "Dynamic Rendering
+Commands", "Clearing Images Inside a Render Pass Instance"; SYNC_RULES 2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.commands.drawing.descriptors import chained
+from harness.commands.handlers import command
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.rendering.attachment_access import SILENT_SECONDARY
+from harness.commands.rendering.attachments import (
+    Area,
+    Attachment,
+    area_of,
+    clear,
+    find_attachment,
+    load,
+    resolve,
+    store,
+)
+from harness.commands.rendering.rendering_state import RenderingState, layers_of
+from harness.spans import merge
+from harness.trace.effects import Access, Command, Effect, InheritedClear, Unmodelled
+from harness.trace.graphics_state import Targets
+from harness.trace.render_passes import ALL_VIEWS, RESOLVE_MODE_NONE, stored_as
+from harness.trace.resources import COLOR, DEPTH, STENCIL
+
+SUSPENDING, RESUMING = 0x2, 0x4
+"""VkRenderingFlagBits."""
+FRAGMENT_SHADING_RATE, FRAGMENT_DENSITY_MAP = 1000044006, 1000044007
+SINGLE_SAMPLED = 1000376002
+
+Rects = tuple[tuple[int, int, int, int, int, int], ...]
+"""x, y, width, height in texels, first layer, layers."""
+
+
+@command("vkCmdBeginRendering")
+def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Loads, unless it resumes; the resolves and stores of its end are laid out here, unless it suspends."""
+    info = args["pRenderingInfo"]
+    area = area_of(info["renderArea"])
+    layers = layers_of(info["viewMask"] or ALL_VIEWS, info["layerCount"])
+    uses = [(each, COLOR) for each in info["pColorAttachments"] or ()]
+    uses += [(info["pDepthAttachment"], DEPTH), (info["pStencilAttachment"], STENCIL)]
+    attached = [_attachment(objects, each, aspect) for each, aspect in uses]
+    at_end: list[Access] = []
+    for (each, aspect), attachment in zip(uses, attached, strict=True):
+        if attachment is None:
+            if each and each["imageView"]:
+                yield Unmodelled("an attachment that was not seen")
+            continue
+        if not info["flags"] & RESUMING:
+            yield from load(attachment, each["loadOp"], layers, area)
+        if not info["flags"] & SUSPENDING:
+            at_end += _resolved(objects, attachment, each, aspect, layers, area)
+            at_end += store(attachment, stored_as(each["loadOp"], each["storeOp"]), layers, area)
+    for what in _extras(info):
+        yield Unmodelled(what)
+    colors, (depth, stencil) = attached[:-2], attached[-2:]
+    buffer.rendering = RenderingState(
+        area, layers, info["viewMask"], tuple(colors), depth, stencil, at_end=tuple(at_end)
+    )
+
+
+@command("vkCmdEndRendering")
+def end_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Resolves and stores."""
+    rendering, buffer.rendering = buffer.rendering, None
+    if rendering is None or rendering.end is not None:
+        return (Unmodelled("the end of rendering whose beginning was not seen"),)
+    return rendering.at_end
+
+
+def _attachment(objects: ObjectState, info: dict[str, Any] | None, aspect: int) -> Attachment | None:
+    """A VkRenderingAttachmentInfo; None without an image view. Depth and stencil come apart."""
+    return find_attachment(objects, info["imageView"], aspect) if info is not None else None
+
+
+def _resolved(
+    objects: ObjectState, source: Attachment, info: dict[str, Any], aspect: int, layers: Sequence[int], area: Area
+) -> Iterator[Access]:
+    if info["resolveMode"] != RESOLVE_MODE_NONE:
+        target = find_attachment(objects, info["resolveImageView"], aspect)
+        if target is not None:
+            yield from resolve(source, target, layers, area)
+
+
+def _extras(info: dict[str, Any]) -> Iterator[str]:
+    """What rendering accesses beyond its attachments, and that has no rule here."""
+    if (chained(info, FRAGMENT_SHADING_RATE) or {}).get("imageView"):
+        yield "a fragment shading rate attachment"
+    if (chained(info, FRAGMENT_DENSITY_MAP) or {}).get("imageView"):
+        yield "a fragment density map attachment"
+    if (chained(info, SINGLE_SAMPLED) or {}).get("multisampledRenderToSingleSampledEnable"):
+        yield "multisampled rendering to a single-sampled attachment"
+
+
+@command("vkCmdClearAttachments")
+def clear_attachments(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes the rectangles, in the aspects that both the clear and the attachment name; unused ones are skipped.
+
+    With multiview every view of the mask is cleared ("VkClearRect": baseArrayLayer 0, layerCount 1).
+    """
+    clears = tuple((each["aspectMask"], each["colorAttachment"]) for each in args["pAttachments"] or ())
+    rects = tuple((*area_of(each["rect"]), each["baseArrayLayer"], each["layerCount"]) for each in args["pRects"] or ())
+    if buffer.inheritance is not None:
+        return (InheritedClear(Targets(), clears, rects),)
+    return _clear_all(buffer.rendering, clears, rects)
+
+
+def inherited_clears(commands: Iterable[Command], rendering: RenderingState | None) -> tuple[Command, ...]:
+    """Commands of a secondary with the clears of the render pass instance that it is executed in."""
+    return tuple(
+        replace(command, effects=tuple(_resolve_clears(command.effects, rendering)))
+        if any(isinstance(effect, InheritedClear) for effect in command.effects)
+        else command
+        for command in commands
+    )
+
+
+def _resolve_clears(effects: Iterable[Effect], rendering: RenderingState | None) -> Iterator[Effect]:
+    for effect in effects:
+        if isinstance(effect, InheritedClear):
+            for each in _clear_all(rendering, effect.clears, effect.rects):
+                yield replace(each, layer_silent=SILENT_SECONDARY) if isinstance(each, Access) else each
+        else:
+            yield effect
+
+
+def _clear_all(rendering: RenderingState | None, clears: Iterable[tuple[int, int]], rects: Rects) -> tuple[Effect, ...]:
+    if rendering is None:
+        return (Unmodelled("a clear of attachments that were not seen"),)
+    return tuple(
+        one
+        for aspects, index in clears
+        for attachment in _cleared(rendering, aspects, index)
+        for one in _clear(rendering, attachment, rects)
+    )
+
+
+def _cleared(rendering: RenderingState, aspects: int, index: int) -> Iterator[Attachment]:
+    chosen = [
+        (COLOR, rendering.colors[index] if index < len(rendering.colors) else None),
+        (DEPTH, rendering.depth),
+        (STENCIL, rendering.stencil),
+    ]
+    for aspect, attachment in chosen:
+        if aspects & aspect and attachment is not None:
+            yield attachment
+
+
+def _clear(rendering: RenderingState, attachment: Attachment, rects: Rects) -> Iterator[Access]:
+    """One access of all rectangles: those of one command may overlap."""
+    made = [
+        one
+        for x, y, width, height, first, count in rects
+        for one in clear(
+            attachment,
+            rendering.layers if rendering.view_mask else range(first, first + count),
+            (x, y, width, height),
+        )
+    ]
+    if made:
+        spans = merge([span for one in made for span in one.spans])
+        example = made[0]
+        yield Access(example.sync, example.space, tuple(spans), example.resource, order=example.order)

@@ -1,0 +1,96 @@
+"""Render passes and framebuffers: creation, and the instances that command buffers begin, advance and end
+(specification: "Render Pass Commands"; SYNC_RULES 2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.drawing.descriptors import chained
+from harness.commands.handlers import call, command
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.rendering.attachments import area_of, find_attachment
+from harness.commands.rendering.render_pass_instance import PassInstance, instance
+from harness.commands.rendering.render_pass_plan import make_render_pass
+from harness.trace.calls import Call
+from harness.trace.effects import Effect, PassBegin, StreamEvent, Unmodelled
+from harness.trace.render_passes import Framebuffer, RenderPass
+
+IMAGELESS = 1
+"""VK_FRAMEBUFFER_CREATE_IMAGELESS_BIT."""
+ATTACHMENT_BEGIN_INFO = 1000108003
+MOST_INSTANCES = 16
+"""Ways to begin an instance that a framebuffer remembers."""
+
+
+@call("vkCreateRenderPass", "vkCreateRenderPass2")
+def create_render_pass(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Keeps it, with the work of its subpasses laid out once."""
+    objects.add(make_render_pass(call.args["pRenderPass"], call.args["pCreateInfo"]))
+    return ()
+
+
+@call("vkCreateFramebuffer")
+def create_framebuffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """An imageless one gets its image views when a render pass instance begins."""
+    info = call.args["pCreateInfo"]
+    views = None if info["flags"] & IMAGELESS else tuple(info["pAttachments"] or ())
+    id = call.args["pFramebuffer"]
+    objects.add(Framebuffer(id, views, (info["width"], info["height"]), info["layers"]))
+    return ()
+
+
+@call("vkDestroyRenderPass", "vkDestroyFramebuffer")
+def destroy(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """They have no addresses; instances that were recorded stay resolved."""
+    objects.remove(call.args.get("renderPass") or call.args.get("framebuffer") or 0)
+    return ()
+
+
+@command("vkCmdBeginRenderPass", "vkCmdBeginRenderPass2")
+def begin_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """The instance begins, and its first subpass."""
+    info = args["pRenderPassBegin"]
+    render_pass = objects.get(RenderPass, info["renderPass"])
+    framebuffer = objects.get(Framebuffer, info["framebuffer"])
+    buffer.rendering = None
+    if render_pass is None or framebuffer is None or not render_pass.subpasses:
+        return (Unmodelled("a render pass or framebuffer that was not seen"),)
+    views = framebuffer.views
+    if views is None:
+        views = tuple((chained(info, ATTACHMENT_BEGIN_INFO) or {}).get("pAttachments") or ())
+    area = area_of(info["renderArea"])
+    key = (render_pass.id, views, area)
+    first = framebuffer.instances.get(key)
+    named = [Unmodelled(what) for what in render_pass.unmodelled]
+    if first is None:
+        several = range(len(render_pass.attachments))
+        attachments = tuple(find_attachment(objects, views[at]) if at < len(views) else None for at in several)
+        first = instance(PassInstance(render_pass, attachments, framebuffer.layers, area))
+        if None in attachments:
+            named.append(Unmodelled("an attachment that was not seen"))
+        else:
+            if len(framebuffer.instances) >= MOST_INSTANCES:
+                framebuffer.instances.clear()
+            framebuffer.instances[key] = first
+    buffer.rendering = first
+    return (*named, PassBegin(len(render_pass.subpasses), render_pass.dependencies), *first.at_begin)
+
+
+@command("vkCmdNextSubpass", "vkCmdNextSubpass2")
+def next_subpass(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """The current subpass resolves and stores, the next one transitions and loads."""
+    ended = buffer.rendering
+    if ended is None or ended.following is None:
+        return (Unmodelled("the next subpass of a render pass instance that was not seen"),)
+    buffer.rendering = ended.following
+    return (*ended.at_end, *ended.following.at_begin)
+
+
+@command("vkCmdEndRenderPass", "vkCmdEndRenderPass2")
+def end_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """The last subpass resolves and stores, then every attachment goes into its final layout."""
+    ended, buffer.rendering = buffer.rendering, None
+    if ended is None or ended.end is None:
+        return (Unmodelled("the end of a render pass instance that was not seen"),)
+    return (*ended.at_end, ended.end)

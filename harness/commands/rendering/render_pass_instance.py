@@ -1,0 +1,128 @@
+"""What one instance of a render pass does, subpass by subpass, on the attachments that it was begun with.
+
+It depends on nothing else, so that it is worked out once for all instances that are begun alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from harness.commands.rendering.attachments import Area, Attachment, load, resolve, store
+from harness.commands.rendering.rendering_state import RenderingState, layers_of
+from harness.trace.effects import Access, AutomaticTransition, Effect, PassEnd, SubpassBegin
+from harness.trace.render_passes import (
+    ALL_VIEWS,
+    RESOLVE_MODE_NONE,
+    AttachmentAspectOperation,
+    AttachmentTransition,
+    Reference,
+    RenderPass,
+    Subpass,
+)
+from harness.trace.resources import DEPTH, STENCIL
+
+
+@dataclass(frozen=True, slots=True)
+class PassInstance:
+    """An instance of a VkRenderPass: every attachment by index, and how many layers the framebuffer has."""
+
+    render_pass: RenderPass
+    attachments: tuple[Attachment | None, ...]
+    layers: int
+    area: Area
+
+    def layers_of(self, views: int) -> Sequence[int]:
+        """Layers, from the first of a view, that a view mask stands for; all of the framebuffer's for ALL_VIEWS."""
+        return layers_of(views, self.layers)
+
+
+def instance(begun: PassInstance) -> RenderingState:
+    """The first subpass, from which the others follow."""
+    final = [(made, last) for change, last in begun.render_pass.final for made in _transitions(begun, [change])]
+    end = PassEnd(tuple(made for made, _ in final), tuple(last for _, last in final))
+    count = len(begun.render_pass.subpasses)
+    following = _subpass_rendering(begun, count - 1, None, end)
+    for index in range(count - 2, -1, -1):
+        following = _subpass_rendering(begun, index, following, end)
+    return following
+
+
+def _begin_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
+    work = begun.render_pass.work[index]
+    yield SubpassBegin(index, tuple(_transitions(begun, work.changes)))
+    for each, attachment in _present(begun, work.loads):
+        yield from load(attachment, each.operation, begun.layers_of(each.views), begun.area)
+
+
+def _end_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
+    """Resolves come before stores: a resolve attachment is stored as resolved."""
+    yield from _resolves(begun, begun.render_pass.subpasses[index])
+    for each, attachment in _present(begun, begun.render_pass.work[index].stores):
+        yield from store(attachment, each.operation, begun.layers_of(each.views), begun.area)
+
+
+def _present(
+    begun: PassInstance, operations: Iterable[AttachmentAspectOperation]
+) -> Iterator[tuple[AttachmentAspectOperation, Attachment]]:
+    for each in operations:
+        attachment = begun.attachments[each.attachment]
+        if attachment is not None:
+            yield each, attachment.only(each.aspect)
+
+
+def _transitions(begun: PassInstance, changes: Iterable[AttachmentTransition]) -> Iterator[AutomaticTransition]:
+    """Whole layers of a view: as many as the framebuffer has, or those of the views that any subpass uses."""
+    layers = begun.layers_of(begun.render_pass.views)
+    for change in changes:
+        attachment = begun.attachments[change.attachment]
+        if attachment is not None:
+            spans = attachment.only(change.aspects).subresources(layers)
+            image = attachment.image.id
+            yield AutomaticTransition(image, image, spans, change.old, change.new)
+
+
+def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[Access]:
+    layers = begun.layers_of(subpass.view_mask)
+    for reference, target in zip(subpass.colors, subpass.resolves, strict=False):
+        read, written = _attached(begun, reference), _attached(begun, target)
+        if read is not None and written is not None:
+            yield from resolve(read, written, layers, begun.area)
+    modes = ((DEPTH, subpass.depth_resolve_mode), (STENCIL, subpass.stencil_resolve_mode))
+    for aspect, mode in modes:
+        read = _attached(begun, subpass.depth_stencil, aspect)
+        written = _attached(begun, subpass.depth_stencil_resolve, aspect)
+        if mode != RESOLVE_MODE_NONE and read is not None and written is not None:
+            yield from resolve(read, written, layers, begun.area)
+
+
+def _attached(begun: PassInstance, reference: Reference | None, aspects: int = 0) -> Attachment | None:
+    """The attachment that a reference names; None when it is unused or lacks the aspects asked for."""
+    attachment = begun.attachments[reference.attachment] if reference is not None else None
+    if attachment is None or not aspects:
+        return attachment
+    chosen = attachment.only(aspects)
+    return chosen if chosen.aspects and not chosen.is_color else None
+
+
+def _subpass_rendering(
+    begun: PassInstance, index: int, following: RenderingState | None, end: PassEnd
+) -> RenderingState:
+    subpass = begun.render_pass.subpasses[index]
+    inputs = []
+    for each in subpass.inputs:
+        attachment = _attached(begun, each)
+        inputs.append(attachment.only(each.aspects) if attachment and each and each.aspects else attachment)
+    return RenderingState(
+        area=begun.area,
+        layers=begun.layers_of(subpass.view_mask),
+        view_mask=0 if subpass.view_mask == ALL_VIEWS else subpass.view_mask,
+        colors=tuple(_attached(begun, each) for each in subpass.colors),
+        depth=_attached(begun, subpass.depth_stencil, DEPTH),
+        stencil=_attached(begun, subpass.depth_stencil, STENCIL),
+        inputs=tuple(inputs),
+        at_begin=tuple(_begin_subpass(begun, index)),
+        at_end=tuple(_end_subpass(begun, index)),
+        following=following,
+        end=end,
+    )

@@ -1,0 +1,263 @@
+"""VkRenderPass as data, from either form of its create info, with the work that its subpasses do by themselves:
+layout transitions, load and store operations, and the implicit dependencies (specification: "Render Pass Creation").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from harness.commands.drawing.descriptors import chained
+from harness.commands.synchronization.barrier import BY_REGION
+from harness.findings import UserError
+from harness.spec.formats import format_of
+from harness.spec.masks import scope
+from harness.trace.effects import EXTERNAL, Dependency, SubpassDependency
+from harness.trace.render_passes import (
+    ALL_VIEWS,
+    RESOLVE_MODE_NONE,
+    UNUSED,
+    AttachmentAspect,
+    AttachmentAspectOperation,
+    AttachmentDescription,
+    AttachmentTransition,
+    Reference,
+    RenderPass,
+    Subpass,
+    SubpassWork,
+    stored_as,
+)
+from harness.trace.resources import COLOR, DEPTH, STENCIL
+
+SUBPASS_EXTERNAL = 0xFFFFFFFF
+MULTIVIEW_CREATE_INFO = 1000053000
+INPUT_ASPECT_CREATE_INFO = 1000117001
+DEPTH_STENCIL_RESOLVE = 1000199001
+DESCRIPTION_STENCIL_LAYOUT = 1000241002
+REFERENCE_STENCIL_LAYOUT = 1000241001
+MEMORY_BARRIER_2 = 1000314000
+FRAGMENT_SHADING_RATE = 1000226000
+FRAGMENT_DENSITY_MAP = 1000218002
+SINGLE_SAMPLED = 1000376002
+
+ATTACHMENT_ACCESSES = scope(
+    "NONE/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+    "|DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
+)[1]
+ALL_COMMANDS, ATTACHMENT_WRITES = scope("ALL_COMMANDS/COLOR_ATTACHMENT_WRITE|DEPTH_STENCIL_ATTACHMENT_WRITE")
+IMPLICIT_BEGIN = Dependency(0, 0, ALL_COMMANDS, ATTACHMENT_ACCESSES)
+IMPLICIT_END = Dependency(ALL_COMMANDS, ATTACHMENT_WRITES, 0, 0)
+"""Where a transition has no explicit dependency from or to VK_SUBPASS_EXTERNAL ("VkSubpassDependency")."""
+
+
+def make_render_pass(id: int, info: dict[str, Any]) -> RenderPass:
+    """The render pass of a VkRenderPassCreateInfo or VkRenderPassCreateInfo2."""
+    attachments = tuple(_description(each) for each in info["pAttachments"] or ())
+    subpasses = _subpasses(info, len(attachments))
+    work = _work(attachments, subpasses)
+    final = tuple(_final(attachments, subpasses))
+    everything = [_dependency(each) for each in info["pDependencies"] or ()]
+    explicit = tuple(each for each in everything if max(each.src, each.dst) < len(subpasses))
+    implicit = tuple(_implicit(explicit, work, final, subpasses))
+    return RenderPass(id, attachments, subpasses, explicit + implicit, work, final, tuple(_unmodelled(info)))
+
+
+def _description(info: dict[str, Any]) -> AttachmentDescription:
+    try:
+        aspects = format_of(info["format"]).aspects
+    except UserError:
+        aspects = COLOR  # an external format: colour
+    stencil = chained(info, DESCRIPTION_STENCIL_LAYOUT)
+    layouts = (info["initialLayout"], info["finalLayout"])
+    stencil_layouts = (stencil["stencilInitialLayout"], stencil["stencilFinalLayout"]) if stencil else layouts
+    parts = []
+    if not aspects & (DEPTH | STENCIL):
+        parts.append(AttachmentAspect(COLOR, info["loadOp"], info["storeOp"], *layouts))
+    if aspects & DEPTH:
+        parts.append(AttachmentAspect(DEPTH, info["loadOp"], info["storeOp"], *layouts))
+    if aspects & STENCIL:
+        parts.append(AttachmentAspect(STENCIL, info["stencilLoadOp"], info["stencilStoreOp"], *stencil_layouts))
+    return AttachmentDescription(info["format"], tuple(parts))
+
+
+def _subpasses(info: dict[str, Any], attachments: int) -> tuple[Subpass, ...]:
+    """The subpasses; view masks of the first form are chained to the render pass. A render pass has multiview when
+    any of its subpasses names a view."""
+    several = info["pSubpasses"] or ()
+    chain = chained(info, MULTIVIEW_CREATE_INFO)
+    masks = list((chain or {}).get("pViewMasks") or ())
+    masks = [each.get("viewMask", masks[at] if at < len(masks) else 0) for at, each in enumerate(several)]
+    aspects = {
+        (each["subpass"], each["inputAttachmentIndex"]): each["aspectMask"]
+        for each in (chained(info, INPUT_ASPECT_CREATE_INFO) or {}).get("pAspectReferences") or ()
+    }
+    return tuple(
+        _subpass(each, attachments, masks[at] if any(masks) else ALL_VIEWS, at, aspects)
+        for at, each in enumerate(several)
+    )
+
+
+def _subpass(
+    info: dict[str, Any], attachments: int, views: int, index: int, aspects: dict[tuple[int, int], int]
+) -> Subpass:
+    def refer(reference: dict[str, Any] | None, chosen: int = 0) -> Reference | None:
+        if reference is None or not 0 <= reference["attachment"] < attachments:
+            return None  # VK_ATTACHMENT_UNUSED, or out of range
+        stencil = chained(reference, REFERENCE_STENCIL_LAYOUT)
+        layout = reference["layout"]
+        return Reference(
+            reference["attachment"],
+            layout,
+            stencil["stencilLayout"] if stencil else layout,
+            chosen or reference.get("aspectMask") or 0,
+        )
+
+    inputs = [refer(each, aspects.get((index, at), 0)) for at, each in enumerate(info["pInputAttachments"] or ())]
+    resolve = chained(info, DEPTH_STENCIL_RESOLVE) or {}
+    return Subpass(
+        inputs=tuple(inputs),
+        colors=tuple(refer(each) for each in info["pColorAttachments"] or ()),
+        resolves=tuple(refer(each) for each in info["pResolveAttachments"] or ()),
+        depth_stencil=refer(info["pDepthStencilAttachment"]),
+        depth_stencil_resolve=refer(resolve.get("pDepthStencilResolveAttachment")),
+        depth_resolve_mode=resolve.get("depthResolveMode", RESOLVE_MODE_NONE),
+        stencil_resolve_mode=resolve.get("stencilResolveMode", RESOLVE_MODE_NONE),
+        view_mask=views,
+    )
+
+
+def _dependency(info: dict[str, Any]) -> SubpassDependency:
+    """A VkSubpassDependency(2); a chained VkMemoryBarrier2 replaces its masks."""
+    masks = chained(info, MEMORY_BARRIER_2) or info
+    return SubpassDependency(
+        _end(info["srcSubpass"]),
+        _end(info["dstSubpass"]),
+        Dependency(masks["srcStageMask"], masks["srcAccessMask"], masks["dstStageMask"], masks["dstAccessMask"]),
+        bool(info.get("dependencyFlags", 0) & BY_REGION),
+    )
+
+
+def _end(subpass: int) -> int:
+    return EXTERNAL if subpass == SUBPASS_EXTERNAL else subpass
+
+
+def _work(attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]) -> tuple[SubpassWork, ...]:
+    """Transitions and loads where an attachment is used first, stores where it is used last; with multiview the
+    loads and stores go by view (SYNC_RULES 2.8)."""
+    changes = _changes(attachments, subpasses)
+    uses = [{each.attachment for each in subpass.references} for subpass in subpasses]
+    loads = _first_uses(attachments, subpasses, uses, range(len(subpasses)), store=False)
+    stores = _first_uses(attachments, subpasses, uses, range(len(subpasses) - 1, -1, -1), store=True)
+    return tuple(SubpassWork(tuple(changes[at]), loads[at], stores[at]) for at in range(len(subpasses)))
+
+
+def _first_uses(
+    attachments: tuple[AttachmentDescription, ...],
+    subpasses: tuple[Subpass, ...],
+    uses: list[set[int]],
+    order: range,
+    store: bool,
+) -> dict[int, tuple[AttachmentAspectOperation, ...]]:
+    """By subpass, the operations of the views that no subpass earlier in `order` has used."""
+    seen: dict[int, int] = {}
+    found = {}
+    for index in order:
+        operations = []
+        for at in sorted(uses[index]):
+            views = subpasses[index].view_mask
+            fresh = views & ~seen.get(at, 0)
+            seen[at] = seen.get(at, 0) | views
+            if fresh:
+                operations += [
+                    AttachmentAspectOperation(
+                        at, part.aspect, stored_as(part.load, part.store) if store else part.load, fresh
+                    )
+                    for part in attachments[at].parts
+                ]
+        found[index] = tuple(operations)
+    return found
+
+
+def _layout(reference: Reference, aspect: int) -> int:
+    return reference.stencil_layout if aspect == STENCIL else reference.layout
+
+
+def _changes(
+    attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]
+) -> list[list[AttachmentTransition]]:
+    """The transitions at the beginning of each subpass."""
+    now = _initial(attachments)
+    changes: list[list[AttachmentTransition]] = []
+    for subpass in subpasses:
+        wanted: dict[tuple[int, int], int] = {}
+        for each in subpass.references:
+            for part in attachments[each.attachment].parts:
+                wanted.setdefault((each.attachment, part.aspect), _layout(each, part.aspect))
+        changes.append(_joined((at, aspect, now[at, aspect], new) for (at, aspect), new in wanted.items()))
+        now.update(wanted)
+    return changes
+
+
+def _initial(attachments: tuple[AttachmentDescription, ...]) -> dict[tuple[int, int], int]:
+    return {(at, part.aspect): part.initial_layout for at, each in enumerate(attachments) for part in each.parts}
+
+
+def _joined(moves: Iterator[tuple[int, int, int, int]]) -> list[AttachmentTransition]:
+    """(attachment, aspect, old, new) as changes; those that change nothing fall away, and depth and stencil that go
+    together are one."""
+    found: dict[tuple[int, int, int], int] = {}
+    for attachment, aspect, old, new in moves:
+        if old != new:
+            found[attachment, old, new] = found.get((attachment, old, new), 0) | aspect
+    return [AttachmentTransition(attachment, aspects, old, new) for (attachment, old, new), aspects in found.items()]
+
+
+def _final(
+    attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]
+) -> Iterator[tuple[AttachmentTransition, int]]:
+    """The transitions at the end, also of attachments that no subpass used, with the subpass of the last use."""
+    now = _initial(attachments)
+    last = [EXTERNAL] * len(attachments)
+    for index, subpass in enumerate(subpasses):
+        here: dict[tuple[int, int], int] = {}
+        for each in subpass.references:
+            last[each.attachment] = index
+            for part in attachments[each.attachment].parts:
+                here.setdefault((each.attachment, part.aspect), _layout(each, part.aspect))
+        now.update(here)
+    for at, attachment in enumerate(attachments):
+        moves = ((at, part.aspect, now[at, part.aspect], part.final_layout) for part in attachment.parts)
+        for change in _joined(moves):
+            yield change, last[at]
+
+
+def _implicit(
+    explicit: tuple[SubpassDependency, ...],
+    work: tuple[SubpassWork, ...],
+    final: tuple[tuple[AttachmentTransition, int], ...],
+    subpasses: tuple[Subpass, ...],
+) -> Iterator[SubpassDependency]:
+    """From EXTERNAL to the first subpass that uses an attachment, and from the last one to EXTERNAL: where there is
+    an automatic transition away from the initial layout, or into the final one, and no explicit dependency."""
+    begun: set[int] = set()
+    entered = {each.dst for each in explicit if each.src == EXTERNAL}
+    left = {each.src for each in explicit if each.dst == EXTERNAL}
+    for index, (subpass, each) in enumerate(zip(subpasses, work, strict=True)):
+        if index not in entered and any(change.attachment not in begun for change in each.changes):
+            yield SubpassDependency(EXTERNAL, index, IMPLICIT_BEGIN)
+        begun |= {reference.attachment for reference in subpass.references}
+    for last in sorted({last for _, last in final} - left - {EXTERNAL}):
+        yield SubpassDependency(last, EXTERNAL, IMPLICIT_END)
+
+
+def _unmodelled(info: dict[str, Any]) -> Iterator[str]:
+    """What a render pass accesses beyond its attachments, and that has no rule here."""
+    if chained(info, FRAGMENT_DENSITY_MAP):
+        yield "a fragment density map attachment"
+    for each in info["pSubpasses"] or ():
+        rate = chained(each, FRAGMENT_SHADING_RATE)
+        reference = (rate or {}).get("pFragmentShadingRateAttachment")
+        if reference is not None and reference["attachment"] != UNUSED:
+            yield "a fragment shading rate attachment"
+        if (chained(each, SINGLE_SAMPLED) or {}).get("multisampledRenderToSingleSampledEnable"):
+            yield "multisampled rendering to a single-sampled attachment"

@@ -1,0 +1,101 @@
+"""What the host does to mapped memory: writes, reads, flushes and invalidates (specification: "Host Access to Device
+Memory Objects").
+
+Which memory is host-visible and coherent follows from the properties that the program asked for; where the stream
+does not tell, memory counts as both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from harness.commands.handlers import call
+from harness.commands.object_state import ObjectState
+from harness.spans import Span
+from harness.trace.calls import Call, HostRead, HostWrite
+from harness.trace.effects import HostDeclaredRead as HostReadOccurrence
+from harness.trace.effects import HostFlushed, HostInvalidated, HostWrote, StreamEvent
+from harness.trace.resources import WHOLE_SIZE, Memory
+
+HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
+"""VkMemoryPropertyFlagBits."""
+
+
+@call("vkGetPhysicalDeviceMemoryProperties", "vkGetPhysicalDeviceMemoryProperties2")
+def memory_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Remembers the flags of each memory type."""
+    found = call.args["pMemoryProperties"] or {}
+    types = found.get("memoryProperties", found).get("memoryTypes") or ()
+    objects.memory_types[call.args["physicalDevice"]] = [each["propertyFlags"] for each in types]
+    return ()
+
+
+@call("vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2")
+def device_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Remembers the size of the atoms of non-coherent memory, and of pages of linear and other resources."""
+    found = call.args["pProperties"] or {}
+    limits = found.get("properties", found).get("limits") or {}
+    objects.atoms[call.args["physicalDevice"]] = max(1, limits.get("nonCoherentAtomSize", 1))
+    objects.pages[call.args["physicalDevice"]] = max(1, limits.get("bufferImageGranularity", 1))
+    return ()
+
+
+def new_memory(objects: ObjectState, device: int, id: int, info: dict[str, Any]) -> Memory:
+    """The memory object that a VkMemoryAllocateInfo makes."""
+    physical = objects.devices.get(device, 0)
+    types, index = objects.memory_types.get(physical, []), info["memoryTypeIndex"]
+    flags = types[index] if index < len(types) else HOST_VISIBLE | HOST_COHERENT
+    visible = bool(flags & HOST_VISIBLE)
+    coherent = bool(flags & HOST_COHERENT) or not visible
+    atom, page = 1 if coherent else objects.atoms.get(physical, 1), objects.pages.get(physical, 1)
+    return Memory(id, info["allocationSize"], visible, coherent, atom, page)
+
+
+@call("vkFlushMappedMemoryRanges")
+def flush(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """What the host wrote becomes available to the device; a range means all atoms that it touches."""
+    for id, span in _ranges(objects, call):
+        yield HostFlushed(call.index, call.site, id, span)
+
+
+@call("vkInvalidateMappedMemoryRanges")
+def invalidate(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """What is available to the host becomes visible to it; and it says that the host is about to read."""
+    for id, span in _ranges(objects, call):
+        yield HostInvalidated(call.index, call.site, id, span)
+        yield _read(objects, call, id, span, call.name)
+
+
+def host_write(objects: ObjectState, write: HostWrite) -> Iterator[StreamEvent]:
+    """Bytes that the host changed."""
+    held = objects.get(Memory, write.memory) or Memory(write.memory, write.offset + len(write.data))
+    span = (write.offset, min(held.size, write.offset + len(write.data)))
+    if span[0] < span[1] and not write.initial:
+        yield HostWrote(write.index, write.site, write.memory, span, held.coherent, held.atom)
+
+
+def host_read(objects: ObjectState, read: HostRead) -> Iterator[StreamEvent]:
+    """A read that the program declared."""
+    held = objects.get(Memory, read.memory) or Memory(read.memory, read.offset + read.size)
+    span = (read.offset, min(held.size, read.offset + read.size))
+    if span[0] < span[1]:
+        yield _read(objects, read, read.memory, span, "host read")
+
+
+def _read(objects: ObjectState, block: Call | HostRead, id: int, span: Span, name: str) -> StreamEvent:
+    held = objects.get(Memory, id) or Memory(id, span[1])
+    return HostReadOccurrence(block.index, block.site, id, span, held.coherent, held.atom, name)
+
+
+def _ranges(objects: ObjectState, call: Call) -> Iterator[tuple[int, Span]]:
+    """(memory, bytes) of each VkMappedMemoryRange, as whole atoms."""
+    for each in call.args["pMemoryRanges"] or ():
+        held = objects.get(Memory, each["memory"])
+        if held is None:
+            continue
+        end = held.size if each["size"] == WHOLE_SIZE else min(held.size, each["offset"] + each["size"])
+        begin = each["offset"] - each["offset"] % held.atom
+        end = min(held.size, -(-end // held.atom) * held.atom)
+        if begin < end:
+            yield held.id, (begin, end)

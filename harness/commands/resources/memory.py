@@ -1,0 +1,187 @@
+"""Memory, buffers, images and their views: creation, binding, destruction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.drawing.descriptors import chained
+from harness.commands.handlers import call
+from harness.commands.object_state import ObjectState
+from harness.commands.resources.host_access import new_memory
+from harness.trace.calls import Call
+from harness.trace.effects import Destroyed, SharedResource, StreamEvent, UnmodelledCall
+from harness.trace.resources import (
+    CONCURRENT,
+    IMAGE_TYPE_3D,
+    REMAINING,
+    WHOLE_SIZE,
+    Buffer,
+    BufferView,
+    Image,
+    ImageView,
+    Memory,
+    ShaderModule,
+)
+
+BIND_IMAGE_MEMORY_SWAPCHAIN = 1000060009
+BIND_IMAGE_PLANE, IMAGE_PLANE_REQUIREMENTS = 1000156002, 1000156003
+FLAT_VIEW_TYPES = (1, 5)
+"""VK_IMAGE_VIEW_TYPE_2D and _2D_ARRAY."""
+
+
+def _extent(value: dict[str, Any]) -> tuple[int, int, int]:
+    return (value["width"], value["height"], value["depth"])
+
+
+@call("vkAllocateMemory")
+def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """A new memory object is a new address space."""
+    info = call.args["pAllocateInfo"]
+    objects.add(new_memory(objects, call.args["device"], call.args["pMemory"], info))
+    return ()
+
+
+@call("vkFreeMemory")
+def free_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """All its addresses go."""
+    objects.aliasing.free(call.args["memory"])
+    objects.remove(call.args["memory"])
+    return (Destroyed(call.args["memory"]),)
+
+
+@call("vkCreateBuffer")
+def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """A buffer has its own addresses until it is bound."""
+    info = call.args["pCreateInfo"]
+    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=info.get("sharingMode") == CONCURRENT)
+    objects.add(buffer)
+    return (SharedResource(buffer.id),) if buffer.concurrent else ()
+
+
+@call("vkCreateImage")
+def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """An image keeps its own idealized addresses, bound or not."""
+    info = call.args["pCreateInfo"]
+    image = Image(
+        id=call.args["pImage"],
+        type=info["imageType"],
+        format_value=info["format"],
+        extent=_extent(info["extent"]),
+        mips=info["mipLevels"],
+        layers=info["arrayLayers"],
+        samples=info["samples"],
+        info=info,
+    )
+    objects.add(image)
+    return (SharedResource(image.id),) if image.concurrent else ()
+
+
+@call("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")
+def image_memory_requirements(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """How much memory an image takes, but for single planes."""
+    info, answer = call.args.get("pInfo"), call.args["pMemoryRequirements"]
+    image = objects.image(call.args["image"] if info is None else info["image"])
+    if image is not None and answer and (info is None or chained(info, IMAGE_PLANE_REQUIREMENTS) is None):
+        image.bytes = answer.get("memoryRequirements", answer)["size"]
+    return ()
+
+
+@call("vkBindBufferMemory", "vkBindImageMemory")
+def bind_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Fixes the addresses of one resource."""
+    args = call.args
+    _bind(objects, args.get("buffer") or args.get("image") or 0, args["memory"], args["memoryOffset"])
+    return ()
+
+
+@call("vkBindBufferMemory2", "vkBindImageMemory2")
+def bind_memories(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Fixes the addresses of several resources."""
+    for info in call.args["pBindInfos"] or ():
+        whole = chained(info, BIND_IMAGE_PLANE) is None
+        _bind(objects, info.get("buffer") or info.get("image") or 0, info["memory"], info["memoryOffset"], whole)
+        if chained(info, BIND_IMAGE_MEMORY_SWAPCHAIN) is not None:
+            yield UnmodelledCall("an image on the memory of a swapchain")
+
+
+def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: bool = True) -> None:
+    bound = objects.buffer(resource) or objects.image(resource)
+    if bound is not None:
+        bound.memory, bound.offset = memory, offset
+        if whole:
+            held = objects.get(Memory, memory)
+            objects.aliasing.bind(bound, held.page if held is not None else 1)
+        objects.settled.clear()
+
+
+@call("vkDestroyBuffer")
+def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Its accesses go: memory that is used again starts afresh (rule: RecreateBuffer)."""
+    objects.aliasing.remove(call.args["buffer"])
+    buffer = objects.remove(call.args["buffer"])
+    return (Destroyed(buffer.space, buffer.span(0, WHOLE_SIZE), buffer.id),) if isinstance(buffer, Buffer) else ()
+
+
+@call("vkDestroyImage")
+def destroy_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Its address space goes (rule: RecreateImage)."""
+    objects.aliasing.remove(call.args["image"])
+    objects.remove(call.args["image"])
+    return (Destroyed(call.args["image"], resource=call.args["image"]),)
+
+
+@call("vkCreateBufferView")
+def create_buffer_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """A view of bytes."""
+    info = call.args["pCreateInfo"]
+    objects.add(BufferView(call.args["pView"], info["buffer"], info["offset"], info["range"]))
+    return ()
+
+
+@call("vkCreateImageView")
+def create_image_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """A view of subresources, or of slices of a 3D image (specification: "Image Views", 2D views of 3D images)."""
+    info = call.args["pCreateInfo"]
+    image = objects.image(info["image"])
+    if image is not None:
+        part = info["subresourceRange"]
+        aspects, mips = part["aspectMask"], image.level_range(part["baseMipLevel"], part["levelCount"])
+        sliced = image.type == IMAGE_TYPE_3D and info["viewType"] in FLAT_VIEW_TYPES and len(mips) > 0
+        if sliced:
+            width, height, depth = image.texels(image.aspects[0], mips.start)
+            end = depth if part["layerCount"] == REMAINING else min(depth, part["baseArrayLayer"] + part["layerCount"])
+            layers = range(min(part["baseArrayLayer"], end), end)
+            size = (width, height, len(layers))
+            spans = image.region(aspects, mips.start, (0,), (0, 0, layers.start), size)
+        else:
+            layers = image.layer_range(part["baseArrayLayer"], part["layerCount"])
+            spans = image.subresources(aspects, mips.start, len(mips), layers.start, len(layers))
+        objects.add(ImageView(call.args["pView"], image.id, spans, aspects, mips, layers, sliced))
+    return ()
+
+
+@call("vkCreateShaderModule")
+def create_shader_module(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Keeps the SPIR-V."""
+    objects.add(ShaderModule(call.args["pShaderModule"], call.args["pCreateInfo"]["pCode"]))
+    return ()
+
+
+_DESTROYERS = {
+    "vkDestroyBufferView": "bufferView",
+    "vkDestroyImageView": "imageView",
+    "vkDestroyShaderModule": "shaderModule",
+    "vkDestroyPipeline": "pipeline",
+    "vkDestroyPipelineLayout": "pipelineLayout",
+    "vkDestroyDescriptorSetLayout": "descriptorSetLayout",
+}
+
+
+@call(*_DESTROYERS)
+def destroy_plain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Objects without addresses just go; what was recorded with them stays resolved."""
+    for name in _DESTROYERS.values():
+        if name in call.args:
+            objects.remove(call.args[name])
+    return ()

@@ -1,0 +1,140 @@
+"""Swapchains, their images, and what the presentation engine takes and gives (VK_KHR_swapchain; SYNC_RULES 2.11)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from harness.commands.drawing.descriptors import chained
+from harness.commands.handlers import ACTS_THOUGH, call
+from harness.commands.object_state import ObjectState
+from harness.trace.calls import Call
+from harness.trace.effects import Acquired, Destroyed, Presented, SharedResource, StreamEvent, UnmodelledCall
+from harness.trace.resources import Image
+
+SUCCESS, SUBOPTIMAL = 0, 1000001003
+PRESENT_FENCES = 1000275001
+IMAGE_TYPE_2D = 1
+
+
+@dataclass(slots=True)
+class Swapchain:
+    """A VkSwapchainKHR: its create info and its images by index, none before the program asked for them."""
+
+    id: int
+    info: dict[str, Any]
+    images: tuple[int, ...] = ()
+
+
+@call("vkCreateSwapchainKHR")
+def create_swapchain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Its images come when the program asks for them. The old one is retired: its images can still be presented."""
+    objects.add(Swapchain(call.args["pSwapchain"], call.args["pCreateInfo"]))
+    return ()
+
+
+@call("vkCreateSharedSwapchainsKHR")
+def create_shared_swapchains(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Several at once."""
+    for id, info in zip(call.args["pSwapchains"] or (), call.args["pCreateInfos"] or (), strict=False):
+        objects.add(Swapchain(id, info))
+    return ()
+
+
+@call("vkDestroySwapchainKHR")
+def destroy_swapchain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Its images go with it."""
+    swapchain = objects.get(Swapchain, call.args["swapchain"])
+    if swapchain is not None:
+        objects.remove(swapchain.id)
+        for image in swapchain.images:
+            if objects.remove(image) is not None:
+                yield Destroyed(image, resource=image)
+
+
+@call("vkGetSwapchainImagesKHR")
+def get_swapchain_images(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """They become images with one level and what the swapchain was created with; VK_INCOMPLETE gives the first few."""
+    swapchain = objects.get(Swapchain, call.args["swapchain"])
+    images = call.args["pSwapchainImages"]
+    if swapchain is not None and images:
+        for id in images:
+            if objects.image(id) is None:
+                made = _image(id, swapchain.info)
+                objects.add(made)
+                if made.concurrent:
+                    yield SharedResource(id)
+        if len(images) >= len(swapchain.images):
+            swapchain.images = tuple(images)
+
+
+def _image(id: int, info: dict[str, Any]) -> Image:
+    extent = (info["imageExtent"]["width"], info["imageExtent"]["height"], 1)
+    layers = info["imageArrayLayers"]
+    made = Image(id, IMAGE_TYPE_2D, info["imageFormat"], extent, 1, layers)
+    made.info = {
+        "imageType": IMAGE_TYPE_2D,
+        "format": info["imageFormat"],
+        "extent": {"width": extent[0], "height": extent[1], "depth": 1},
+        "mipLevels": 1,
+        "arrayLayers": layers,
+        "samples": 1,
+        "usage": info["imageUsage"],
+        "sharingMode": info["imageSharingMode"],
+        "flags": 0,
+    }
+    return made
+
+
+@call("vkAcquireNextImageKHR")
+def acquire_next_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The first form."""
+    return _acquired(objects, call, call.args)
+
+
+@call("vkAcquireNextImage2KHR")
+def acquire_next_image2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The second form."""
+    return _acquired(objects, call, call.args["pAcquireInfo"])
+
+
+def _acquired(objects: ObjectState, call: Call, info: dict[str, Any]) -> Iterator[StreamEvent]:
+    """VK_TIMEOUT and VK_NOT_READY gave no image."""
+    if call.result not in (SUCCESS, SUBOPTIMAL):
+        return
+    image = _image_at(objects, info["swapchain"], call.args["pImageIndex"])
+    if image is None:
+        yield UnmodelledCall(f"{call.name} of a swapchain whose images were not seen")
+        return
+    yield Acquired(call.index, call.name, call.site, info["swapchain"], image, info["semaphore"], info["fence"])
+
+
+ACTS_THOUGH["vkQueuePresentKHR"] = frozenset((-1000001004, -1000000000, -1000255000, -1000208000))
+"""VK_ERROR_OUT_OF_DATE_KHR, _SURFACE_LOST_KHR, _FULL_SCREEN_EXCLUSIVE_MODE_LOST_EXT, _PRESENT_TIMING_QUEUE_FULL_EXT:
+the images are given back and the semaphore waits execute all the same."""
+
+
+@call("vkQueuePresentKHR")
+def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """All waits come before all images. Fences of VK_EXT_swapchain_maintenance1 say when, which is not followed."""
+    info = call.args["pPresentInfo"]
+    if chained(info, PRESENT_FENCES) is not None:
+        yield UnmodelledCall(f"{call.name} with fences")
+    images: list[tuple[int, int]] = []
+    for swapchain, index in zip(info["pSwapchains"] or (), info["pImageIndices"] or (), strict=False):
+        image = _image_at(objects, swapchain, index)
+        if image is None:
+            yield UnmodelledCall(f"{call.name} of a swapchain whose images were not seen")
+        else:
+            images.append((swapchain, image))
+    yield Presented(
+        call.index, call.name, call.site, call.args["queue"], tuple(info["pWaitSemaphores"] or ()), tuple(images)
+    )
+
+
+def _image_at(objects: ObjectState, swapchain: int, index: int | None) -> int | None:
+    held = objects.get(Swapchain, swapchain)
+    if held is None or index is None or index >= len(held.images):
+        return None
+    return held.images[index]

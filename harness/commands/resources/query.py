@@ -1,0 +1,120 @@
+"""Queries and markers: what they write to buffers (specification: "Queries"; SYNC_RULES 2.7, group 20).
+
+A query pool's own memory cannot be reached by other commands and is not tracked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from harness.commands.drawing.descriptors import chained
+from harness.commands.handlers import call, command
+from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
+from harness.commands.transfer import COPY_WRITE, buffer_access
+from harness.spans import Span
+from harness.trace.calls import Call
+from harness.trace.effects import Access, Effect, StreamEvent
+from harness.trace.resources import Buffer
+
+RESULT_64, WITH_AVAILABILITY, WITH_STATUS = 0x1, 0x4, 0x10
+PIPELINE_STATISTICS, TRANSFORM_FEEDBACK_STREAM = 1, 1000028004
+RESULT_STATUS_ONLY, VIDEO_ENCODE_FEEDBACK, PERFORMANCE = 1000023000, 1000299000, 1000116000
+PERFORMANCE_CREATE_INFO, VIDEO_FEEDBACK_CREATE_INFO = 1000116002, 1000299005
+MARKER_BYTES = 4
+APART = 4096
+"""Up to so many queries, the bytes between results are known not to be written."""
+
+
+@dataclass(slots=True)
+class QueryPool:
+    """A VkQueryPool; each of its queries gives `values` numbers. Performance counters have 8 bytes in any case."""
+
+    id: int
+    values: int = 1
+    counters: bool = False
+
+
+TOUCHES_NOTHING = (
+    "vkCmdBeginQuery",
+    "vkCmdBeginQueryIndexedEXT",
+    "vkCmdEndQuery",
+    "vkCmdEndQueryIndexedEXT",
+    "vkCmdResetQueryPool",
+    "vkCmdWriteTimestamp",
+    "vkCmdWriteTimestamp2",
+)
+"""Commands that reach no memory but the query pool's."""
+
+
+@command(*TOUCHES_NOTHING)
+def touch_nothing(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """No effect on memory that others reach."""
+    return NOTHING
+
+
+@call("vkCreateQueryPool")
+def create_query_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """How many numbers a result has depends on the type of query."""
+    info = call.args["pCreateInfo"]
+    objects.add(QueryPool(call.args["pQueryPool"], _values(info), info["queryType"] == PERFORMANCE))
+    return ()
+
+
+def _values(info: dict[str, Any]) -> int:
+    kind = info["queryType"]
+    if kind == PIPELINE_STATISTICS:
+        return int(info["pipelineStatistics"]).bit_count()
+    if kind == TRANSFORM_FEEDBACK_STREAM:
+        return 2
+    if kind == RESULT_STATUS_ONLY:
+        return 0
+    if kind == VIDEO_ENCODE_FEEDBACK:
+        chosen = chained(info, VIDEO_FEEDBACK_CREATE_INFO)
+        return int(chosen["encodeFeedbackFlags"]).bit_count() if chosen else 1
+    if kind == PERFORMANCE:
+        chosen = chained(info, PERFORMANCE_CREATE_INFO)
+        return int(chosen["counterIndexCount"]) if chosen else 1
+    return 1
+
+
+@call("vkDestroyQueryPool")
+def destroy_query_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """What was recorded with it stays resolved."""
+    objects.remove(call.args["queryPool"])
+    return ()
+
+
+@command("vkCmdCopyQueryPoolResults")
+def copy_query_pool_results(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes one result every `stride` bytes; with a single query the stride means nothing."""
+    target = objects.buffer(args["dstBuffer"])
+    count = args["queryCount"]
+    if target is None or not count:
+        return NOTHING
+    size = _result_bytes(objects.get(QueryPool, args["queryPool"]), args["flags"])
+    return buffer_access(COPY_WRITE, target, _result_spans(target, args["dstOffset"], count, args["stride"], size))
+
+
+def _result_bytes(pool: QueryPool | None, flags: int) -> int:
+    """Bytes of one result: its numbers, then one more for the availability or the status."""
+    number = 8 if flags & RESULT_64 or (pool is not None and pool.counters) else 4
+    more = 1 if flags & (WITH_AVAILABILITY | WITH_STATUS) else 0
+    return ((pool.values if pool is not None else 1) + more) * number
+
+
+def _result_spans(target: Buffer, offset: int, count: int, stride: int, size: int) -> list[Span]:
+    if stride <= size or count > APART:
+        return [target.span(offset, (count - 1) * stride + size)]
+    return [target.span(offset + index * stride, size) for index in range(count)]
+
+
+@command("vkCmdWriteBufferMarkerAMD", "vkCmdWriteBufferMarker2AMD")
+def write_buffer_marker(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes 4 bytes in the COPY stage; markers do not conflict with one another (VK_AMD_buffer_marker)."""
+    target = objects.buffer(args["dstBuffer"])
+    if target is not None:
+        span = target.span(args["dstOffset"], MARKER_BYTES)
+        if span[0] < span[1]:
+            yield Access(COPY_WRITE, target.space, (span,), target.id, marker=True)

@@ -1,0 +1,1 @@
+"""Barriers, events, semaphores, submits, and secondary command buffers that bring their own."""

@@ -1,0 +1,106 @@
+"""Pipeline barriers, both forms (specification: "Pipeline Barriers"; SYNC_RULES 2.5, 2.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.handlers import command
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.trace.effects import (
+    FAMILIES_OUTSIDE,
+    FAMILY_IGNORED,
+    Barrier,
+    Dependency,
+    Effect,
+    RangeBarrier,
+)
+from harness.trace.resources import Buffer, Image
+
+BY_REGION = 0x1
+"""VK_DEPENDENCY_BY_REGION_BIT."""
+
+
+@command("vkCmdPipelineBarrier")
+def pipeline_barrier(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """One pair of stage masks for everything; the execution dependency holds whatever barriers are given."""
+    src, dst = args["srcStageMask"], args["dstStageMask"]
+    return (make_barrier(objects, args, lambda _: (src, dst), execution=[(src, dst)]),)
+
+
+@command("vkCmdPipelineBarrier2")
+def pipeline_barrier2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Stage masks in each barrier; each one's execution dependency covers every resource."""
+    return (dependency_info(objects, args["pDependencyInfo"]),)
+
+
+def dependency_info(objects: ObjectState, info: dict[str, Any]) -> Barrier:
+    """A VkDependencyInfo as one barrier."""
+    pairs = [
+        _own_stages(each) for name in ("pBufferMemoryBarriers", "pImageMemoryBarriers") for each in info[name] or ()
+    ]
+    return make_barrier(objects, info, _own_stages, execution=pairs)
+
+
+def _own_stages(barrier: dict[str, Any]) -> tuple[int, int]:
+    return (barrier["srcStageMask"], barrier["dstStageMask"])
+
+
+def make_barrier(
+    objects: ObjectState,
+    lists: dict[str, Any],
+    stages: Any,
+    execution: list[tuple[int, int]],
+) -> Barrier:
+    """Barriers from the three API lists; `stages` gives the (source, destination) masks of one barrier.
+
+    `execution` are the pairs whose execution dependency is global although no global barrier states them.
+    """
+    everything: dict[Dependency, None] = {}
+    for each in lists["pMemoryBarriers"] or ():
+        everything[_dependency(stages(each), each)] = None
+    for src, dst in execution:
+        everything[Dependency(src, 0, dst, 0)] = None
+    ranges: list[RangeBarrier] = []
+    for each in lists["pBufferMemoryBarriers"] or ():
+        ranges += _buffer_barrier(objects, _dependency(stages(each), each), each)
+    for each in lists["pImageMemoryBarriers"] or ():
+        ranges += _image_barrier(objects, _dependency(stages(each), each), each)
+    by_region = bool(lists.get("dependencyFlags", 0) & BY_REGION)
+    return Barrier(tuple(everything), tuple(ranges), by_region)
+
+
+def _dependency(stages: tuple[int, int], barrier: dict[str, Any]) -> Dependency:
+    return Dependency(stages[0], barrier["srcAccessMask"], stages[1], barrier["dstAccessMask"])
+
+
+def _buffer_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:
+    buffer = objects.buffer(barrier["buffer"])
+    if buffer is None:
+        return ()
+    span = buffer.span(barrier["offset"], barrier["size"])
+    return (RangeBarrier(dependency, buffer.space, (span,), buffer.id, False, 0, 0, *_families(barrier, buffer)),)
+
+
+def _image_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[str, Any]) -> Iterable[RangeBarrier]:
+    image = objects.image(barrier["image"])
+    if image is not None:
+        part = barrier["subresourceRange"]
+        spans = image.subresources(
+            part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
+        )
+        old, new = barrier["oldLayout"], barrier["newLayout"]
+        yield RangeBarrier(dependency, image.id, spans, image.id, old != new, old, new, *_families(barrier, image))
+
+
+def _families(barrier: dict[str, Any], resource: Buffer | Image) -> tuple[int, int]:
+    """The families of an ownership transfer. Equal ones transfer nothing, whatever they are (VkBufferMemoryBarrier);
+    what all families share is only transferred from and to what is outside."""
+    src = barrier.get("srcQueueFamilyIndex", FAMILY_IGNORED) & FAMILY_IGNORED
+    dst = barrier.get("dstQueueFamilyIndex", FAMILY_IGNORED) & FAMILY_IGNORED
+    if src == dst:
+        return (FAMILY_IGNORED, FAMILY_IGNORED)
+    inside = src not in FAMILIES_OUTSIDE and dst not in FAMILIES_OUTSIDE
+    if inside and (resource.concurrent or FAMILY_IGNORED in (src, dst)):
+        return (FAMILY_IGNORED, FAMILY_IGNORED)
+    return (src, dst)

@@ -1,0 +1,70 @@
+"""Events: set and reset on the device and by the host, and waited for (specification: "Events"; SYNC_RULES 2.9)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.handlers import call, command
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.synchronization.barrier import dependency_info, make_barrier
+from harness.trace.calls import Call
+from harness.trace.effects import (
+    Barrier,
+    Dependency,
+    Effect,
+    HostSetEvent,
+    ResetEvent,
+    SetEvent,
+    StreamEvent,
+    WaitEvents,
+)
+
+FIRST_FORM, SECOND_FORM = 1, 2
+
+
+@command("vkCmdSetEvent")
+def set_event(_: ObjectState, __: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Only the stages that come before are known here; everything else comes with the wait."""
+    before = Barrier((Dependency(args["stageMask"], 0, 0, 0),))
+    yield SetEvent(args["event"], before, FIRST_FORM)
+
+
+@command("vkCmdSetEvent2")
+def set_event2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """The whole dependency, which the wait repeats."""
+    yield SetEvent(args["event"], dependency_info(objects, args["pDependencyInfo"]), SECOND_FORM)
+
+
+@command("vkCmdResetEvent", "vkCmdResetEvent2")
+def reset_event(_: ObjectState, __: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Both forms give one stage mask."""
+    yield ResetEvent(args["event"], args["stageMask"])
+
+
+@command("vkCmdWaitEvents")
+def wait_events(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """One pair of stage masks and one set of barriers for all events together."""
+    src, dst = args["srcStageMask"], args["dstStageMask"]
+    barrier = make_barrier(objects, args, lambda _: (src, dst), execution=[(src, dst)])
+    yield WaitEvents(tuple(args["pEvents"] or ()), (barrier,), FIRST_FORM)
+
+
+@command("vkCmdWaitEvents2")
+def wait_events2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """A dependency for each event."""
+    barriers = tuple(dependency_info(objects, info) for info in args["pDependencyInfos"] or ())
+    yield WaitEvents(tuple(args["pEvents"] or ()), barriers, SECOND_FORM)
+
+
+@call("vkSetEvent")
+def host_set_event(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The host sets it, with no dependency on device work."""
+    yield HostSetEvent(call.args["event"], True)
+
+
+@call("vkResetEvent", "vkDestroyEvent")
+def host_reset_event(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Nothing that set it before counts any more; destroying is as good as resetting."""
+    if call.args["event"]:
+        yield HostSetEvent(call.args["event"], False)

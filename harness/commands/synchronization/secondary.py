@@ -1,0 +1,32 @@
+"""Secondary command buffers run from a primary one (specification: "Secondary Command Buffer Execution")."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.handlers import command
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.rendering.attachment_access import inherited
+from harness.commands.rendering.dynamic_rendering import inherited_clears
+from harness.trace.effects import Command, Effect, Execute, Unmodelled
+
+
+@command("vkCmdExecuteCommands")
+def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Runs what the secondaries hold now: recording one again makes this command buffer invalid.
+
+    A secondary inherits nothing that was bound, and afterwards nothing is bound here.
+    """
+    held: list[tuple[int, tuple[Command, ...]]] = []
+    for id in args["pCommandBuffers"] or ():
+        secondary = objects.get(CommandBuffer, id)
+        if secondary is None:
+            yield Unmodelled("a secondary command buffer whose recording was not seen")
+        else:
+            # Clears are told apart from draws by their effect, and come first.
+            commands = inherited_clears(secondary.commands, buffer.rendering)
+            held.append((id, inherited(objects, commands, buffer.rendering)))
+    buffer.unbind()
+    if held:
+        yield Execute(tuple(held))

@@ -1,0 +1,61 @@
+"""Semaphores as objects, and timeline semaphores as the host sees them (specification: "Semaphores").
+
+What batches wait for and signal is part of the submit (`submit.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from harness.commands.drawing.descriptors import chained
+from harness.commands.handlers import call
+from harness.commands.object_state import ObjectState
+from harness.trace.calls import Call
+from harness.trace.effects import Destroyed, HostSignaled, HostWaitedSemaphores, SemaphoreCreated, StreamEvent
+
+SUCCESS = 0
+SEMAPHORE_TYPE_CREATE_INFO = 1000207002
+TIMELINE = 1
+WAIT_ANY = 1
+
+
+@call("vkCreateSemaphore")
+def create_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """Binary unless the chain says timeline, which begins at a value."""
+    yield SemaphoreCreated(call.args["pSemaphore"], initial_value(call.args["pCreateInfo"]))
+
+
+def initial_value(info: dict[str, Any]) -> int | None:
+    """The first value of the timeline that a VkSemaphoreCreateInfo makes; None for a binary semaphore."""
+    kind = chained(info, SEMAPHORE_TYPE_CREATE_INFO)
+    return kind["initialValue"] if kind is not None and kind["semaphoreType"] == TIMELINE else None
+
+
+@call("vkDestroySemaphore")
+def destroy_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """It is gone, and nothing is known of it any more."""
+    return (Destroyed(call.args["semaphore"]),)
+
+
+@call("vkSignalSemaphore")
+def signal_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The host moves a timeline on."""
+    info = call.args["pSignalInfo"]
+    yield HostSignaled(info["semaphore"], info["value"])
+
+
+@call("vkWaitSemaphores")
+def wait_semaphores(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """A successful wait for all, or for a single one, covers them; any-of-several says nothing certain of any."""
+    info = call.args["pWaitInfo"]
+    values = tuple(zip(info["pSemaphores"] or (), info["pValues"] or (), strict=False))
+    if call.result == SUCCESS and (len(values) == 1 or not info["flags"] & WAIT_ANY):
+        yield HostWaitedSemaphores(values)
+
+
+@call("vkGetSemaphoreCounterValue")
+def get_counter_value(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The value read is as good as a wait for it."""
+    if call.result == SUCCESS and call.args["pValue"] is not None:
+        yield HostWaitedSemaphores(((call.args["semaphore"], call.args["pValue"]),))

@@ -1,0 +1,126 @@
+"""The execution of command buffers of one batch on one queue: what rules for effects act through."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.findings import Place
+from harness.model.command_streams import CommandStream
+from harness.model.opinion import ModelAccess
+from harness.model.order import ACTION, Node
+from harness.model.past_access import is_write
+from harness.model.program import Program
+from harness.model.rule_table import EFFECTS
+from harness.model.stages import KINDS
+from harness.trace.effects import FAMILY_IGNORED, Access, Command, RasterizationOrder, Submitted, SubpassDependency
+
+
+@dataclass(slots=True)
+class InstanceStreams:
+    """A render pass instance in progress: the lane around it, and one for each subpass that began."""
+
+    outer: CommandStream
+    dependencies: tuple[SubpassDependency, ...]
+    number: int
+    subpasses: dict[int, CommandStream] = field(default_factory=dict)
+
+
+class CommandBufferRun:
+    """Where in its execution a command buffer is."""
+
+    def __init__(self, program: Program, submitted: Submitted, lane: CommandStream, held_back: bool = False) -> None:
+        self.program = program
+        self.submitted = submitted
+        self.lane = lane
+        self.instance: InstanceStreams | None = None
+        self.command: Command = Command(submitted.call, submitted.name, submitted.site, ())
+        self.learned = program.host.closed if held_back else 0
+        """What the host did or knows to be complete, where that is more than when it submitted this."""
+        self.execution = 0
+        """Number of this execution of the command."""
+        self._buffer = 0
+        self._batch = self._position = 0
+        self._executed_by: tuple[int, int] | None = None
+        self._nodes: dict[tuple[int, int], int] = {}
+
+    @property
+    def queue_flags(self) -> int:
+        """VkQueueFlags of the queue's family."""
+        return self.submitted.queue_flags
+
+    @property
+    def family(self) -> int:
+        """The queue's family; FAMILY_IGNORED when it is not known."""
+        return self.submitted.family
+
+    @property
+    def place(self) -> Place:
+        """The command that is being executed."""
+        return Place(
+            self.command.call,
+            self.command.name,
+            self.command.site,
+            self._buffer,
+            self.submitted.call or None,
+            self._batch,
+            self._position,
+            self.submitted.queue,
+            executed_by=self._executed_by,
+        )
+
+    def buffer(self, id: int, commands: Iterable[Command], batch: int, position: int) -> None:
+        """Executes a command buffer."""
+        self._buffer, self._batch, self._position = id, batch, position
+        self.program.unexecuted.pop(id, None)
+        self.commands(commands)
+
+    def commands(self, commands: Iterable[Command]) -> None:
+        """Executes commands in order; each execution is one of its own."""
+        for command in commands:
+            self.command = command
+            self.execution = next(self.program.numbers)
+            self._nodes.clear()
+            for effect in command.effects:
+                rule = EFFECTS.get(type(effect))
+                if rule is not None:
+                    rule(self, effect)
+
+    def secondary(self, id: int, commands: Iterable[Command], position: int) -> None:
+        """Executes a secondary command buffer in place."""
+        held = self._buffer, self.command, self._executed_by
+        self._buffer, self._executed_by = id, (self.command.call, position)
+        self.program.unexecuted.pop(id, None)
+        self.commands(commands)
+        self._buffer, self.command, self._executed_by = held
+
+    def operation(self, stage: int) -> int:
+        """The node of what the command does in a stage, made when it is first asked for."""
+        key = (self.lane.id, stage)
+        node = self._nodes.get(key)
+        if node is None:
+            order = self.program.order
+            label = f"{self.command.name} ({self.command.call})"
+            before = (self.lane.before(stage), "second synchronization scope")
+            node = self._nodes[key] = order.add(Node(ACTION, label, self.place, stage), before)
+            self.lane.issue(stage, order.front(node))
+        return node
+
+    def access(self, access: Access) -> None:
+        """An access of the command, in the stage of its kind."""
+        kind = KINDS[access.sync]
+        node = self.operation(kind.stage)
+        instance = (
+            self.lane.rendering.meet(access.operation, self.execution) if access.order != RasterizationOrder.NONE else 0
+        )
+        where = self.place, self.lane.id, self.execution
+        self.program.access(access, node, *where, instance=instance, learned=self.learned)
+        self.own(access, kind.name, node, access.atomic or not kind.write)
+
+    def own(self, access: Access, name: str, node: int, contents: bool) -> None:
+        """The queue's family uses a resource, and depends on its contents or does not."""
+        if self.family != FAMILY_IGNORED:
+            use = ModelAccess(self.place, name, is_write(access), node)
+            where = (access.space, access.resource, access.spans)
+            losses = self.program.ownership.use(*where, self.family, use, contents)
+            self.program.lose(losses, use, access.resource)

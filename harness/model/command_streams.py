@@ -1,0 +1,94 @@
+"""Lanes: where commands come one after another (a queue, a subpass of a render pass instance).
+
+A lane knows, for each stage, what a new operation in that stage is ordered after (`reached`), and what a new first
+scope with that stage holds (`issued`): earlier operations in the stage, and second scopes that have it, which is how
+dependencies chain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from harness.model.order import NOTHING, NodeSet
+from harness.model.stages import bits
+from harness.trace.effects import AttachmentOperation
+
+
+@dataclass(slots=True)
+class RenderingInstances:
+    """Tells instances of dynamic rendering apart: one begins with load operations, and ends with stores."""
+
+    instance: int = 0
+    begun_by: int = 0
+    ended_by: int = 0
+
+    def meet(self, operation: AttachmentOperation, command: int) -> int:
+        """The instance in which a command makes an attachment access."""
+        if operation in (
+            AttachmentOperation.STORE,
+            AttachmentOperation.RESOLVE_READ,
+            AttachmentOperation.RESOLVE_WRITE,
+        ):
+            self.ended_by = command
+        elif operation == AttachmentOperation.LOAD and self.begun_by != command:
+            self.instance, self.begun_by, self.ended_by = self.instance + 1, command, 0
+        elif self.ended_by not in (0, command):
+            self.instance, self.ended_by = self.instance + 1, 0
+        return self.instance
+
+
+@dataclass(slots=True)
+class CommandStream:
+    """One sequence of commands."""
+
+    id: int
+    reached: dict[int, NodeSet] = field(default_factory=dict)
+    issued: dict[int, NodeSet] = field(default_factory=dict)
+    everything: NodeSet = NOTHING
+    rendering: RenderingInstances = field(default_factory=RenderingInstances)
+
+    def inner(self, id: int) -> CommandStream:
+        """A subpass: earlier barriers reach into it, but its own first scopes hold nothing from outside."""
+        return CommandStream(id, dict(self.reached), dict(self.reached))
+
+    def leave(self, inner: CommandStream) -> None:
+        """What happened in a subpass is earlier than all that follows in this lane."""
+        for stage, front in inner.issued.items():
+            self.issued[stage] = self.issued.get(stage, NOTHING) | front
+        self.everything |= inner.everything
+
+    def snapshot(self) -> CommandStream:
+        """The lane as it is now, for what looks back at it later."""
+        return CommandStream(self.id, dict(self.reached), dict(self.issued), self.everything)
+
+    def before(self, stages: int) -> NodeSet:
+        """What an operation in these stages is ordered after."""
+        return _join(self.reached, stages)
+
+    def holds(self, stages: int) -> NodeSet:
+        """What a first scope of these stages holds."""
+        return _join(self.issued, stages)
+
+    def issue(self, stages: int, node: NodeSet) -> None:
+        """An operation happened in these stages."""
+        self.everything |= node
+        for stage in bits(stages):
+            self.issued[stage] = self.issued.get(stage, NOTHING) | node
+
+    def reach(self, stages: int, node: NodeSet) -> None:
+        """A second scope has these stages: later operations there are after it, and first scopes chain with it."""
+        self.everything |= node
+        for stage in bits(stages):
+            self.reached[stage] = self.reached.get(stage, NOTHING) | node
+            self.issued[stage] = self.issued.get(stage, NOTHING) | node
+
+
+def _join(table: dict[int, NodeSet], stages: int) -> NodeSet:
+    direct = closed = by_region = 0
+    for stage in bits(stages):
+        front = table.get(stage)
+        if front is not None:
+            direct |= front.direct
+            closed |= front.closed
+            by_region |= front.by_region
+    return NodeSet(direct, closed, by_region)

@@ -1,0 +1,96 @@
+"""Reads what an application hands to a descriptor update template, by the template's entries.
+
+(Specification: "Descriptor Update Templates".) Elements of an entry lie `stride` bytes apart from `offset`; each is
+what a VkWriteDescriptorSet of that descriptor type would point to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harness.record import struct_layout as layout
+from harness.trace.templates import BIND_POINT, WRITES
+
+if TYPE_CHECKING:
+    from harness.record.decode import Decoder
+
+IMAGES = (0, 1, 2, 3, 10, 1000440000, 1000440001)
+BUFFERS = (6, 7, 8, 9)
+TEXEL_BUFFERS = (4, 5)
+INLINE_UNIFORM_BLOCK = 1000138000
+ACCELERATION_STRUCTURE = 1000150000
+PUSH_DESCRIPTORS = 1
+"""VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_PUSH_DESCRIPTORS_KHR."""
+WRITE_STYPE, INLINE_STYPE, ACCELERATION_STYPE = 35, 1000138002, 1000150007
+
+
+class Templates:
+    """The templates of one session by id."""
+
+    def __init__(self, decoder: Decoder) -> None:
+        self._decoder = decoder
+        self._infos: dict[int, dict[str, Any]] = {}
+
+    def created(self, args: dict[str, Any]) -> None:
+        """Takes the arguments of a vkCreateDescriptorUpdateTemplate that succeeded."""
+        self._infos[args["pDescriptorUpdateTemplate"]] = args["pCreateInfo"]
+
+    def destroyed(self, template: int) -> None:
+        """Forgets a template; 0 is ignored."""
+        self._infos.pop(template, None)
+
+    def read(self, args: dict[str, Any], data: int) -> dict[str, Any]:
+        """Our keys for the arguments of a call that applies a template to memory at `data`; {} for an unknown one."""
+        info = self._infos.get(args["descriptorUpdateTemplate"])
+        if info is None or not data:
+            return {}
+        target = args.get("descriptorSet", 0)
+        writes = [self._write(target, entry, data) for entry in info["pDescriptorUpdateEntries"] or ()]
+        if info["templateType"] == PUSH_DESCRIPTORS:
+            return {BIND_POINT: info["pipelineBindPoint"], WRITES: writes}
+        return {WRITES: writes}
+
+    def _write(self, target: int, entry: dict[str, Any], data: int) -> dict[str, Any]:
+        kind, count = entry["descriptorType"], entry["descriptorCount"]
+        first, stride = data + entry["offset"], entry["stride"]
+        places = range(count) if kind != INLINE_UNIFORM_BLOCK else range(0)
+        chain, images, buffers, views = None, None, None, None
+        if kind in IMAGES:
+            images = [self._decoder.read("VkDescriptorImageInfo", first + i * stride) for i in places]
+        elif kind in BUFFERS:
+            buffers = [self._decoder.read("VkDescriptorBufferInfo", first + i * stride) for i in places]
+        elif kind in TEXEL_BUFFERS:
+            views = self._handles("VkBufferView", [first + i * stride for i in places])
+        elif kind == INLINE_UNIFORM_BLOCK:
+            chain = {"sType": INLINE_STYPE, "pNext": None, "dataSize": count}
+            chain["pData"] = layout.read_bytes(first, count)
+        elif kind == ACCELERATION_STRUCTURE:
+            handles = self._handles("VkAccelerationStructureKHR", [first + i * stride for i in places])
+            chain = {"sType": ACCELERATION_STYPE, "pNext": None, "accelerationStructureCount": count}
+            chain["pAccelerationStructures"] = handles
+        return {
+            "sType": WRITE_STYPE,
+            "pNext": chain,
+            "dstSet": target,
+            "dstBinding": entry["dstBinding"],
+            "dstArrayElement": entry["dstArrayElement"],
+            "descriptorCount": count,
+            "descriptorType": kind,
+            "pImageInfo": images,
+            "pBufferInfo": buffers,
+            "pTexelBufferView": views,
+        }
+
+    def _handles(self, kind: str, addresses: list[int]) -> list[int]:
+        table = self._decoder.objects.table(kind)
+        return [table[layout.read_one("Q", address)] for address in addresses]
+
+
+def hooks(templates: Templates) -> dict[str, Callable[..., Any]]:
+    """What generated functions call, by the names that they use."""
+    return {
+        "template_created": templates.created,
+        "template_destroyed": templates.destroyed,
+        "template_data": templates.read,
+    }

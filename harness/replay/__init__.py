@@ -1,0 +1,9 @@
+"""Runs a recorded stream on a device, under an outcome that the specification allows.
+
+| package | what it holds |
+|---|---|
+| `schedule` | the steps of a stream, and the orders in which they may run |
+| `objects` | the stream's objects, made anew on the device of the replay |
+| `contents` | bytes of buffers and images: read back, put back, compared |
+| `outcomes` | what is executed: `serial`, `inside`, `reorder`, `witness` |
+"""

@@ -1,0 +1,1 @@
+"""Contents of buffers and images on the device of the replay: read back, put back, observed and compared."""

@@ -1,0 +1,1 @@
+"""Objects of a recorded stream, made anew on the device of the replay."""

@@ -1,0 +1,149 @@
+"""One command buffer of ours at a time: everything that the executor issues goes through here, then is waited for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from harness.replay.objects.encode import Encoder, Handles
+from harness.replay.objects.target import ReplayDevice
+from harness.spec.scopes import ALL_COMMANDS, HOST
+
+MEMORY_READ_WRITE, HOST_READ_WRITE = 0x18000, 0x6000
+"""VkAccessFlags."""
+IGNORED_FAMILY = 0xFFFFFFFF
+FOREVER = 0xFFFFFFFFFFFFFFFF
+
+
+@dataclass(frozen=True, slots=True)
+class ImageTransition:
+    """One image barrier of ours: raw image, (aspects, base mip, mips, base layer, layers), old and new layout."""
+
+    image: int
+    range: tuple[int, int, int, int, int]
+    old: int
+    new: int
+
+
+class ReplayRecorder:
+    """Records into one command buffer and submits it; everything recorded has finished when `finish` returns."""
+
+    def __init__(self, device: ReplayDevice, handles: Handles) -> None:
+        self.device = device
+        self.handles = handles
+        self._ffi = device.target.ffi
+        self._pool = self._create("vkCreateCommandPool", "VkCommandPool", self._pool_info())
+        self._fence = self._create("vkCreateFence", "VkFence", self._ffi.new("VkFenceCreateInfo *", {"sType": 8}))
+        self._commands = self._allocate()
+        self._encoder = Encoder(self._ffi, handles)
+        self._full = self._ffi.new(
+            "VkMemoryBarrier *",
+            {"sType": 46, "srcAccessMask": MEMORY_READ_WRITE, "dstAccessMask": MEMORY_READ_WRITE},
+        )
+        self._to_host = self._ffi.new(
+            "VkMemoryBarrier *",
+            {
+                "sType": 46,
+                "srcAccessMask": MEMORY_READ_WRITE | HOST_READ_WRITE,
+                "dstAccessMask": MEMORY_READ_WRITE | HOST_READ_WRITE,
+            },
+        )
+        self.is_open = False
+        self.encoder_skips: set[int] = set()
+
+    def begin(self) -> Any:
+        """The command buffer, in the recording state."""
+        if not self.is_open:
+            info = self._ffi.new("VkCommandBufferBeginInfo *", {"sType": 42, "flags": 1})
+            self._check("vkBeginCommandBuffer", self._commands, info)
+            self.is_open = True
+            self._barrier(self._to_host, ALL_COMMANDS | HOST)
+        return self._commands
+
+    def issue(self, name: str, args: Mapping[str, Any], where: str) -> None:
+        """Records one command of a trace; its `commandBuffer` is replaced by ours."""
+        commands = self.begin()
+        encoded = self._encoder.call(name, args, where, {"commandBuffer": commands})
+        self.device.function(name, where)(*encoded.arguments)
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Records one command with ready C arguments (after the command buffer)."""
+        commands = self.begin()
+        self.device.function(name)(commands, *arguments)
+
+    def full_barrier(self) -> None:
+        """Everything before happens before, and is visible to, everything after."""
+        self.begin()
+        self._barrier(self._full, ALL_COMMANDS)
+
+    def change_layouts(self, changes: list[ImageTransition]) -> None:
+        """Layout transitions that are full barriers too."""
+        if not changes:
+            return
+        commands = self.begin()
+        barriers = self._ffi.new("VkImageMemoryBarrier[]", len(changes))
+        for barrier, change in zip(barriers, changes, strict=True):
+            self._describe(barrier, change)
+        self.device.function("vkCmdPipelineBarrier")(
+            commands, ALL_COMMANDS, ALL_COMMANDS, 0, 1, self._full, 0, self._ffi.NULL, len(changes), barriers
+        )
+
+    def finish(self) -> None:
+        """Submits what was recorded, if anything, and waits for it. UserError when the device fails."""
+        if not self.is_open:
+            return
+        self._barrier(self._to_host, ALL_COMMANDS | HOST)
+        self.is_open = False
+        self._check("vkEndCommandBuffer", self._commands)
+        buffers = self._ffi.new("VkCommandBuffer[1]", [self._commands])
+        info = self._ffi.new("VkSubmitInfo *", {"sType": 4, "commandBufferCount": 1, "pCommandBuffers": buffers})
+        fences = self._ffi.new("VkFence[1]", [self._fence])
+        handle = self.device.handle
+        self._check("vkQueueSubmit", self.device.queue, 1, info, self._fence)
+        self._check("vkWaitForFences", handle, 1, fences, 1, FOREVER)
+        self._check("vkResetFences", handle, 1, fences)
+        self._check("vkResetCommandPool", handle, self._pool, 0)
+        self.encoder_skips |= self._encoder.skipped
+        self._encoder = Encoder(self._ffi, self.handles)
+
+    def close(self) -> None:
+        """Destroys what the recorder made; nothing of it may be pending."""
+        null = self._ffi.NULL
+        self.device.function("vkDestroyFence")(self.device.handle, self._fence, null)
+        self.device.function("vkDestroyCommandPool")(self.device.handle, self._pool, null)
+
+    def _describe(self, barrier: Any, change: ImageTransition) -> None:
+        barrier.sType = 45
+        barrier.srcAccessMask = barrier.dstAccessMask = MEMORY_READ_WRITE
+        barrier.oldLayout, barrier.newLayout = change.old, change.new
+        barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = IGNORED_FAMILY
+        barrier.image = self._ffi.cast("VkImage", change.image)
+        where = barrier.subresourceRange
+        where.aspectMask, where.baseMipLevel, where.levelCount = change.range[:3]
+        where.baseArrayLayer, where.layerCount = change.range[3:]
+
+    def _barrier(self, barrier: Any, stages: int) -> None:
+        null = self._ffi.NULL
+        self.device.function("vkCmdPipelineBarrier")(self._commands, stages, stages, 0, 1, barrier, 0, null, 0, null)
+
+    def _pool_info(self) -> Any:
+        return self._ffi.new(
+            "VkCommandPoolCreateInfo *", {"sType": 39, "flags": 1, "queueFamilyIndex": self.device.family}
+        )
+
+    def _create(self, function: str, kind: str, info: Any) -> Any:
+        out = self._ffi.new(f"{kind} *")
+        self._check(function, self.device.handle, info, self._ffi.NULL, out)
+        return out[0]
+
+    def _allocate(self) -> Any:
+        info = self._ffi.new(
+            "VkCommandBufferAllocateInfo *", {"sType": 40, "commandPool": self._pool, "commandBufferCount": 1}
+        )
+        out = self._ffi.new("VkCommandBuffer *")
+        self._check("vkAllocateCommandBuffers", self.device.handle, info, out)
+        return out[0]
+
+    def _check(self, name: str, *arguments: Any) -> None:
+        self.device.check(self.device.function(name)(*arguments), name)

@@ -1,0 +1,303 @@
+"""Host calls of a trace, re-issued on the target: objects are re-created by the tables, with no code of their own.
+
+A call is issued as it was, with our handles, unless it is listed here. Buffers, images and their memory exist before
+anything runs (`resources`); destroys wait for the end, so that everything stays observable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from harness.findings import UserError
+from harness.replay.objects.creation import Resources
+from harness.replay.objects.encode import Encoder, Handles, parameters
+from harness.replay.objects.recorder import IGNORED_FAMILY
+from harness.replay.objects.target import ReplayDevice, ReplayTarget
+from harness.replay.schedule.steps import StepKind, core_name, kind_of, reading
+from harness.spec._generated import COMMANDS, HANDLES
+from harness.trace.calls import Block, Call, HostRead, HostWrite
+from harness.trace.templates import plain
+
+WITH_POOLS = frozenset({"VkCommandBuffer", "VkDescriptorSet"})
+"""Freed with the pool that they came from."""
+
+QUEUE_WORK = frozenset({"VkCommandPool", "VkCommandBuffer", "VkFence", "VkSemaphore", "VkEvent"})
+"""Types that only a native run needs: all others submit and wait by themselves."""
+
+DONE_BEFORE = frozenset({"vkCreateBuffer", "vkCreateImage", "vkAllocateMemory"})
+
+WITHOUT_EFFECT = (
+    "vkGet",
+    "vkEnumerate",
+    "vkBind",
+    "vkCopyImageToMemoryEXT",
+    "vkDestroy",
+    "vkFreeMemory",
+    "vkFreeCommandBuffers",
+    "vkMapMemory",
+    "vkUnmapMemory",
+    "vkFlushMappedMemoryRanges",
+    "vkInvalidateMappedMemoryRanges",
+    "vkMergePipelineCaches",
+    "vkTrimCommandPool",
+    "vkSetPrivateData",
+)
+"""Beginnings of the names of calls that a replay leaves out: it maps, binds and destroys by itself."""
+
+NATIVE_ONLY = frozenset(
+    {
+        "vkSetEvent",
+        "vkResetEvent",
+        "vkResetFences",
+        "vkWaitForFences",
+        "vkWaitSemaphores",
+        "vkSignalSemaphore",
+        "vkQueueWaitIdle",
+        "vkDeviceWaitIdle",
+        "vkBeginCommandBuffer",
+        "vkEndCommandBuffer",
+        "vkResetCommandBuffer",
+        "vkResetCommandPool",
+        "vkQueueSubmit",
+        "vkQueueSubmit2",
+    }
+)
+
+REFUSED = {
+    "vkCreateSwapchainKHR": "it needs a window",
+    "vkGetBufferDeviceAddress": "addresses differ from driver to driver",
+    "vkGetBufferDeviceAddressEXT": "addresses differ from driver to driver",
+    "vkQueueBindSparse": "sparse binding is not modelled",
+    "vkCopyMemoryToImageEXT": "the memory that it reads is not in the trace",
+    "vkImportFenceFdKHR": "the other side is not in the trace",
+    "vkImportSemaphoreFdKHR": "the other side is not in the trace",
+}
+"""Calls that make a trace one that cannot be replayed, and why."""
+
+
+def as_wait(call: Call) -> Call:
+    """What the program saw and went on from, a fence that is signaled or the value of a timeline, as the wait that it
+    amounts to; any other call as it is."""
+    name, args = core_name(call.name), call.args
+    if name == "vkGetFenceStatus" and call.result == 0:
+        waited: dict[str, Any] = {"fenceCount": 1, "pFences": [args["fence"]], "waitAll": 1}
+        return _wait(call, "vkWaitForFences", waited)
+    if name == "vkGetSemaphoreCounterValue" and call.result == 0 and args["pValue"]:
+        info: dict[str, Any] = {"sType": SEMAPHORE_WAIT_INFO, "pNext": None, "flags": 0, "semaphoreCount": 1}
+        info |= {"pSemaphores": [args["semaphore"]], "pValues": [args["pValue"]]}
+        return _wait(call, "vkWaitSemaphores", {"pWaitInfo": info})
+    return call
+
+
+def _wait(call: Call, name: str, args: dict[str, Any]) -> Call:
+    return replace(call, name=name, args={"device": call.args["device"], **args, "timeout": FOREVER})
+
+
+SEMAPHORE_WAIT_INFO = 1000207004
+"""VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO."""
+FOREVER = 0xFFFFFFFFFFFFFFFF
+"""Nanoseconds: a wait that ended in the trace is waited out."""
+
+
+def one_family(value: Any) -> Any:
+    """The arguments of a barrier command without queue family ownership transfers: everything runs on one queue."""
+    if isinstance(value, list):
+        return [one_family(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    changed = {key: one_family(item) for key, item in value.items()}
+    for key in ("srcQueueFamilyIndex", "dstQueueFamilyIndex"):
+        if key in changed:
+            changed[key] = IGNORED_FAMILY
+    return changed
+
+
+def open_device(target: ReplayTarget, blocks: Iterable[Block]) -> ReplayDevice:
+    """A device with the extensions and features that the trace's (first) vkCreateDevice asked for.
+
+    Extensions that the target lacks are left out: a call that needs one says so. Raises UserError, naming the
+    features, when the target lacks some.
+    """
+    handles = Handles()
+    for block in blocks:
+        if isinstance(block, Call) and block.name == "vkCreateDevice" and block.succeeded:
+            with reading(block):
+                return _device_for(target, handles, block)
+    return target.device("", [], target.ffi.NULL, target.ffi.NULL)
+
+
+def _device_for(target: ReplayTarget, handles: Handles, call: Call) -> ReplayDevice:
+    info = call.args["pCreateInfo"]
+    where = f"block {call.index}: vkCreateDevice pCreateInfo"
+    offered = target.extensions()
+    extensions = sorted(set(info.get("ppEnabledExtensionNames") or []) & offered - {"VK_KHR_swapchain"})
+    key = repr((extensions, info.get("pNext"), info.get("pEnabledFeatures")))
+    encoder = Encoder(target.ffi, handles)
+    chain = encoder.chain(info.get("pNext"), f"{where}.pNext")
+    features = target.ffi.NULL
+    if info.get("pEnabledFeatures") is not None:
+        features = encoder.struct("VkPhysicalDeviceFeatures", info["pEnabledFeatures"], f"{where}.pEnabledFeatures")
+    try:
+        return target.device(key, extensions, chain, features)
+    except UserError as error:
+        lacking = ", ".join(_lacking(target, info))
+        raise UserError(f"block {call.index}: {error}" + (f" (it lacks {lacking})" if lacking else "")) from None
+
+
+def _lacking(target: ReplayTarget, info: Mapping[str, Any]) -> list[str]:
+    """Core 1.0 features that the trace enables and the target does not have."""
+    wanted = info.get("pEnabledFeatures")
+    chain = info.get("pNext")
+    while wanted is None and isinstance(chain, dict):
+        wanted, chain = chain.get("features"), chain.get("pNext")
+    have = target.ffi.new("VkPhysicalDeviceFeatures *")
+    target.lib.vkGetPhysicalDeviceFeatures(target.physical, have)
+    return [name for name, on in (wanted or {}).items() if on and not getattr(have, name, 1)]
+
+
+def refuse_without_data(call: Call) -> None:
+    """`UserError` when bytes that a call reads are not in the trace: a capture may leave them out, and a template's
+    lie in memory whose shape only the template gives, which was not seen made."""
+    templated = "UpdateTemplate" in call.name or "WithTemplate" in call.name
+    if (templated and call.args.get("pData", b"") is None) or _lacks_data(call.args):
+        raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
+
+
+def _lacks_data(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_lacks_data, value))
+    if not isinstance(value, dict):
+        return False
+    for name, size in (("pData", "dataSize"), ("pValues", "size")):
+        if name in value and value[name] is None and value.get(size):
+            return True
+    return any(map(_lacks_data, value.values()))
+
+
+class ReplayObjects:
+    """The objects of one replay beside buffers and images: made, updated and, at the end, destroyed."""
+
+    def __init__(self, device: ReplayDevice, resources: Resources, native: bool) -> None:
+        self.device = device
+        self.resources = resources
+        self.handles = resources.handles
+        self.native = native
+        self.skipped: set[int] = set()
+        """sType values that the tables lack; their structs were left out."""
+        self._sizes = resources.sizes()
+        self._ends = resources.memories.ends()
+        self._destroys: list[tuple[str, int]] = []
+
+    def perform(self, block: Block) -> None:
+        """Re-issues one host block. UserError names the block when the target cannot."""
+        if isinstance(block, HostWrite):
+            self.resources.memories.write(block.memory, block.offset, block.data, self._sizes)
+            return
+        if isinstance(block, HostRead):
+            self._see(block.index, block.memory, block.offset, block.size)
+            return
+        block = as_wait(plain(block))
+        name = core_name(block.name)
+        refuse_without_data(block)
+        if name in REFUSED or block.name in REFUSED:
+            reason = REFUSED.get(name) or REFUSED[block.name]
+            raise UserError(f"block {block.index}: {block.name} cannot be replayed: {reason}")
+        with reading(block):
+            if self._is_ours(name, block) or name in DONE_BEFORE:
+                return
+            if name == "vkInvalidateMappedMemoryRanges":
+                for each in block.args["pMemoryRanges"] or ():
+                    self._see(block.index, each["memory"], each["offset"], each["size"])
+            if name.startswith(WITHOUT_EFFECT) or "Debug" in name or (name in NATIVE_ONLY and not self.native):
+                return
+            self._issue(block)
+
+    def _see(self, index: int, memory: int, offset: int, size: int) -> None:
+        """Keeps what the host sees here: a program that reads goes by it."""
+        size = min(size, self._ends.get(memory, 0) - offset)
+        if size > 0:
+            seen = self.resources.memories.read(memory, offset, size, self._sizes)
+            held = self.resources.host_reads
+            held[index] = held.get(index, b"") + seen
+
+    def _is_ours(self, name: str, call: Call) -> bool:
+        """Objects that the target stands for: instance, physical devices, device, queues."""
+        args, cast = call.args, self._address
+        if name == "vkCreateInstance":
+            self.handles.add(args["pInstance"], "VkInstance", cast(self.device.target.instance))
+        elif name == "vkEnumeratePhysicalDevices":
+            for identity in args.get("pPhysicalDevices") or []:
+                self.handles.add(identity, "VkPhysicalDevice", cast(self.device.target.physical))
+        elif name == "vkCreateDevice":
+            self.handles.add(args["pDevice"], "VkDevice", cast(self.device.handle))
+        elif name in ("vkGetDeviceQueue", "vkGetDeviceQueue2"):
+            self.handles.add(args["pQueue"], "VkQueue", cast(self.device.queue))
+        elif name == "vkCreatePipelineCache":
+            # Data of another driver is of no use, and all pipelines share one cache of ours.
+            self.handles.add(args["pPipelineCache"], "VkPipelineCache", cast(self.device.pipeline_cache))
+        else:
+            return False
+        return True
+
+    def _address(self, handle: Any) -> int:
+        return int(self.device.target.ffi.cast("uintptr_t", handle))
+
+    def _issue(self, call: Call) -> None:
+        if call.name not in COMMANDS:
+            raise UserError(f"block {call.index}: unknown call {call.name}")
+        made = self._makes(call.name)
+        if made and made <= QUEUE_WORK and not self.native:
+            return
+        given: dict[str, Any] = {"device": self.device.handle}
+        args = call.args
+        if "pipelineCache" in args:
+            given["pipelineCache"] = self.device.pipeline_cache
+        if core_name(call.name) == "vkCreateCommandPool":
+            info = {**args["pCreateInfo"], "queueFamilyIndex": self.device.family}
+            args = {**args, "pCreateInfo": info}
+        if core_name(call.name) == "vkWaitForFences" and call.result == 0:
+            args = {**args, "timeout": FOREVER}
+        if kind_of(call.name) is StepKind.SYNC:
+            args = one_family(args)
+        for write in args.get("pDescriptorWrites") or [] if call.name == "vkUpdateDescriptorSets" else []:
+            if write.get("dstSet") not in self.handles:
+                raise UserError(f"block {call.index}: vkUpdateDescriptorSets of a set that does not exist")
+        encoder = Encoder(self.device.target.ffi, self.handles)
+        encoded = encoder.call(call.name, args, f"block {call.index}", given)
+        result = self.device.function(call.name, f"block {call.index}")(*encoded.arguments)
+        if isinstance(result, int) and result < 0:
+            self.device.check(result, f"block {call.index}: {call.name}")
+        self.skipped |= encoder.skipped
+        self._keep(call, encoded.outputs)
+
+    def _makes(self, name: str) -> set[str]:
+        """Handle types that a call returns."""
+        return {
+            parameter.type
+            for parameter in parameters(name)
+            if parameter.kind == "handle" and parameter.pointer and not parameter.const
+        }
+
+    def _keep(self, call: Call, outputs: dict[str, Any]) -> None:
+        """Takes note of the handles that a call made."""
+        for parameter in parameters(call.name):
+            if parameter.kind != "handle" or parameter.name not in outputs:
+                continue
+            value = call.args.get(parameter.name)
+            for index, identity in enumerate(value if isinstance(value, list) else [value]):
+                if not identity:
+                    continue
+                raw = self._address(outputs[parameter.name][index])
+                self.handles.add(identity, parameter.type, raw)
+                if parameter.type not in WITH_POOLS and "vkDestroy" + parameter.type[2:] in COMMANDS:
+                    self._destroys.append((parameter.type, raw))
+
+    def close(self) -> None:
+        """Destroys everything that was made, last first; nothing may be pending."""
+        ffi = self.device.target.ffi
+        for kind, raw in reversed(self._destroys):
+            assert kind in HANDLES
+            self.device.function("vkDestroy" + kind[2:])(self.device.handle, ffi.cast(kind, raw), ffi.NULL)
+        self._destroys.clear()

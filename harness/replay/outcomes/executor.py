@@ -1,0 +1,212 @@
+"""Runs a list of steps on a device, each action separated from the next by a full barrier, with probes in between.
+
+The executor decides nothing: a strategy (`strategies/`) says which steps run, in which order, and where a probe looks
+at or changes what a resource holds. When a probe needs the host in the middle of a command buffer, the stream is cut
+there and the state that was set since its beginning is set again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+
+from harness.replay.contents.contents import Contents
+from harness.replay.contents.fill import fill_all
+from harness.replay.objects.creation import create_resources
+from harness.replay.objects.encode import Handles
+from harness.replay.objects.recorder import ImageTransition, ReplayRecorder
+from harness.replay.objects.recreation import ReplayObjects, one_family, open_device, refuse_without_data
+from harness.replay.objects.target import ReplayDevice, open_target
+from harness.replay.schedule.batch_scheduler import runnable
+from harness.replay.schedule.layouts import HOST_TRANSITION, Layouts, RecordedTransition, transitions
+from harness.replay.schedule.render_pass_layouts import Passes
+from harness.replay.schedule.screens import OURS
+from harness.replay.schedule.steps import Step, StepKind, core_name, flatten, reading
+from harness.trace.calls import Block, Call
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Something that the host does between two steps, with the device idle; `label` says what, for reports."""
+
+    label: str
+    run: Callable[[Contents], None]
+
+
+Plan = list[Step | Probe]
+"""What an executor runs."""
+
+
+@dataclass(slots=True)
+class Scene:
+    """A trace on a device: its steps, its objects and their contents. Use it as a context manager."""
+
+    blocks: list[Block]
+    device: ReplayDevice
+    handles: Handles
+    contents: Contents
+    recorder: ReplayRecorder
+    layouts: Layouts
+    objects: ReplayObjects
+    notes: list[str] = field(default_factory=list)
+    """What could not be done, in words: part of the result, never dropped."""
+
+    def __enter__(self) -> Scene:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.device.function("vkDeviceWaitIdle")(self.device.handle)
+        self.objects.close()
+        self.contents.close()
+        self.objects.resources.close()
+        self.recorder.close()
+
+
+def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> Scene:
+    """Makes the resources of a trace on a driver, filled with known contents; nothing of the trace has run yet."""
+    target = open_target(device_name)
+    device = open_device(target, blocks)
+    handles = Handles()
+    resources = create_resources(device, handles, blocks)
+    recorder = ReplayRecorder(device, handles)
+    layouts = Layouts()
+    for image in resources.images.values():
+        layouts.add(image.image, image.initial)
+    contents = Contents(resources, recorder, layouts)
+    scene = Scene(blocks, device, handles, contents, recorder, layouts, ReplayObjects(device, resources, native))
+    try:
+        scene.notes.extend(fill_all(contents))
+    except BaseException:
+        scene.__exit__(None, None, None)
+        raise
+    return scene
+
+
+def execute(scene: Scene, plan: Plan) -> None:
+    """Runs a plan to its end; afterwards the device is idle. UserError when the target cannot run a step."""
+    run = _Run(scene)
+    for item in plan:
+        run.one(item)
+    scene.recorder.finish()
+
+
+class _Run:
+    """The state of one execution: what a cut must set again, and whether the next action needs a barrier."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.recorder = scene.recorder
+        self.passes = Passes(scene.layouts)
+        self._state: list[Step] = []
+        self._cut = False
+
+    def one(self, item: Step | Probe) -> None:
+        if isinstance(item, Probe):
+            self.recorder.finish()
+            item.run(self.scene.contents)
+            self.recorder.finish()
+            self._cut = True
+            return
+        if item.kind is StepKind.HOST:
+            self.recorder.finish()
+            with reading(item.block):
+                self.passes.note(item.block)
+                if isinstance(item.block, Call) and core_name(item.block.name) == HOST_TRANSITION:
+                    self._move(item.block)
+                    return
+            self.scene.objects.perform(item.block)
+            return
+        if item.kind is StepKind.BEGIN:
+            self._state.clear()
+            self._cut = False
+            return
+        self._command(item)
+
+    def _command(self, step: Step) -> None:
+        call = step.block
+        assert isinstance(call, Call)
+        if "Debug" in call.name:
+            return
+        refuse_without_data(call)
+        with reading(call):
+            self._set_again()
+            if step.kind is StepKind.SYNC:
+                self._synchronize(step, call)
+            elif step.kind is StepKind.STATE:
+                self._state.append(step)
+                self._issue(call)
+            else:
+                if not step.in_pass:
+                    self.recorder.full_barrier()
+                self._issue(call)
+                self.passes.after(call)
+
+    def _set_again(self) -> None:
+        """After a cut the stream goes on in a new command buffer, which inherits nothing."""
+        if self._cut:
+            self._cut = False
+            for step in self._state:
+                if isinstance(step.block, Call):
+                    self._issue(step.block)
+
+    def _issue(self, call: Call) -> None:
+        self.recorder.issue(call.name, call.args, f"block {call.index}")
+
+    def _synchronize(self, step: Step, call: Call) -> None:
+        """Full barriers stand between actions anyway: of a barrier only the layout transitions remain."""
+        if step.in_pass:
+            if core_name(call.name).startswith("vkCmdPipelineBarrier"):
+                # Inside a render pass instance only the trace's own barrier fits (a subpass self-dependency).
+                self.recorder.issue(call.name, one_family(call.args), f"block {call.index}")
+            return
+        self._move(call)
+
+    def _move(self, call: Call) -> None:
+        """Makes the layout transitions of a call, as full barriers."""
+        layouts, changes = self.scene.layouts, []
+        for transition in transitions(call):
+            if transition.image not in layouts.images:
+                continue
+            resource = self.scene.contents.resources.images[transition.image]
+            span = transition.span
+            if transition.old != transition.new and not self._is_acquire(transition):
+                changes.append(ImageTransition(resource.raw, span, transition.old, transition.new))
+                layouts.apply(transition)
+        if changes:
+            self.recorder.full_barrier()
+            self.recorder.change_layouts(changes)
+
+    def _is_acquire(self, transition: RecordedTransition) -> bool:
+        """The second half of an ownership transfer: its layout transition happens once, and has happened."""
+        source, target = transition.families
+        layouts = self.scene.layouts
+        return source != target and all(
+            layouts.of(transition.image, where) == transition.new for where in layouts.covered(transition)
+        )
+
+
+def execute_native(scene: Scene) -> None:
+    """Re-issues every block as recorded, with the trace's own command buffers, submits and waits."""
+    for block in runnable(scene.blocks):
+        if isinstance(block, Call) and block.name.startswith("vkCmd") and block.args.get("commandBuffer") == OURS:
+            scene.recorder.full_barrier()
+            scene.recorder.issue(block.name, block.args, f"block {block.index}")
+            scene.recorder.finish()
+        elif not isinstance(block, Call) or block.succeeded:
+            scene.objects.perform(block)
+    scene.device.check(scene.device.function("vkDeviceWaitIdle")(scene.device.handle), "vkDeviceWaitIdle")
+    passes = Passes(scene.layouts)
+    for step in flatten(scene.blocks):
+        if step.kind is StepKind.HOST:
+            with reading(step.block):
+                passes.note(step.block)
+                for transition in transitions(step.block) if isinstance(step.block, Call) else ():
+                    scene.layouts.apply(transition)
+        elif isinstance(step.block, Call) and step.kind is StepKind.SYNC:
+            for transition in transitions(step.block):
+                scene.layouts.apply(transition)
+        elif isinstance(step.block, Call):
+            passes.after(step.block)

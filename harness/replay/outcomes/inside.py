@@ -1,0 +1,112 @@
+"""Hazards inside one render pass instance, which cannot be cut: what a missing dependency allows is brought about by
+leaving draws and clears out of it, or by exchanging two of them.
+
+Only where that is the hazard's outcome and nothing else: the command left out writes the range of the finding alone,
+and no other command after it in the instance touches that resource.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from harness.commands.interpret import Interpreter
+from harness.findings import Finding
+from harness.replay.schedule.steps import Step, StepKind, reading
+from harness.spans import Span, merge
+from harness.spec.scopes import SYNC
+from harness.trace.calls import Call
+from harness.trace.effects import Access, Recorded
+
+DRAWING = ("vkCmdDraw", "vkCmdClearAttachments")
+"""Beginnings of the commands that can be left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class InsideOutcome:
+    """What is changed. `restored`: afterwards the range of the finding holds what it holds in the serial run."""
+
+    left_out: frozenset[int] = frozenset()
+    """Indices of steps."""
+    exchanged: bool = False
+    """The second command runs just before the first."""
+    restored: bool = False
+
+
+class _Instance:
+    """The draws and clears of one render pass instance, by what they access of one resource."""
+
+    def __init__(self, steps: list[Step], begin: int, end: int, resource: int) -> None:
+        self._steps, self.resource = steps, resource
+        self._accesses: dict[int, tuple[Access, ...]] = {}
+        interpreter = Interpreter()
+        for index, step in enumerate(steps[:end]):
+            if not isinstance(step.block, Call) or step.kind is StepKind.BEGIN:
+                continue
+            with reading(step.block):
+                for each in interpreter.step(step.block):
+                    if isinstance(each, Recorded) and index >= begin:
+                        self._accesses[index] = tuple(e for e in each.command.effects if isinstance(e, Access))
+
+    def touches(self, index: int) -> bool:
+        """Whether a draw or clear accesses the resource."""
+        accesses = self._accesses.get(index, ())
+        return self._draws(index) and any(each.resource == self.resource for each in accesses)
+
+    def written(self, index: int) -> list[Span]:
+        """The addresses of the resource that a command writes."""
+        accesses = self._accesses.get(index, ())
+        spans = [s for each in accesses if each.resource == self.resource and SYNC[each.sync].write for s in each.spans]
+        return list(merge(spans))
+
+    def writes_it_alone(self, index: int) -> bool:
+        """Whether a draw or clear writes the resource and nothing else."""
+        written = {each.resource for each in self._accesses.get(index, ()) if SYNC[each.sync].write}
+        return self._draws(index) and written == {self.resource}
+
+    def _draws(self, index: int) -> bool:
+        return self._steps[index].name.startswith(DRAWING)
+
+
+def inside(
+    steps: list[Step], prior: int, current: int, cuts: tuple[int, int], finding: Finding
+) -> InsideOutcome | None:
+    """How to show a hazard between two steps of the instance between two cuts; None when that cannot be done."""
+    held = _Instance(steps, *cuts, finding.resource)
+    moved, moves = ("IMAGE_LAYOUT_TRANSITION" in each for each in (finding.prior_access, finding.access))
+    others = [index for index in range(prior + 1, cuts[1]) if index != current and held.touches(index)]
+    if prior == current or (others and not moves):
+        return None
+    if finding.hazard.startswith("READ"):
+        before = [index for index in range(cuts[0], prior) if held.touches(index)] if moved else [prior]
+        return _unseen(held, before, current)
+    if finding.hazard.endswith("READ"):
+        return _exchange(steps, prior, current)
+    if moves and held.writes_it_alone(prior):
+        return InsideOutcome(frozenset({prior}))
+    if not (held.writes_it_alone(prior) and held.writes_it_alone(current)):
+        return None
+    return InsideOutcome(frozenset({current})) if _covers(held.written(prior), held.written(current)) else None
+
+
+def _unseen(held: _Instance, writers: list[int], current: int) -> InsideOutcome | None:
+    """The reader does not see the writes: they are left out, and stand there afterwards unless it wrote over them."""
+    if not writers or not all(held.writes_it_alone(each) for each in writers):
+        return None
+    over = held.written(current)
+    if over and not all(_covers(over, held.written(each)) for each in writers):
+        return None
+    return InsideOutcome(frozenset(writers), restored=not over)
+
+
+def _exchange(steps: list[Step], prior: int, current: int) -> InsideOutcome | None:
+    """The reader sees the later write: a clear depends on no state, so that it can run before."""
+    between = steps[prior + 1 : current]
+    if steps[current].name != "vkCmdClearAttachments" or any(s.name.startswith("vkCmdNext") for s in between):
+        return None
+    return InsideOutcome(exchanged=True)
+
+
+def _covers(whole: Iterable[Span], part: Iterable[Span]) -> bool:
+    held = list(whole)
+    return all(any(begin <= first and last <= end for begin, end in held) for first, last in part)

@@ -1,0 +1,16 @@
+"""Submission order: the reference that every other outcome is compared with."""
+
+from __future__ import annotations
+
+from harness.replay.outcomes.executor import Plan
+from harness.replay.schedule.steps import Step
+
+
+class Serial:
+    """Every step once, in submission order."""
+
+    outcome = "serial"
+
+    def plan(self, steps: list[Step]) -> Plan:
+        """The steps as they are."""
+        return list(steps)

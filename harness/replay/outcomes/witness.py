@@ -1,0 +1,439 @@
+"""Witness: for one hazard between P and then C, the outcome that the missing dependency makes possible.
+
+Two runs. `SerialCapture` is the serial run with four looks at the range: before P, after P, before C, after C.
+`AllowedOutcome` repeats it and makes the range hold, at the right moments, what an implementation may let the accesses
+see:
+
+* read after write: C sees the range as it was before P;
+* write after read: P sees what C writes;
+* write after write: after C the range holds what P wrote.
+
+A layout transition is a write of its whole range that keeps the contents, or loses them when the old layout is
+UNDEFINED ("Image Layout Transitions", "Memory Availability, Visibility and Domain Operations"): an access that is not
+ordered with it may see anything, and a write that is not made available to it may be lost.
+
+A render pass instance is one unit: what it stores it has written, also where that equals what it loaded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.findings import Finding, UserError
+from harness.replay.contents.contents import Content, Contents
+from harness.replay.contents.observe import Outputs, observe
+from harness.replay.contents.regions import Mask, Pieces, Region, changed, choose, covered
+from harness.replay.outcomes.executor import Plan, Probe
+from harness.replay.outcomes.inside import inside
+from harness.replay.schedule.layouts import HOST_TRANSITION, UNDEFINED, transitions
+from harness.replay.schedule.render_pass_effects import RENDERING, RenderPassEffects
+from harness.replay.schedule.steps import Step, StepKind, locate
+from harness.trace.calls import Call
+
+FAMILIES = {
+    "READ_AFTER_WRITE": "RAW",
+    "READ_RACING_WRITE": "RAW",
+    "WRITE_AFTER_READ": "WAR",
+    "WRITE_RACING_READ": "WAR",
+    "WRITE_AFTER_WRITE": "WAW",
+    "WRITE_RACING_WRITE": "WAW",
+    "PRESENT_AFTER_WRITE": "RAW",
+    "WRITE_AFTER_PRESENT": "WAR",
+    "ownership-not-transferred": "RAW",
+    "ownership-not-acquired": "RAW",
+    "ownership-not-released": "WAW",
+    "ownership-mismatch": "WAW",
+}
+
+EXACT = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vkCmdResolve", *RENDERING)
+"""Beginnings of the commands that write all of the range that a finding gives them; a shader may leave some out."""
+
+OWNERSHIP_TRANSFER = "SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"
+"""A transfer that is not ordered, or lacks a half, leaves the contents undefined."""
+
+STALE, EARLY, LATE, LOST, POISON, AFTER_NEXT = "stale", "early", "late", "lost", "poison", "after-next"
+INSIDE = "inside"
+"""Variants: C reads old contents; P reads new ones; P's write lands last; P's write is lost; undefined contents are
+seen; P's write lands after the write that follows a discarding transition; commands of the render pass instance that
+both are in are left out or exchanged."""
+
+
+@dataclass(slots=True)
+class CapturedRegion:
+    """What the region held around P and C in the serial run."""
+
+    before_prior: Pieces = field(default_factory=list)
+    after_prior: Pieces = field(default_factory=list)
+    before: Pieces = field(default_factory=list)
+    after: Pieces = field(default_factory=list)
+    moments: dict[int, Outputs] = field(default_factory=dict)
+    """Everything observed at the cuts where an outcome first shows, by index: later commands may overwrite it."""
+
+
+@dataclass(frozen=True, slots=True)
+class HazardPosition:
+    """Where P and C stand in the step list, and the cuts around them (indices of the steps that follow the cuts)."""
+
+    prior: int
+    current: int
+    before_prior: int
+    after_prior: int
+    before: int
+    after: int
+
+
+def find_ends(steps: list[Step], finding: Finding) -> HazardPosition:
+    """The steps of a finding and the cuts around them.
+
+    UserError when the trace does not execute them, or when no cut separates them (in one render pass instance).
+    """
+    if finding.hazard not in FAMILIES:
+        raise UserError(f"no witness is defined for {finding.hazard}")
+    current = locate(steps, finding.place)
+    # One command may do both: what a render pass instance stores and the transition that follows, for one.
+    place, before = finding.place, finding.prior
+    alone = (before.call, before.executed_by) == (place.call, place.executed_by) and before.submit is None
+    prior = current if alone else locate(steps, before, before=current)
+    if prior > current:
+        raise UserError("the prior access does not come before the other one in submission order")
+    ends = HazardPosition(
+        prior,
+        current,
+        _cut_before(steps, prior),
+        _cut_after(steps, prior),
+        _cut_before(steps, current),
+        _cut_after(steps, current),
+    )
+    if _is_uncut(steps, ends, finding) and inside(steps, prior, current, (ends.before, ends.after), finding) is None:
+        raise UserError("both accesses are in one render pass instance or query, which cannot be cut")
+    return ends
+
+
+def _is_uncut(steps: list[Step], ends: HazardPosition, finding: Finding) -> bool:
+    """Both accesses are inside one render pass instance or query."""
+    return ends.after_prior > ends.before and not _is_at_a_boundary(steps, ends, finding)
+
+
+def _is_at_a_boundary(steps: list[Step], ends: HazardPosition, finding: Finding) -> bool:
+    """Both accesses are in one render pass instance, and the transition that is one of them is the first or the last
+    thing that it does: what it may do to the other access can be done before or after the instance."""
+    if "IMAGE_LAYOUT_TRANSITION" in finding.access:
+        return steps[ends.current].name.startswith("vkCmdEndRenderPass")
+    moved = "IMAGE_LAYOUT_TRANSITION" in finding.prior_access
+    return moved and steps[ends.prior].name.startswith("vkCmdBeginRenderPass")
+
+
+def _cut_before(steps: list[Step], index: int) -> int:
+    while steps[index].inside:
+        index -= 1
+    return index
+
+
+def _cut_after(steps: list[Step], index: int) -> int:
+    index += 1
+    while index < len(steps) and steps[index].inside:
+        index += 1
+    return index
+
+
+def with_probes(steps: list[Step], probes: Iterable[tuple[int, Probe]]) -> Plan:
+    """The steps with probes put before the indices given; probes of one index keep their order."""
+    at: dict[int, list[Probe]] = {}
+    for index, probe in probes:
+        at.setdefault(index, []).append(probe)
+    plan: Plan = []
+    for index, step in enumerate(steps):
+        plan.extend(at.get(index, ()))
+        plan.append(step)
+    plan.extend(at.get(len(steps), ()))
+    return plan
+
+
+class SerialCapture:
+    """The serial run that also looks at the region around P and C; fills `captured`."""
+
+    outcome = "serial"
+
+    def __init__(self, finding: Finding, region: Region) -> None:
+        self._finding = finding
+        self._region = region
+        self.captured = CapturedRegion()
+
+    def plan(self, steps: list[Step]) -> Plan:
+        """The steps with four probes that only read."""
+        ends = find_ends(steps, self._finding)
+        moments = {moment_of(steps, ends, self._finding, variant) for variant in variants(steps, self._finding)}
+        looks = [(index, observe_into(self.captured.moments, index)) for index in moments]
+        return with_probes(
+            steps,
+            [
+                (ends.before_prior, self._look("before_prior")),
+                (ends.after_prior, self._look("after_prior")),
+                (ends.before, self._look("before")),
+                (ends.after, self._look("after")),
+                *looks,
+            ],
+        )
+
+    def _look(self, slot: str) -> Probe:
+        def look(contents: Contents) -> None:
+            setattr(self.captured, slot, self._region.read(contents))
+
+        return Probe(f"save {slot}", look)
+
+
+class AllowedOutcome:
+    """One outcome that the hazard allows; `variant` says which."""
+
+    def __init__(self, finding: Finding, region: Region, captured: CapturedRegion, variant: str) -> None:
+        self._finding = finding
+        self._region = region
+        self._captured = captured
+        self.variant = variant
+        self.outcome = ""
+        """Set by `plan`."""
+        self._prior_is_exact = True
+        self._current_is_exact = True
+        self._shown: Pieces = []
+        self.moment = 0
+        """Index of the cut where the outcome first shows; set by `plan`."""
+        self.moments: dict[int, Outputs] = {}
+        """What was observed there."""
+        self._stored: dict[str, list[Mask | None]] = {}
+        """By end, which texels of each piece its render pass instance stores."""
+
+    def plan(self, steps: list[Step]) -> Plan:
+        """The steps with probes that bring the outcome about."""
+        ends = find_ends(steps, self._finding)
+        rendered = RenderPassEffects(steps)
+        self._stored = {
+            "prior": self._stores(rendered, ends.before_prior, ends.after_prior),
+            "current": self._stores(rendered, ends.before, ends.after),
+        }
+        prior, current = steps[ends.prior], steps[ends.current]
+        self._prior_is_exact, self._current_is_exact = _is_exact(prior), _is_exact(current)
+        self.outcome = outcome_id(self._finding.hazard, prior, current, self.variant)
+        self.moment = moment_of(steps, ends, self._finding, self.variant)
+        look = observe_into(self.moments, self.moment)
+        if self.variant == INSIDE:
+            return self._changed(steps, ends, look)
+        return with_probes(steps, [*self._probes(steps, ends), (self.moment, look)])
+
+    def _changed(self, steps: list[Step], ends: HazardPosition, look: Probe) -> Plan:
+        """The steps with commands left out of the render pass instance, or exchanged in it."""
+        change = inside(steps, ends.prior, ends.current, (ends.before, ends.after), self._finding)
+        assert change is not None, "find_ends has asked"
+        probes = [(ends.after, Probe("put back", self._as_in_the_serial_run))] if change.restored else []
+        plan = with_probes(steps, [*probes, (self.moment, look)])
+        prior, current = steps[ends.prior], steps[ends.current]
+        if change.exchanged:
+            plan = [item for item in plan if item is not current]
+            plan.insert(next(at for at, item in enumerate(plan) if item is prior), current)
+        gone = [steps[index] for index in change.left_out]
+        return [item for item in plan if not any(item is each for each in gone)]
+
+    def _as_in_the_serial_run(self, contents: Contents) -> None:
+        self._region.write(contents, self._captured.after)
+
+    def _stores(self, rendered: RenderPassEffects, begin: int, end: int) -> list[Mask | None]:
+        """The texels of each piece that render pass instances in steps [begin, end) store; None for no box."""
+        boxes = rendered.stored(self._region.image, begin, end) if self._region.boxes else []
+        held = [covered(box, boxes) if boxes else None for box in self._region.boxes]
+        return [*([None] * len(self._region.spans)), *held]
+
+    def _probes(self, steps: list[Step], ends: HazardPosition) -> list[tuple[int, Probe]]:
+        family = FAMILIES[self._finding.hazard]
+        if family == "RAW":
+            show = Probe("show C what was there before P", self._show_stale)
+            return [(ends.before, show), (ends.after, Probe("put back", self._put_back_after_read))]
+        if family == "WAR":
+            show = Probe("show P what C writes", self._show_early)
+            return [(ends.before_prior, show), (ends.after_prior, Probe("put back", self._put_back_after_prior))]
+        if self.variant == POISON:
+            return [(ends.after, Probe("undefined contents", self._region.poison))]
+        if self.variant == LOST:
+            # A transition at the beginning of a subpass comes before everything else that its instance does.
+            early = steps[ends.current].name.startswith(("vkCmdBegin", "vkCmdNext"))
+            return [(ends.before if early else ends.after, Probe("P's write is lost", self._lose))]
+        if self.variant == AFTER_NEXT:
+            return [(self.moment, Probe("P's write lands", self._land_everywhere))]
+        return [(ends.after, Probe("P's write lands after C's", self._land))]
+
+    def _show_stale(self, contents: Contents) -> None:
+        if self.variant == POISON:
+            self._region.poison(contents)
+            return
+        if any(piece is None for piece in self._captured.before_prior):
+            # Nothing was defined there before P: C may see anything.
+            self._region.poison(contents)
+        self._region.write(contents, self._captured.before_prior)
+
+    def _put_back_after_read(self, contents: Contents) -> None:
+        """Keeps what C wrote, in this run or in the serial one; everything else is as it was before C."""
+        shown: Pieces = self._captured.before_prior if self.variant == STALE else []
+        now = self._region.read(contents)
+        pieces: Pieces = []
+        for index, current in enumerate(self._captured.before):
+            seen = shown[index] if shown else None
+            serial = (current, self._captured.after[index])
+            pieces.append(self._kept(now[index], current, seen, serial, self._stored["current"][index]))
+        self._region.write(contents, pieces)
+
+    def _show_early(self, contents: Contents) -> None:
+        if self.variant == POISON:
+            self._region.poison(contents)
+            return
+        pieces: Pieces = []
+        slots = (self._captured.before_prior, self._captured.before, self._captured.after)
+        for there, before, after in zip(*slots, strict=True):
+            if there is None or before is None or after is None:
+                pieces.append(None)
+            else:
+                mask = None if self._current_is_exact else changed(before, after)
+                pieces.append(choose(mask, after, there))
+        self._region.write(contents, pieces)
+        self._shown = self._region.read(contents)
+
+    def _put_back_after_prior(self, contents: Contents) -> None:
+        """Keeps what P wrote; everything else is as it was before P."""
+        shown: Pieces = self._shown if self.variant == EARLY else []
+        now = self._region.read(contents)
+        pieces: Pieces = []
+        for index, original in enumerate(self._captured.before_prior):
+            seen = shown[index] if shown else None
+            serial = (original, self._captured.after_prior[index])
+            pieces.append(self._kept(now[index], original, seen, serial, self._stored["prior"][index]))
+        self._region.write(contents, pieces)
+
+    def _kept(
+        self,
+        now: Content | None,
+        otherwise: Content | None,
+        shown: Content | None,
+        serial: tuple[Content | None, Content | None],
+        stored: Mask | None,
+    ) -> Content | None:
+        """`now` where the command wrote, by either run's account, and `otherwise` elsewhere.
+
+        A unit that a command writes cannot equal both what it was shown here and what it found in the serial run,
+        unless those were equal; so the two accounts together miss nothing that matters.
+        """
+        if now is None or otherwise is None:
+            return None
+        if stored is not None and stored.all():
+            return now
+        mask = None if serial[0] is None or serial[1] is None else changed(serial[0], serial[1])
+        if shown is not None and mask is not None:
+            here = changed(shown, now)
+            mask = mask if here is None else mask | here
+        if mask is None:
+            return otherwise
+        if stored is not None:
+            mask = mask | stored
+        return choose(mask, now, otherwise)
+
+    def _lose(self, contents: Contents) -> None:
+        if any(piece is None for piece in self._captured.before_prior):
+            # Nothing was defined there before P: without its write nothing is.
+            self._region.poison(contents)
+        self._write_where_prior_wrote(contents, self._captured.before_prior, only_over_current=False)
+
+    def _land(self, contents: Contents) -> None:
+        self._write_where_prior_wrote(contents, self._captured.after_prior, only_over_current=True)
+
+    def _land_everywhere(self, contents: Contents) -> None:
+        self._write_where_prior_wrote(contents, self._captured.after_prior, only_over_current=False)
+
+    def _write_where_prior_wrote(self, contents: Contents, source: Pieces, only_over_current: bool) -> None:
+        captured = self._captured
+        now = self._region.read(contents)
+        pieces: Pieces = []
+        for index, piece in enumerate(source):
+            there = now[index]
+            if piece is None or there is None:
+                pieces.append(None)
+                continue
+            mask = None
+            accounts = [(captured.before_prior[index], captured.after_prior[index], self._prior_is_exact)]
+            if only_over_current:
+                accounts.append((captured.before[index], captured.after[index], self._current_is_exact))
+            for before, after, exact in accounts:
+                wrote = None if exact or before is None or after is None else changed(before, after)
+                if wrote is not None:
+                    mask = wrote if mask is None else mask & wrote
+            pieces.append(choose(mask, piece, there))
+        self._region.write(contents, pieces)
+
+
+def moment_of(steps: list[Step], ends: HazardPosition, finding: Finding, variant: str) -> int:
+    """The cut at which what an outcome does to the accesses themselves has been done."""
+    if FAMILIES[finding.hazard] == "WAR":
+        return ends.after_prior
+    following = next_action(steps, ends.after) if variant == AFTER_NEXT else None
+    return ends.after if following is None else _cut_after(steps, following)
+
+
+def observe_into(moments: dict[int, Outputs], index: int) -> Probe:
+    """A probe that observes everything and keeps it under `index`."""
+
+    def look(contents: Contents) -> None:
+        moments[index] = observe(contents, [])
+
+    return Probe("observe", look)
+
+
+def _is_exact(step: Step) -> bool:
+    return step.kind in (StepKind.HOST, StepKind.SYNC) or step.name.startswith(EXACT)
+
+
+def outcome_id(hazard: str, prior: Step, current: Step, variant: str) -> str:
+    """The string that names one outcome of one hazard."""
+    usual = {"RAW": STALE, "WAR": EARLY, "WAW": LATE}[FAMILIES[hazard]]
+    suffix = "" if variant == usual else f":{variant}"
+    return f"witness:{hazard}:{prior.identity}->{current.identity}{suffix}"
+
+
+def variants(steps: list[Step], finding: Finding) -> list[str]:
+    """The outcomes worth trying for a finding, the plainest first."""
+    ends = find_ends(steps, finding)
+    if _is_uncut(steps, ends, finding):
+        return [INSIDE]
+    prior, current = steps[ends.prior], steps[ends.current]
+    prior_moves, current_moves = _moves(prior, finding.prior_access), _moves(current, finding.access)
+    family = FAMILIES[finding.hazard]
+    if finding.hazard.startswith("ownership") or OWNERSHIP_TRANSFER in (finding.access, finding.prior_access):
+        return [POISON]
+    if family == "RAW":
+        return [POISON] if prior_moves else [STALE]
+    if family == "WAR":
+        return [POISON] if current_moves else [EARLY]
+    if not current_moves:
+        return [LATE, POISON] if prior_moves else [LATE]
+    if current.kind is not StepKind.SYNC:
+        return [LATE, POISON] if RenderPassEffects(steps).discards(ends.current, finding.resource) else [LOST]
+    if not _discards(current, finding.resource):
+        return [LOST, POISON] if prior_moves else [LOST]
+    # The transition discards: what follows it overwrites, and P's write is ordered with neither.
+    following = next_action(steps, ends.after)
+    unordered = following is not None and not any(
+        step.kind is StepKind.SYNC for step in steps[ends.prior + 1 : following] if step is not current
+    )
+    return [AFTER_NEXT, POISON] if unordered else [POISON]
+
+
+def _moves(step: Step, access: str) -> bool:
+    """Whether the access is a layout transition: a barrier's, the host's, or one that a render pass instance does by
+    itself."""
+    return step.kind is StepKind.SYNC or step.name == HOST_TRANSITION or "IMAGE_LAYOUT_TRANSITION" in access
+
+
+def next_action(steps: list[Step], index: int) -> int | None:
+    """The first action at or after `index`."""
+    return next((i for i in range(index, len(steps)) if steps[i].kind is StepKind.ACTION), None)
+
+
+def _discards(step: Step, image: int) -> bool:
+    """Whether a barrier's transition of an image has UNDEFINED as its old layout."""
+    call = step.block
+    return isinstance(call, Call) and any(item.image == image and item.old == UNDEFINED for item in transitions(call))

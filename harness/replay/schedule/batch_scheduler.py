@@ -1,0 +1,80 @@
+"""The order in which one queue can run what a trace submits to several.
+
+Batches that wait for timeline values come when these have been signaled (`harness.trace.pending_batches`); all others
+stand where they were submitted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+from harness.commands.synchronization.semaphore import initial_value
+from harness.commands.synchronization.submit import semaphore_operations
+from harness.spec._generated import COMMAND_ALIASES
+from harness.trace.calls import Block, Call
+from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
+
+Part = TypeVar("Part")
+SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueSubmit2KHR"})
+
+
+class BatchScheduler(Generic[Part]):
+    """Follows the calls of one trace that concern semaphores, and says which parts of submits can run."""
+
+    def __init__(self) -> None:
+        self._releases: PendingBatches[Part] = PendingBatches()
+
+    def submit(self, call: Call, parts: Sequence[Part]) -> Iterator[Part]:
+        """Takes a submit whose batches the parts stand for, in order; the parts that can run now."""
+        waits_and_signals = [_operations(info) for info in call.args.get("pSubmits") or []] or [((), ())]
+        held = [
+            PendingBatch(waits, signals, part) for (waits, signals), part in zip(waits_and_signals, parts, strict=False)
+        ]
+        return self._releases.submit(call.args["queue"], held)
+
+    def follow(self, call: Call) -> Iterator[Part]:
+        """Any other call: it may make a semaphore, or signal one from the host."""
+        name = COMMAND_ALIASES.get(call.name, call.name)
+        if name == "vkCreateSemaphore":
+            self._releases.create(call.args["pSemaphore"], initial_value(call.args["pCreateInfo"]))
+        elif name == "vkSignalSemaphore":
+            info = call.args["pSignalInfo"]
+            return self._releases.signal(info["semaphore"], info["value"])
+        return iter(())
+
+
+def _operations(info: dict[str, Any]) -> tuple[Values, Values]:
+    """What one batch waits for and signals: (semaphore, value) each."""
+    waits, signals = (tuple((o.semaphore, o.value) for o in several) for several in semaphore_operations(info))
+    return waits, signals
+
+
+def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
+    """The blocks of a trace as one queue can run them: submits whose batches are held are cut into several."""
+    order: BatchScheduler[tuple[Call, int]] = BatchScheduler()
+    for block in blocks:
+        if not isinstance(block, Call) or not block.succeeded:
+            yield block
+        elif block.name in SUBMITS:
+            batches = max(1, len(block.args.get("pSubmits") or []))
+            yield from _joined(order.submit(block, [(block, index) for index in range(batches)]))
+        else:
+            yield block
+            yield from _joined(order.follow(block))
+
+
+def _joined(parts: Iterator[tuple[Call, int]]) -> Iterator[Call]:
+    """Neighbouring batches of one submit as one submit; its fence goes with the last of its batches."""
+    runs: list[tuple[Call, list[int]]] = []
+    for call, batch in parts:
+        if runs and runs[-1][0] is call:
+            runs[-1][1].append(batch)
+        else:
+            runs.append((call, [batch]))
+    for call, several in runs:
+        infos = call.args.get("pSubmits") or []
+        chosen = infos[several[0] : several[-1] + 1]
+        fence = call.args["fence"] if several[-1] + 1 >= len(infos) else 0
+        yield replace(call, args={**call.args, "submitCount": len(chosen), "pSubmits": chosen, "fence": fence})

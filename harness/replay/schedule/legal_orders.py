@@ -1,0 +1,215 @@
+"""Which orders of the units of a trace are legal: the linear extensions of the model's execution dependency order.
+
+One unit must come after another when any node of it is after any node of the other. In a trace without conflicts all
+accesses of one memory of which one writes are so ordered, so that every legal order leaves the same bytes. What the
+model exempts from conflicts keeps its order all the same, as the results depend on it:
+
+* layout transitions of one queue execute in submission order ("Image Layout Transitions");
+* atomics of one memory, and markers, may come in any order, but what they return and leave behind tells which it was;
+* what uses one query pool (queries of one queue see the resets before them, and copies see the queries: "Queries").
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from harness.commands.interpret import Interpreter
+from harness.findings import Place
+from harness.model import Opinion
+from harness.model.order import ACTION, HOST, PRESENT, TRANSITION
+from harness.model.stages import indices
+from harness.replay.schedule.steps import Identity, core_name, reading
+from harness.replay.schedule.units import Unit
+from harness.trace.calls import Block, Call
+from harness.trace.effects import Access, Recorded
+
+PERFORMED = (ACTION, TRANSITION, HOST, PRESENT)
+"""Kinds of nodes that stand for something that runs."""
+
+LEAVES_ALONE = (
+    "vkCreate",
+    "vkAllocate",
+    "vkGet",
+    "vkEnumerate",
+    "vkBind",
+    "vkBegin",
+    "vkEnd",
+    "vkMap",
+    "vkUnmap",
+    "vkFlush",
+    "vkWait",
+    "vkQueue",
+    "vkDevice",
+    "vkSignal",
+    "vkSetEvent",
+    "vkResetEvent",
+    "vkResetFences",
+    "vkResetCommand",
+    "vkFreeCommandBuffers",
+    "vkUpdateDescriptorSets",
+)
+"""Beginnings of host calls that change nothing which commands submitted earlier use: these may still come after. What
+uses the descriptor sets that a call updates may not."""
+
+Choose = Callable[[Sequence[int]], int]
+"""Of the units that may come next, by their place in submission order, ascending: which does."""
+
+
+class LegalOrders:
+    """The order that units must keep, whatever else changes. Units are named by their place in submission order."""
+
+    def __init__(self, units: Sequence[Unit], blocks: Iterable[Block], opinion: Opinion) -> None:
+        self.units = units
+        self._holds: list[int] = []
+        """By unit: the nodes that it performs."""
+        self._needs: list[int] = []
+        """By unit: the nodes of earlier units that come before it."""
+        self._performs: dict[int, int] = {}
+        """By node: its unit."""
+        self._after: list[set[int]] = [set() for _ in units]
+        """By unit: those that it stays behind for other reasons."""
+        self._follow_nodes(opinion)
+        self._keep_the_host()
+        self._keep_what_is_exempt(blocks, opinion)
+
+    def _follow_nodes(self, opinion: Opinion) -> None:
+        order = opinion.order
+        at: dict[Identity, list[int]] = {}
+        for index, node in enumerate(order.nodes):
+            if node.kind in PERFORMED:
+                at.setdefault(_identity(node.place), []).append(index)
+        known = 0
+        for number, unit in enumerate(self.units):
+            before = own = 0
+            for index in (each for identity in unit.identities for each in at.get(identity, ())):
+                before |= order.by_region[index]
+                own |= 1 << index
+                self._performs[index] = number
+            self._holds.append(own)
+            self._needs.append(before & known & ~own)
+            known |= own
+
+    def _keep_the_host(self) -> None:
+        """The host's own order; what is submitted after a call stays after it. Commands may come after calls that stand
+        later, as far as the host has not waited for them, where the model knows of the call, or where it leaves what
+        they use alone. What has no node stays where it is among all others."""
+        wall, host = -1, -1
+        users: dict[int, list[int]] = {}
+        for number, unit in enumerate(self.units):
+            after = self._after[number]
+            after.update(each for each in (wall, host) if each >= 0)
+            for each in _updated(unit):
+                after.update(users.get(each, ()))
+            for each in _bound(unit):
+                users.setdefault(each, []).append(number)
+            if unit.host:
+                host = number
+            if self._is_wall(number):
+                after.update(range(wall + 1, number))
+                wall = number
+
+    def _is_wall(self, number: int) -> bool:
+        unit = self.units[number]
+        if self._holds[number]:
+            return unit.host and len(unit.steps) > 1
+        if unit.host:
+            return not unit.steps[0].name.startswith(LEAVES_ALONE)
+        return not any(_pools(unit))
+
+    def _keep_what_is_exempt(self, blocks: Iterable[Block], opinion: Opinion) -> None:
+        exempt = _exempt(blocks)
+        last: dict[object, int] = {}
+        for number, unit in enumerate(self.units):
+            keys: set[object] = set(_pools(unit))
+            for identity in unit.identities:
+                keys |= exempt.get(identity.call, set())
+            for node in indices(self._holds[number]):
+                if opinion.order.nodes[node].kind == TRANSITION:
+                    keys.add(("queue", opinion.order.nodes[node].place.queue))
+            for key in keys:
+                if key in last:
+                    self._after[number].add(last[key])
+                last[key] = number
+
+    def acts(self, number: int) -> bool:
+        """Whether a unit reaches memory: commands, and the host where it reads or writes."""
+        return bool(self._holds[number]) or not self.units[number].host
+
+    def extension(self, choose: Choose) -> list[int]:
+        """A legal order, in which `choose` picks each next unit. Every legal order can be had."""
+        waits = [len(after) for after in self._after]
+        followers: list[list[int]] = [[] for _ in self.units]
+        for number, after in enumerate(self._after):
+            for each in after:
+                followers[each].append(number)
+        parked: dict[int, list[int]] = {}
+        ready: list[int] = []
+        done, order = 0, []
+
+        def settle(number: int) -> None:
+            """Ready, or parked with the last of the units that it needs, which often needs the others."""
+            missing = self._needs[number] & ~done
+            if missing:
+                parked.setdefault(self._performs[missing.bit_length() - 1], []).append(number)
+            else:
+                insort(ready, number)
+
+        for number, count in enumerate(waits):
+            if not count:
+                settle(number)
+        while ready:
+            chosen = choose(ready)
+            ready.remove(chosen)
+            order.append(chosen)
+            done |= self._holds[chosen]
+            for each in followers[chosen]:
+                waits[each] -= 1
+                if not waits[each]:
+                    settle(each)
+            for each in parked.pop(chosen, ()):
+                settle(each)
+        assert len(order) == len(self.units), "submission order is legal, so no unit can wait for ever"
+        return order
+
+
+def _identity(place: Place) -> Identity:
+    return Identity(place.submit or 0, place.batch, place.position, place.call, place.executed_by or (0, 0))
+
+
+def _updated(unit: Unit) -> Iterator[int]:
+    """The descriptor sets that a host call updates."""
+    block = unit.steps[0].block
+    if unit.host and isinstance(block, Call) and block.name == "vkUpdateDescriptorSets":
+        with reading(block):
+            for name in ("pDescriptorWrites", "pDescriptorCopies"):
+                yield from (each["dstSet"] for each in block.args.get(name) or ())
+
+
+def _bound(unit: Unit) -> Iterator[int]:
+    """The descriptor sets that a unit may use."""
+    for step in (*unit.before, *unit.steps):
+        if isinstance(step.block, Call) and core_name(step.block.name) == "vkCmdBindDescriptorSets":
+            yield from step.block.args.get("pDescriptorSets") or ()
+
+
+def _pools(unit: Unit) -> Iterator[object]:
+    """The query pools that a unit uses."""
+    for step in unit.steps:
+        if isinstance(step.block, Call) and not unit.host and step.block.args.get("queryPool"):
+            yield ("query pool", step.block.args["queryPool"])
+
+
+def _exempt(blocks: Iterable[Block]) -> dict[int, set[object]]:
+    """By command: the memory in which it makes atomic accesses or puts markers."""
+    found: dict[int, set[object]] = {}
+    interpreter = Interpreter()
+    for block in blocks:
+        with reading(block):
+            for each in interpreter.step(block):
+                if isinstance(each, Recorded):
+                    for effect in each.command.effects:
+                        if isinstance(effect, Access) and (effect.atomic or effect.marker):
+                            spaces = (effect.space, *(alias.space for alias in effect.aliases))
+                            found.setdefault(each.command.call, set()).update(("space", space) for space in spaces)
+    return found

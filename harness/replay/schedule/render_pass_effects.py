@@ -1,0 +1,76 @@
+"""What render pass instances in a step list do by themselves, as the judges have it: layout transitions and stores.
+
+An instance is one unit that cannot be cut, so that a witness must know which of its writes cover what they touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from harness.commands.interpret import Interpreter
+from harness.findings import Box
+from harness.replay.schedule.steps import Step, StepKind, reading
+from harness.spans import Span
+from harness.trace.calls import Call
+from harness.trace.effects import (
+    Access,
+    AttachmentOperation,
+    AutomaticTransition,
+    Effect,
+    PassEnd,
+    Recorded,
+    SubpassBegin,
+)
+
+UNDEFINED = 0
+MAKING = ("vkCreateImage", "vkCreateRenderPass", "vkCreateFramebuffer")
+"""Beginnings of the names of the calls that rendering needs to know."""
+COVERING = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_WRITE)
+"""Operations that write all that they touch."""
+RENDERING = ("vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender")
+
+
+class RenderPassEffects:
+    """Effects of the commands that begin, advance and end render pass instances, by their place in the step list."""
+
+    def __init__(self, steps: list[Step]) -> None:
+        self._interpreter = Interpreter()
+        self._effects: dict[int, tuple[Effect, ...]] = {}
+        for index, step in enumerate(steps):
+            call = step.block
+            if not isinstance(call, Call):
+                continue
+            made = step.kind is StepKind.HOST and call.name.startswith(MAKING)
+            if made or (step.kind is not StepKind.BEGIN and call.name.startswith(RENDERING)):
+                with reading(call):
+                    for each in self._interpreter.step(call):
+                        if isinstance(each, Recorded):
+                            self._effects[index] = each.command.effects
+
+    def stored(self, image: int, begin: int, end: int) -> list[Box]:
+        """The boxes of an image that store operations and resolves of steps [begin, end) write, whatever they held."""
+        held = self._interpreter.objects.image(image)
+        if held is None:
+            return []
+        spans: list[Span] = []
+        for effect in self._between(begin, end):
+            if isinstance(effect, Access) and effect.resource == image and effect.operation in COVERING:
+                spans += effect.spans
+        return [box for span in spans for box in held.boxes(span)]
+
+    def discards(self, index: int, image: int) -> bool:
+        """Whether the command at an index transitions an image from UNDEFINED."""
+        return any(
+            each.resource == image and each.old_layout == UNDEFINED
+            for effect in self._effects.get(index, ())
+            for each in transitions_of(effect)
+        )
+
+    def _between(self, begin: int, end: int) -> Iterator[Effect]:
+        for index in range(begin, end):
+            yield from self._effects.get(index, ())
+
+
+def transitions_of(effect: Effect) -> tuple[AutomaticTransition, ...]:
+    """The automatic layout transitions of an effect."""
+    return effect.transitions if isinstance(effect, SubpassBegin | PassEnd) else ()

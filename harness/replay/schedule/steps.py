@@ -1,0 +1,297 @@
+"""A trace as the list of steps that an exploration runs: host calls in place, command buffers laid out at each submit.
+
+Every strategy is a transformation of this list. A step is one block of the trace in one execution: a command buffer
+that is submitted twice gives two steps for each of its commands, told apart by their `Identity`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import Any
+
+from harness.findings import Place, UserError
+from harness.replay.schedule.batch_scheduler import SUBMITS, BatchScheduler
+from harness.replay.schedule.screens import OURS
+from harness.spec._generated import COMMAND_ALIASES, TASKS
+from harness.trace.calls import Block, Call, block_name
+from harness.trace.templates import plain
+
+MAX_STEPS = 1_000_000
+"""More than this from one trace is refused: re-submission and secondaries multiply."""
+
+ANY = -1
+"""A batch or position of a place that is not known."""
+
+SECONDARY_CONTENTS = 1
+"""VK_SUBPASS_CONTENTS_SECONDARY_COMMAND_BUFFERS, and VK_RENDERING_CONTENTS_SECONDARY_COMMAND_BUFFERS_BIT."""
+
+
+SUSPENDING, RESUMING = 2, 4
+"""VkRenderingFlagBits."""
+
+
+class StepKind(Enum):
+    """What a step does when it runs."""
+
+    HOST = "host"
+    """A call that is no command, or a host write."""
+    BEGIN = "begin"
+    """One execution of a command buffer starts: no state is inherited."""
+    STATE = "state"
+    ACTION = "action"
+    SYNC = "sync"
+    """A barrier or event command; between full barriers only its layout transitions matter."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Identity:
+    """Which execution of which block: the submit call (0 for the host), batch, position in the batch, and call.
+
+    `executed_by` is as in `Place`, (0, 0) for the commands of primaries.
+    """
+
+    submit: int
+    batch: int
+    position: int
+    call: int
+    executed_by: tuple[int, int] = (0, 0)
+
+    def __str__(self) -> str:
+        text = f"{self.submit}/{self.batch}.{self.position}/{self.call}"
+        return f"{text}@{self.executed_by[0]}.{self.executed_by[1]}" if self.executed_by[0] else text
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One block in one execution."""
+
+    kind: StepKind
+    identity: Identity
+    block: Block
+    inside: bool = False
+    """The stream cannot be cut just before it: something is open that must end in the same command buffer."""
+    in_pass: bool = False
+    """That something is a render pass instance, where full barriers may not stand."""
+
+    @property
+    def name(self) -> str:
+        """The C function, or what the host did."""
+        return block_name(self.block)
+
+
+@contextmanager
+def reading(block: Block) -> Iterator[None]:
+    """Turns the errors of reading a malformed block into one line that names it."""
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise UserError(
+            f"block {block.index}: {block_name(block)} is malformed ({type(error).__name__}: {error})"
+        ) from None
+
+
+def core_name(name: str) -> str:
+    """The name that a command has in core Vulkan, whatever suffix it was called with."""
+    return COMMAND_ALIASES.get(name, name)
+
+
+def kind_of(name: str) -> StepKind:
+    """The kind of a vkCmd* command, from the registry's `tasks`. What begins or ends something is never mere state,
+    which could be set again: transform feedback writes its counters."""
+    tasks = TASKS.get(name, ("action",))
+    if tasks == ("synchronization",):
+        return StepKind.SYNC
+    return StepKind.STATE if tasks == ("state",) and not _nesting(name) else StepKind.ACTION
+
+
+def batches(call: Call) -> list[list[int]]:
+    """Ids of the command buffers of a vkQueueSubmit*, a list a batch."""
+    found = []
+    for submit in call.args.get("pSubmits") or []:
+        if "pCommandBufferInfos" in submit:
+            found.append([info["commandBuffer"] for info in submit["pCommandBufferInfos"] or []])
+        else:
+            found.append(list(submit.get("pCommandBuffers") or []))
+    return found
+
+
+def flatten(blocks: list[Block]) -> list[Step]:
+    """All steps of a trace in submission order; batches that wait for values not signaled yet come when they are.
+    Calls that failed are left out.
+
+    Secondary command buffers stand in place of the vkCmdExecuteCommands that runs them. UserError when a submit names
+    a command buffer that was never recorded.
+    """
+    recorded: dict[int, list[Call]] = {}
+    steps: list[Step] = []
+    order: BatchScheduler[_Part] = BatchScheduler()
+    for block in blocks:
+        if isinstance(block, Call) and not block.succeeded:
+            continue
+        with reading(block):
+            if _is_ours(block):
+                steps.extend(_ours(block, joined=bool(steps) and steps[-1].block.index == block.index))
+            else:
+                steps.extend(_steps_of(block, recorded, order))
+        if len(steps) > MAX_STEPS:
+            raise UserError(f"block {block.index}: the trace executes more than {MAX_STEPS} commands")
+    return steps
+
+
+def _is_ours(block: Block) -> bool:
+    """Whether a block is a command of ours, which runs where it stands."""
+    return isinstance(block, Call) and block.name.startswith("vkCmd") and block.args["commandBuffer"] == OURS
+
+
+def _ours(block: Block, joined: bool) -> Iterator[Step]:
+    """`joined`: with the one before it stands for one call, and cannot be cut from it."""
+    where = Identity(block.index, 0, 0, block.index)
+    yield Step(StepKind.BEGIN, where, block, inside=joined)
+    yield Step(StepKind.ACTION, where, block, inside=joined)
+
+
+def _steps_of(block: Block, recorded: dict[int, list[Call]], order: BatchScheduler[_Part]) -> Iterator[Step]:
+    """The steps that one block adds; commands only join their command buffer."""
+    block = plain(block) if isinstance(block, Call) else block
+    if isinstance(block, Call) and block.name == "vkBeginCommandBuffer":
+        recorded[block.args["commandBuffer"]] = []
+    elif isinstance(block, Call) and block.name.startswith("vkCmd"):
+        recorded.setdefault(block.args["commandBuffer"], []).append(block)
+    elif isinstance(block, Call) and block.name in SUBMITS:
+        unit = _Unit()
+        parts = [_Part(block, index, buffers, unit) for index, buffers in enumerate(batches(block))]
+        for part in order.submit(block, parts):
+            yield from _batch(part, recorded)
+    else:
+        yield Step(StepKind.HOST, Identity(0, 0, 0, block.index), block)
+        if isinstance(block, Call):
+            for part in order.follow(block):
+                yield from _batch(part, recorded)
+
+
+def _batch(part: _Part, recorded: dict[int, list[Call]]) -> Iterator[Step]:
+    submit, unit = part.submit, part.unit
+    for position, command_buffer in enumerate(part.command_buffers):
+        if command_buffer not in recorded:
+            raise UserError(f"block {submit.index}: {submit.name} of command buffer {command_buffer}, not recorded")
+        begin = Identity(submit.index, part.batch, position, submit.index)
+        yield Step(StepKind.BEGIN, begin, submit, inside=unit.suspended, in_pass=unit.suspended)
+        unit.begin()
+        for call, executed_by in _inlined(recorded[command_buffer], recorded, submit.index):
+            where = Identity(submit.index, part.batch, position, call.index, executed_by)
+            yield Step(kind_of(call.name), where, call, inside=unit.depth > 0, in_pass=unit.in_pass)
+            unit.follow(call)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One batch of a submit. The batches of one share what is open."""
+
+    submit: Call
+    batch: int
+    command_buffers: list[int]
+    unit: _Unit
+
+
+@dataclass(slots=True)
+class _Unit:
+    """What is open at a point of a submission. Rendering that is suspended stays open until it has been resumed and
+    ended, also over the end of a command buffer: nothing else may be recorded between ("vkCmdBeginRendering")."""
+
+    depth: int = 0
+    in_pass: bool = False
+    suspending: bool = False
+    """The current rendering suspends at its end."""
+    suspended: bool = False
+
+    def begin(self) -> None:
+        """Another command buffer begins."""
+        if not self.suspended:
+            self.depth, self.in_pass = 0, False
+
+    def follow(self, call: Call) -> None:
+        """Takes in one command."""
+        flags = 0
+        if core_name(call.name) == "vkCmdBeginRendering":
+            flags = (call.args.get("pRenderingInfo") or {}).get("flags", 0)
+        if call.name.startswith("vkCmdEndRendering") and self.suspending:
+            self.suspending, self.suspended = False, True
+            return
+        resumes = self.suspended and bool(flags & RESUMING)
+        self.suspending, self.suspended = self._suspends(call, flags), self.suspended and not resumes
+        if not resumes:
+            self.depth = max(0, self.depth + _nesting(call.name))
+        if call.name.startswith(("vkCmdBeginRender", "vkCmdEndRender")):
+            self.in_pass = _nesting(call.name) > 0
+
+    def _suspends(self, call: Call, flags: int) -> bool:
+        if call.name.startswith(("vkCmdBeginRender", "vkCmdEndRender")):
+            return bool(flags & SUSPENDING)
+        return self.suspending
+
+
+def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) -> Iterator[tuple[Call, tuple[int, int]]]:
+    """The commands in the order in which they run, each with what executes it (see `Identity`)."""
+    for call in calls:
+        if call.name != "vkCmdExecuteCommands":
+            yield _with_inline_contents(call), (0, 0)
+            continue
+        for position, secondary in enumerate(call.args.get("pCommandBuffers") or []):
+            if secondary not in recorded:
+                raise UserError(f"block {call.index}: vkCmdExecuteCommands of {secondary}, not recorded at {submit}")
+            # A secondary cannot execute others (without an extension that the tables lack): no recursion.
+            for inner in recorded[secondary]:
+                if inner.name != "vkCmdExecuteCommands":
+                    here = {**inner.args, "commandBuffer": call.args["commandBuffer"]}
+                    yield replace(inner, args=here), (call.index, position)
+
+
+def _nesting(name: str) -> int:
+    """+1 for a command that opens what one command buffer must close (render pass, query…), -1 for the closing one."""
+    if "Debug" in name:
+        return 0
+    return 1 if name.startswith("vkCmdBegin") else -1 if name.startswith("vkCmdEnd") else 0
+
+
+def _with_inline_contents(call: Call) -> Call:
+    """The call, changed so that secondaries' commands may stand inline in the render pass instance that it begins."""
+    name, args = core_name(call.name), call.args
+    changed: dict[str, Any] | None = None
+    if name in ("vkCmdBeginRenderPass", "vkCmdNextSubpass") and args.get("contents") == SECONDARY_CONTENTS:
+        changed = {**args, "contents": 0}
+    elif name in ("vkCmdBeginRenderPass2", "vkCmdNextSubpass2"):
+        changed = {**args, "pSubpassBeginInfo": {**(args.get("pSubpassBeginInfo") or {}), "contents": 0}}
+    elif name == "vkCmdBeginRendering" and (args.get("pRenderingInfo") or {}).get("flags", 0) & SECONDARY_CONTENTS:
+        info = args["pRenderingInfo"]
+        changed = {**args, "pRenderingInfo": {**info, "flags": info["flags"] & ~SECONDARY_CONTENTS}}
+    return call if changed is None else replace(call, args=changed)
+
+
+def locate(steps: list[Step], place: Place, before: int | None = None) -> int:
+    """Index of the step that a finding's place names.
+
+    A place found while recording has no submit: the first execution is taken, or with `before` the last one that
+    comes before that index. UserError when the trace executes no such call.
+    """
+    found = [index for index, step in enumerate(steps) if _is_at(step, place)]
+    if before is not None:
+        found = [index for index in found if index < before][-1:] or found
+    if not found:
+        raise UserError(f"the trace never executes call {place.call} ({place.command}) that the finding names")
+    return found[0]
+
+
+def _is_at(step: Step, place: Place) -> bool:
+    if step.kind is StepKind.BEGIN or step.block.index != place.call:
+        return False
+    where = step.identity
+    if place.executed_by not in (None, where.executed_by):
+        return False
+    if place.submit is None or step.kind is StepKind.HOST:
+        return True
+    return (
+        where.submit == place.submit and place.batch in (ANY, where.batch) and place.position in (ANY, where.position)
+    )

@@ -1,0 +1,104 @@
+"""What can change its place in a run: the steps of a trace in units, each with all that it needs wherever it runs.
+
+A unit is a command that acts, a command with layout transitions, a call of the host, or all that is between the two
+ends of what cannot be cut (a render pass instance, a query). Commands depend on what their command buffer has set
+before them: a unit carries that along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from harness.replay.schedule.layouts import transitions
+from harness.replay.schedule.screens import OURS
+from harness.replay.schedule.steps import Identity, Step, StepKind, core_name, reading
+from harness.trace.calls import Call
+
+OVERWRITTEN_BY = {
+    "vkCmdBindPipeline": ("pipelineBindPoint",),
+    "vkCmdBindDescriptorSets": ("pipelineBindPoint", "firstSet", "descriptorSetCount"),
+    "vkCmdPushConstants": ("stageFlags", "offset", "size"),
+    "vkCmdBindVertexBuffers": ("firstBinding", "bindingCount"),
+    "vkCmdBindIndexBuffer": (),
+    "vkCmdSetViewport": ("firstViewport", "viewportCount"),
+    "vkCmdSetScissor": ("firstScissor", "scissorCount"),
+}
+"""Commands of which one leaves nothing of an earlier one that is equal in these arguments. All others are kept."""
+
+
+@dataclass(slots=True)
+class Unit:
+    """Steps that run together."""
+
+    steps: list[Step]
+    before: tuple[Step, ...] = ()
+    """The beginning of the command buffer and the state set since: what must run just before, in any place."""
+
+    @property
+    def host(self) -> bool:
+        """Whether it is a call of the host, or something that the host did."""
+        return self.steps[0].kind is StepKind.HOST
+
+    @property
+    def identities(self) -> Iterator[Identity]:
+        """Which executions of which blocks it holds. A command of ours stands for a call of the host."""
+        for step in self.steps:
+            if step.kind is not StepKind.BEGIN:
+                ours = isinstance(step.block, Call) and step.block.args.get("commandBuffer") == OURS
+                yield Identity(0, 0, 0, step.block.index) if ours else step.identity
+
+    def __str__(self) -> str:
+        return f"{self.steps[0].name} {self.steps[0].identity}"
+
+
+@dataclass(slots=True)
+class _State:
+    """What is set in a command buffer at some point, in the order in which it was set."""
+
+    begin: tuple[Step, ...] = ()
+    _held: dict[object, Step] = field(default_factory=dict)
+
+    def restart(self, begin: Step) -> None:
+        self.begin = (begin,)
+        self._held.clear()
+
+    def set(self, step: Step) -> None:
+        assert isinstance(step.block, Call)
+        name = core_name(step.block.name)
+        key: object = step.identity
+        if name in OVERWRITTEN_BY:
+            key = (name, *(step.block.args.get(argument) for argument in OVERWRITTEN_BY[name]))
+        self._held.pop(key, None)
+        self._held[key] = step
+
+    def steps(self) -> tuple[Step, ...]:
+        return (*self.begin, *self._held.values())
+
+
+def units_of(steps: list[Step]) -> list[Unit]:
+    """The units of a trace in submission order. Barriers without transitions are in none: full barriers stand between
+    all units anyway."""
+    units: list[Unit] = []
+    state = _State()
+    for step in steps:
+        if step.kind is StepKind.BEGIN:
+            state.restart(step)
+        elif step.kind is StepKind.STATE:
+            state.set(step)
+        if step.inside and units:
+            units[-1].steps.append(step)
+        elif step.kind is StepKind.HOST:
+            units.append(Unit([step]))
+        elif step.kind is StepKind.ACTION:
+            units.append(Unit([step], state.steps()))
+        elif step.kind is StepKind.SYNC and _moves(step):
+            units.append(Unit([step]))
+    return units
+
+
+def _moves(step: Step) -> bool:
+    """Whether a synchronization command transitions layouts."""
+    assert isinstance(step.block, Call)
+    with reading(step.block):
+        return any(each.old != each.new for each in transitions(step.block))

@@ -1,0 +1,170 @@
+"""The rig's graphics pipelines: fixed state in a few words, everything else as the specification's plainest choice."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.spec.formats import format_of
+from harness.spec.names import enum_value
+
+if TYPE_CHECKING:
+    from harness.rig.render_passes import RigRenderPass
+    from harness.rig.rig import Rig, RigPipeline
+
+GRAPHICS_POINT = 0
+VERTEX_STAGE, FRAGMENT_STAGE = 0x1, 0x10
+TRIANGLES = 3
+COMPARE_ALWAYS = 7
+ALL_CHANNELS = 0xF
+
+Target = tuple["RigRenderPass | None", int, tuple[str, ...], "str | None"]
+"""A subpass of a render pass; else the formats of dynamic rendering: colours, depth and stencil."""
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineState:
+    """Fixed state. `vertex_buffers` are (stride, rate) with rate 0 a vertex, 1 an instance; `attributes` (location,
+    buffer, format, offset). `stencil` has the members of VkStencilOpState that differ from zero, for both faces.
+    `dynamic` names states without VK_DYNAMIC_STATE_. Comparison values are VkCompareOp."""
+
+    vertex_buffers: Sequence[tuple[int, int]] = ()
+    attributes: Sequence[tuple[int, int, str, int]] = ()
+    topology: int = TRIANGLES
+    samples: int = 1
+    blend: bool = False
+    write_masks: Sequence[int] = ()
+    depth_test: bool = False
+    depth_write: bool = False
+    depth_compare: int = COMPARE_ALWAYS
+    stencil: Mapping[str, int] = field(default_factory=dict)
+    discard: bool = False
+    views: int = 0
+    dynamic: Sequence[str] = ()
+
+
+def make_graphics(
+    rig: Rig,
+    shaders: tuple[str, str | None],
+    bindings: dict[int, str],
+    push_bytes: int,
+    target: Target,
+    extent: tuple[int, int],
+    state: PipelineState,
+) -> RigPipeline:
+    """A pipeline of a vertex and perhaps a fragment shader; see `Rig.graphics`."""
+    from harness.rig.rig import RigPipeline
+
+    vk, kept = rig.vk, []
+    layout, set_layout, types = rig.pipeline_layout(bindings, push_bytes, VERTEX_STAGE | FRAGMENT_STAGE)
+    stages = []
+    for stage, shader in zip((VERTEX_STAGE, FRAGMENT_STAGE), shaders, strict=True):
+        if shader is not None:
+            stages.append(
+                vk.VkPipelineShaderStageCreateInfo(stage=stage, module=rig.shader_module(shader), pName="main")
+            )
+    render_pass, subpass, colors, depth = target
+    if render_pass is not None:
+        count = len(render_pass.subpasses[subpass].colors)
+        aim: dict[str, Any] = {"renderPass": render_pass.handle, "subpass": subpass}
+    else:
+        count = len(colors)
+        kept.append(_formats(vk, colors, depth, state.views))
+        aim = {"pNext": kept[-1]}
+    info = vk.VkGraphicsPipelineCreateInfo(
+        pStages=stages,
+        pVertexInputState=_vertex_input(vk, state),
+        pInputAssemblyState=vk.VkPipelineInputAssemblyStateCreateInfo(topology=state.topology),
+        pViewportState=_viewport(vk, extent),
+        pRasterizationState=vk.VkPipelineRasterizationStateCreateInfo(
+            rasterizerDiscardEnable=state.discard, lineWidth=1.0
+        ),
+        pMultisampleState=vk.VkPipelineMultisampleStateCreateInfo(rasterizationSamples=state.samples),
+        pDepthStencilState=_depth_stencil(vk, state),
+        pColorBlendState=_blend(vk, count, state),
+        pDynamicState=_dynamic(vk, state),
+        layout=layout,
+        **aim,
+    )
+    made = vk.vkCreateGraphicsPipelines(rig.device, None, 1, [info], None)
+    pushed = (VERTEX_STAGE | FRAGMENT_STAGE) if push_bytes else 0
+    return RigPipeline(
+        rig._made("Pipeline", made[0]), layout, set_layout, types, point=GRAPHICS_POINT, push_stages=pushed
+    )
+
+
+def _formats(vk: Any, colors: Sequence[str], depth: str | None, views: int) -> Any:
+    """VkPipelineRenderingCreateInfo; a depth/stencil format counts for the aspects that it has."""
+    more = {}
+    if depth is not None:
+        value = enum_value("VkFormat", depth)
+        aspects = format_of(value).aspects
+        more = {
+            "depthAttachmentFormat": value if aspects & 2 else 0,
+            "stencilAttachmentFormat": value if aspects & 4 else 0,
+        }
+    return vk.VkPipelineRenderingCreateInfo(
+        viewMask=views, pColorAttachmentFormats=[enum_value("VkFormat", each) for each in colors], **more
+    )
+
+
+def _vertex_input(vk: Any, state: PipelineState) -> Any:
+    buffers = [
+        vk.VkVertexInputBindingDescription(binding=at, stride=stride, inputRate=rate)
+        for at, (stride, rate) in enumerate(state.vertex_buffers)
+    ]
+    attributes = [
+        vk.VkVertexInputAttributeDescription(
+            location=location, binding=binding, format=enum_value("VkFormat", form), offset=offset
+        )
+        for location, binding, form, offset in state.attributes
+    ]
+    return vk.VkPipelineVertexInputStateCreateInfo(
+        pVertexBindingDescriptions=buffers, pVertexAttributeDescriptions=attributes
+    )
+
+
+def _viewport(vk: Any, extent: tuple[int, int]) -> Any:
+    viewport = vk.VkViewport(width=float(extent[0]), height=float(extent[1]), maxDepth=1.0)
+    scissor = vk.VkRect2D(extent=vk.VkExtent2D(width=extent[0], height=extent[1]))
+    return vk.VkPipelineViewportStateCreateInfo(
+        viewportCount=1, pViewports=[viewport], scissorCount=1, pScissors=[scissor]
+    )
+
+
+def _depth_stencil(vk: Any, state: PipelineState) -> Any:
+    face = vk.VkStencilOpState(**state.stencil)
+    return vk.VkPipelineDepthStencilStateCreateInfo(
+        depthTestEnable=state.depth_test,
+        depthWriteEnable=state.depth_write,
+        depthCompareOp=state.depth_compare,
+        stencilTestEnable=bool(state.stencil),
+        front=face,
+        back=face,
+    )
+
+
+def _blend(vk: Any, count: int, state: PipelineState) -> Any:
+    masks = [*state.write_masks, *[ALL_CHANNELS] * count][:count]
+    one = 1
+    return vk.VkPipelineColorBlendStateCreateInfo(
+        pAttachments=[
+            vk.VkPipelineColorBlendAttachmentState(
+                blendEnable=state.blend,
+                srcColorBlendFactor=one,
+                dstColorBlendFactor=one,
+                srcAlphaBlendFactor=one,
+                dstAlphaBlendFactor=one,
+                colorWriteMask=mask,
+            )
+            for mask in masks
+        ]
+    )
+
+
+def _dynamic(vk: Any, state: PipelineState) -> Any:
+    if not state.dynamic:
+        return None
+    values = [enum_value("VkDynamicState", f"VK_DYNAMIC_STATE_{each}") for each in state.dynamic]
+    return vk.VkPipelineDynamicStateCreateInfo(pDynamicStates=values)

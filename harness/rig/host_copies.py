@@ -1,0 +1,60 @@
+"""Copies and layout transitions that the host makes itself (VK_EXT_host_image_copy). `Rig` has no methods for these:
+scenarios call the functions with the rig."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.rig.command_buffers import layout
+
+if TYPE_CHECKING:
+    from harness.rig.rig import Rig, RigImage
+
+HOST_TRANSFER = 0x400000
+"""VK_IMAGE_USAGE_HOST_TRANSFER_BIT_EXT."""
+COLOR = 1
+
+
+def host_image(rig: Rig, extent: tuple[int, int, int] = (16, 16, 1)) -> RigImage:
+    """An image that the host and the device copy from and to."""
+    return rig.image(extent=extent, usage=HOST_TRANSFER | 0x3)
+
+
+def copy_to_image(rig: Rig, data: bytes, image: RigImage, *, at: str = "GENERAL", **part: Any) -> None:
+    """vkCopyMemoryToImageEXT of tightly packed texels; `part` as in `Commands.copy_image`."""
+    vk = rig.vk
+    held = vk.ffi.new("char[]", data)
+    region = vk.VkMemoryToImageCopyEXT(pHostPointer=held, **_place(rig, image, part))
+    info = vk.VkCopyMemoryToImageInfoEXT(dstImage=image.handle, dstImageLayout=layout(at), pRegions=[region])
+    rig.function("vkCopyMemoryToImageEXT")(rig.device, info)
+
+
+def copy_to_memory(rig: Rig, image: RigImage, *, at: str = "GENERAL", **part: Any) -> bytes:
+    """vkCopyImageToMemoryEXT of 32-bit texels."""
+    vk = rig.vk
+    width, height, _ = part.get("extent", image.extent)
+    held = vk.ffi.new("char[]", 4 * width * height)
+    region = vk.VkImageToMemoryCopyEXT(pHostPointer=held, **_place(rig, image, part))
+    info = vk.VkCopyImageToMemoryInfoEXT(srcImage=image.handle, srcImageLayout=layout(at), pRegions=[region])
+    rig.function("vkCopyImageToMemoryEXT")(rig.device, info)
+    return bytes(vk.ffi.buffer(held))
+
+
+def host_transition(rig: Rig, image: RigImage, old: str = "UNDEFINED", new: str = "GENERAL") -> None:
+    """vkTransitionImageLayoutEXT of the whole image."""
+    vk = rig.vk
+    part = vk.VkImageSubresourceRange(aspectMask=COLOR, levelCount=image.mips, layerCount=image.layers)
+    info = vk.VkHostImageLayoutTransitionInfoEXT(
+        image=image.handle, oldLayout=layout(old), newLayout=layout(new), subresourceRange=part
+    )
+    rig.function("vkTransitionImageLayoutEXT")(rig.device, 1, [info])
+
+
+def _place(rig: Rig, image: RigImage, part: Mapping[str, Any]) -> dict[str, Any]:
+    vk = rig.vk
+    return {
+        "imageSubresource": vk.VkImageSubresourceLayers(aspectMask=COLOR, mipLevel=part.get("mip", 0), layerCount=1),
+        "imageOffset": vk.VkOffset3D(*part.get("offset", (0, 0, 0))),
+        "imageExtent": vk.VkExtent3D(*part.get("extent", image.extent)),
+    }

@@ -1,0 +1,184 @@
+"""Queues, semaphores and submits of a scenario; `Rig` has these functions as methods.
+
+A wait or a signal of a semaphore that a scenario names is a dependency like a barrier: twins leave it out or weaken it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harness.device.headless import QUEUE_COMPUTE, QUEUE_GRAPHICS, QUEUE_TRANSFER, DeviceQueue
+from harness.rig import events as rig_events
+from harness.spec.masks import scope
+
+if TYPE_CHECKING:
+    from harness.rig.command_buffers import Commands
+    from harness.rig.rig import Rig
+
+QUEUE_KINDS = {
+    "GRAPHICS": QUEUE_GRAPHICS | QUEUE_COMPUTE,
+    "COMPUTE": QUEUE_COMPUTE,
+    "TRANSFER": QUEUE_TRANSFER,
+}
+"""VkQueueFlags that a queue of each kind has at least."""
+FOREVER = 0xFFFFFFFFFFFFFFFF
+TIMELINE, WAIT_ANY = 1, 1
+
+
+def queue_masks(kinds: Sequence[str]) -> list[int]:
+    """What a device is asked for: a queue for graphics and compute, then one of each kind."""
+    return [QUEUE_KINDS["GRAPHICS"], *(QUEUE_KINDS[kind] for kind in kinds)]
+
+
+@dataclass(frozen=True, slots=True)
+class SemaphoreUse:
+    """A wait or a signal of a semaphore: stages as text (`harness.spec.masks`), and a value for a timeline (None for a
+    binary semaphore). The first form of a submit signals after all stages, whatever is said here."""
+
+    semaphore: Any
+    stages: str = "ALL_COMMANDS"
+    value: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RigBatch:
+    """One batch of a submit."""
+
+    commands: Sequence[Commands] = ()
+    waits: Sequence[SemaphoreUse] = ()
+    signals: Sequence[SemaphoreUse] = ()
+
+
+def operation(
+    self: Rig,
+    name: str,
+    semaphore: Any,
+    stages: str = "ALL_COMMANDS",
+    value: int | None = None,
+    *,
+    weaker: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[SemaphoreUse]:
+    """A wait or a signal that is a named dependency: empty in the twin that leaves it out. `weaker` replaces
+    `semaphore`, `stages` or `value`."""
+    amended = self.amend(name, {"semaphore": semaphore, "stages": stages, "value": value}, weaker or {})
+    return [] if amended is None else [SemaphoreUse(**amended)]
+
+
+def submit(
+    self: Rig,
+    *recorded: Commands,
+    fence: Any = None,
+    form: int = 1,
+    queue: DeviceQueue | None = None,
+    waits: Sequence[SemaphoreUse] = (),
+    signals: Sequence[SemaphoreUse] = (),
+) -> None:
+    """One vkQueueSubmit (or vkQueueSubmit2) with one batch, to the queue that its commands were recorded for."""
+    self.submit_batches(RigBatch(recorded, waits, signals), fence=fence, form=form, queue=queue)
+
+
+def submit_batches(
+    self: Rig,
+    *batches: RigBatch | Sequence[Commands],
+    fence: Any = None,
+    form: int = 1,
+    queue: DeviceQueue | None = None,
+) -> None:
+    """One vkQueueSubmit (or vkQueueSubmit2) of several batches, to a queue: that of its commands when none is named."""
+    whole = [each if isinstance(each, RigBatch) else RigBatch(each) for each in batches]
+    recorded = [commands for batch in whole for commands in batch.commands]
+    rig_events.follow(operation for each in recorded for operation in each.event_operations)
+    target = queue or next((each.queue for each in recorded), self.queues[0])
+    made = [_first_form(self, batch) if form == 1 else _second_form(self, batch) for batch in whole]
+    function = self.vk.vkQueueSubmit if form == 1 else self.vk.vkQueueSubmit2
+    function(target.handle, len(made), made, fence)
+
+
+def _first_form(rig: Rig, batch: RigBatch) -> Any:
+    vk = rig.vk
+    waits, signals = list(batch.waits), list(batch.signals)
+    values = None
+    if any(each.value is not None for each in (*waits, *signals)):
+        values = vk.VkTimelineSemaphoreSubmitInfo(
+            waitSemaphoreValueCount=len(waits),
+            pWaitSemaphoreValues=[each.value or 0 for each in waits],
+            signalSemaphoreValueCount=len(signals),
+            pSignalSemaphoreValues=[each.value or 0 for each in signals],
+        )
+    return vk.VkSubmitInfo(
+        pNext=values,
+        waitSemaphoreCount=len(waits),
+        pWaitSemaphores=[each.semaphore for each in waits],
+        pWaitDstStageMask=[scope(each.stages)[0] for each in waits],
+        commandBufferCount=len(batch.commands),
+        pCommandBuffers=[each.handle for each in batch.commands],
+        signalSemaphoreCount=len(signals),
+        pSignalSemaphores=[each.semaphore for each in signals],
+    )
+
+
+def _second_form(rig: Rig, batch: RigBatch) -> Any:
+    vk = rig.vk
+    waits, signals = (
+        [
+            vk.VkSemaphoreSubmitInfo(semaphore=each.semaphore, value=each.value or 0, stageMask=scope(each.stages)[0])
+            for each in several
+        ]
+        for several in (batch.waits, batch.signals)
+    )
+    infos = [vk.VkCommandBufferSubmitInfo(commandBuffer=each.handle) for each in batch.commands]
+    return vk.VkSubmitInfo2(
+        waitSemaphoreInfoCount=len(waits),
+        pWaitSemaphoreInfos=waits,
+        commandBufferInfoCount=len(infos),
+        pCommandBufferInfos=infos,
+        signalSemaphoreInfoCount=len(signals),
+        pSignalSemaphoreInfos=signals,
+    )
+
+
+def semaphore(self: Rig) -> Any:
+    """A binary semaphore, unsignaled."""
+    return self._made("Semaphore", self.vk.vkCreateSemaphore(self.device, self.vk.VkSemaphoreCreateInfo(), None))
+
+
+def timeline(self: Rig, initial: int = 0) -> Any:
+    """A timeline semaphore with its first value."""
+    vk = self.vk
+    kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=TIMELINE, initialValue=initial)
+    return self._made("Semaphore", vk.vkCreateSemaphore(self.device, vk.VkSemaphoreCreateInfo(pNext=kind), None))
+
+
+def host_signal(self: Rig, semaphore: Any, value: int) -> None:
+    """vkSignalSemaphore."""
+    self.vk.vkSignalSemaphore(self.device, self.vk.VkSemaphoreSignalInfo(semaphore=semaphore, value=value))
+
+
+def host_wait_timeline(
+    self: Rig,
+    name: str,
+    *values: tuple[Any, int],
+    how: str = "all",
+    weaker: Mapping[str, Mapping[str, Any]] | None = None,
+) -> None:
+    """The host waits until timelines reach values, unless a twin leaves it out. `how` is "all" or "any" of them
+    (vkWaitSemaphores), or "counter": vkGetSemaphoreCounterValue until each is there. `weaker` replaces `how` and
+    `values`."""
+    amended = self.amend(name, {"how": how, "values": values}, weaker or {})
+    if amended is None:
+        return
+    vk, waited = self.vk, amended["values"]
+    if amended["how"] == "counter":
+        for each, value in waited:
+            while vk.vkGetSemaphoreCounterValue(self.device, each) < value:
+                pass
+        return
+    info = vk.VkSemaphoreWaitInfo(
+        flags=WAIT_ANY if amended["how"] == "any" else 0,
+        semaphoreCount=len(waited),
+        pSemaphores=[each for each, _ in waited],
+        pValues=[value for _, value in waited],
+    )
+    vk.vkWaitSemaphores(self.device, info, FOREVER)

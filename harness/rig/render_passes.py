@@ -1,0 +1,294 @@
+"""The rig's objects for rendering: attachments, render passes, framebuffers, graphics pipelines. `Rig` has these
+functions as its methods.
+
+Structs that point at others are kept until the call that reads them is over: the binding does not keep them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harness.findings import UserError
+from harness.rig.command_buffers import layout
+from harness.spec.formats import format_of
+from harness.spec.masks import scope
+from harness.spec.names import enum_value, flags_value
+
+if TYPE_CHECKING:
+    from harness.rig.rig import Rig, RigImage, RigPipeline
+
+UNUSED = EXTERNAL = 0xFFFFFFFF
+"""VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL."""
+COLOR_FORMAT = "VK_FORMAT_R8G8B8A8_UNORM"
+BY_REGION, VIEW_LOCAL = 0x1, 0x2
+"""VkDependencyFlagBits."""
+IMAGELESS = 1
+TRANSFER, SAMPLED, COLOR_TARGET, DEPTH_TARGET, INPUT = 0x3, 0x4, 0x10, 0x20, 0x80
+"""VkImageUsageFlags."""
+
+
+def load_op(name: str) -> int:
+    """A VkAttachmentLoadOp, named without VK_ATTACHMENT_LOAD_OP_; NONE comes from an extension."""
+    return enum_value("VkAttachmentLoadOp", f"VK_ATTACHMENT_LOAD_OP_{'NONE_EXT' if name == 'NONE' else name}")
+
+
+def store_op(name: str) -> int:
+    """A VkAttachmentStoreOp, named without VK_ATTACHMENT_STORE_OP_."""
+    return enum_value("VkAttachmentStoreOp", f"VK_ATTACHMENT_STORE_OP_{name}")
+
+
+def resolve_mode(name: str) -> int:
+    """A VkResolveModeFlagBits, named without VK_RESOLVE_MODE_ and _BIT."""
+    return 0 if name == "NONE" else flags_value("VkResolveModeFlags", f"VK_RESOLVE_MODE_{name}_BIT")
+
+
+@dataclass(frozen=True, slots=True)
+class RigAttachment:
+    """An attachment of a render pass; operations and layouts by name. `stencil` are (load, store)."""
+
+    format: str = COLOR_FORMAT
+    load: str = "CLEAR"
+    store: str = "STORE"
+    initial: str = "UNDEFINED"
+    final: str = "GENERAL"
+    stencil: tuple[str, str] = ("DONT_CARE", "DONT_CARE")
+    samples: int = 1
+
+
+Use = int | tuple[int, str]
+"""An attachment by index, in the usual layout of its use or in the one named."""
+
+
+@dataclass(frozen=True, slots=True)
+class RigSubpass:
+    """A subpass: what it uses attachments for. UNUSED stands in a gap. `depth_resolve` is (target, depth mode,
+    stencil mode); `preserve` are indices."""
+
+    colors: Sequence[Use] = ()
+    depth: Use | None = None
+    inputs: Sequence[Use] = ()
+    resolves: Sequence[Use] = ()
+    views: int = 0
+    preserve: Sequence[int] = ()
+    depth_resolve: tuple[Use, str, str] | None = None
+    input_aspects: Sequence[int] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RigSubpassDependency:
+    """A subpass dependency, by name (the empty name belongs to the scene), with scopes as in `Commands.barrier`.
+
+    A twin leaves it out or replaces members of it by those of `weaker`.
+    """
+
+    name: str
+    src: int
+    dst: int
+    before: str
+    after: str
+    flags: int = 0
+    weaker: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class RigRenderPass:
+    """A render pass and how many samples and colour attachments each subpass has."""
+
+    handle: Any
+    attachments: tuple[RigAttachment, ...]
+    subpasses: tuple[RigSubpass, ...]
+
+
+@dataclass(slots=True)
+class RigFramebuffer:
+    """A framebuffer; `views` are given at begin when it is imageless."""
+
+    handle: Any
+    extent: tuple[int, int]
+    views: tuple[Any, ...]
+    imageless: bool
+
+
+def target(
+    rig: Rig,
+    format: str = COLOR_FORMAT,
+    extent: tuple[int, int, int] = (16, 16, 1),
+    *,
+    layers: int = 1,
+    mips: int = 1,
+    samples: int = 1,
+) -> RigImage:
+    """An image to render to, by its format's aspects; it can be an input attachment, sampled and copied too."""
+    color = format_of(enum_value("VkFormat", format)).aspects == 1
+    usage = TRANSFER | INPUT | (SAMPLED if samples == 1 else 0) | (COLOR_TARGET if color else DEPTH_TARGET)
+    return rig.image(format, extent, mips=mips, layers=layers, samples=samples, usage=usage)
+
+
+def render_pass(
+    rig: Rig,
+    attachments: Sequence[RigAttachment],
+    subpasses: Sequence[RigSubpass],
+    dependencies: Sequence[RigSubpassDependency] = (),
+    *,
+    form: int = 2,
+) -> RigRenderPass:
+    """vkCreateRenderPass2, or vkCreateRenderPass for `form` 1."""
+    vk, kept = rig.vk, _Kept()
+    two = "2" if form == 2 else ""
+    described = [_describe(vk, each, two) for each in attachments]
+    made = [_subpass(vk, kept, each, attachments, two) for each in subpasses]
+    needed = [one for each in dependencies for one in _dependency(rig, kept, each, two)]
+    more: dict[str, Any] = {}
+    if form == 1 and any(each.views for each in subpasses):
+        masks = [each.views for each in subpasses]
+        more["pNext"] = kept(vk.VkRenderPassMultiviewCreateInfo(subpassCount=len(masks), pViewMasks=masks))
+    info = getattr(vk, f"VkRenderPassCreateInfo{two}")(
+        pAttachments=described, pSubpasses=made, pDependencies=needed, **more
+    )
+    handle = getattr(vk, f"vkCreateRenderPass{two}")(rig.device, info, None)
+    return RigRenderPass(rig._made("RenderPass", handle), tuple(attachments), tuple(subpasses))
+
+
+def framebuffer(
+    rig: Rig,
+    render_pass: RigRenderPass,
+    views: Sequence[Any],
+    extent: tuple[int, int] = (16, 16),
+    *,
+    layers: int = 1,
+    imageless: Sequence[RigImage] = (),
+) -> RigFramebuffer:
+    """A framebuffer of image views; with the images of the views in `imageless`, one that gets them at begin."""
+    vk, kept = rig.vk, _Kept()
+    size = {"width": extent[0], "height": extent[1], "layers": layers}
+    if not imageless:
+        info = vk.VkFramebufferCreateInfo(renderPass=render_pass.handle, pAttachments=list(views), **size)
+    else:
+        infos = [
+            kept(
+                vk.VkFramebufferAttachmentImageInfo(
+                    usage=each.usage,
+                    width=each.extent[0],
+                    height=each.extent[1],
+                    layerCount=layers,
+                    viewFormatCount=1,
+                    pViewFormats=[each.format],
+                )
+            )
+            for each in imageless
+        ]
+        following = kept(vk.VkFramebufferAttachmentsCreateInfo(pAttachmentImageInfos=infos))
+        info = vk.VkFramebufferCreateInfo(
+            pNext=following, flags=IMAGELESS, renderPass=render_pass.handle, attachmentCount=len(views), **size
+        )
+    handle = rig._made("Framebuffer", vk.vkCreateFramebuffer(rig.device, info, None))
+    return RigFramebuffer(handle, extent, tuple(views), bool(imageless))
+
+
+def graphics(
+    rig: Rig,
+    fragment: str | None = "gradient",
+    vertex: str = "fullscreen",
+    *,
+    bindings: dict[int, str] | None = None,
+    push_bytes: int = 0,
+    render_pass: RigRenderPass | None = None,
+    subpass: int = 0,
+    colors: Sequence[str] = (COLOR_FORMAT,),
+    depth: str | None = None,
+    extent: tuple[int, int] = (16, 16),
+    **state: Any,
+) -> RigPipeline:
+    """A graphics pipeline of shaders of `shaders/`, for a subpass or for dynamic rendering with these formats.
+
+    `bindings` maps numbers of set 0 to descriptor types, as for `compute`; both stages see them, the fragment
+    stage the push constants. `state`: see `PipelineState`.
+    """
+    from harness.rig.graphics_pipelines import PipelineState, make_graphics
+
+    target = (render_pass, subpass, tuple(colors), depth)
+    return make_graphics(rig, (vertex, fragment), bindings or {}, push_bytes, target, extent, PipelineState(**state))
+
+
+class _Kept(list[Any]):
+    """Keeps what C structs point at."""
+
+    def __call__(self, struct: Any) -> Any:
+        self.append(struct)
+        return struct
+
+
+def _describe(vk: Any, each: RigAttachment, two: str) -> Any:
+    return getattr(vk, f"VkAttachmentDescription{two}")(
+        format=enum_value("VkFormat", each.format),
+        samples=each.samples,
+        loadOp=load_op(each.load),
+        storeOp=store_op(each.store),
+        stencilLoadOp=load_op(each.stencil[0]),
+        stencilStoreOp=store_op(each.stencil[1]),
+        initialLayout=layout(each.initial),
+        finalLayout=layout(each.final),
+    )
+
+
+def _subpass(vk: Any, kept: _Kept, each: RigSubpass, attachments: Sequence[RigAttachment], two: str) -> Any:
+    def refer(use: Use, usual: str, aspects: int = 0) -> Any:
+        index, at = use if isinstance(use, tuple) else (use, usual)
+        more = {"aspectMask": aspects} if two else {}
+        return kept(getattr(vk, f"VkAttachmentReference{two}")(attachment=index, layout=layout(at), **more))
+
+    def aspects_of(number: int, use: Use) -> int:
+        index = use[0] if isinstance(use, tuple) else use
+        if number < len(each.input_aspects):
+            return each.input_aspects[number]
+        return format_of(enum_value("VkFormat", attachments[index].format)).aspects if index != UNUSED else 0
+
+    color, deep = "COLOR_ATTACHMENT_OPTIMAL", "DEPTH_STENCIL_ATTACHMENT_OPTIMAL"
+    more: dict[str, Any] = {"viewMask": each.views} if two else {}
+    if each.depth_resolve is not None:
+        use, *modes = each.depth_resolve
+        depth_mode, stencil_mode = (resolve_mode(mode) for mode in modes)
+        more["pNext"] = kept(
+            vk.VkSubpassDescriptionDepthStencilResolve(
+                depthResolveMode=depth_mode,
+                stencilResolveMode=stencil_mode,
+                pDepthStencilResolveAttachment=refer(use, deep),
+            )
+        )
+    return kept(
+        getattr(vk, f"VkSubpassDescription{two}")(
+            pInputAttachments=[
+                refer(use, "SHADER_READ_ONLY_OPTIMAL", aspects_of(number, use))
+                for number, use in enumerate(each.inputs)
+            ],
+            pColorAttachments=[refer(use, color) for use in each.colors],
+            pResolveAttachments=[refer(use, color) for use in each.resolves] or None,
+            pDepthStencilAttachment=None if each.depth is None else refer(each.depth, deep),
+            pPreserveAttachments=list(each.preserve),
+            **more,
+        )
+    )
+
+
+def _dependency(rig: Rig, kept: _Kept, each: RigSubpassDependency, two: str) -> list[Any]:
+    """No struct, or one: with a VkMemoryBarrier2 where the form allows it, since masks of the struct have 32 bits."""
+    written = {"src": each.src, "dst": each.dst, "before": each.before, "after": each.after, "flags": each.flags}
+    amended = rig.amend(each.name, written, each.weaker) if each.name else written
+    if amended is None:
+        return []
+    (src_stages, src_accesses), (dst_stages, dst_accesses) = scope(amended["before"]), scope(amended["after"])
+    masks = {
+        "srcStageMask": src_stages,
+        "srcAccessMask": src_accesses,
+        "dstStageMask": dst_stages,
+        "dstAccessMask": dst_accesses,
+    }
+    ends = {"srcSubpass": amended["src"], "dstSubpass": amended["dst"], "dependencyFlags": amended["flags"]}
+    if not two:
+        if max(masks.values()) >> 32:
+            raise UserError(f"{each.before} -> {each.after}: vkCreateRenderPass takes 32-bit masks only")
+        return [rig.vk.VkSubpassDependency(**ends, **masks)]
+    barrier = kept(rig.vk.VkMemoryBarrier2(**masks))
+    return [kept(rig.vk.VkSubpassDependency2(pNext=barrier, **ends))]

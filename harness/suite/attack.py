@@ -1,0 +1,55 @@
+"""The attack on a clean verdict: legal orders other than submission order, which must all leave the serial bytes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from zlib import crc32
+
+from harness.findings import UserError
+from harness.model import Opinion
+from harness.replay.contents.observe import Outputs
+from harness.replay.outcomes.legal_order_runs import OrderRun, run_reorders
+from harness.report.pictures import write_pictures
+from harness.report.replay_text import difference_line
+from harness.suite.row import Row
+from harness.trace.calls import Block
+from harness.trace.codec import save
+
+ORDERS = 2
+"""Orders that are executed, where there are so many."""
+DRAWS = 8
+"""Random orders that are drawn to find one that is neither submission order nor its reverse."""
+
+
+def attack(row: Row, blocks: list[Block], opinion: Opinion, folder: Path | None) -> Outputs | None:
+    """Says in `row.witness` what the orders did. Each row has seeds of its own, always the same. What the serial run
+    left, if one was needed."""
+    first = crc32(f"{row.scenario} {row.variant}".encode()) % 1_000_000
+    chosen = [("reverse", 0), *(("random", first + draw) for draw in range(DRAWS))]
+    try:
+        found = run_reorders(blocks, chosen, row.device, opinion, most=ORDERS)
+    except UserError as error:
+        row.witness = f"not run ({error})"
+        return None
+    count, broken = len(found.executed), found.differing
+    if not count:
+        row.witness = "nothing to reorder"
+    elif not broken:
+        row.witness = f"held {count}/{count}"
+    else:
+        said = "; ".join(f"{run.outcome}: {difference_line(run.differences[0].to_dict())}" for run in broken)
+        row.witness = f"broken {len(broken)}/{count} ({said})"
+    if broken and folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        save(folder / "trace.jsonl", blocks)
+        for run in broken:
+            _draw(row, found.expected, run, folder)
+    return found.expected
+
+
+def _draw(row: Row, expected: Outputs | None, run: OrderRun, folder: Path) -> None:
+    assert expected is not None and run.observed is not None
+    record = {"row": row.scenario, "device": row.device, **run.to_dict()}
+    place = folder / run.outcome.replace(" ", "-")
+    write_pictures(place, expected, run.observed, run.differences, record)
+    row.artifacts.append(str(place))

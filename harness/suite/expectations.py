@@ -1,0 +1,72 @@
+"""Disagreements that are understood: one entry each, with the reason, in `expectations.toml` beside the scenarios."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from harness.findings import UserError
+from harness.layer.manifest import Version, parse_version
+
+JUDGES = ("syncval", "layer", "witness", "native", "unmodelled")
+
+
+@dataclass(frozen=True, slots=True)
+class KnownDisagreement:
+    """On these devices (all when empty) this judge disagrees with the expectation of one variant, because of this."""
+
+    scenario: str
+    variant: str
+    judge: str
+    reason: str
+    devices: tuple[str, ...] = ()
+    since: Version = (0, 0, 0)
+    before: Version | None = None
+    """Of judge `layer`: the versions that disagree are those from `since` on and before `before`."""
+
+    def covers(self, scenario: str, variant: str, device: str) -> bool:
+        """Whether the entry is about this row."""
+        return (scenario, variant) == (self.scenario, self.variant) and (not self.devices or device in self.devices)
+
+    def holds_for(self, version: str) -> bool:
+        """Whether the entry is about the layer of that version."""
+        number = parse_version(version)
+        return self.since <= number and (self.before is None or number < self.before)
+
+
+def load(path: Path) -> list[KnownDisagreement]:
+    """Entries of one file, none when it does not exist; UserError for one that is malformed or gives no reason."""
+    if not path.exists():
+        return []
+    try:
+        rows = tomllib.loads(path.read_text()).get("expect", [])
+    except tomllib.TOMLDecodeError as error:
+        raise UserError(f"{path.name}: {error}") from None
+    return [_entry(path, number, row) for number, row in enumerate(rows, 1)]
+
+
+def _entry(path: Path, number: int, row: dict[str, Any]) -> KnownDisagreement:
+    where = f"{path.name}: expectation {number}"
+    unknown = sorted(set(row) - {"scenario", "variant", "judge", "reason", "devices", "since", "before"})
+    if unknown:
+        raise UserError(f"{where}: unknown key {unknown[0]!r}")
+    for key in ("scenario", "variant", "judge", "reason"):
+        if not isinstance(row.get(key), str) or not row[key].strip():
+            raise UserError(f"{where}: needs {key!r}, a text")
+    if row["judge"] not in JUDGES:
+        raise UserError(f"{where}: judge {row['judge']!r} is none of {', '.join(JUDGES)}")
+    versions = {key: _version(where, row, key) for key in ("since", "before") if key in row}
+    return KnownDisagreement(
+        row["scenario"], row["variant"], row["judge"], row["reason"], tuple(row.get("devices", ())), **versions
+    )
+
+
+def _version(where: str, row: dict[str, Any], key: str) -> Version:
+    if row["judge"] != "layer":
+        raise UserError(f"{where}: {key!r} is for judge 'layer'")
+    try:
+        return parse_version(str(row[key]))
+    except ValueError:
+        raise UserError(f"{where}: {key!r} must be a version such as '1.3.239'") from None

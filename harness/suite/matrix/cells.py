@@ -1,0 +1,90 @@
+"""The cells of the matrix, in one fixed order, and each one as a claim that the scenario machinery can run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from harness.rig.rig import Rig, RigImage
+from harness.suite.claims import Claim, ExpectedHazard, Variant
+from harness.suite.matrix.defects import Defect, Setting, expected, possible, right
+from harness.suite.matrix.operations import OPERATIONS, MatrixOperation
+from harness.suite.matrix.primitives import PRIMITIVES, Primitive
+from harness.suite.matrix.resource_kinds import RESOURCES, ResourceKind
+
+PLAIN = {"buffer", "image", "depth image"}
+"""Resources on which every primitive is tried; the others, which differ in what a range names, with `barrier2`."""
+RANGED = "barrier2"
+FIRST_VALUE, SECOND_VALUE = 4, 6
+"""What writes write; the resource holds zeros before. As parameters of a draw each covers part of the target."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Two operations on one resource, ordered by one primitive with one defect."""
+
+    first: MatrixOperation
+    second: MatrixOperation
+    resource: ResourceKind
+    primitive: Primitive
+    defect: Defect
+
+    @property
+    def name(self) -> str:
+        """Reads as a sentence, and finds the cell again (`find`)."""
+        how = "" if self.defect.name == "none" else f", {self.defect.name}"
+        return f"{self.first.name}, {self.second.name}: {self.resource.name}, {self.primitive.name}{how}"
+
+    @property
+    def setting(self) -> Setting:
+        """What its defect and its expectation depend on."""
+        return Setting(self.first, self.second, self.resource, self.primitive)
+
+    @property
+    def hazard(self) -> str:
+        """The hazard that the rules call for, empty for none."""
+        return expected(self.setting, self.defect)
+
+    @property
+    def shows(self) -> bool:
+        """Whether its hazard can change bytes: what a read gets must reach memory."""
+        return all(each.writes or each.observable for each in (self.first, self.second))
+
+    def claim(self) -> Claim:
+        """The cell as a scenario of one variant."""
+        shown = (ExpectedHazard(self.hazard, self.second.command, self.first.last),) if self.hazard else ()
+        return Claim(self.record, {Variant(): shown}, name=self.name)
+
+    def record(self, rig: Rig) -> None:
+        """Readies the resource and what the operations need, waits, then records and submits the pair."""
+        part = self.resource.make(rig)
+        with rig.commands() as setup:
+            if isinstance(part.resource, RigImage):
+                setup.transition(part.resource)
+            first = self.first.prepare(setup, part, FIRST_VALUE)
+            second = self.second.prepare(setup, part, SECOND_VALUE)
+            link = self.defect.change(self.setting, part, right(self.setting, part))
+            about = link.about.get("image") if link is not None else None
+            if about is not None and about is not part.resource:
+                setup.transition(about)
+        rig.submit(setup)
+        rig.wait()
+        self.primitive.relate(rig, first, second, link)
+
+
+@cache
+def cells() -> tuple[Cell, ...]:
+    """Every cell in which at least one operation writes."""
+    return tuple(_cells())
+
+
+def _cells() -> Iterator[Cell]:
+    for resource in RESOURCES.values():
+        able = [each for each in OPERATIONS.values() if resource.kind in each.kinds]
+        primitives = [each for each in PRIMITIVES.values() if resource.name in PLAIN or each.name == RANGED]
+        for first in able:
+            for second in (each for each in able if first.writes or each.writes):
+                for primitive in primitives:
+                    for defect in possible(Setting(first, second, resource, primitive)):
+                        yield Cell(first, second, resource, primitive, defect)

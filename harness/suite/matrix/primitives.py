@@ -1,0 +1,225 @@
+"""How the second operation of a pair is ordered after the first, and what can be wrong with each way.
+
+A primitive gets the two scopes that it is to relate and, for barriers, what it is about. Adding one is adding one
+decorated function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.rig.command_buffers import Commands
+from harness.rig.queues import SemaphoreUse as SemaphoreOperation
+from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.rig.rig import Rig
+
+CHAIN = "COLOR_ATTACHMENT_OUTPUT"
+"""The stage through which a render pass hands on what came before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A dependency: two scopes as text; `about` limits a barrier to a resource (empty: everything)."""
+
+    src: str
+    dst: str
+    about: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def stages(self) -> tuple[str, str]:
+        """Of both scopes."""
+        return self.src.partition("/")[0], self.dst.partition("/")[0]
+
+
+WIDE = {
+    **dict.fromkeys(("COPY", "CLEAR", "BLIT", "RESOLVE"), "ALL_TRANSFER"),
+    **dict.fromkeys(("INDEX_INPUT", "VERTEX_ATTRIBUTE_INPUT"), "VERTEX_INPUT"),
+    **dict.fromkeys(("SHADER_STORAGE_READ", "SHADER_SAMPLED_READ"), "SHADER_READ"),
+    "SHADER_STORAGE_WRITE": "SHADER_WRITE",
+}
+"""Stages and accesses that 32-bit masks do not have, by the ones that contain them."""
+
+Record = Callable[[Commands], None]
+Relate = Callable[[Rig, Record, Record, Link | None], None]
+"""Records and submits both operations with that dependency between them, None for none at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Primitive:
+    """A way to order two operations. `accesses`: it has access masks; `ranges`: it can be limited to a resource;
+    `stages`: it has stage masks."""
+
+    name: str
+    relate: Relate
+    stages: bool = True
+    accesses: bool = True
+    ranges: bool = False
+    wide: bool = False
+    """It has the 32-bit masks of the first form of commands."""
+
+    def spell(self, text: str) -> str:
+        """A scope as this primitive can say it: with 32-bit masks several stages, or accesses, become one."""
+        if not self.wide:
+            return text
+        return "/".join(
+            "|".join(dict.fromkeys(WIDE.get(name, name) for name in side.split("|"))) for side in text.split("/")
+        )
+
+
+PRIMITIVES: dict[str, Primitive] = {}
+
+
+def primitive(**able: bool) -> Callable[[Relate], Relate]:
+    """Registers a primitive under its function's name, underscores as spaces."""
+
+    def register(function: Relate) -> Relate:
+        name = function.__name__.replace("_", " ")
+        PRIMITIVES[name] = Primitive(name, function, **able)
+        return function
+
+    return register
+
+
+def _together(rig: Rig, first: Record, between: Record, second: Record) -> None:
+    with rig.commands() as commands:
+        first(commands)
+        between(commands)
+        second(commands)
+    rig.submit(commands)
+
+
+def _apart(rig: Rig, first: Record, second: Record) -> tuple[Commands, Commands]:
+    with rig.commands() as one:
+        first(one)
+    with rig.commands() as two:
+        second(two)
+    return one, two
+
+
+@primitive(stages=False, accesses=False)
+def nothing(rig: Rig, first: Record, second: Record, _: Link | None) -> None:
+    """One after the other in one command buffer."""
+    _together(rig, first, lambda _: None, second)
+
+
+@primitive(ranges=True, wide=True)
+def barrier(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """vkCmdPipelineBarrier over the resource."""
+    _together(rig, first, lambda commands: _barrier(commands, link, form=1), second)
+
+
+@primitive(ranges=True)
+def barrier2(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """vkCmdPipelineBarrier2 over the resource."""
+    _together(rig, first, lambda commands: _barrier(commands, link), second)
+
+
+@primitive()
+def global_barrier(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """vkCmdPipelineBarrier2 with a VkMemoryBarrier2."""
+    _together(rig, first, lambda commands: _barrier(commands, link), second)
+
+
+@primitive(ranges=True)
+def event(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """vkCmdSetEvent2 and vkCmdWaitEvents2."""
+    if link is None:
+        return _together(rig, first, lambda _: None, second)
+    made = rig.event("", link.src, link.dst, **link.about)
+
+    def both(commands: Commands) -> None:
+        commands.set_event(made)
+        commands.wait_events(made)
+
+    return _together(rig, first, both, second)
+
+
+@primitive()
+def subpass_dependency(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """A render pass between the two, with a dependency from what is before it and one to what is after it."""
+    needed = []
+    if link is not None:
+        needed = [
+            RigSubpassDependency("", EXTERNAL, 0, link.src, f"{CHAIN}/COLOR_ATTACHMENT_WRITE"),
+            RigSubpassDependency("", 0, EXTERNAL, f"{CHAIN}/COLOR_ATTACHMENT_WRITE", link.dst),
+        ]
+    target = rig.target()
+    attachment = RigAttachment(load="DONT_CARE", store="NONE", initial="UNDEFINED", final="GENERAL")
+    made = rig.render_pass([attachment], [RigSubpass([(0, "GENERAL")])], needed)
+    frame = rig.framebuffer(made, [rig.view(target)])
+
+    def instance(commands: Commands) -> None:
+        commands.begin_pass(made, frame)
+        commands.end_pass()
+
+    _together(rig, first, instance, second)
+
+
+@primitive(ranges=True)
+def barrier_and_dynamic_rendering(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """vkCmdPipelineBarrier2 over the resource, then dynamic rendering to something else."""
+    target = rig.target()
+    view = rig.view(target)
+    with rig.commands() as commands:
+        commands.transition(target)
+    rig.submit(commands)
+    rig.wait()
+
+    def between(commands: Commands) -> None:
+        _barrier(commands, link)
+        commands.begin_rendering(RenderingAttachment(view))
+        commands.end_rendering()
+
+    _together(rig, first, between, second)
+
+
+@primitive(accesses=False)
+def binary_semaphore(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """Two submits, the first signals a binary semaphore, the second waits for it."""
+    _semaphore(rig, first, second, link, rig.semaphore(), 0)
+
+
+@primitive(accesses=False)
+def timeline_semaphore(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """Two submits, the first signals a value of a timeline semaphore, the second waits for it."""
+    _semaphore(rig, first, second, link, rig.timeline(), 1)
+
+
+@primitive(stages=False, accesses=False)
+def fence(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """Two submits; the host waits for the first one's fence before the second."""
+    one, two = _apart(rig, first, second)
+    signaled = rig.fence()
+    rig.submit(one, fence=signaled)
+    if link is not None:
+        rig.wait(signaled)
+    rig.submit(two)
+
+
+@primitive(stages=False, accesses=False)
+def idle(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """Two submits; the host waits for the device to be idle between them."""
+    one, two = _apart(rig, first, second)
+    rig.submit(one)
+    if link is not None:
+        rig.wait()
+    rig.submit(two)
+
+
+def _barrier(commands: Commands, link: Link | None, form: int = 2) -> None:
+    if link is not None:
+        commands.barrier("", link.src, link.dst, form=form, **link.about)
+
+
+def _semaphore(rig: Rig, first: Record, second: Record, link: Link | None, semaphore: Any, value: int) -> None:
+    one, two = _apart(rig, first, second)
+    if link is None:
+        rig.submit(one, form=2)
+        rig.submit(two, form=2)
+        return
+    before, after = link.stages
+    rig.submit(one, form=2, signals=[SemaphoreOperation(semaphore, before, value)])
+    rig.submit(two, form=2, waits=[SemaphoreOperation(semaphore, after, value)])

@@ -1,0 +1,113 @@
+"""Records every mutant of one scenario on the driver of this process, and asks the judges.
+
+It runs in a worker (`harness.device.process`), so that a driver that dies takes one scenario with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from harness.agreement import compare
+from harness.findings import UserError
+from harness.model import Conflict, judge
+from harness.model.named_differences import explanation
+from harness.rig.command_buffers import Amend
+from harness.suite.claims import WITHOUT, Claim
+from harness.suite.mutation.mutant import Changed, DependencyLog, Mutant
+from harness.suite.mutation.operators import Written, mutants
+from harness.suite.row_job import chosen_layers, load_module, record
+
+
+def run(module: str, scenario: str, layer: str) -> dict[str, Any]:
+    """All mutants of one scenario, as `{"mutants": [...]}`.
+
+    `layer` is which Khronos layers to ask (`harness.suite.row_job.chosen_layers`). Raises `UserError` when the device
+    cannot record the scenario at all.
+    """
+    claim = getattr(load_module(Path(module)), scenario)
+    assert isinstance(claim, Claim)
+    judges = _Judges(claim, layer)
+    whole = DependencyLog()
+    baseline = judges.ask(whole.amend)
+    found = []
+    for dependency, position, operator, change in _all(claim, whole.written):
+        mutant = Mutant(f"{Path(module).parent.name}/{scenario}", dependency, operator, change)
+        changed = Changed(dependency, position)
+        try:
+            judges.ask(changed.amend).into(mutant, baseline)
+        except Exception as error:  # a scenario may not be able to go on without its dependency
+            mutant.problem = str(error) if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
+        found.append(mutant.to_dict())
+    return {"mutants": found}
+
+
+def _all(claim: Claim, written: Mapping[str, Written]) -> Iterator[tuple[str, int, str, str]]:
+    """(dependency, number of the mutation, operator, change) of every mutant. What a scenario merely chooses
+    (`Rig.choose`) is no dependency, and one that no twin leaves out is not left out here: a wait for what nobody
+    signals never ends."""
+    dispensable = {variant.dependency for variant in claim.variants if variant.kind == WITHOUT}
+    for name, each in written.items():
+        if set(each) != {"value"}:
+            for at, (operator, change, mutated) in enumerate(mutants(each)):
+                if mutated is not None or name in dispensable:
+                    yield name, at, operator, change
+
+
+def listed(conflict: Conflict) -> str:
+    """The named difference that explains why only the model reports it; empty for none."""
+    entry = explanation(conflict)
+    return entry.id if entry is not None else ""
+
+
+class _Said:
+    """What each judge said of one recording, as comparable words."""
+
+    def __init__(self, model: dict[str, str], syncval: set[str], unmodelled: list[str], explained: list[str]) -> None:
+        """`model`: each conflict with the id of the named difference that explains it, empty for none; `explained`:
+        the ids of those that explain all that only one of the two says, empty when they do not."""
+        self.model, self.syncval, self.unmodelled, self.explained = model, syncval, unmodelled, explained
+        self.layers: dict[str, set[str]] = {}
+
+    def into(self, mutant: Mutant, baseline: _Said) -> None:
+        """What was said beyond what the whole scenario makes them say."""
+        conflicts = {conflict: why for conflict, why in self.model.items() if conflict not in baseline.model}
+        mutant.model = sorted(conflicts)
+        mutant.listed = sorted(set(conflicts.values())) if all(conflicts.values()) else []
+        mutant.syncval = sorted(self.syncval - baseline.syncval)
+        if mutant.legal and mutant.syncval:
+            mutant.listed = self.explained
+        for version, said in self.layers.items():
+            mutant.layers[version] = sorted(said - baseline.layers.get(version, set()))
+        if self.unmodelled:
+            mutant.problem = f"not modelled: {', '.join(self.unmodelled)}"
+
+
+class _Judges:
+    """Records variants of one claim and asks everybody."""
+
+    def __init__(self, claim: Claim, layer: str) -> None:
+        self._claim = claim
+        self._layers = chosen_layers(layer)
+
+    def ask(self, amend: Amend) -> _Said:
+        """One recording without a layer, judged by syncval and the model, and one for each layer; a layer that would
+        see other queues than the scenario names is not asked."""
+        session, _, logical = record(self._claim, amend, None)
+        opinion = judge(session.blocks or [])
+        agreed = compare(session.findings, opinion)
+        said = _Said(
+            {
+                f"{each.kind} {each.current.command} after {each.prior.command}": listed(each)
+                for each in opinion.conflicts
+            },
+            {f"{each.hazard} {each.place.command} after {each.prior.command}" for each in session.findings},
+            sorted(session.unmodelled) + session.internal_errors,
+            [] if agreed.disagreements else list(agreed.explained),
+        )
+        for layer in () if logical else self._layers:
+            _, witness, _ = record(self._claim, amend, layer)
+            messages = witness.messages if witness is not None else ()
+            said.layers[layer.version_text] = {f"{each.hazard} {each.command}" for each in messages}
+        return said

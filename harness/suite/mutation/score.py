@@ -1,0 +1,89 @@
+"""The mutation score: of the mutants that the model calls illegal, how many each judge caught; on how many of the legal
+ones it was not silent. By operator, as a table. What only the model or only syncval finds, by a named difference, is
+counted apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from rich.table import Table
+
+from harness.suite.mutation.mutant import Mutant
+from harness.suite.mutation.operators import OPERATORS
+
+SYNCVAL = "syncval"
+TOTAL = "all"
+
+
+@dataclass(slots=True)
+class Score:
+    """Counts for one operator. `caught` and `false` are by judge."""
+
+    mutants: int = 0
+    legal: int = 0
+    listed: int = 0
+    """Judged otherwise by the model and by syncval, and by a named difference."""
+    caught: dict[str, int] = field(default_factory=dict)
+    """Illegal mutants at which the judge said something."""
+    false: dict[str, int] = field(default_factory=dict)
+    """Legal mutants at which it did."""
+    asked: dict[str, int] = field(default_factory=dict)
+    """Illegal mutants that the judge was asked about."""
+
+    def add(self, mutant: Mutant) -> None:
+        """Counts one mutant."""
+        self.mutants += 1
+        self.legal += mutant.legal
+        self.listed += bool(mutant.listed)
+        if mutant.listed:
+            return
+        for judge, said in opinions(mutant).items():
+            if mutant.legal:
+                self.false[judge] = self.false.get(judge, 0) + bool(said)
+            else:
+                self.asked[judge] = self.asked.get(judge, 0) + 1
+                self.caught[judge] = self.caught.get(judge, 0) + bool(said)
+
+
+def opinions(mutant: Mutant) -> dict[str, list[str]]:
+    """What each judge said, the model apart from which the mutant's legality comes."""
+    return {SYNCVAL: mutant.syncval, **{f"layer {version}": said for version, said in mutant.layers.items()}}
+
+
+def scores(mutants: Iterable[Mutant]) -> dict[str, Score]:
+    """By operator, in their order, and TOTAL last; mutants with a problem are left out."""
+    found = {name: Score() for name in OPERATORS}
+    total = Score()
+    for mutant in mutants:
+        if not mutant.problem:
+            found[mutant.operator].add(mutant)
+            total.add(mutant)
+    return {**{name: score for name, score in found.items() if score.mutants}, TOTAL: total}
+
+
+def wrong(mutants: Sequence[Mutant]) -> list[Mutant]:
+    """Mutants at which syncval and the model disagree: the score that has to be perfect."""
+    return [each for each in mutants if not each.problem and not each.listed and bool(each.syncval) is each.legal]
+
+
+def table(mutants: Sequence[Mutant]) -> Table:
+    """A row an operator: illegal ones caught by each judge, legal ones at which it was wrongly not silent."""
+    counted = scores(mutants)
+    judges = list(dict.fromkeys(judge for score in counted.values() for judge in (*score.asked, *score.false)))
+    made = Table(box=None, pad_edge=False, header_style="bold", title="mutation score", title_justify="left")
+    made.add_column("operator")
+    for heading in ("mutants", "legal", "listed", *judges):
+        made.add_column(heading, justify="right")
+    for name, score in counted.items():
+        cells = [_cell(score, judge) for judge in judges]
+        made.add_row(
+            name, str(score.mutants), str(score.legal), str(score.listed), *cells, style="bold" if name == TOTAL else ""
+        )
+    return made
+
+
+def _cell(score: Score, judge: str) -> str:
+    asked, false = score.asked.get(judge, 0), score.false.get(judge, 0)
+    caught = f"{score.caught.get(judge, 0)}/{asked}" if asked else "-"
+    return f"{caught} +{false} false" if false else caught

@@ -1,0 +1,216 @@
+"""Runs one variant of one scenario on the driver of this process, asks every judge, and answers with its row.
+
+It runs in a worker (`harness.device.process`), so that a driver that dies takes nothing with it.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import harness
+from harness.agreement import compare as compare_opinions
+from harness.device.headless import is_null_hardware
+from harness.device.queue_emulation import logical_queues
+from harness.findings import HAZARDS, Finding, UserError
+from harness.layer.compare import compare
+from harness.layer.manifest import LayerInfo, find_layer, find_layers
+from harness.layer.witness import LayerWitness
+from harness.model import Opinion, judge
+from harness.replay.contents.observe import Outputs
+from harness.replay.contents.observe import compare as compare_outputs
+from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
+from harness.replay.outcomes.witness import FAMILIES
+from harness.report.pictures import write_pictures
+from harness.rig.command_buffers import Amend
+from harness.rig.queues import queue_masks
+from harness.rig.rig import Rig
+from harness.suite.attack import attack
+from harness.suite.claims import Claim, ExpectedHazard
+from harness.suite.row import UNAVAILABLE, Row
+from harness.suite.twins import Twin
+from harness.trace.calls import Block
+from harness.trace.codec import save
+
+AUTO, OFF = "auto", "off"
+NOT_ASKED = "not asked (the queues are logical: below the mirror, where the layer is, there is one)"
+"""Of streams with queues that the device lacks: the layer would judge another stream."""
+
+
+def load_module(path: Path) -> ModuleType:
+    """A scenario module from its file, imported once a process."""
+    name = f"harness_scenarios.{path.parent.name}.{path.stem}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, path)
+        if spec is None or spec.loader is None:
+            raise UserError(f"{path}: not a Python module")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module
+        spec.loader.exec_module(module)
+    return sys.modules[name]
+
+
+def run(
+    module: str, scenario: str, variant: str, device: str, artifacts: str | None, layer: str, native: int
+) -> dict[str, Any]:
+    """One row, as a dictionary (`harness.suite.row.Row`). `layer` is which Khronos layers to ask (`chosen_layers`);
+    `native` is how often to run as recorded (0: never)."""
+    claim = getattr(load_module(Path(module)), scenario)
+    assert isinstance(claim, Claim)
+    chosen = claim.variant(variant)
+    row = Row(f"{Path(module).parent.name}/{scenario}", variant, device, [str(e) for e in claim.expected(chosen)])
+    ask(row, claim, layer, native=native, artifacts=artifacts)
+    return row.to_dict()
+
+
+def ask(
+    row: Row, claim: Claim, layer: str, *, execute: bool = True, native: int = 0, artifacts: str | None = None
+) -> None:
+    """Records the row's variant of a claim and fills in what every judge says. `execute`: hazards are shown in bytes;
+    `artifacts` is the folder for what is shown; the rest as for `run`."""
+    chosen = claim.variant(row.variant)
+    try:
+        # One layer to an instance: every one asked has its own recording. The newest one's is what goes on.
+        layers: list[LayerInfo | None] = [*chosen_layers(layer)]
+        for asked in layers or [None]:
+            twin = Twin(chosen)
+            session, witness, logical = record(claim, twin.amend, asked)
+            twin.finish()
+            if logical:
+                row.layers = {each.version_text: NOT_ASKED for each in layers if each is not None}
+                break
+            if witness is not None:
+                _ask_layer(row, session, witness)
+    except UserError as error:
+        row.problem, row.status = str(error), UNAVAILABLE
+        return
+    row.syncval = sorted({str(_expect(each)) for each in session.findings})
+    row.unmodelled = sorted(session.unmodelled) + session.internal_errors
+    row.messages = [each.message for each in session.findings]
+    blocks = session.blocks or []
+    opinion = judge(blocks)
+    _ask_model(row, session.findings, opinion)
+    folder = Path(artifacts) / row.scenario / row.variant / row.device if artifacts else None
+    if not execute:
+        return
+    if session.findings:
+        _show(row, blocks, session.findings, folder)
+    if not is_null_hardware():
+        # What the model has against a stream, though a named difference explains it, a legal order may well show.
+        clean = opinion.clean and not session.findings
+        serial = attack(row, blocks, opinion, folder) if clean else None
+        if native:
+            _run_native(row, blocks, folder, native, serial)
+
+
+def _ask_model(row: Row, findings: Sequence[Finding], opinion: Opinion) -> None:
+    said = compare_opinions(findings, opinion)
+    row.model_disagreements = list(said.disagreements)
+    named = f" ({', '.join(said.explained)})" if said.explained else ""
+    row.model = "disagrees" if said.disagreements else f"agrees{named}"
+
+
+def _expect(finding: Finding) -> ExpectedHazard:
+    return ExpectedHazard(finding.hazard, finding.place.command, finding.prior.command)
+
+
+def chosen_layers(choice: str) -> list[LayerInfo]:
+    """The layers to ask: `auto` is every version on this machine, `off` none, else one, as `find_layer` takes it.
+
+    Raises `UserError` for one that is not there.
+    """
+    if choice in (AUTO, OFF):
+        return find_layers() if choice == AUTO else []
+    found = find_layer(choice)
+    if found is None:
+        known = ", ".join(layer.version_text for layer in find_layers()) or "none"
+        raise UserError(f"no Khronos layer {choice} on this machine (found: {known})")
+    return [found]
+
+
+def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[harness.Session, LayerWitness | None, bool]:
+    """Records a claim on the device, mirrored, `amend` deciding what becomes of its dependencies; with that layer
+    enabled in the same process when asked for. Also whether logical queues stood for some that the device lacks."""
+    with _witness(layer) as witness, logical_queues(queue_masks(claim.queues)) as below:
+
+        def sink(block: Block) -> None:
+            if witness is not None:
+                witness.take(block.index)
+
+        with (
+            harness.attach(keep_trace=True, sink=sink) as session,
+            Rig(claim.needs, witness, amend, claim.queues) as rig,
+        ):
+            claim.function(rig)
+    return session, witness, below.active
+
+
+@contextmanager
+def _witness(layer: LayerInfo | None) -> Iterator[LayerWitness | None]:
+    with nullcontext() if layer is None else LayerWitness.open(layer) as witness:
+        yield witness
+
+
+def _ask_layer(row: Row, session: harness.Session, witness: LayerWitness) -> None:
+    said = compare(session.findings, witness.messages, witness.layer.version, session.blocks or [])
+    expected = sum(said.used.values())
+    disagreements = said.lines() + [f"invalid: {text}" for _, text in witness.other_messages]
+    version = witness.layer.version_text
+    row.layer_disagreements[version] = disagreements
+    row.layers[version] = "disagrees" if disagreements else "agrees" + (f" ({expected} by version)" if expected else "")
+
+
+def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None) -> None:
+    """Executes every hazard's outcomes. What is found of events has no outcome of its own; a driver that executes
+    nothing shows nothing."""
+    shown = 0
+    notes = []
+    hazards = [finding for finding in findings if finding.hazard in {*HAZARDS, *FAMILIES} and not is_null_hardware()]
+    for number, finding in enumerate(hazards):
+        try:
+            result = run_witness(blocks, finding, row.device)
+        except UserError as error:
+            notes.append(f"{_expect(finding)}: {error}")
+            continue
+        shown += result.shown
+        if not result.shown:
+            notes.append(f"{_expect(finding)}: {result.reason}")
+        elif folder is not None and result.observed is not None:
+            record = {"row": row.scenario, "finding": finding.to_dict(), "device": row.device, **result.to_dict()}
+            place = folder / f"{number}-{finding.hazard.lower()}"
+            write_pictures(place, result.expected, result.observed, result.differences, record)
+            row.artifacts.append(str(place))
+    if hazards:
+        row.witness = _shown(shown, len(hazards), notes)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+        save(folder / "trace.jsonl", blocks)
+
+
+def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: int, serial: Outputs | None) -> None:
+    """Runs the stream as recorded, beside the serial run, which may have been made already; pictures of the first run
+    that differs."""
+    serial = serial or run_serial(blocks, row.device)
+    corrupt = 0
+    for _ in range(times):
+        observed = run_native(blocks, row.device)
+        differences = compare_outputs(serial, observed)
+        if differences and not corrupt and folder is not None:
+            write_pictures(
+                folder / "native", serial, observed, differences, {"row": row.scenario, "device": row.device}
+            )
+            row.artifacts.append(str(folder / "native"))
+        corrupt += bool(differences)
+    row.native = f"corrupt {corrupt}/{times}" if corrupt else f"same {times}/{times}"
+
+
+def _shown(shown: int, total: int, notes: list[str]) -> str:
+    if shown == total:
+        return f"shown {shown}/{total}"
+    kind = "part shown" if shown else "benign"
+    return f"{kind} {shown}/{total} ({'; '.join(notes)})"

@@ -1,0 +1,112 @@
+"""What one viewer learns from another: semaphores between queues, dependencies between subpasses.
+
+Nothing that happened changes. The receiver's view of each access is united with what the giver may assume of it,
+carried through the dependency's scopes (SYNC_RULES 2.8, 2.11).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from harness.syncval.barrier import Scope, guarded, read_in_scope, write_in_scope
+from harness.syncval.state import AccessOrdering, Read, State, View, Write, intern, union
+
+
+class CrossDependency(NamedTuple):
+    """One dependency from another viewer. `keeps`: what the giver may assume holds for the receiver too (what is before
+    a render pass instance, for its subpasses); otherwise only what the scopes carry over (semaphores, and subpasses:
+    the second scope of a barrier or a dependency into one ends with it)."""
+
+    giver: int
+    scopes: tuple[Scope, ...]
+    keeps: bool
+
+
+def import_dependencies(state: State, gifts: tuple[CrossDependency, ...], receiver: int) -> State:
+    """A state after a viewer received dependencies from others (memoised)."""
+    return state.after(("gifts", gifts, receiver), lambda state: _received(state, gifts, receiver))
+
+
+def _received(state: State, gifts: tuple[CrossDependency, ...], receiver: int) -> State:
+    views = [state.view(receiver)]
+    for gift in gifts:
+        given = state.view(gift.giver)
+        views.append(guarded(state, given, gift.scopes) if gift.keeps else _carried(state, given, gift.scopes))
+    return state.with_view(_united(receiver, views))
+
+
+def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
+    """Only accesses in the first scope are carried over, with the second scope and nothing else."""
+    barriers = chain = ordered = 0
+    tokens: set[int] = set()
+    gained = [0] * len(state.reads)
+    for scope in scopes:
+        if state.write is not None and write_in_scope(state.write, view.write, scope, view.viewer):
+            barriers |= scope.dst_accesses
+            chain |= scope.dst_stages
+            if scope.host:
+                tokens.add(scope.host)
+        for at, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
+            if read_in_scope(read, guard, scope, view.viewer):
+                gained[at] |= scope.dst_stages
+                ordered |= 0 if read.beside else scope.dst_stages
+    return View(
+        view.viewer,
+        AccessOrdering(barriers, chain, frozenset(tokens)),
+        tuple(AccessOrdering(each) for each in gained),
+        ordered,
+    )
+
+
+def _united(viewer: int, views: Iterable[View]) -> View:
+    several = list(views)
+    return View(
+        viewer,
+        _joined(view.write for view in several),
+        tuple(_joined(guards) for guards in zip(*(view.reads for view in several), strict=True)),
+        union(view.ordered for view in several),
+    )
+
+
+def _joined(guards: Iterable[AccessOrdering]) -> AccessOrdering:
+    several = list(guards)
+    tokens = frozenset().union(*(guard.tokens for guard in several))
+    return AccessOrdering(
+        union(g.barriers for g in several), union(g.chain for g in several), tokens, union(g.passed for g in several)
+    )
+
+
+def kept_back(before: State, after: State, viewer: int, write: bool, reads: frozenset[int]) -> State:
+    """`after`, which a dependency made of `before`, without what the viewer gained for the write, or for these reads:
+    they came after the signal that the dependency begins with."""
+    old, new = before.view(viewer), after.view(viewer)
+    guards = tuple(old.reads[at] if at in reads else guard for at, guard in enumerate(new.reads))
+    ordered = old.ordered if write or len(reads) == len(guards) else new.ordered
+    return after.with_view(View(viewer, old.write if write else new.write, guards, ordered))
+
+
+def after_return(state: State, gifts: tuple[CrossDependency, ...], outer: int) -> State:
+    """A state after a render pass instance: its subpasses' accesses become the outer viewer's own (memoised)."""
+    return state.after(("return", gifts, outer), lambda state: _returned(state, gifts, outer))
+
+
+def _returned(state: State, gifts: tuple[CrossDependency, ...], outer: int) -> State:
+    state = _received(state, gifts, outer)
+    passed = [_passed(view) for view in state.views if view.viewer < 0]
+    if passed:
+        state = state.with_view(_united(outer, [state.view(outer), *passed]))
+
+    def home(access: Write | Read | None) -> Write | Read | None:
+        return access._replace(viewer=outer) if access is not None and access.viewer < 0 else access
+
+    write, reads = home(state.write), tuple(home(read) for read in state.reads)
+    views = tuple(view for view in state.views if view.viewer >= 0)
+    return intern(write, reads, views)  # type: ignore[arg-type]
+
+
+def _passed(view: View) -> View:
+    """What is left of a view when its subpass is over: nothing more is in the second scopes of what led into it, but
+    dependencies that begin with the subpass chain with them."""
+    reads = tuple(AccessOrdering(passed=guard.barriers | guard.passed) for guard in view.reads)
+    return View(view.viewer, AccessOrdering(chain=view.write.chain), reads, 0)

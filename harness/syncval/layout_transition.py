@@ -1,0 +1,52 @@
+"""Image layout transitions: a read and write of whole subresources between two scopes (SYNC_RULES 2.6)."""
+
+from __future__ import annotations
+
+from harness.findings import WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.spec.scopes import TOP_OF_PIPE
+from harness.syncval.barrier import Scope, read_in_scope, write_in_scope
+from harness.syncval.state import LAYOUT_TRANSITION, AccessOrdering, AccessOutcome, State, View, Write, intern, union
+
+
+def after_transition(
+    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int = LAYOUT_TRANSITION
+) -> AccessOutcome:
+    """What a layout transition ordered by these dependencies meets and makes; or, by `sync`, half of an ownership
+    transfer without one (memoised)."""
+    key = ("transition", scopes, queue, viewer, sync)
+    return state.after(key, lambda state: _transition(state, scopes, queue, viewer, sync))
+
+
+def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int) -> AccessOutcome:
+    hazard, prior = transition_hazard(state, scopes, queue, viewer, sync)
+    barriers = union(scope.dst_accesses for scope in scopes)
+    chain = union(scope.dst_stages for scope in scopes)
+    guard = AccessOrdering(barriers, chain, frozenset(scope.host for scope in scopes if scope.host))
+    after = intern(Write(sync, queue, viewer), (), (View(viewer, guard, (), 0),))
+    return AccessOutcome(hazard, prior, after, -1)
+
+
+def transition_hazard(
+    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int = LAYOUT_TRANSITION
+) -> tuple[str | None, int]:
+    """The first access that a transition is not ordered after: (hazard, -1 for the write or the read's position)."""
+    scopes = tuple(_source(scope) for scope in scopes)
+    view = state.view(viewer)
+    for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
+        if not any(read_in_scope(read, guard, scope, viewer) for scope in scopes):
+            return WRITE_AFTER_READ, position
+    write = state.write
+    if state.followed or write is None or write.done:
+        return None, -1
+    if write.sync == sync and write.queue == queue and write.viewer >= 0:
+        return None, -1  # in submission order; those of one render pass instance are not
+    if any(write_in_scope(write, view.write, scope, viewer) for scope in scopes):
+        return None, -1
+    return WRITE_AFTER_WRITE, -1
+
+
+def _source(scope: Scope) -> Scope:
+    """NONE without accesses means TOP_OF_PIPE (specification, VK_PIPELINE_STAGE_2_NONE)."""
+    if scope.src_stages or scope.src_accesses or scope.event:
+        return scope
+    return scope._replace(src_stages=TOP_OF_PIPE)

@@ -1,0 +1,119 @@
+"""A render pass instance: each subpass is a viewer of its own, and dependencies hand over what it may assume.
+
+(SYNC_RULES 2.8 "Render-pass transitions and deps".) Subpasses without a path of dependencies between them race.
+"""
+
+from __future__ import annotations
+
+from harness.findings import Place
+from harness.syncval.barrier import Scope
+from harness.syncval.context import Context, DetectedHazard, RangeScope
+from harness.syncval.cross_dependency import CrossDependency, after_return, import_dependencies
+from harness.syncval.race import UnsynchronizedWith
+from harness.syncval.scope import expand
+from harness.syncval.state import Change
+from harness.trace.effects import EXTERNAL, AutomaticTransition, PassBegin, PassEnd, SubpassBegin
+
+NOTHING = Scope(0, 0, 0, 0)
+"""Orders a transition that no dependency is about: after what a barrier put before everything, and before nothing."""
+
+
+class InstanceExecution:
+    """One render pass instance in execution."""
+
+    def __init__(self, context: Context, begin: PassBegin, queue_flags: int) -> None:
+        self._context = context
+        self._outer, self._rivals = context.viewer, context.rivals
+        self._scopes: dict[tuple[int, int], tuple[Scope, ...]] = {}
+        for each in begin.dependencies:
+            if each.src != each.dst:
+                key = (each.src, each.dst)
+                self._scopes[key] = (*self._scopes.get(key, ()), context.marked(expand(each.dependency, queue_flags)))
+        self._subpasses = begin.subpasses
+        self._before = self._ancestors()
+
+    def _ancestors(self) -> dict[int, set[int]]:
+        """Subpasses with a path of dependencies to each subpass (sources come first, by the specification)."""
+        before: dict[int, set[int]] = {}
+        for subpass in range(self._subpasses):
+            direct = {src for src, dst in self._scopes if dst == subpass and src != EXTERNAL}
+            before[subpass] = direct.union(*(before.get(each, set()) for each in direct))
+        return before
+
+    def _viewer(self, subpass: int) -> int:
+        """Viewers of subpasses are negative; nothing of them outlives the instance, so that numbers are used again."""
+        return self._outer if subpass == EXTERNAL else -1 - subpass
+
+    def _rivals_of(self, subpass: int) -> UnsynchronizedWith:
+        """Who races with a subpass: those before it in the list that it does not depend on."""
+        before = self._before.get(subpass, set())
+        strangers = frozenset(self._viewer(each) for each in range(subpass) if each not in before)
+        return self._rivals._replace(queue=self._context.queue, subpasses=strangers) if strangers else self._rivals
+
+    def _givers(self, subpass: int) -> list[tuple[int, tuple[Scope, ...]]]:
+        """(source subpass, scopes) of the dependencies into a subpass, EXTERNAL for its end."""
+        return [(src, scopes) for (src, dst), scopes in self._scopes.items() if dst == subpass]
+
+    def begin(self, effect: SubpassBegin, place: Place) -> list[DetectedHazard]:
+        """Enters a subpass: its transitions are checked against each source, then it receives the dependencies."""
+        context, index = self._context, effect.index
+        context.rivals = self._rivals_of(index)
+        givers = self._givers(index) or [(EXTERNAL, ())]
+        hits = [hit for each in effect.transitions for hit in self._transition_hits(each, givers)]
+        gifts = (
+            CrossDependency(self._outer, (), True),
+            *(CrossDependency(self._viewer(src), scopes, src == EXTERNAL) for src, scopes in givers),
+        )
+        viewer = self._viewer(index)
+        context.map_slots(Change((gifts, viewer), lambda state: import_dependencies(state, gifts, viewer)))
+        context.viewer = viewer
+        scopes = tuple(scope for _, several in givers for scope in several)
+        self._move(effect.transitions, [scopes] * len(effect.transitions), place)
+        return hits
+
+    def end(self, effect: PassEnd, place: Place) -> list[DetectedHazard]:
+        """Leaves the last subpass: final transitions, and everything becomes the outer viewer's own."""
+        context = self._context
+        final = [self._scopes.get((last, EXTERNAL), ()) for last in effect.last]
+        hits: list[DetectedHazard] = []
+        for each, last, scopes in zip(effect.transitions, effect.last, final, strict=True):
+            context.rivals = self._rivals_of(last)
+            hits += self._transition_hits(each, [(last, scopes)])
+        gifts = tuple(
+            CrossDependency(self._viewer(src), scopes, False)
+            for (src, dst), scopes in self._scopes.items()
+            if dst == EXTERNAL
+        )
+        outer = self._outer
+        context.map_slots(Change(("return", gifts, outer), lambda state: after_return(state, gifts, outer)))
+        context.viewer, context.rivals = outer, self._rivals
+        self._move(effect.transitions, final, place)
+        return hits
+
+    def _transition_hits(
+        self, transition: AutomaticTransition, givers: list[tuple[int, tuple[Scope, ...]]]
+    ) -> list[DetectedHazard]:
+        """A transition is safe when the dependency from one source orders it after the last access."""
+        context = self._context
+        current = context.viewer
+        found: list[list[DetectedHazard]] = []
+        for source, scopes in givers:
+            context.viewer = self._viewer(source)
+            spans = transition.spans
+            given = scopes or (NOTHING,)
+            found.append(list(context.check_transition(transition.space, spans, given, transition.resource)))
+        context.viewer = current
+        common = {hit.span for hit in found[0]}.intersection(*({hit.span for hit in each} for each in found))
+        return [hit for hit in found[0] if hit.span in common]
+
+    def _move(
+        self, transitions: tuple[AutomaticTransition, ...], scopes: list[tuple[Scope, ...]], place: Place
+    ) -> None:
+        ranges = [
+            RangeScope(each.space, span, scope, True)
+            for each, several in zip(transitions, scopes, strict=True)
+            for span in each.spans
+            for scope in several or (NOTHING,)
+        ]
+        if ranges:
+            self._context.barrier((), ranges, place)

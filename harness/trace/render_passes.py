@@ -1,0 +1,145 @@
+"""Render passes and framebuffers as data (specification: "Render Pass", VkRenderPassCreateInfo2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from harness.trace.effects import SubpassDependency
+
+UNUSED = 0xFFFFFFFF
+"""VK_ATTACHMENT_UNUSED."""
+LOAD_OP_LOAD, LOAD_OP_CLEAR, LOAD_OP_DONT_CARE, LOAD_OP_NONE = 0, 1, 2, 1000400000
+"""VkAttachmentLoadOp; _NONE_EXT and _NONE_KHR are one value."""
+STORE_OP_STORE, STORE_OP_DONT_CARE, STORE_OP_NONE = 0, 1, 1000301000
+"""VkAttachmentStoreOp; the _EXT, _KHR and _QCOM names of NONE are one value."""
+RESOLVE_MODE_NONE = 0
+
+
+def stored_as(load: int, store: int) -> int:
+    """What a VkAttachmentStoreOp does after that VkAttachmentLoadOp: NONE behaves as DONT_CARE when values are written
+    (specification, VK_ATTACHMENT_STORE_OP_NONE). Only load operations count here: what draws write is an access of
+    theirs, in the same order and stage."""
+    written = load in (LOAD_OP_CLEAR, LOAD_OP_DONT_CARE)
+    return STORE_OP_DONT_CARE if store == STORE_OP_NONE and written else store
+
+
+ALL_VIEWS = -1
+"""In place of a view mask: every layer of the framebuffer, where there is no multiview."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentAspect:
+    """One aspect of an attachment description, with operations and layouts of its own."""
+
+    aspect: int
+    load: int
+    store: int
+    initial_layout: int
+    final_layout: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentDescription:
+    """A VkAttachmentDescription2: one part for colour; for depth and stencil one each, where the format has them."""
+
+    format: int
+    parts: tuple[AttachmentAspect, ...]
+
+    @property
+    def aspects(self) -> int:
+        """All its aspects."""
+        return sum(part.aspect for part in self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A VkAttachmentReference2 that is not VK_ATTACHMENT_UNUSED; `aspects` only for input attachments (0: all)."""
+
+    attachment: int
+    layout: int
+    stencil_layout: int
+    aspects: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Subpass:
+    """A VkSubpassDescription2; `view_mask` is ALL_VIEWS without multiview."""
+
+    inputs: tuple[Reference | None, ...]
+    colors: tuple[Reference | None, ...]
+    resolves: tuple[Reference | None, ...]
+    depth_stencil: Reference | None
+    depth_stencil_resolve: Reference | None
+    depth_resolve_mode: int
+    stencil_resolve_mode: int
+    view_mask: int
+
+    @property
+    def references(self) -> tuple[Reference, ...]:
+        """Every use of an attachment in the subpass. A preserved attachment is not used."""
+        several = (*self.inputs, *self.colors, *self.resolves, self.depth_stencil, self.depth_stencil_resolve)
+        return tuple(each for each in several if each is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentTransition:
+    """Aspects of an attachment change their layout."""
+
+    attachment: int
+    aspects: int
+    old: int
+    new: int
+
+
+@dataclass(frozen=True, slots=True)
+class AttachmentAspectOperation:
+    """A load or store operation of one aspect of an attachment, for some views (a mask, or ALL_VIEWS)."""
+
+    attachment: int
+    aspect: int
+    operation: int
+    views: int
+
+
+@dataclass(frozen=True, slots=True)
+class SubpassWork:
+    """What happens around the commands of one subpass by itself."""
+
+    changes: tuple[AttachmentTransition, ...]
+    loads: tuple[AttachmentAspectOperation, ...]
+    stores: tuple[AttachmentAspectOperation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RenderPass:
+    """A VkRenderPass. `dependencies` has the implicit ones too; `final` has the last transitions, each with the
+    subpass that used the attachment last (EXTERNAL when none did)."""
+
+    id: int
+    attachments: tuple[AttachmentDescription, ...]
+    subpasses: tuple[Subpass, ...]
+    dependencies: tuple[SubpassDependency, ...]
+    work: tuple[SubpassWork, ...]
+    final: tuple[tuple[AttachmentTransition, int], ...]
+    unmodelled: tuple[str, ...] = ()
+
+    @property
+    def views(self) -> int:
+        """The views that some subpass uses, as a mask; ALL_VIEWS without multiview."""
+        mask = 0
+        for subpass in self.subpasses:
+            mask |= subpass.view_mask
+        return mask
+
+
+@dataclass(frozen=True, slots=True)
+class Framebuffer:
+    """A VkFramebuffer; `views` are the ids of its image views, None when it is imageless."""
+
+    id: int
+    views: tuple[int, ...] | None
+    extent: tuple[int, int]
+    layers: int
+    instances: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What render pass instances on it do, as `commands.renderpass` found it out, by what they were begun with."""

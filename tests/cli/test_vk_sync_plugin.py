@@ -1,0 +1,131 @@
+"""`pytest --vk-sync` in anyone's project: a test that causes a hazard fails with it, and nothing else changes."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from harness.device.drivers import environment, find_driver
+from tests.support.mirrored import PROGRAMS
+
+CONFTEST = """
+import pytest
+from rig import Rig
+
+@pytest.fixture(scope="module")
+def rig():
+    made = Rig()
+    made.a, made.b = made.buffer()[0], made.buffer()[0]
+    yield made
+    made.close()
+"""
+TESTS = """
+import pytest
+from vulkan import *
+
+def record(rig, barrier):
+    commands = rig.commands()
+    vkCmdFillBuffer(commands, rig.a, 0, 64, 7)
+    if barrier:
+        transfer = VK_PIPELINE_STAGE_TRANSFER_BIT
+        info = VkMemoryBarrier(srcAccessMask=VK_ACCESS_TRANSFER_WRITE_BIT, dstAccessMask=VK_ACCESS_TRANSFER_READ_BIT)
+        vkCmdPipelineBarrier(commands, transfer, transfer, 0, 1, [info], 0, None, 0, None)
+    vkCmdCopyBuffer(commands, rig.a, rig.b, 1, [VkBufferCopy(0, 0, 64)])
+    rig.submit(commands)
+
+def test_sound(rig):
+    record(rig, True)
+
+def test_racy(rig):
+    record(rig, False)
+
+def test_sound_again(rig):
+    record(rig, True)
+
+def test_fails_by_itself(rig):
+    record(rig, False)
+    assert 1 == 2
+
+@pytest.fixture
+def racy_set_up(rig):
+    record(rig, False)
+    yield
+    record(rig, False)
+
+def test_between(racy_set_up):
+    pass
+
+@pytest.mark.xfail(strict=True)
+def test_known_race(rig):
+    record(rig, False)
+"""
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    for name, value in environment(find_driver("lavapipe")).items():
+        monkeypatch.setenv(name, value)
+    pytester.makeconftest(CONFTEST)
+    shutil.copy(PROGRAMS / "rig.py", pytester.path / "rig.py")
+    return pytester
+
+
+def test_racy_tests_fail_with_the_finding(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    result = project.runpytest_subprocess("--vk-sync", "-rA", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, failed=3, errors=1, xfailed=1)
+    text = result.stdout.str()
+    sound, racy = ("PASSED test_theirs.py::test_sound", "FAILED test_theirs.py::test_racy")
+    assert sound in text
+    assert racy in text
+    site = "*test_theirs.py"
+    lines = ["SYNC-HAZARD-READ-AFTER-WRITE: *", f"*vkCmdCopyBuffer at {site}:11", f"*vkCmdFillBuffer at {site}:6"]
+    result.stdout.fnmatch_lines(lines)
+    assert "ERROR test_theirs.py::test_between" in text
+    assert "FAILED test_theirs.py::test_between" in text
+
+
+def test_a_test_that_fails_by_itself_keeps_its_failure(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    result = project.runpytest_subprocess("--vk-sync", "-k", "by_itself", "-p", "no:cacheprovider")
+    result.assert_outcomes(failed=1, deselected=5)
+    result.stdout.fnmatch_lines(["*assert 1 == 2", "*vkharness*", "SYNC-HAZARD-READ-AFTER-WRITE: *"])
+
+
+def test_without_the_option_nothing_is_mirrored(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    result = project.runpytest_subprocess("-k", "racy or sound", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=3, deselected=3)
+
+
+def test_tests_spread_over_processes_are_mirrored(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    result = project.runpytest_subprocess("--vk-sync", "-n", "2", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, failed=3, errors=1, xfailed=1)
+
+
+def test_what_cannot_be_judged_is_a_warning(project: pytest.Pytester) -> None:
+    project.makepyfile(
+        test_theirs="""
+        import gc
+        from harness.record.session import Session
+
+        def test_something():
+            session = next(o for o in gc.get_objects() if isinstance(o, Session))
+            session.unseen("vkCmdOfTomorrow")
+        """
+    )
+    result = project.runpytest_subprocess("--vk-sync", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.fnmatch_lines(["*VkSyncWarning: no verdict without it, unmodelled: vkCmdOfTomorrow"])
+
+
+def test_tests_without_vulkan_run_as_ever(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("import sys\nsys.modules.setdefault('vulkan', None)\ndef test_it(): assert True")
+    pytester.runpytest_subprocess("--vk-sync", "-p", "no:cacheprovider").assert_outcomes(passed=1)
+
+
+def test_the_option_is_in_the_group_of_the_harness(pytester: pytest.Pytester) -> None:
+    result = pytester.runpytest_subprocess("--help")
+    result.stdout.fnmatch_lines(["*(vkharness):*", "*--vk-sync*"])

@@ -1,0 +1,309 @@
+"""Acceleration structures, device addresses and ray tracing: exact accesses, and names for what cannot be known."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from harness.commands.resources.addresses import PRUNE_AT, Addresses
+from harness.trace.effects import HostAccess, Unmodelled, UnmodelledCall
+from harness.trace.resources import Buffer
+from tests.support.streams import struct
+from tests.support.told import Told, short
+
+BASE = 0x7F00_0000_0000
+"""Device address of the first buffer that is told of; the next ones follow at a distance."""
+TRIANGLES, AABBS, INSTANCES = 0, 1, 2
+R32G32B32, UINT16, NO_INDEX = 106, 0, 1000165000
+BUILD, COPY = "ACCELERATION_STRUCTURE_BUILD_", "ACCELERATION_STRUCTURE_COPY_"
+AS_READ, AS_WRITE = "ACCELERATION_STRUCTURE_READ", "ACCELERATION_STRUCTURE_WRITE"
+
+
+class Rays(Told):
+    """A stream with one structure of 1,024 bytes at offset 256 of its buffer, an input buffer and scratch memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._address = BASE
+        self.storage, self.data, self.scratch = self.buffer(4096), self.buffer(4096), self.buffer(4096)
+        self.data_at, self.scratch_at = self.addressed(self.data), self.addressed(self.scratch)
+        self.structure = self.made(256)
+        self.begin()
+
+    def addressed(self, buffer: int) -> int:
+        """Tells of the buffer's device address."""
+        self.call("vkGetBufferDeviceAddress", pInfo=struct("VkBufferDeviceAddressInfo", buffer=buffer))
+        self._address += 1 << 20
+        self.did(self._address)
+        return self._address
+
+    def made(self, offset: int) -> int:
+        """Another structure."""
+        info = struct("VkAccelerationStructureCreateInfoKHR", buffer=self.storage, offset=offset, size=1024)
+        return self.make("vkCreateAccelerationStructureKHR", "pAccelerationStructure", info)
+
+    def info(self, *geometries: dict[str, Any], **more: Any) -> dict[str, Any]:
+        """VkAccelerationStructureBuildGeometryInfoKHR of a build."""
+        made = {"dstAccelerationStructure": self.structure, "scratchData": {"deviceAddress": self.scratch_at}}
+        return struct(
+            "VkAccelerationStructureBuildGeometryInfoKHR", geometryCount=len(geometries),
+            pGeometries=list(geometries), **{**made, **more},
+        )  # fmt: skip
+
+    def sizes(self, info: dict[str, Any], counts: list[int], build: int, update: int = 0) -> None:
+        """Asks the driver for the sizes of a build."""
+        said = struct("VkAccelerationStructureBuildSizesInfoKHR", buildScratchSize=build, updateScratchSize=update)
+        self.call(
+            "vkGetAccelerationStructureBuildSizesKHR", pBuildInfo=info, pMaxPrimitiveCounts=counts, pSizeInfo=said
+        )
+
+
+def at(address: int) -> dict[str, int]:
+    return {"deviceAddress": address}
+
+
+def triangles(vertices: int, stride: int = 12, indices: int = 0, last: int = 99, transform: int = 0) -> dict[str, Any]:
+    data = struct(
+        "VkAccelerationStructureGeometryTrianglesDataKHR",
+        vertexFormat=R32G32B32, vertexData=at(vertices), vertexStride=stride, maxVertex=last,
+        indexType=UINT16 if indices else NO_INDEX, indexData=at(indices), transformData=at(transform),
+    )  # fmt: skip
+    return geometry(TRIANGLES, triangles=data)
+
+
+def geometry(kind: int, **data: dict[str, Any]) -> dict[str, Any]:
+    return struct("VkAccelerationStructureGeometryKHR", geometryType=kind, geometry=data)
+
+
+def ranges(count: int, offset: int = 0, first: int = 0, transform: int = 0) -> list[dict[str, int]]:
+    return [struct("VkAccelerationStructureBuildRangeInfoKHR", primitiveCount=count, primitiveOffset=offset,
+                   firstVertex=first, transformOffset=transform)]  # fmt: skip
+
+
+@pytest.fixture
+def rays() -> Rays:
+    return Rays()
+
+
+def built(rays: Rays, shape: dict[str, Any], build: list[dict[str, int]]) -> list[tuple[str, int, Any]]:
+    """The accesses of a build beside those of the structure and of the scratch memory."""
+    info = rays.info(shape)
+    rays.sizes(info, [1000], 512)
+    effects = rays.effects("BuildAccelerationStructuresKHR", infoCount=1, pInfos=[info], ppBuildRangeInfos=[build])
+    first, second, *rest = short(effects)
+    assert first == (BUILD + AS_WRITE, rays.storage, ((256, 1280),))
+    assert second == (BUILD + AS_WRITE, rays.scratch, ((0, 512),))
+    assert all(access == BUILD + "SHADER_READ" and buffer == rays.data for access, buffer, _ in rest)
+    return rest
+
+
+def spans(found: list[tuple[str, int, Any]]) -> list[tuple[int, int]]:
+    return [span for _, _, each in found for span in each]
+
+
+def test_triangles_without_indices(rays: Rays) -> None:
+    """Three vertices a triangle, from the first vertex on; the stride after the last one is not read."""
+    found = built(rays, triangles(rays.data_at + 64, stride=16), ranges(2, offset=32, first=1))
+    assert spans(found) == [(64 + 32 + 16, 64 + 32 + 16 + 5 * 16 + 12)]
+
+
+def test_triangles_with_indices_and_a_transform(rays: Rays) -> None:
+    """The vertices that indices can reach end with maxVertex; the offset is the indices'."""
+    shape = triangles(rays.data_at, indices=rays.data_at + 2048, last=9, transform=rays.data_at + 3000)
+    found = built(rays, shape, ranges(4, offset=6, first=2, transform=48))
+    assert spans(found) == [(2054, 2054 + 24), (24, 24 + 7 * 12 + 12), (3048, 3096)]
+
+
+def test_boxes(rays: Rays) -> None:
+    data = struct("VkAccelerationStructureGeometryAabbsDataKHR", data=at(rays.data_at), stride=32)
+    assert spans(built(rays, geometry(AABBS, aabbs=data), ranges(3, offset=8))) == [(8, 8 + 2 * 32 + 24)]
+
+
+def test_instances(rays: Rays) -> None:
+    data = struct("VkAccelerationStructureGeometryInstancesDataKHR", data=at(rays.data_at + 16))
+    assert spans(built(rays, geometry(INSTANCES, instances=data), ranges(2))) == [(16, 144)]
+
+
+def test_instances_behind_pointers_are_named(rays: Rays) -> None:
+    data = struct("VkAccelerationStructureGeometryInstancesDataKHR", arrayOfPointers=1, data=at(rays.data_at))
+    info = rays.info(geometry(INSTANCES, instances=data))
+    rays.sizes(info, [2], 0)
+    effects = rays.effects("BuildAccelerationStructuresKHR", pInfos=[info], ppBuildRangeInfos=[ranges(2)])
+    assert short(effects[:2])[1] == (BUILD + "SHADER_READ", rays.data, ((0, 16),))
+    assert effects[2:] == (Unmodelled("instances behind pointers in device memory"),)
+
+
+def test_no_primitives_read_nothing(rays: Rays) -> None:
+    assert built(rays, triangles(0), ranges(0)) == []
+
+
+def test_geometry_that_a_trace_lacks_is_named(rays: Rays) -> None:
+    info = rays.info(geometry(TRIANGLES))
+    rays.sizes(info, [1], 0)
+    effects = rays.effects("BuildAccelerationStructuresKHR", pInfos=[info], ppBuildRangeInfos=[ranges(1)])
+    assert effects[1:] == (Unmodelled("the geometry of an acceleration structure build"),)
+
+
+def test_geometries_may_come_as_an_array_of_pointers(rays: Rays) -> None:
+    info = rays.info(triangles(rays.data_at))
+    info["pGeometries"], info["ppGeometries"] = None, info["pGeometries"]
+    rays.sizes(info, [1], 0)
+    effects = rays.effects("BuildAccelerationStructuresKHR", pInfos=[info], ppBuildRangeInfos=[ranges(1)])
+    assert short(effects)[1] == (BUILD + "SHADER_READ", rays.data, ((0, 36),))
+
+
+@pytest.mark.parametrize(("count", "size"), [(5, 100), (10, 100), (11, 200)])
+def test_scratch_memory_is_as_large_as_the_driver_said(rays: Rays, count: int, size: int) -> None:
+    """For the fewest primitives asked for that suffice; addresses do not matter, and neither do other shapes."""
+    rays.sizes(rays.info(triangles(0)), [20], 200)
+    rays.sizes(rays.info(triangles(0)), [10], 100)
+    rays.sizes(rays.info(triangles(0, last=5)), [10], 50)
+    info = rays.info(triangles(rays.data_at))
+    effects = rays.effects("BuildAccelerationStructuresKHR", pInfos=[info], ppBuildRangeInfos=[ranges(count)])
+    assert short(effects)[1] == (BUILD + AS_WRITE, rays.scratch, ((0, size),))
+
+
+def test_scratch_memory_of_unknown_size_is_named(rays: Rays) -> None:
+    info = rays.info(triangles(rays.data_at))
+    rays.sizes(info, [1], 100)
+    effects = rays.effects("BuildAccelerationStructuresKHR", pInfos=[info], ppBuildRangeInfos=[ranges(2)])
+    assert effects[1] == Unmodelled("scratch memory whose size was not asked for")
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_update_reads_its_source(rays: Rays, in_place: bool) -> None:
+    source = rays.structure if in_place else rays.made(2048)
+    info = rays.info(triangles(rays.data_at), mode=1, srcAccelerationStructure=source)
+    rays.sizes(info, [1], 100, 40)
+    effects = short(rays.effects("BuildAccelerationStructuresKHR", pInfos=[info], ppBuildRangeInfos=[ranges(1)]))
+    read = [(BUILD + AS_READ, rays.storage, ((2048, 3072),))]
+    scratch = (BUILD + AS_WRITE, rays.scratch, ((0, 40),))
+    assert effects[1:-1] == ([scratch] if in_place else [*read, scratch])
+
+
+def test_an_indirect_build_reads_its_ranges(rays: Rays) -> None:
+    info = rays.info(triangles(rays.data_at), triangles(rays.data_at))
+    rays.sizes(info, [4, 4], 100)
+    effects = rays.effects(
+        "BuildAccelerationStructuresIndirectKHR",
+        pInfos=[info],
+        pIndirectDeviceAddresses=[rays.data_at + 8],
+        pIndirectStrides=[32],
+        ppMaxPrimitiveCounts=[[4, 4]],
+    )
+    read = BUILD + "INDIRECT_COMMAND_READ"
+    assert short(effects[2:4]) == [(read, rays.data, ((8, 24),)), (read, rays.data, ((40, 56),))]
+    assert effects[4:] == (Unmodelled("inputs of an indirect acceleration structure build"),)
+
+
+def test_copies_of_structures(rays: Rays) -> None:
+    other = rays.made(2048)
+    info = struct("VkCopyAccelerationStructureInfoKHR", src=rays.structure, dst=other)
+    assert short(rays.effects("CopyAccelerationStructureKHR", pInfo=info)) == [
+        (COPY + AS_READ, rays.storage, ((256, 1280),)),
+        (COPY + AS_WRITE, rays.storage, ((2048, 3072),)),
+    ]
+    effects = rays.effects("WriteAccelerationStructuresPropertiesKHR", pAccelerationStructures=[other])
+    assert short(effects) == [(COPY + AS_READ, rays.storage, ((2048, 3072),))]
+
+
+def test_serialized_structures(rays: Rays) -> None:
+    """The header is certain; the rest depends on what stands in it."""
+    rest = Unmodelled("serialized acceleration structures, beyond the header")
+    info = struct("VkCopyAccelerationStructureToMemoryInfoKHR", src=rays.structure, dst=at(rays.data_at + 256))
+    effects = rays.effects("CopyAccelerationStructureToMemoryKHR", pInfo=info)
+    own = (COPY + AS_READ, rays.storage, ((256, 1280),))
+    assert short(effects[:2]) == [own, (COPY + "TRANSFER_WRITE", rays.data, ((256, 312),))] and effects[2:] == (rest,)
+    info = struct("VkCopyMemoryToAccelerationStructureInfoKHR", src=at(rays.data_at), dst=rays.structure)
+    effects = rays.effects("CopyMemoryToAccelerationStructureKHR", pInfo=info)
+    assert short(effects[:1]) == [(COPY + "TRANSFER_READ", rays.data, ((0, 56),))] and effects[1] == rest
+    assert short(effects[2:]) == [(COPY + AS_WRITE, rays.storage, ((256, 1280),))]
+
+
+NO_SHADERS = Unmodelled("a pipeline whose shaders were not seen")
+
+
+def test_binding_tables(rays: Rays) -> None:
+    tables = {
+        name: struct("VkStridedDeviceAddressRegionKHR", deviceAddress=rays.data_at + start, stride=32, size=size)
+        for name, start, size in (("pRaygen", 0, 32), ("pMiss", 64, 64), ("pHit", 128, 96), ("pCallable", 0, 0))
+    }
+    regions = {f"{name}ShaderBindingTable": table for name, table in tables.items()}
+    read = "RAY_TRACING_SHADER_SHADER_BINDING_TABLE_READ"
+    expected = [(read, rays.data, (span,)) for span in ((0, 32), (64, 128), (128, 224))]
+    effects = rays.effects("TraceRaysKHR", **regions, width=1, height=1, depth=1)
+    assert short(effects[:-1]) == expected and effects[-1] == NO_SHADERS
+    assert rays.effects("TraceRaysKHR", **regions, width=1, height=0, depth=1) == ()
+    effects = rays.effects("TraceRaysIndirectKHR", **regions, indirectDeviceAddress=rays.scratch_at + 4)
+    indirect = ("DRAW_INDIRECT_INDIRECT_COMMAND_READ", rays.scratch, ((4, 16),))
+    assert short(effects[:-1]) == [indirect, *expected] and effects[-1] == NO_SHADERS
+
+
+def test_tables_in_device_memory_are_named(rays: Rays) -> None:
+    effects = rays.effects("TraceRaysIndirect2KHR", indirectDeviceAddress=rays.scratch_at)
+    assert short(effects[:1]) == [("DRAW_INDIRECT_INDIRECT_COMMAND_READ", rays.scratch, ((0, 104),))]
+    assert effects[1:] == (Unmodelled("shader binding tables named in device memory"), NO_SHADERS)
+
+
+def test_what_was_not_seen_is_named(rays: Rays) -> None:
+    info = struct("VkCopyAccelerationStructureToMemoryInfoKHR", src=999, dst=at(5))
+    assert rays.effects("CopyAccelerationStructureToMemoryKHR", pInfo=info)[:2] == (
+        Unmodelled("an acceleration structure whose creation was not seen"),
+        Unmodelled("a device address of no known buffer"),
+    )
+
+
+def test_the_host_copies_and_builds_structures(rays: Rays) -> None:
+    other = rays.made(2048)
+    rays.did()
+
+    def host(name: str, span: tuple[int, int], write: bool) -> HostAccess:
+        return HostAccess(len(rays.blocks), name, None, rays.storage + 1, (span,), rays.storage, write)
+
+    one, two = (256, 1280), (2048, 3072)
+    info = struct("VkCopyAccelerationStructureInfoKHR", src=rays.structure, dst=other)
+    name = "vkCopyAccelerationStructureKHR"
+    rays.call(name, device=rays.device, pInfo=info)
+    assert rays.did(0) == [host(name, one, False), host(name, two, True)]
+    rays.call(name, device=rays.device, deferredOperation=70, pInfo=info)
+    assert rays.did(1000268003)[0] == UnmodelledCall(f"{name}, deferred")
+    name = "vkBuildAccelerationStructuresKHR"
+    rays.call(name, pInfos=[rays.info(mode=1, srcAccelerationStructure=other)], ppBuildRangeInfos=[[]])
+    assert rays.did(0) == [host(name, one, True), host(name, two, False)]
+    name = "vkWriteAccelerationStructuresPropertiesKHR"
+    rays.call(name, pAccelerationStructures=[999, other])
+    unseen = UnmodelledCall(f"{name} of an acceleration structure whose creation was not seen")
+    assert rays.did(0) == [unseen, host(name, two, False)]
+
+
+def test_addresses_against_a_list() -> None:
+    """The model: all live buffers in the order in which they were told of; the last one that holds an address wins."""
+    rng = random.Random(11)
+    alive: dict[int, Buffer] = {}
+    addresses = Addresses(alive.get)
+    told: list[tuple[int, Buffer]] = []
+    for id in range(1, 4 * PRUNE_AT):
+        if told and rng.random() < 0.4:
+            _, gone = told.pop(rng.randrange(len(told)))
+            del alive[gone.id]
+        start, buffer = rng.randrange(1000) * 16, Buffer(id, rng.choice([16, 40, 200]))
+        if any(start < at + other.size and at < start + buffer.size for at, other in told):
+            continue
+        alive[id] = buffer
+        told.append((start, buffer))
+        addresses.add(start, buffer)
+        address = rng.randrange(16_300)
+        holding = [(each, address - at) for at, each in told if at <= address < at + each.size]
+        assert addresses.find(address) == (holding[-1] if holding else None)
+
+
+def test_addresses_of_destroyed_buffers_do_not_pile_up() -> None:
+    alive: dict[int, Buffer] = {}
+    addresses = Addresses(alive.get)
+    for id in range(1, 20 * PRUNE_AT):
+        alive = {id: Buffer(id, 64)}
+        addresses._live = alive.get
+        addresses.add(id * 64, alive[id])
+    assert len(addresses._starts) <= PRUNE_AT and len(addresses._buffers) == len(addresses._starts)

@@ -1,0 +1,77 @@
+"""Every command of the binding's header is accounted for: modelled, named with a reason, or with nothing to model."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from harness.commands.coverage import HARMLESS, NAMED, accountable, acting_commands, handled
+from harness.commands.interpret import Interpreter
+from harness.replay.objects.encode import parameters
+from harness.spec import _generated as tables
+from harness.trace.calls import Call
+from harness.trace.effects import Command, Recorded, Unmodelled, UnmodelledCall
+from tests.support.streams import default
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+
+
+def place_of(name: str) -> list[str]:
+    """Where a command stands; one entry when all is well."""
+    places = {"modelled": handled(name), "named": name in NAMED, "harmless": name in HARMLESS}
+    return [place for place, there in places.items() if there]
+
+
+def zeroed(name: str) -> Call:
+    """The command with nothing but zeros."""
+    args = {parameter.name: default(parameter) for parameter in parameters(name)}
+    return Call(1, name, {**args, "commandBuffer": 7} if "commandBuffer" in args else args)
+
+
+def test_every_command_stands_in_one_place() -> None:
+    wrong = {name: places for name in accountable() if len(places := place_of(name)) != 1}
+    assert wrong == {}, "neither modelled nor listed in harness/commands/coverage.py, or both"
+
+
+def test_the_lists_hold_commands_of_the_header() -> None:
+    known = set(accountable())
+    assert [name for name in (*NAMED, *HARMLESS) if name not in known] == []
+    assert all(len(reason.split()) >= 3 for reason in {*NAMED.values(), *HARMLESS.values()})
+
+
+def test_all_that_the_registry_says_acts_is_accounted_for() -> None:
+    """The registry speaks of vkCmd* alone; some of the other calls that act are looked at by name."""
+    tasked = {tables.COMMAND_ALIASES.get(name, name) for name, tasks in tables.TASKS.items() if tasks != ("state",)}
+    assert tasked and tasked == set(acting_commands())
+    hosts = [name for name in accountable() if not name.startswith("vkCmd")]
+    for name in ("vkQueueSubmit2", "vkWaitSemaphores", "vkSetEvent", "vkCopyMemoryToImageEXT", "vkQueuePresentKHR"):
+        assert name in hosts and handled(name)
+
+
+@pytest.mark.parametrize("name", sorted(NAMED))
+def test_a_named_command_is_named(name: str) -> None:
+    (found,) = Interpreter().step(zeroed(name))
+    if name.startswith("vkCmd"):
+        assert isinstance(found, Recorded)
+        assert found.command == Command(1, name, None, (Unmodelled(name),))
+    else:
+        assert found == UnmodelledCall(name)
+
+
+@pytest.mark.parametrize("name", sorted(HARMLESS))
+def test_a_harmless_command_does_nothing(name: str) -> None:
+    assert list(Interpreter().step(zeroed(name))) == []
+
+
+def test_the_readme_says_the_count() -> None:
+    count = Counter(place for name in acting_commands() for place in place_of(name))
+    print(f"\nacting vkCmd* of the header: {sum(count.values())}, of which {dict(count)}")
+    text = " ".join(README.read_text(encoding="utf-8").split())
+    said = re.search(r"Of the (\d+) `vkCmd\*` that act, synchronize or run others .*?, (\d+) are modelled, "
+                     r"(\d+) touch nothing and (\d+) are named", text)  # fmt: skip
+    assert said is not None, "README.md lacks the sentence"
+    expected = (sum(count.values()), count["modelled"], count["harmless"], count["named"])
+    assert tuple(map(int, said.groups())) == expected

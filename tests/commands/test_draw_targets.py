@@ -1,0 +1,458 @@
+"""What draws access of attachments, by pipeline and dynamic state; secondaries; transform feedback."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.commands.drawing.transform_feedback import SILENT_CONDITION, SILENT_FEEDBACK
+from harness.commands.rendering.attachment_access import SILENT_BLEND, SILENT_TESTS
+from harness.spec._generated import ENUMS
+from harness.trace.calls import Call
+from harness.trace.effects import Access, Execute, InheritedTargets, RasterizationOrder
+from tests.support import drawing, passes
+from tests.support.drawing import (
+    ALWAYS,
+    DEPTH_SPANS,
+    KEEP,
+    LESS,
+    NEVER,
+    REPLACE,
+    STENCIL_SPANS,
+    WHOLE_COLOR,
+    accesses,
+    blend,
+    depth_tests,
+    draw,
+    face,
+    seen,
+)
+from tests.support.streams import Stream, struct
+
+COLOR_READ = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"
+COLOR_WRITE = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
+EARLY_READ = "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"
+LATE_READ = "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"
+LATE_WRITE = "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"
+INPUT_READ = "FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"
+STATES = {name.removeprefix("VK_DYNAMIC_STATE_"): value for name, value in ENUMS["VkDynamicState"].items()}
+ZERO, ONE, SRC_ALPHA, DST_COLOR = 0, 1, 6, 4
+MAX = 4
+
+
+def color_draw(stream: Stream, **more: Any) -> tuple[int, int]:
+    """(image, draw) of a draw to one colour attachment."""
+    image, view = drawing.color_target(stream)
+    made = drawing.pipeline(stream, vertex="fullscreen.vert", **more)
+    stream.begin()
+    drawing.render(stream, view)
+    drawing.bind(stream, made)
+    return image, draw(stream)
+
+
+class TestColors:
+    def test_a_written_location_is_an_ordered_write_of_its_attachment(self) -> None:
+        stream = Stream()
+        image, index = color_draw(stream)
+        assert seen(stream, index) == [(image, COLOR_WRITE, WHOLE_COLOR)]
+        assert [each.order for each in accesses(stream, index)] == [RasterizationOrder.COLOR]
+
+    def test_only_locations_that_the_shader_writes_count(self) -> None:
+        stream = Stream()
+        targets = [drawing.color_target(stream) for _ in range(4)]
+        made = drawing.pipeline(stream, "early_tests.frag", vertex="fullscreen.vert", colors=[blend()] * 4)
+        stream.begin()
+        drawing.render(stream, *(view for _, view in targets[:3]), None)
+        drawing.bind(stream, made)
+        assert seen(stream, draw(stream)) == [(targets[1][0], COLOR_WRITE, WHOLE_COLOR)]
+
+    @pytest.mark.parametrize(
+        "more", [{"colors": [blend(write=0)]}, {"colors": []}, {"fragment": None}, {"discard": True}, {"formats": [0]}]
+    )
+    def test_what_is_masked_absent_or_discarded_is_not_written(self, more: dict[str, Any]) -> None:
+        stream = Stream()
+        _, index = color_draw(stream, **more)
+        assert seen(stream, index) == []
+
+    def test_writes_are_limited_to_the_render_area_and_its_layers(self) -> None:
+        stream = Stream()
+        image, view = drawing.color_target(stream, array=3)
+        made = drawing.pipeline(stream, vertex="fullscreen.vert")
+        stream.begin()
+        drawing.render(stream, view, area=passes.rect((2, 2), (4, 1)), layers=1, views=0b110)
+        drawing.bind(stream, made)
+        rows = tuple((layer * 64 + row * 8 + 4, layer * 64 + row * 8 + 6) for layer in (1, 2) for row in (1, 2))
+        assert seen(stream, draw(stream)) == [(image, COLOR_WRITE, rows)]
+
+    @pytest.mark.parametrize(
+        ("factors", "op", "reads"),
+        [
+            ((ONE, ONE), 0, True),
+            ((SRC_ALPHA, ZERO), 0, False),
+            ((DST_COLOR, ZERO), 0, True),
+            ((ONE, ZERO), MAX, True),
+        ],
+    )
+    def test_blending_reads_where_the_stored_value_counts(self, factors: tuple[int, int], op: int, reads: bool) -> None:
+        stream = Stream()
+        image, index = color_draw(stream, colors=[blend(enable=True, factors=factors, op=op)])
+        read = [(image, COLOR_READ, WHOLE_COLOR)] if reads else []
+        assert seen(stream, index) == [*read, (image, COLOR_WRITE, WHOLE_COLOR)]
+        assert [each.layer_silent for each in accesses(stream, index)] == [*[SILENT_BLEND for _ in read], ""]
+
+    @pytest.mark.parametrize(("operation", "reads"), [(3, False), (6, True)])
+    def test_logical_operations_replace_blending(self, operation: int, reads: bool) -> None:
+        stream = Stream()
+        image, index = color_draw(stream, logic=operation, colors=[blend(enable=True)])
+        assert [each[1] for each in seen(stream, index)] == ([COLOR_READ] if reads else []) + [COLOR_WRITE]
+        assert image
+
+    def test_a_draw_outside_rendering_is_named(self) -> None:
+        stream = Stream()
+        made = drawing.pipeline(stream, vertex="fullscreen.vert")
+        stream.begin()
+        drawing.bind(stream, made)
+        assert drawing.unmodelled(stream, draw(stream)) == ["a draw outside a render pass instance that was seen"]
+
+
+class TestDynamicColors:
+    @pytest.mark.parametrize(
+        ("state", "command", "values", "expected"),
+        [
+            ("COLOR_WRITE_ENABLE_EXT", "SetColorWriteEnableEXT", {"pColorWriteEnables": [0]}, []),
+            ("COLOR_WRITE_MASK_EXT", "SetColorWriteMaskEXT", {"pColorWriteMasks": [0]}, []),
+            ("COLOR_WRITE_MASK_EXT", "SetColorWriteMaskEXT", {"pColorWriteMasks": [1]}, [COLOR_WRITE]),
+            (
+                "COLOR_BLEND_ENABLE_EXT",
+                "SetColorBlendEnableEXT",
+                {"pColorBlendEnables": [1]},
+                [COLOR_READ, COLOR_WRITE],
+            ),
+            ("RASTERIZER_DISCARD_ENABLE", "SetRasterizerDiscardEnable", {"rasterizerDiscardEnable": 1}, []),
+        ],
+    )
+    def test_a_dynamic_state_counts_and_a_static_one_stays(
+        self, state: str, command: str, values: dict[str, Any], expected: list[str]
+    ) -> None:
+        stream = Stream()
+        _, view = drawing.color_target(stream)
+        static = drawing.pipeline(stream, vertex="fullscreen.vert")
+        made = drawing.pipeline(stream, vertex="fullscreen.vert", dynamic=[STATES[state]])
+        stream.begin()
+        drawing.render(stream, view)
+        drawing.bind(stream, static)
+        stream.cmd(command, **values)
+        before = draw(stream)
+        drawing.bind(stream, made)
+        after = draw(stream)
+        assert [each[1] for each in seen(stream, before)] == [COLOR_WRITE]
+        assert [each[1] for each in seen(stream, after)] == expected
+
+    def test_an_equation_set_by_a_command(self) -> None:
+        stream = Stream()
+        _, view = drawing.color_target(stream)
+        dynamic = [STATES["COLOR_BLEND_EQUATION_EXT"], STATES["COLOR_BLEND_ADVANCED_EXT"]]
+        made = drawing.pipeline(stream, vertex="fullscreen.vert", colors=[blend(enable=True)], dynamic=dynamic)
+        stream.begin()
+        drawing.render(stream, view)
+        drawing.bind(stream, made)
+        stream.cmd("SetColorBlendAdvancedEXT", pColorBlendAdvanced=[struct("VkColorBlendAdvancedEXT")])
+        advanced = draw(stream)
+        equation = struct("VkColorBlendEquationEXT", srcColorBlendFactor=ONE, srcAlphaBlendFactor=ONE)
+        stream.cmd("SetColorBlendEquationEXT", pColorBlendEquations=[equation])
+        plain = draw(stream)
+        assert [each[1] for each in seen(stream, advanced)] == [COLOR_READ, COLOR_WRITE]
+        assert [each[1] for each in seen(stream, plain)] == [COLOR_WRITE]
+
+    def test_a_logical_operation_set_by_a_command(self) -> None:
+        stream = Stream()
+        _, view = drawing.color_target(stream)
+        dynamic = [STATES["LOGIC_OP_ENABLE_EXT"], STATES["LOGIC_OP_EXT"]]
+        made = drawing.pipeline(stream, vertex="fullscreen.vert", dynamic=dynamic)
+        stream.begin()
+        drawing.render(stream, view)
+        drawing.bind(stream, made)
+        found = []
+        for enabled, operation in ((1, 6), (1, 3), (0, 6)):
+            stream.cmd("SetLogicOpEnableEXT", logicOpEnable=enabled)
+            stream.cmd("SetLogicOpEXT", logicOp=operation)
+            found.append(draw(stream))
+        assert [len(seen(stream, each)) for each in found] == [2, 1, 1]
+
+
+def tested_draw(stream: Stream, state: dict[str, Any], fragment: str | None = None, **more: Any) -> tuple[int, int]:
+    """(image, draw) of a draw with depth and stencil attached."""
+    image, view = drawing.depth_target(stream)
+    made = drawing.pipeline(stream, fragment, vertex="fullscreen.vert", colors=None, depth_stencil=state, **more)
+    stream.begin()
+    drawing.render(stream, depth=view)
+    drawing.bind(stream, made)
+    return image, draw(stream)
+
+
+class TestDepth:
+    @pytest.mark.parametrize(
+        ("state", "expected"),
+        [
+            (depth_tests(), []),
+            (depth_tests(write=True), []),
+            (depth_tests(depth=True, write=True), [LATE_WRITE]),
+            (depth_tests(depth=True, write=True, compare=NEVER), [LATE_WRITE]),
+            (depth_tests(depth=True), [EARLY_READ, LATE_READ]),
+            (depth_tests(depth=True, compare=ALWAYS), []),
+            (depth_tests(depth=True, compare=NEVER), []),
+            (depth_tests(depthBoundsTestEnable=1), [EARLY_READ, LATE_READ]),
+        ],
+    )
+    def test_depth(self, state: dict[str, Any], expected: list[str]) -> None:
+        stream = Stream()
+        image, index = tested_draw(stream, state)
+        assert seen(stream, index) == [(image, each, DEPTH_SPANS) for each in expected]
+        found = accesses(stream, index)
+        assert [each.order for each in found] == [RasterizationOrder.DEPTH_STENCIL] * len(expected)
+        assert [bool(each.layer_silent) for each in found] == [each != LATE_WRITE for each in expected]
+        assert {each.layer_silent for each in found} <= {"", SILENT_TESTS}
+
+    @pytest.mark.parametrize(
+        ("fragment", "expected"), [("early_tests.frag", [EARLY_READ]), ("write_depth.frag", [LATE_READ])]
+    )
+    def test_the_fragment_shader_may_say_when_tests_happen(self, fragment: str, expected: list[str]) -> None:
+        stream = Stream()
+        _, index = tested_draw(stream, depth_tests(depth=True), fragment)
+        assert [each[1] for each in seen(stream, index)] == expected
+
+    def test_nothing_is_tested_where_nothing_is_rasterized(self) -> None:
+        stream = Stream()
+        _, index = tested_draw(stream, depth_tests(depth=True, write=True), discard=True)
+        assert seen(stream, index) == []
+
+
+class TestStencil:
+    @pytest.mark.parametrize(
+        ("front", "depth", "writes"),
+        [
+            (face(), False, False),
+            (face(passed=REPLACE), False, True),
+            (face(passed=REPLACE, write=0), False, False),
+            (face(passed=REPLACE, compare=NEVER), False, False),
+            (face(fail=REPLACE), False, True),
+            (face(fail=REPLACE, compare=ALWAYS), False, False),
+            (face(depth_fail=REPLACE), False, False),
+            (face(depth_fail=REPLACE), True, True),
+        ],
+    )
+    @pytest.mark.parametrize("back", [False, True])
+    def test_stencil_is_written_where_an_outcome_may_change_it(
+        self, front: dict[str, Any], depth: bool, writes: bool, back: bool
+    ) -> None:
+        stream = Stream()
+        faces = (face(), front) if back else (front, face())
+        state = depth_tests(depth, compare=ALWAYS, stencil=front, front=faces[0], back=faces[1])
+        image, index = tested_draw(stream, state)
+        expected = [LATE_WRITE] if writes else [EARLY_READ, LATE_READ]
+        assert seen(stream, index) == [(image, each, STENCIL_SPANS) for each in expected]
+
+    @pytest.mark.parametrize("compare", [ALWAYS, NEVER])
+    def test_a_test_that_does_not_compare_and_changes_nothing_reads_nothing(self, compare: int) -> None:
+        stream = Stream()
+        plain = face(compare=compare)
+        _, index = tested_draw(stream, depth_tests(stencil=plain, back=plain))
+        assert seen(stream, index) == []
+
+
+DYNAMIC_TESTS = [
+    STATES[name]
+    for name in (
+        "DEPTH_TEST_ENABLE",
+        "DEPTH_WRITE_ENABLE",
+        "DEPTH_COMPARE_OP",
+        "DEPTH_BOUNDS_TEST_ENABLE",
+        "STENCIL_TEST_ENABLE",
+        "STENCIL_OP",
+        "STENCIL_WRITE_MASK",
+        "STENCIL_COMPARE_MASK",
+    )
+]
+FRONT, BACK, BOTH = 1, 2, 3
+
+
+class TestDynamicTests:
+    def dynamic_draws(self, *steps: list[tuple[str, dict[str, Any]]]) -> list[list[tuple[str, Any]]]:
+        """(access, spans) of a draw after each step of commands."""
+        stream = Stream()
+        _, view = drawing.depth_target(stream)
+        made = drawing.pipeline(
+            stream, None, vertex="fullscreen.vert", colors=None, depth_stencil=depth_tests(), dynamic=DYNAMIC_TESTS
+        )
+        stream.begin()
+        drawing.render(stream, depth=view)
+        drawing.bind(stream, made)
+        found = []
+        for step in steps:
+            for name, values in step:
+                stream.cmd(name, **values)
+            found.append(draw(stream))
+        return [[each[1:] for each in seen(stream, index)] for index in found]
+
+    def test_depth(self) -> None:
+        on, written = (
+            ("SetDepthTestEnable", {"depthTestEnable": 1}),
+            ("SetDepthWriteEnableEXT", {"depthWriteEnable": 1}),
+        )
+        found = self.dynamic_draws(
+            [on, ("SetDepthCompareOp", {"depthCompareOp": LESS})],
+            [written],
+            [("SetDepthTestEnableEXT", {"depthTestEnable": 0})],
+            [("SetDepthBoundsTestEnable", {"depthBoundsTestEnable": 1})],
+        )
+        reads = [(EARLY_READ, DEPTH_SPANS), (LATE_READ, DEPTH_SPANS)]
+        assert found == [reads, [(LATE_WRITE, DEPTH_SPANS)], [], reads]
+
+    def test_stencil(self) -> None:
+        def operations(faces: int, passed: int, compare: int) -> tuple[str, dict[str, Any]]:
+            values = {"faceMask": faces, "failOp": KEEP, "passOp": passed, "depthFailOp": KEEP, "compareOp": compare}
+            return "SetStencilOp", values
+
+        reads = [(EARLY_READ, STENCIL_SPANS), (LATE_READ, STENCIL_SPANS)]
+        found = self.dynamic_draws(
+            [("SetStencilTestEnable", {"stencilTestEnable": 1}), operations(BOTH, KEEP, LESS)],
+            [("SetStencilCompareMask", {"faceMask": FRONT, "compareMask": 0})],
+            [("SetStencilCompareMask", {"faceMask": BACK, "compareMask": 0})],
+            [operations(BACK, REPLACE, ALWAYS), ("SetStencilWriteMask", {"faceMask": BACK, "writeMask": 1})],
+            [("SetStencilWriteMask", {"faceMask": BOTH, "writeMask": 0})],
+        )
+        assert found == [reads, reads, [], [(LATE_WRITE, STENCIL_SPANS)], []]
+
+
+class TestInputAttachments:
+    def test_a_fragment_shader_reads_the_render_area_in_raster_order(self) -> None:
+        stream = Stream()
+        source, source_view = drawing.color_target(stream)
+        target, view = drawing.color_target(stream)
+        made = drawing.pipeline(stream, "invert_input.frag", vertex="fullscreen.vert")
+        passed = passes.render_pass(
+            stream,
+            [passes.described(), passes.described()],
+            [passes.subpass([passes.refer(1)], inputs=[passes.refer(0, passes.READ_ONLY, 1)])],
+        )
+        frame = passes.framebuffer(stream, passed, [source_view, view], (8, 8))
+        stream.begin()
+        passes.begin_pass(stream, passed, frame, passes.rect((8, 2), (0, 3)))
+        drawing.bind(stream, made)
+        drawing.bind_descriptors(stream, (10, source_view))
+        index = draw(stream)
+        assert seen(stream, index) == [(source, INPUT_READ, ((24, 40),)), (target, COLOR_WRITE, ((24, 40),))]
+        assert [each.order for each in accesses(stream, index)] == [RasterizationOrder.RASTER, RasterizationOrder.COLOR]
+
+    def test_a_view_of_one_aspect_reads_that_aspect(self) -> None:
+        stream = Stream()
+        image, _ = drawing.depth_target(stream)
+        stencil = passes.view(stream, image, 130, aspects=4)
+        _, view = drawing.color_target(stream)
+        made = drawing.pipeline(stream, "invert_input.frag", vertex="fullscreen.vert", colors=[blend(write=0)])
+        stream.begin()
+        drawing.render(stream, view)
+        drawing.bind(stream, made)
+        drawing.bind_descriptors(stream, (10, stencil))
+        assert seen(stream, draw(stream)) == [(image, INPUT_READ, STENCIL_SPANS)]
+
+
+class TestSecondaries:
+    def secondary(self, stream: Stream) -> tuple[int, int]:
+        """(command buffer, draw) of a secondary that continues a render pass."""
+        made = drawing.pipeline(stream, vertex="fullscreen.vert")
+        id = stream.begin(level=1)
+        begun = stream.blocks[-1]
+        assert isinstance(begun, Call)
+        begun.args["pBeginInfo"]["flags"] = 2
+        drawing.bind(stream, made)
+        index = draw(stream)
+        stream.end()
+        return id, index
+
+    def test_attachments_are_those_of_the_instance_that_it_is_executed_in(self) -> None:
+        stream = Stream()
+        image, view = drawing.color_target(stream)
+        secondary, index = self.secondary(stream)
+        stream.begin()
+        drawing.render(stream, view, area=passes.rect((8, 1)))
+        executed = stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[secondary])
+        found = drawing.effects_of(stream)
+        assert [type(each) for each in found[index]] == [InheritedTargets]
+        (effect,) = found[executed]
+        assert isinstance(effect, Execute)
+        ((_, commands),) = effect.buffers
+        drawn = [each for command in commands for each in command.effects]
+        assert [(each.resource, each.spans) for each in drawn if isinstance(each, Access)] == [(image, ((0, 8),))]
+        assert len(drawn) == 1
+
+    def test_where_no_instance_was_seen_the_draw_is_named(self) -> None:
+        stream = Stream()
+        secondary, _ = self.secondary(stream)
+        stream.begin()
+        executed = stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[secondary])
+        (effect,) = drawing.effects_of(stream)[executed]
+        assert isinstance(effect, Execute)
+        ((_, commands),) = effect.buffers
+        named = [getattr(each, "what", "") for command in commands for each in command.effects]
+        assert named == ["a secondary that draws, executed outside a render pass instance that was seen"]
+
+
+class TestFeedback:
+    def test_counters_are_read_at_the_begin_and_written_at_the_end(self) -> None:
+        stream = Stream()
+        counters = stream.buffer(64)
+        stream.begin()
+        given = {
+            "firstCounterBuffer": 0,
+            "counterBufferCount": 3,
+            "pCounterBuffers": [counters, 0, counters],
+            "pCounterBufferOffsets": [4, 0, 16],
+        }
+        begun = stream.cmd("BeginTransformFeedbackEXT", **given)
+        ended = stream.cmd("EndTransformFeedbackEXT", **given)
+        name = "TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_"
+        spans = ((4, 8), (16, 20))
+        assert seen(stream, begun) == [(counters, f"{name}READ_EXT", spans)]
+        assert seen(stream, ended) == [(counters, f"{name}WRITE_EXT", spans)]
+        assert {each.layer_silent for each in accesses(stream, begun)} == {SILENT_FEEDBACK}
+
+    def test_draws_between_write_what_is_bound_once(self) -> None:
+        stream = Stream()
+        captured = stream.buffer(256)
+        made = drawing.pipeline(stream, None, vertex="fullscreen.vert", colors=None, discard=True)
+        stream.begin()
+        drawing.render(stream)
+        drawing.bind(stream, made)
+        before = draw(stream)
+        stream.cmd("BindTransformFeedbackBuffersEXT", bindingCount=1, pBuffers=[captured], pOffsets=[16], pSizes=[64])
+        stream.cmd("BeginTransformFeedbackEXT")
+        first, second = draw(stream), draw(stream)
+        stream.cmd("EndTransformFeedbackEXT")
+        after = draw(stream)
+        write = (captured, "TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_WRITE_EXT", ((16, 80),))
+        assert [seen(stream, each) for each in (before, first, second, after)] == [[], [write], [], []]
+
+    def test_feedback_that_goes_on_after_a_counter_is_named(self) -> None:
+        stream = Stream()
+        captured, counters = stream.buffer(256), stream.buffer(64)
+        made = drawing.pipeline(stream, None, vertex="fullscreen.vert", colors=None, discard=True)
+        stream.begin()
+        drawing.render(stream)
+        drawing.bind(stream, made)
+        stream.cmd("BindTransformFeedbackBuffersEXT", bindingCount=1, pBuffers=[captured], pOffsets=[0])
+        stream.cmd("BeginTransformFeedbackEXT", counterBufferCount=1, pCounterBuffers=[counters])
+        assert drawing.unmodelled(stream, draw(stream)) == ["transform feedback that goes on after a counter"]
+
+    def test_the_condition_of_conditional_rendering_is_read(self) -> None:
+        stream = Stream()
+        condition = stream.buffer(64)
+        stream.begin()
+        info = struct("VkConditionalRenderingBeginInfoEXT", buffer=condition, offset=8)
+        begun = stream.cmd("BeginConditionalRenderingEXT", pConditionalRenderingBegin=info)
+        ended = stream.cmd("EndConditionalRenderingEXT")
+        name = "CONDITIONAL_RENDERING_EXT_CONDITIONAL_RENDERING_READ_EXT"
+        assert seen(stream, begun) == [(condition, name, ((8, 12),))]
+        assert seen(stream, ended) == []
+        assert [each.layer_silent for each in accesses(stream, begun)] == [SILENT_CONDITION]

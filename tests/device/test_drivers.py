@@ -1,0 +1,181 @@
+"""Drivers and layers by their manifests, and a real device made with each software driver."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.device.drivers import environment, find_driver, find_drivers
+from harness.device.manifests import MANIFEST_LIMIT, cache_folder, find_layers, search_folders
+from harness.device.process import Died, Worker
+from harness.findings import UserError
+
+SURVEY = "harness.device.survey:survey_job"
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> dict[str, str]:
+    """An environment whose search folders are all below tmp_path and empty."""
+    names = ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_DIRS", "XDG_DATA_DIRS")
+    return {name: str(tmp_path / name.lower()) for name in names}
+
+
+def icd(path: Path, library: str = "./lib.so", **more: Any) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"file_format_version": "1.0.0", "ICD": {"library_path": library, **more}}))
+    return path
+
+
+def own(drivers: list[Any], root: Path) -> list[Any]:
+    return [driver for driver in drivers if driver.manifest.is_relative_to(root)]
+
+
+def test_known_stems_get_their_short_names(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    folder = tmp_path / "xdg_data_dirs" / "vulkan" / "icd.d"
+    for name in ("lvp_icd.x86_64.json", "nvidia_icd.json", "mine_icd.aarch64.json", "vk_swiftshader_icd.json"):
+        icd(folder / name, api_version="1.3.7")
+    found = {driver.name: driver for driver in own(find_drivers(environ=elsewhere), tmp_path)}
+    assert {name: driver.kind for name, driver in found.items()} == {
+        "lavapipe": "software",
+        "nvidia": "hardware",
+        "mine": "unknown",
+        "swiftshader": "software",
+    }
+    assert found["mine"].api_version == "1.3.7"
+    assert found["mine"].library == str(folder / "lib.so")
+
+
+def test_radv_is_also_a_driver_without_hardware(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    icd(tmp_path / "xdg_data_home" / "vulkan" / "icd.d" / "radeon_icd.x86_64.json")
+    drivers = own(find_drivers(environ=elsewhere), tmp_path)
+    assert [driver.name for driver in drivers] == ["radv", "radv-null"]
+    hardware, null = (environment(driver, elsewhere) for driver in drivers)
+    assert "RADV_FORCE_FAMILY" not in hardware
+    assert null["RADV_FORCE_FAMILY"]
+
+
+@pytest.mark.parametrize("variable", ["VK_DRIVER_FILES", "VK_ICD_FILENAMES", "VK_ADD_DRIVER_FILES"])
+def test_the_loaders_variables_come_first(tmp_path: Path, elsewhere: dict[str, str], variable: str) -> None:
+    icd(tmp_path / "xdg_data_home" / "vulkan" / "icd.d" / "lvp_icd.json")
+    mine = icd(tmp_path / "build" / "lvp_icd.json", library="liblvp.so")
+    for place in (mine, mine.parent):
+        driver = find_driver("lavapipe", {**elsewhere, variable: str(place)})
+        assert (driver.manifest, driver.library) == (mine, "liblvp.so")
+
+
+def test_the_cache_folder_is_searched(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    path = icd(cache_folder(elsewhere) / "swiftshader" / "vk_swiftshader_icd.json")
+    assert find_driver("swiftshader", elsewhere).manifest == path
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "not JSON"),
+        ("[1]", "not a JSON object"),
+        ("{}", "no ICD object"),
+        ('{"ICD": {}}', "no library_path"),
+        ("[" * 100_000, "not JSON"),
+        (" " * (MANIFEST_LIMIT + 1), "larger than"),
+    ],
+    ids=["truncated", "array", "empty", "no-library", "deep", "huge"],
+)
+def test_a_bad_manifest_is_a_problem_not_a_failure(
+    tmp_path: Path, elsewhere: dict[str, str], text: str, reason: str
+) -> None:
+    path = tmp_path / "xdg_data_home" / "vulkan" / "icd.d" / "bad_icd.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    problems: list[str] = []
+    assert own(find_drivers(problems, elsewhere), tmp_path) == []
+    assert [problem for problem in problems if problem.startswith(f"{path}: ") and reason in problem]
+    with pytest.raises(UserError, match=reason):
+        find_driver(str(path), elsewhere)
+
+
+def test_an_unknown_driver_says_what_there_is(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    icd(tmp_path / "xdg_data_home" / "vulkan" / "icd.d" / "mine_icd.json")
+    with pytest.raises(UserError, match=r"no Vulkan driver 'swiftshader' .*mine.*ci/setup") as caught:
+        find_driver("swiftshader", elsewhere)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_driver_can_be_given_by_its_manifest(tmp_path: Path) -> None:
+    path = icd(tmp_path / "mine_icd.json")
+    assert find_driver(str(path)).name == "mine"
+    with pytest.raises(UserError, match="No such file"):
+        find_driver(str(tmp_path / "none.json"))
+
+
+def test_implicit_layers_are_kept_out_of_a_child(tmp_path: Path, elsewhere: dict[str, str]) -> None:
+    folder = tmp_path / "xdg_data_home" / "vulkan" / "implicit_layer.d"
+    folder.mkdir(parents=True)
+    layer = {"name": "VK_LAYER_X_y", "library_path": "./x.so", "disable_environment": {"NO_X": "1"}}
+    (folder / "x.json").write_text(json.dumps({"layers": [layer]}))
+    driver = find_driver(str(icd(tmp_path / "mine_icd.json")))
+    assert environment(driver, elsewhere)["NO_X"] == "1"
+    assert environment(driver, elsewhere)["VK_LOADER_LAYERS_DISABLE"] == "~implicit~"
+
+
+def test_relative_search_folders_are_passed_over(elsewhere: dict[str, str]) -> None:
+    folders = search_folders("icd.d", {**elsewhere, "XDG_DATA_DIRS": f"relative{os.pathsep}/absolute"})
+    assert Path("/absolute/vulkan/icd.d") in folders
+    assert all(folder.is_absolute() for folder in folders)
+
+
+def test_the_khronos_layer_is_found() -> None:
+    assert "VK_LAYER_KHRONOS_validation" in {layer.name for layer in find_layers()}
+
+
+@pytest.mark.parametrize("name", ["lavapipe", "swiftshader"])
+def test_a_software_driver_can_do_what_streams_need(name: str) -> None:
+    with Worker(find_driver(name)) as worker:
+        answer = worker.call(SURVEY)
+    assert not isinstance(answer, Died), answer
+    (device,) = answer["devices"]
+    assert device["executes"] and device["memory_types"]
+    assert {"graphics", "compute", "synchronization2", "timeline semaphores"} <= set(device["abilities"])
+    assert device["api_version"].startswith("1.3.")
+
+
+def test_the_driver_without_hardware_survives_being_asked() -> None:
+    with Worker(find_driver("radv-null")) as worker:
+        answer = worker.call(SURVEY)
+    assert not isinstance(answer, Died), answer
+    assert [device["executes"] for device in answer["devices"]] == [False]
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        ({"features": ["noSuchFeature"]}, "has no feature noSuchFeature"),
+        ({"device_extensions": ["VK_NO_such"]}, "has no device extension VK_NO_such"),
+        ({"layers": ["VK_LAYER_NO_such"]}, "has no layer VK_LAYER_NO_such"),
+        ({"queues": [1, 1]}, "has no further queue"),
+        ({"physical_device": 7}, "no physical device 7"),
+    ],
+)
+def test_a_device_without_what_is_required_says_so(request_: dict[str, Any], message: str) -> None:
+    with Worker(find_driver("lavapipe"), packages=["tests"]) as worker:
+        answer = worker.call("tests.support.process_jobs:headless", {"request": request_})
+    assert not isinstance(answer, Died), answer
+    assert answer["device"] == ""
+    assert message in answer["error"]
+
+
+def test_a_device_with_what_is_required_opens() -> None:
+    request = {"features": ["synchronization2"], "device_extensions": ["VK_KHR_push_descriptor"], "queues": [4]}
+    with Worker(find_driver("lavapipe"), packages=["tests"]) as worker:
+        answer = worker.call("tests.support.process_jobs:headless", {"request": request})
+    assert isinstance(answer, dict)
+    assert answer["device"].startswith("llvmpipe")
+
+
+def test_a_machine_without_the_driver_says_so(tmp_path: Path) -> None:
+    driver = find_driver(str(icd(tmp_path / "mine_icd.json", library="./absent.so", api_version="1.3.0")))
+    with Worker(driver) as worker, pytest.raises(UserError, match="vkCreateInstance failed"):
+        worker.call(SURVEY)

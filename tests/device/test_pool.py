@@ -1,0 +1,38 @@
+"""Jobs in several processes side by side."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.device.drivers import find_driver
+from harness.device.pool import run_jobs, why
+from harness.device.process import Died, JobError
+from harness.findings import UserError
+
+JOBS = "tests.support.process_jobs"
+
+
+def test_every_job_is_answered_by_one_of_the_processes() -> None:
+    jobs = [{"number": number} for number in range(6)]
+    answers = dict(run_jobs(find_driver("lavapipe"), f"{JOBS}:echo", jobs, 2, ("tests",)))
+    found = {position: answer["number"] for position, answer in answers.items() if isinstance(answer, dict)}
+    assert found == {number: number for number in range(6)}
+    assert 1 <= len({answer["pid"] for answer in answers.values() if isinstance(answer, dict)}) <= 2
+
+
+def test_a_process_that_dies_takes_one_job_with_it() -> None:
+    jobs = [{"code": 3}, {"code": 4}]
+    answers = dict(run_jobs(find_driver("lavapipe"), f"{JOBS}:leave", jobs, 1, ("tests",)))
+    assert all(isinstance(answer, Died) for answer in answers.values())
+    assert [why(answers[at]) for at in (0, 1)] == [  # type: ignore[arg-type]
+        "the driver process was exited with 3",
+        "the driver process was exited with 4",
+    ]
+
+
+def test_what_a_job_may_not_do_is_an_answer_and_its_mistakes_are_raised() -> None:
+    ((_, refused),) = run_jobs(find_driver("lavapipe"), "os:getpid", [{}], 1)
+    assert isinstance(refused, UserError)
+    assert "os" in why(refused)
+    with pytest.raises(JobError, match="no_such"):
+        list(run_jobs(find_driver("lavapipe"), f"{JOBS}:no_such", [{}], 1, ("tests",)))

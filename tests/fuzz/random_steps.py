@@ -1,0 +1,330 @@
+"""Steps of random streams: what a seed means, and how a stream is made smaller while something about it holds.
+
+A step is a plain tuple, a stream a list of them: commands, ("next",) for the next command buffer, ("submit", batches,
+fence or None), ("wait", fence), ("idle",) and so on: `random_player.Player` has a method for each. What runs inside
+another command is a list of steps at the end of that command's step. A stream is valid Vulkan, whatever is left out.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypedDict
+
+from tests.fuzz.random_targets import GRAPHICS_SCOPES, make_pass, make_rendering
+
+Step = tuple[Any, ...]
+
+TRANSFER_SCOPES = [
+    "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE", "COPY", "CLEAR/TRANSFER_WRITE", "CLEAR", "BLIT/TRANSFER_READ",
+    "BLIT/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ|TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER",
+    "RESOLVE/TRANSFER_READ|TRANSFER_WRITE", "RESOLVE/TRANSFER_WRITE", "COPY|CLEAR/TRANSFER_WRITE",
+]  # fmt: skip
+SHADER_SCOPES = [
+    "COMPUTE_SHADER/SHADER_READ", "COMPUTE_SHADER/SHADER_WRITE",
+    "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE",
+    "COMPUTE_SHADER/UNIFORM_READ", "COMPUTE_SHADER/SHADER_SAMPLED_READ", "COMPUTE_SHADER",
+    "COMPUTE_SHADER/SHADER_READ|SHADER_WRITE", "DRAW_INDIRECT/INDIRECT_COMMAND_READ",
+]  # fmt: skip
+WIDE_SCOPES = [
+    "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE", "ALL_COMMANDS/MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ", "ALL_COMMANDS",
+    "TOP_OF_PIPE", "BOTTOM_OF_PIPE", "ALL_TRANSFER|COMPUTE_SHADER/MEMORY_READ|MEMORY_WRITE",
+    "ALL_COMMANDS/TRANSFER_WRITE|SHADER_WRITE", "NONE",
+]  # fmt: skip
+SCOPES = TRANSFER_SCOPES + SHADER_SCOPES + WIDE_SCOPES
+_ONLY_FORM2 = {"COPY", "CLEAR", "BLIT", "RESOLVE", "COPY|CLEAR", "NONE"}
+SHADERS = (
+    "copy_words", "scale_words", "fill_words_writeonly", "atomic_add", "sum_uniform",
+    "image_store_2d", "image_load_2d", "sample_2d", "length_only",
+)  # fmt: skip
+BUFFERS = 4
+SHARED = {2, 3}
+"""These buffers lie in one memory object."""
+EVENTS, SEMAPHORES, TIMELINES = 2, 2, 2
+WEIGHTS: dict[str, float] = {
+    "transfer": 8, "image": 6, "dispatch": 4, "indirect": 1, "barrier": 9, "next": 1, "submit": 2, "idle": 0.3,
+    "wait": 0.7,
+}  # fmt: skip
+"""Of every stream."""
+FAMILIES: dict[str, dict[str, float]] = {
+    "semaphores": {"submit": 3, "next": 1},
+    "timelines": {"submit": 3, "next": 1, "host_wait": 1, "host_signal": 0.5},
+    "events": {"set_event": 5, "wait_events": 5, "reset_event": 1.5},
+    "secondaries": {"secondary": 5, "execute": 1.5},
+    "rendering": {"rendering": 8},
+    "passes": {"pass": 8},
+    "queries": {"timestamp": 1, "copy_results": 3},
+}
+"""Each stream has some of these too: what they add to the weights."""
+INNER = ("transfer", "transfer", "image", "dispatch", "barrier", "barrier")
+"""Kinds of steps in secondary command buffers."""
+NESTED = ("secondary", "rendering", "pass")
+"""Steps whose last part is a list of steps."""
+WAITS = [
+    "ALL_COMMANDS",
+    "ALL_TRANSFER",
+    "COMPUTE_SHADER",
+    "ALL_TRANSFER|COMPUTE_SHADER",
+    "DRAW_INDIRECT",
+    "TOP_OF_PIPE",
+]
+
+
+class Submitted(TypedDict):
+    """A batch: numbers of command buffers, and (number, stages, value) of semaphores; value 0 is that of a binary one,
+    and a timeline signals the next one whatever stands here."""
+
+    buffers: list[int]
+    waits: list[tuple[int, str, int]]
+    signals: list[tuple[int, str, int]]
+
+
+class Maker:
+    """Makes the steps of a seed."""
+
+    def __init__(self, seed: int, families: Sequence[str]) -> None:
+        self.rng = random.Random(seed)
+        self.families = {each for each in families if self.rng.random() < 0.4}
+        self.buffers, self.secondaries = 1, 0
+        self.weights = dict(WEIGHTS)
+        for family in sorted(self.families):
+            for kind, weight in FAMILIES[family].items():
+                self.weights[kind] = self.weights.get(kind, 0) + weight
+        drawing = bool(self.families & {"rendering", "passes"})
+        self.scopes = SCOPES + (2 * GRAPHICS_SCOPES if drawing else [])
+
+    def steps(self, length: int) -> list[Step]:
+        """As many steps, a last submit, and before them what they need."""
+        events = [("event", at, self.several()) for at in range(EVENTS) if "events" in self.families]
+        kinds = self.rng.choices(list(self.weights), list(self.weights.values()), k=length)
+        steps = [self.step(kind) for kind in kinds]
+        return [*events, *steps, ("submit", [_batch(list(range(self.buffers)))], None)]
+
+    def step(self, kind: str) -> Step:
+        """One step of a kind."""
+        rng = self.rng
+        match kind:
+            case "next":
+                self.buffers += 1
+                return ("next",)
+            case "barrier":
+                return ("barriers", self.several())
+            case "submit":
+                return self._submit()
+            case "secondary":
+                self.secondaries += 1
+                return ("secondary", [self.step(each) for each in rng.choices(INNER, k=rng.randrange(1, 5))])
+            case "execute":
+                return ("execute", rng.choices(range(max(1, self.secondaries)), k=rng.choice((1, 1, 2))))
+            case "rendering":
+                return make_rendering(rng, "secondaries" in self.families)
+            case "pass":
+                return make_pass(rng, "secondaries" in self.families)
+        return _MAKERS[kind](rng)
+
+    def several(self) -> list[dict[str, Any]]:
+        """Barriers of one command."""
+        return _several(self.rng, self.scopes)
+
+    def _submit(self) -> Step:
+        rng = self.rng
+        batches = [
+            _batch(rng.choices(range(self.buffers), k=rng.choice((1, 1, 2)))) for _ in range(rng.choice((1, 1, 1, 2)))
+        ]
+        for batch in batches:
+            for family, first in (("semaphores", 0), ("timelines", 1)):
+                if family in self.families:
+                    batch["waits"] += self._operations(first)
+                    batch["signals"] += self._operations(first)
+                    batch["buffers"] = batch["buffers"] if rng.random() < 0.9 else []
+        return ("submit", batches, rng.choice((None, rng.randrange(2))))
+
+    def _operations(self, first: int) -> list[tuple[int, str, int]]:
+        rng = self.rng
+        if rng.random() < 0.5:
+            return []
+        return [(rng.randrange(SEMAPHORES), rng.choice(WAITS), first and rng.randrange(1, 4))]
+
+
+def make(seed: int, families: Sequence[str] = tuple(FAMILIES), length: int = 14) -> list[Step]:
+    """The steps of a seed, which chooses among the families."""
+    return Maker(seed, families).steps(length)
+
+
+def families_of(steps: Sequence[Step]) -> set[str]:
+    """The families that steps, or steps inside them, belong to."""
+    found: set[str] = set()
+    for step in steps:
+        found |= {family for family, kinds in FAMILIES.items() if step[0] in kinds and step[0] not in WEIGHTS}
+        if step[0] == "submit":
+            values = {value for batch in step[1] for _, _, value in (*batch["waits"], *batch["signals"])}
+            found |= {"timelines" if value else "semaphores" for value in values}
+        if step[0] == "event":
+            found.add("events")
+        if step[0] == "secondary":
+            found |= families_of(step[-1])
+    return found
+
+
+def _batch(buffers: list[int]) -> Submitted:
+    return {"buffers": buffers, "waits": [], "signals": []}
+
+
+def shrink(steps: list[Step], holds: Callable[[list[Step]], bool]) -> list[Step]:
+    """A stream from which no step, nor one inside a step, can be left out while `holds` is true of the rest. Asks
+    O(n^2) times at most."""
+    steps = _shrink_list(steps, holds)
+    for at, step in enumerate(steps):
+        if step[0] in NESTED:
+            inner = _shrink_list(step[-1], partial(_holds_inside, holds, steps, at))
+            steps = _with_inner(steps, at, inner)
+    return steps
+
+
+def _holds_inside(holds: Callable[[list[Step]], bool], steps: list[Step], at: int, inner: list[Step]) -> bool:
+    return holds(_with_inner(steps, at, inner))
+
+
+def _with_inner(steps: list[Step], at: int, inner: list[Step]) -> list[Step]:
+    return [*steps[:at], (*steps[at][:-1], inner), *steps[at + 1 :]]
+
+
+def _shrink_list(steps: list[Step], holds: Callable[[list[Step]], bool]) -> list[Step]:
+    size = max(1, len(steps) // 2)
+    while size:
+        at = 0
+        while at < len(steps):
+            rest = steps[:at] + steps[at + size :]
+            if holds(rest):
+                steps = rest
+            else:
+                at += size
+        size //= 2
+    return steps
+
+
+def _range(rng: random.Random) -> tuple[int, int]:
+    return 4 * rng.randrange(16), 4 * rng.randrange(1, 33)
+
+
+def _transfer(rng: random.Random) -> Step:
+    one, other = rng.sample(range(BUFFERS), 2)
+    begin, size = _range(rng)
+    form = rng.choice((1, 2))
+    choices: list[Step] = [
+        ("fill", one, begin, size),
+        ("update", one, begin, size),
+        ("copy", one, other, [(begin, 4 * rng.randrange(16), size)], form),
+        ("copy", one, other, [(0, 128, 64), (64, 0, 64)], form),
+        ("copy", one, one, [(4 * rng.randrange(8), 128 + 4 * rng.randrange(8), 64)], form),
+    ]
+    return rng.choice(choices)
+
+
+def _part(rng: random.Random) -> dict[str, Any]:
+    mip = rng.randrange(2)
+    size = 8 >> mip
+    x, y = rng.randrange(size), rng.randrange(size)
+    extent = (rng.randrange(1, size - x + 1), rng.randrange(1, size - y + 1), 1)
+    return {"mip": mip, "layer": rng.randrange(2), "offset": (x, y, 0), "extent": extent}
+
+
+def _mips(rng: random.Random) -> tuple[int, int]:
+    first = rng.randrange(2)
+    return first, rng.randrange(1, 3 - first)
+
+
+def _image(rng: random.Random) -> Step:
+    one, other, part, form = rng.randrange(2), rng.randrange(BUFFERS), _part(rng), rng.choice((1, 2))
+    small = {**_part(rng), "extent": (1, 1, 1)}
+    flat = {**_part(rng), "mip": 0, "layer": 0, "extent": (1, 1, 1)}
+    choices: list[Step] = [
+        ("buffer_to_image", other, one, part, form),
+        ("image_to_buffer", one, other, part, form),
+        ("clear_color", one, {"mips": _mips(rng), "layers": (0, rng.randrange(1, 3))}),
+        ("copy_image", one, 1 - one, {**part, "extent": (1, 1, 1)}, small, form),
+        ("blit", one, 1 - one, part, _part(rng), form),
+        ("resolve", one, flat, small, form),
+        ("clear_samples",),
+        ("clear_depth_stencil", rng.choice((2, 4, 6))),
+        ("depth_to_buffer", other, rng.choice((2, 4)), flat, form),
+        ("buffer_to_stencil", other, flat, form),
+    ]
+    return rng.choice(choices)
+
+
+def _dispatch(rng: random.Random) -> Step:
+    first, second = rng.sample(range(BUFFERS), 2)
+    if {first, second} == SHARED:
+        second = 0  # in which order the layer takes two descriptors of one memory object is chance
+    how = rng.choice(("plain", "plain", "base", "push"))
+    return ("dispatch", rng.choice(SHADERS), first, second, rng.choice((0, 0, 128)), rng.randrange(2), how)
+
+
+def _indirect(rng: random.Random) -> Step:
+    begin = 4 * rng.randrange(4)
+    choices: list[Step] = [
+        ("indirect", begin, rng.randrange(BUFFERS)),
+        ("indirect", begin, rng.randrange(BUFFERS)),
+        ("write_counts", begin, rng.choice((4, 12)), rng.choice(("fill", "update"))),
+        ("read_counts", begin, rng.randrange(BUFFERS), rng.choice((1, 2))),
+    ]
+    return rng.choice(choices)
+
+
+def _several(rng: random.Random, all_scopes: list[str]) -> list[dict[str, Any]]:
+    form = rng.choice((1, 2))
+    scopes = all_scopes if form == 2 else [each for each in all_scopes if _has_form1(each)]
+    several: list[dict[str, Any]] = []
+    for _ in range(rng.choice((1, 1, 1, 1, 2, 3))):
+        each: dict[str, Any] = {"src": rng.choice(scopes), "dst": rng.choice(scopes), "form": form}
+        each |= _target(rng)
+        if not any("image" in other and other["image"] == each.get("image") for other in several):
+            several.append(each)  # transitions of one image in one command have no order among themselves
+    if form == 1:  # one pair of stage masks for the whole command
+        stages = [several[0][side].split("/")[0] for side in ("src", "dst")]
+        several = [each for each in several if [each[s].split("/")[0] for s in ("src", "dst")] == stages]
+    return several
+
+
+def _has_form1(scope: str) -> bool:
+    return scope.partition("/")[0] not in _ONLY_FORM2 and "STORAGE" not in scope and "SAMPLED" not in scope
+
+
+def _copy_results(rng: random.Random) -> Step:
+    first = rng.randrange(3)
+    count = rng.randrange(1, 5 - first)
+    stride, flags = rng.choice(((4, 0), (8, 0), (16, 0x4), (8, 0x1), (24, 0x5)))
+    return ("copy_results", first, count, rng.randrange(BUFFERS), 8 * rng.randrange(8), stride, flags)
+
+
+def _target(rng: random.Random) -> dict[str, Any]:
+    match rng.choice(("memory", "memory", "buffer", "image", "transition", "depth")):
+        case "buffer":
+            begin, size = _range(rng)
+            return {"buffer": rng.randrange(BUFFERS), "offset": begin, "size": size}
+        case "image":
+            return {"image": rng.randrange(2), "mips": _mips(rng), "layers": (rng.randrange(2), 1)}
+        case "transition":
+            return {"image": rng.randrange(2), "mips": _mips(rng), "layers": (0, 2), "old": "UNDEFINED"}
+        case "depth":
+            return {"image": 2} | rng.choice(({}, {"old": "UNDEFINED"}))
+    return {}
+
+
+_MAKERS: dict[str, Callable[[random.Random], Step]] = {
+    "transfer": _transfer,
+    "image": _image,
+    "dispatch": _dispatch,
+    "indirect": _indirect,
+    "idle": lambda rng: ("idle",),
+    "wait": lambda rng: ("wait", rng.randrange(2)),
+    "host_wait": lambda rng: ("host_wait", rng.randrange(TIMELINES), rng.randrange(1, 4)),
+    "host_signal": lambda rng: ("host_signal", rng.randrange(TIMELINES)),
+    "set_event": lambda rng: ("set_event", rng.randrange(EVENTS)),
+    "reset_event": lambda rng: ("reset_event", rng.randrange(EVENTS), rng.choice(WAITS)),
+    "wait_events": lambda rng: ("wait_events", rng.choice(([0], [1], [0, 1]))),
+    "timestamp": lambda rng: ("timestamp", rng.randrange(4)),
+    "copy_results": _copy_results,
+}

@@ -1,0 +1,479 @@
+"""Streams as short text, for tests and for what a fuzzer prints; `parse` and `spell` are inverse to one another.
+
+    semaphore t1 = 0
+    submit q1 wait s1@COPY, t1=3@CLEAR signal s2@ALL_COMMANDS fence f1
+        COPY_TRANSFER_READ a; COPY_TRANSFER_WRITE b[0:32]
+        barrier COPY/TRANSFER_WRITE > COPY/TRANSFER_READ, a[0:32] CLEAR > COPY, i 1->7 COPY > CLEAR
+        set e1 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE
+        wait e1 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE
+        set1 e1 COPY
+        wait1 e1 e2 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE
+        reset e1 COPY
+        pass 2 region 0->1 A > B, EXTERNAL->0 A > B
+        COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
+        subpass 1 i 1->2
+        end i 2->7 after 1
+        execute COPY_TRANSFER_READ a / CLEAR_TRANSFER_WRITE b
+    next wait s2@COPY
+        CLEAR_TRANSFER_WRITE a
+    queue q2 family 1
+    host waits f1
+    host writes a[0:4]
+    host reads n incoherent
+    acquire p signal s3 fence f2
+    present q1 p wait s4
+
+A line is an stream event, an indented one a command of that batch's one command buffer; `next` is one more batch of the
+submit before it, and what is executed a secondary command buffer. Letters are resources of SIZE
+addresses, `q`, `s`, `t`, `e`, `f` with a number queues, binary and timeline semaphores, events and fences. Every
+range barrier is also an execution dependency of everything, as in the API.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+from itertools import count
+
+from harness.spec import names
+from harness.spec.masks import scope
+from harness.spec.scopes import BY_NAME, SYNC
+from harness.trace.effects import (
+    EXTERNAL,
+    FAMILY_IGNORED,
+    Access,
+    Acquired,
+    AttachmentOperation,
+    AutomaticTransition,
+    Barrier,
+    Command,
+    Dependency,
+    Effect,
+    Execute,
+    HostDeclaredRead,
+    HostFlushed,
+    HostInvalidated,
+    HostSetEvent,
+    HostSignaled,
+    HostWaited,
+    HostWaitedSemaphores,
+    HostWrote,
+    PassBegin,
+    PassEnd,
+    Presented,
+    QueueObtained,
+    RangeBarrier,
+    RasterizationOrder,
+    ResetEvent,
+    SemaphoreCreated,
+    SemaphoreOperation,
+    SetEvent,
+    StreamEvent,
+    Submission,
+    Submitted,
+    SubpassBegin,
+    SubpassDependency,
+    WaitEvents,
+)
+
+SIZE = 64
+"""Addresses of each resource."""
+QUEUE_FLAGS = 0x7
+"""Graphics, compute and transfer."""
+_FIRST = {"q": 1000, "s": 2000, "t": 3000, "e": 4000, "f": 5000}
+_RANGE = re.compile(r"(?P<resource>[a-z])(?:\[(?P<begin>\d+):(?P<end>\d+)\])?$")
+_HOST = {"writes": HostWrote, "reads": HostDeclaredRead, "flushes": HostFlushed, "invalidates": HostInvalidated}
+ATOM = 16
+"""Of memory that is not coherent."""
+SWAPCHAIN = 900
+
+
+def parse(text: str) -> list[StreamEvent]:
+    """The stream of a text. Raises ValueError naming the line that cannot be read."""
+    found: list[StreamEvent] = []
+    calls = count(1)
+    lines = [line for line in text.splitlines() if line.strip()]
+    margin = min((len(line) - len(line.lstrip()) for line in lines), default=0)
+    at = 0
+    while at < len(lines):
+        line, at = lines[at], at + 1
+        body = []
+        while at < len(lines) and lines[at][margin : margin + 1] == " ":
+            body.append(lines[at])
+            at += 1
+        try:
+            words = line.split()
+            if words[0] == "next":
+                found[-1] = _with_next(found[-1], " ".join(words[1:]), body, calls)
+            else:
+                found.append(_occurrence(words, body, calls))
+        except (KeyError, IndexError, ValueError) as error:
+            raise ValueError(f"{line.strip()!r}: {error}") from None
+    return found
+
+
+def spell(stream: Iterable[StreamEvent]) -> str:
+    """The text of a stream that the short form can express."""
+    return "\n".join(line for stream_event in stream for line in _lines(stream_event)) + "\n"
+
+
+# -- names ------------------------------------------------------------------------------------------------------------
+
+
+def number(name: str) -> int:
+    """The handle of a queue, semaphore, event, fence (a letter and a number) or resource (a letter)."""
+    return _FIRST[name[0]] + int(name[1:]) if len(name) > 1 else 100 + ord(name) - ord("a")
+
+
+def name(handle: int) -> str:
+    """The inverse of `number`."""
+    if handle < 1000:
+        return chr(ord("a") + handle - 100)
+    return next(f"{kind}{handle - first}" for kind, first in reversed(_FIRST.items()) if handle >= first)
+
+
+def _range(text: str) -> tuple[int, tuple[int, int]]:
+    match = _RANGE.match(text)
+    if match is None:
+        raise ValueError(f"{text!r} is no resource or range")
+    return number(match["resource"]), (int(match["begin"] or 0), int(match["end"] or SIZE))
+
+
+def _spell_range(resource: int, spans: tuple[tuple[int, int], ...]) -> str:
+    ((begin, end),) = spans
+    return name(resource) if (begin, end) == (0, SIZE) else f"{name(resource)}[{begin}:{end}]"
+
+
+def _spell_scope(stages: int, accesses: int) -> str:
+    def short(spelled: str, prefix: str) -> str:
+        parts = [each.removeprefix(prefix) for each in spelled.split("|")]
+        return "|".join(re.sub(r"_BIT(_[A-Z]+)?$", "", each) for each in parts)
+
+    text = short(names.stages(stages), "VK_PIPELINE_STAGE_2_")
+    return text if not accesses else f"{text}/{short(names.accesses(accesses), 'VK_ACCESS_2_')}"
+
+
+# -- dependencies ------------------------------------------------------------------------------------------------------
+
+
+def _dependency(words: list[str]) -> Dependency:
+    src, arrow, dst = words
+    if arrow != ">":
+        raise ValueError(f"{' '.join(words)!r} is no dependency: SCOPE > SCOPE")
+    return Dependency(*scope(src), *scope(dst))
+
+
+def _spell_dependency(each: Dependency) -> str:
+    src, dst = _spell_scope(each.src_stages, each.src_accesses), _spell_scope(each.dst_stages, each.dst_accesses)
+    return f"{src} > {dst}"
+
+
+def _pair(text: str) -> tuple[int, int]:
+    before, _, after = text.partition("->")
+    return (EXTERNAL if before == "EXTERNAL" else int(before), EXTERNAL if after == "EXTERNAL" else int(after))
+
+
+def _spell_pair(before: int, after: int) -> str:
+    return "->".join("EXTERNAL" if each == EXTERNAL else str(each) for each in (before, after))
+
+
+def _barrier(text: str) -> Barrier:
+    everything: dict[Dependency, None] = {}
+    ranges = []
+    by_region = text.startswith("region ")
+    for part in text.removeprefix("region ").split(","):
+        words = part.split()
+        dependency = _dependency(words[-3:])
+        if len(words) == 3:
+            everything[dependency] = None
+            continue
+        resource, span = _range(words[0])
+        layouts, families = (0, 0), (FAMILY_IGNORED, FAMILY_IGNORED)
+        if "family" in words:
+            families = _pair(words[words.index("family") + 1])
+        if "->" in words[1]:
+            layouts = _pair(words[1])
+        moved = layouts[0] != layouts[1]
+        ranges.append(RangeBarrier(dependency, resource, (span,), resource, moved, *layouts, *families))
+    for each in ranges:
+        everything[Dependency(each.dependency.src_stages, 0, each.dependency.dst_stages, 0)] = None
+    return Barrier(tuple(everything), tuple(ranges), by_region)
+
+
+def _spell_barrier(barrier: Barrier) -> str:
+    implied = {Dependency(each.dependency.src_stages, 0, each.dependency.dst_stages, 0) for each in barrier.ranges}
+    parts = [_spell_dependency(each) for each in barrier.globals if each not in implied]
+    for each in barrier.ranges:
+        layouts = f"{each.old_layout}->{each.new_layout} " if each.transition else ""
+        families = f"family {each.src_family}->{each.dst_family} " if each.src_family != each.dst_family else ""
+        where = _spell_range(each.resource, each.spans)
+        parts.append(f"{where} {layouts}{families}{_spell_dependency(each.dependency)}")
+    return ("region " if barrier.by_region else "") + ", ".join(parts)
+
+
+# -- commands ----------------------------------------------------------------------------------------------------------
+
+
+def _command(text: str, calls: Iterator[int]) -> Command:
+    call = next(calls)
+    if text.startswith("execute "):
+        held = tuple(_command(part, calls) for part in text.removeprefix("execute ").split(" / "))
+        return Command(call, "vkCmdExecuteCommands", None, (Execute(((200000 + call, held),)),))
+    effects = tuple(_effect(part.strip()) for part in text.split(";"))
+    return Command(call, f"vkCmd{text.split(maxsplit=1)[0]}", None, effects)
+
+
+def _effect(text: str) -> Effect:
+    word, _, rest = text.partition(" ")
+    return _EFFECTS[word](rest) if word in _EFFECTS else _access(text)
+
+
+def _access(text: str) -> Access:
+    sync, where, *flags = text.split()
+    resource, span = _range(where)
+    order = next(
+        (RasterizationOrder[each.upper()] for each in flags if each.upper() in RasterizationOrder.__members__),
+        RasterizationOrder.NONE,
+    )
+    kinds = [AttachmentOperation[each.upper()] for each in flags if each.upper() in AttachmentOperation.__members__]
+    operation = kinds[0] if kinds else AttachmentOperation.ORDINARY
+    index = BY_NAME[f"SYNC_{sync}"].index
+    return Access(index, resource, (span,), resource, "atomic" in flags, order, operation, "", "marker" in flags)
+
+
+def _spell_access(access: Access) -> str:
+    words = [SYNC[access.sync].name.removeprefix("SYNC_"), _spell_range(access.resource, access.spans)]
+    words += ["atomic"] * access.atomic + ["marker"] * access.marker
+    words += [each.name.lower() for each in (access.order, access.operation) if each]
+    return " ".join(words)
+
+
+def _set(text: str) -> Effect:
+    event, _, rest = text.partition(" ")
+    return SetEvent(number(event), _barrier(rest), 2)
+
+
+def _set_first_form(text: str) -> Effect:
+    event, stages = text.split()
+    return SetEvent(number(event), Barrier((Dependency(scope(stages)[0], 0, 0, 0),)), 1)
+
+
+def _wait(text: str) -> Effect:
+    parts = [part.split(maxsplit=1) for part in text.split("&")]
+    return WaitEvents(tuple(number(event) for event, _ in parts), tuple(_barrier(rest) for _, rest in parts), 2)
+
+
+def _wait_first_form(text: str) -> Effect:
+    events = re.match(r"(?:e\d+ )+", text)
+    if events is None:
+        raise ValueError("wait1 needs events")
+    several = tuple(number(event) for event in events[0].split())
+    return WaitEvents(several, (_barrier(text[events.end() :]),), 1)
+
+
+def _reset(text: str) -> Effect:
+    event, stages = text.split()
+    return ResetEvent(number(event), scope(stages)[0])
+
+
+def _pass(text: str) -> Effect:
+    many, _, rest = text.partition(" ")
+    dependencies = []
+    for part in filter(None, rest.split(",")):
+        words = part.split()
+        by_region = words[0] == "region"
+        pair, *given = words[by_region:]
+        dependencies.append(SubpassDependency(*_pair(pair), _dependency(given), by_region))
+    return PassBegin(int(many), tuple(dependencies))
+
+
+def _transition(words: list[str]) -> AutomaticTransition:
+    resource, span = _range(words[0])
+    return AutomaticTransition(resource, resource, (span,), *_pair(words[1]))
+
+
+def _subpass(text: str) -> Effect:
+    index, _, rest = text.partition(" ")
+    return SubpassBegin(int(index), tuple(_transition(part.split()) for part in filter(None, rest.split(","))))
+
+
+def _end(text: str) -> Effect:
+    parts = [part.split() for part in filter(None, text.split(","))]
+    last = tuple(EXTERNAL if words[3] == "EXTERNAL" else int(words[3]) for words in parts)
+    return PassEnd(tuple(_transition(words) for words in parts), last)
+
+
+_EFFECTS: dict[str, Callable[[str], Effect]] = {
+    "barrier": _barrier,
+    "set": _set,
+    "set1": _set_first_form,
+    "wait": _wait,
+    "wait1": _wait_first_form,
+    "reset": _reset,
+    "pass": _pass,
+    "subpass": _subpass,
+    "end": _end,
+}
+
+
+def _spell_transition(each: AutomaticTransition) -> str:
+    return f"{_spell_range(each.resource, each.spans)} {_spell_pair(each.old_layout, each.new_layout)}"
+
+
+def _spell_effect(effect: Effect) -> str:
+    match effect:
+        case Access():
+            return _spell_access(effect)
+        case Barrier():
+            return f"barrier {_spell_barrier(effect)}"
+        case SetEvent(event, barrier, 1):
+            return f"set1 {name(event)} {_spell_scope(barrier.globals[0].src_stages, 0)}"
+        case SetEvent(event, barrier, _):
+            return f"set {name(event)} {_spell_barrier(barrier)}"
+        case WaitEvents(events, (barrier,), 1):
+            return f"wait1 {' '.join(map(name, events))} {_spell_barrier(barrier)}"
+        case WaitEvents(events, barriers, _):
+            parts = (f"{name(event)} {_spell_barrier(each)}" for event, each in zip(events, barriers, strict=True))
+            return f"wait {' & '.join(parts)}"
+        case ResetEvent(event, stages):
+            return f"reset {name(event)} {_spell_scope(stages, 0)}"
+        case PassBegin(subpasses, dependencies):
+            parts = (
+                f"{'region ' * each.by_region}{_spell_pair(each.src, each.dst)} {_spell_dependency(each.dependency)}"
+                for each in dependencies
+            )
+            return f"pass {subpasses} {', '.join(parts)}".rstrip()
+        case SubpassBegin(index, transitions):
+            return f"subpass {index} {', '.join(map(_spell_transition, transitions))}".rstrip()
+        case Execute(((_, commands),)):
+            return "execute " + " / ".join(map(_spell_command, commands))
+        case PassEnd(transitions, last):
+            parts = (
+                f"{_spell_transition(each)} after {'EXTERNAL' if at == EXTERNAL else at}"
+                for each, at in zip(transitions, last, strict=True)
+            )
+            return f"end {', '.join(parts)}".rstrip()
+    raise ValueError(f"the short form has no {type(effect).__name__}")
+
+
+def _spell_command(command: Command) -> str:
+    return "; ".join(map(_spell_effect, command.effects))
+
+
+# -- stream events ---------------------------------------------------------------------------------------------
+
+
+def _occurrence(words: list[str], body: list[str], calls: Iterator[int]) -> StreamEvent:
+    match words:
+        case ["semaphore", semaphore, "=", value]:
+            return SemaphoreCreated(number(semaphore), int(value))
+        case ["submit", queue, *options]:
+            return _submitted(queue, " ".join(options), body, calls)
+        case ["host", "waits", *several]:
+            return _host_waits(several)
+        case ["host", "signals", operation]:
+            semaphore, _, value = operation.partition("=")
+            return HostSignaled(number(semaphore), int(value))
+        case ["host", ("sets" | "resets") as verb, event]:
+            return HostSetEvent(number(event), verb == "sets")
+        case ["host", verb, where, *flags] if verb in _HOST:
+            memory, span = _range(where)
+            given = {"coherent": False, "atom": ATOM} if "incoherent" in flags else {}
+            return _HOST[verb](next(calls), None, memory, span, **given)  # type: ignore[no-any-return]
+        case ["queue", queue, "family", family]:
+            return QueueObtained(number(queue), int(family))
+        case ["acquire", image, *options]:
+            signaled, fence = (
+                number(options[options.index(word) + 1]) if word in options else 0 for word in ("signal", "fence")
+            )
+            return Acquired(next(calls), "vkAcquireNextImageKHR", None, SWAPCHAIN, number(image), signaled, fence)
+        case ["present", queue, image, *options]:
+            waits = tuple(number(each) for each in options[1:])
+            images = ((SWAPCHAIN, number(image)),)
+            return Presented(next(calls), "vkQueuePresentKHR", None, number(queue), waits, images)
+    raise ValueError("no such stream_event")
+
+
+def _host_waits(several: list[str]) -> StreamEvent:
+    if not several or several[0][0] == "q":
+        return HostWaited(queue=number(several[0]) if several else 0)
+    if several[0][0] == "f":
+        return HostWaited(fences=tuple(map(number, several)))
+    pairs = (each.partition("=") for each in several)
+    return HostWaitedSemaphores(tuple((number(semaphore), int(value)) for semaphore, _, value in pairs))
+
+
+def _with_next(submit: StreamEvent, options: str, body: list[str], calls: Iterator[int]) -> Submitted:
+    """A submit with one more batch."""
+    if not isinstance(submit, Submitted):
+        raise ValueError("no submit before it")
+    more = _submitted("q0", options, body, calls)
+    batch = replace(more.batches[0], batch=len(submit.batches))
+    return replace(submit, batches=(*submit.batches, batch), fence=more.fence or submit.fence)
+
+
+def _submitted(queue: str, options: str, body: list[str], calls: Iterator[int]) -> Submitted:
+    commands = tuple(_command(line.strip(), calls) for line in body)
+    call = next(calls)
+    found = dict(re.findall(r"(wait|signal|fence|family) (.*?)(?= (?:wait|signal|fence|family) |$)", options))
+    waits, signals = (_operations(found.get(key, "")) for key in ("wait", "signal"))
+    batch = Submission(0, ((100000 + call, commands),), waits, signals)
+    fence = number(found["fence"]) if "fence" in found else 0
+    family = int(found.get("family", FAMILY_IGNORED))
+    return Submitted(call, "vkQueueSubmit2", None, number(queue), QUEUE_FLAGS, (batch,), fence, family)
+
+
+def _operations(text: str) -> tuple[SemaphoreOperation, ...]:
+    found = []
+    for part in filter(None, text.replace(" ", "").split(",")):
+        what, _, stages = part.partition("@")
+        semaphore, _, value = what.partition("=")
+        found.append(SemaphoreOperation(number(semaphore), scope(stages)[0], int(value or 0)))
+    return tuple(found)
+
+
+def _spell_operations(word: str, operations: tuple[SemaphoreOperation, ...]) -> str:
+    parts = (
+        f"{name(each.semaphore)}{f'={each.value}' if each.value else ''}@{_spell_scope(each.stages, 0)}"
+        for each in operations
+    )
+    return f" {word} {', '.join(parts)}" if operations else ""
+
+
+def _lines(stream_event: StreamEvent) -> Iterator[str]:
+    match stream_event:
+        case SemaphoreCreated(semaphore, initial):
+            yield f"semaphore {name(semaphore)} = {initial}"
+        case Submitted(_, _, _, queue, _, batches, fence, family):
+            for batch in batches:
+                options = _spell_operations("wait", batch.waits) + _spell_operations("signal", batch.signals)
+                options += f" fence {name(fence)}" if fence and batch is batches[-1] else ""
+                options += f" family {family}" if family != FAMILY_IGNORED and batch is batches[0] else ""
+                yield (f"submit {name(queue)}" if batch is batches[0] else "next") + options
+                for _, commands in batch.buffers:
+                    for command in commands:
+                        yield f"    {_spell_command(command)}"
+        case HostWaited(fences, queue):
+            yield " ".join(["host waits", *map(name, fences), *([name(queue)] if queue else [])])
+        case HostWaitedSemaphores(values):
+            yield " ".join(["host waits", *(f"{name(semaphore)}={value}" for semaphore, value in values)])
+        case HostSignaled(semaphore, value):
+            yield f"host signals {name(semaphore)}={value}"
+        case HostSetEvent(event, signaled):
+            yield f"host {'sets' if signaled else 'resets'} {name(event)}"
+        case HostWrote() | HostDeclaredRead() | HostFlushed() | HostInvalidated():
+            verb = next(verb for verb, kind in _HOST.items() if isinstance(stream_event, kind))
+            flag = "" if getattr(stream_event, "coherent", True) else " incoherent"
+            yield f"host {verb} {_spell_range(stream_event.memory, (stream_event.span,))}{flag}"
+        case QueueObtained(queue, family):
+            yield f"queue {name(queue)} family {family}"
+        case Acquired():
+            options = f" signal {name(stream_event.semaphore)}" if stream_event.semaphore else ""
+            options += f" fence {name(stream_event.fence)}" if stream_event.fence else ""
+            yield f"acquire {name(stream_event.image)}{options}"
+        case Presented(_, _, _, queue, present_waits, ((_, image),)):
+            waits = " ".join(["", "wait", *map(name, present_waits)]) if present_waits else ""
+            yield f"present {name(queue)} {name(image)}{waits}"
+        case _:
+            raise ValueError(f"the short form has no {type(stream_event).__name__}")

@@ -1,0 +1,185 @@
+"""Streams that once told a mistake in a judge: kept as short as they were found, each with what it must give."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.syncval.evidence import Description
+from harness.syncval.validator import Validator
+from tests.fuzz import shorthand
+from tests.fuzz.agreement_fuzz import judge
+
+FOUND = [
+    pytest.param(
+        """
+        submit q1
+            CLEAR_TRANSFER_WRITE a
+            pass 1 EXTERNAL->0 CLEAR/TRANSFER_WRITE > ALL_GRAPHICS, 0->EXTERNAL ALL_GRAPHICS > COPY/TRANSFER_WRITE
+            subpass 0
+            end
+            COPY_TRANSFER_READ a
+        """,
+        ["READ_AFTER_WRITE"],
+        id="a pass hands a write on to other accesses than the read (by the operation matrix)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            barrier i ALL_COMMANDS > ALL_COMMANDS/MEMORY_WRITE, i 0->1 ALL_COMMANDS > ALL_COMMANDS
+            COPY_TRANSFER_WRITE i
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="a plain barrier beside a transition does not act on it (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_WRITE a; COPY_TRANSFER_READ a
+            barrier ALL_COMMANDS/MEMORY_WRITE > ALL_COMMANDS
+            COPY_TRANSFER_WRITE a
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="a command that writes and reads a range leaves its write as the last (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_READ a; COMPUTE_SHADER_SHADER_STORAGE_WRITE a
+            barrier COMPUTE_SHADER/SHADER_STORAGE_WRITE > CLEAR/TRANSFER_WRITE
+            CLEAR_TRANSFER_WRITE a
+        """,
+        ["WRITE_AFTER_READ"],
+        id="a barrier after the write of a command need not be after its read (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            set1 e1 ALL_COMMANDS
+            set e1 COPY > ALL_COMMANDS
+            wait e1 COPY > ALL_COMMANDS
+            set1 e1 COPY
+        """,
+        ["vkCmdset-set-race", "vkCmdWaitEvents-unsynchronized-setops", "vkCmdset1-set-race"],
+        id="a wait that either of two sets may end is after neither (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        acquire p signal s2
+        submit q1 wait s2@ALL_COMMANDS
+            COPY_TRANSFER_READ a
+        host waits
+        submit q2
+            COPY_TRANSFER_WRITE p
+        """,
+        [],
+        id="who waited for what waited for an acquire has its image (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1 signal s1@ALL_COMMANDS
+            set1 e1 COPY
+        submit q1 wait s1@ALL_COMMANDS
+            set1 e1 COPY
+        """,
+        [],
+        id="a semaphore orders operations on an event (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        queue q1 family 0
+        queue q2 family 1
+        submit q1 signal s1@ALL_COMMANDS family 0
+            COPY_TRANSFER_READ i
+            barrier i 1->2 COPY > ALL_COMMANDS
+        submit q2 wait s1@ALL_COMMANDS family 1
+            COPY_TRANSFER_READ i
+        """,
+        ["ownership-not-transferred"],
+        id="what a layout transition left is what was not transferred (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_READ a
+            pass 1 EXTERNAL->0 COPY > FRAGMENT_SHADER
+            subpass 0 i 0->1
+            end
+            barrier FRAGMENT_SHADER > CLEAR/TRANSFER_WRITE
+            CLEAR_TRANSFER_WRITE a; CLEAR_TRANSFER_WRITE i
+        """,
+        [],
+        id="a barrier after a render pass instance chains with dependencies into it (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 1 EXTERNAL->0 NONE > COLOR_ATTACHMENT_OUTPUT, 0->EXTERNAL COLOR_ATTACHMENT_OUTPUT > NONE
+            subpass 0
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
+            FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster
+            end i 2->7 after 0
+        """,
+        [],
+        id="what was cleared and then read needs only an execution dependency (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_READ a; COMPUTE_SHADER_SHADER_STORAGE_WRITE a
+            barrier COPY > CLEAR
+            CLEAR_TRANSFER_WRITE a
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="nor one after its read after the write (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 2
+            subpass 0 i 0->1
+            subpass 1 i 0->1
+            end
+        """,
+        ["WRITE_RACING_WRITE"],
+        id="transitions of two subpasses are in no submission order (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 2 EXTERNAL->0 NONE > COLOR_ATTACHMENT_OUTPUT, 0->1 VERTEX_SHADER > COLOR_ATTACHMENT_OUTPUT
+            subpass 0 i 0->1
+            subpass 1 i 1->2
+            end
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="nor if a dependency of an earlier stage is between (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        semaphore t1 = 0
+        submit q2 wait t1=1@ALL_COMMANDS
+            COPY_TRANSFER_WRITE a
+        submit q1 wait t1=1@ALL_COMMANDS
+            COPY_TRANSFER_WRITE a
+        host signals t1=1
+        """,
+        ["WRITE_RACING_WRITE"],
+        id="two queues that one signal lets go race, whichever is judged first (by the fuzzer)",
+    ),
+]
+
+
+def findings_of(text: str) -> list[str]:
+    """The kinds of what syncval finds."""
+    validator = Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
+    return [found.hazard for each in shorthand.parse(text) for found in validator.consume(each)]
+
+
+@pytest.mark.parametrize(("text", "expected"), FOUND)
+def test_what_was_once_wrong(text: str, expected: list[str]) -> None:
+    assert findings_of(text) == expected
+
+
+@pytest.mark.parametrize("text", [each.values[0] for each in FOUND], ids=[each.id for each in FOUND])
+def test_the_model_says_the_same(text: str) -> None:
+    assert judge(text)[1].disagreements == ()

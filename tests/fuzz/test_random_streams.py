@@ -1,0 +1,36 @@
+"""Random streams: syncval and the Khronos layers agree command by command, apart from the cited differences; and what
+each layer says is predicted from syncval without any difference."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.layer.manifest import find_layer, find_layers
+from tests.fuzz import random_streams
+from tests.fuzz.random_steps import Step, make, shrink
+
+STREAMS = {"lavapipe": 120, "swiftshader": 40}
+LAYERS = [layer.version_text for layer in find_layers()]
+
+
+@pytest.mark.skipif(find_layer() is None, reason="the Khronos validation layer is not installed (ci/setup installs it)")
+@pytest.mark.parametrize("layer", LAYERS or ["today"])
+@pytest.mark.parametrize("device", ["lavapipe", "swiftshader"])
+def test_syncval_and_the_layer_agree_but_for_cited_differences(device: str, layer: str) -> None:
+    count = STREAMS[device]
+    tally = random_streams.run(0, count, device, layer)
+    print(f"{device}, layer {layer}: {tally}")
+    assert not tally.disagreements, str(tally)
+    assert tally.agreed > count, "the streams hardly contain hazards: the comparison would prove nothing"
+
+
+def test_a_seed_is_a_reproduction() -> None:
+    assert make(7) == make(7)
+    assert make(7) != make(8)
+
+
+def test_shrinking_leaves_what_is_needed() -> None:
+    steps: list[Step] = [("fill", at) for at in range(20)]
+    needed = {("fill", 3), ("fill", 4), ("fill", 17)}
+    assert shrink(steps, lambda rest: needed <= set(rest)) == sorted(needed)
+    assert shrink(steps, lambda rest: True) == []

@@ -1,0 +1,265 @@
+"""Finding the layer by its manifest, the settings for old and today's layers, and the real layer switched on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.findings import UserError
+from harness.layer.enable import (
+    FULL_VALIDATION_SINCE,
+    LayerInfo,
+    find_layer,
+    has_layer_settings,
+    parse_version,
+    settings,
+    todays_settings,
+)
+from harness.layer.manifest import KHRONOS_LAYER, find_layers
+from harness.layer.witness import LayerWitness, offered_version
+from tests.support.layer_rig import Rig, rig
+
+NOTHING = {"XDG_DATA_DIRS": "/nonexistent", "XDG_CONFIG_DIRS": "/nonexistent"}
+
+
+def manifest(folder: Path, version: str, *extensions: str, **more: Any) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    layer = {
+        "name": KHRONOS_LAYER,
+        "library_path": "./libVkLayer.so",
+        "api_version": version,
+        "implementation_version": "1",
+        "instance_extensions": [{"name": name, "spec_version": "1"} for name in extensions],
+    }
+    path = folder / "layer.json"
+    path.write_text(json.dumps({"file_format_version": "1.2.0", "layer": layer | more}))
+    return path
+
+
+def made(path: Path) -> LayerInfo:
+    found = find_layer(environ=NOTHING | {"VK_LAYER_PATH": str(path), "HOME": str(path)})
+    assert found is not None
+    return found
+
+
+def test_layer_path_replaces_the_standard_folders(tmp_path: Path) -> None:
+    standard = tmp_path / "share" / "vulkan" / "explicit_layer.d"
+    manifest(standard, "1.3.239")
+    manifest(tmp_path / "mine", "1.4.350")
+    environ = NOTHING | {"XDG_DATA_DIRS": str(tmp_path / "share"), "HOME": str(tmp_path)}
+    found = find_layer(environ=environ)
+    assert found is not None and found.api_version == (1, 3, 239)
+    found = find_layer(environ=environ | {"VK_LAYER_PATH": str(tmp_path / "mine")})
+    assert found is not None and found.api_version == (1, 4, 350)
+    assert found.library == str(tmp_path / "mine" / "libVkLayer.so")
+    assert find_layer(environ=environ | {"VK_LAYER_PATH": str(tmp_path / "none")}) is None
+
+
+def test_broken_manifests_are_passed_over(tmp_path: Path) -> None:
+    for name, text in (("a", "{"), ("b", "[]"), ("c", '{"layer": {"name": "x"}}'), ("d", '{"layers": [1, null]}')):
+        (tmp_path / f"{name}.json").write_text(text)
+    (tmp_path / "e.json").write_text(json.dumps({"layer": {"name": KHRONOS_LAYER, "api_version": "one"}}))
+    assert find_layer(environ=NOTHING | {"VK_LAYER_PATH": str(tmp_path), "HOME": str(tmp_path)}) is None
+    good = json.dumps({"layers": [{"name": KHRONOS_LAYER, "api_version": "1.3.1", "library_path": "libx.so"}]})
+    (tmp_path / "f.json").write_text(good)
+    assert made(tmp_path).library == "libx.so"
+
+
+@pytest.mark.parametrize("text", ["", "1.2.3.4", "a", "1.x"])
+def test_versions(text: str) -> None:
+    assert parse_version("1.3") == (1, 3, 0)
+    with pytest.raises(ValueError):
+        parse_version(text)
+
+
+def test_old_settings(tmp_path: Path) -> None:
+    manifest(tmp_path, "1.3.239", "VK_EXT_debug_utils", "VK_EXT_validation_features")
+    layer = made(tmp_path)
+    parts = settings(layer)
+    assert parts.environ == {
+        "VK_LAYER_ENABLES": "VALIDATION_CHECK_ENABLE_SYNCHRONIZATION_VALIDATION_QUEUE_SUBMIT",
+        "VK_LAYER_PATH": str(layer.manifest),
+        "VK_ADD_LAYER_PATH": "",
+    }
+    assert parts.layer_names == (KHRONOS_LAYER,)
+    features = parts.chain(None).head
+    assert features.sType == 1000247000
+    assert [features.pEnabledValidationFeatures[i] for i in range(features.enabledValidationFeatureCount)] == [4]
+    assert features.disabledValidationFeatureCount == 5
+
+
+@pytest.mark.parametrize(
+    ("version", "submit"),
+    [("1.4.350", "syncval_submit_time_validation"), ("1.4.364", "syncval_full_validation")],
+)
+def test_todays_settings(tmp_path: Path, version: str, submit: str) -> None:
+    from vulkan import ffi
+
+    manifest(tmp_path, version, "VK_EXT_debug_utils", "VK_EXT_validation_features", "VK_EXT_layer_settings")
+    parts = settings(made(tmp_path))
+    assert "VK_EXT_layer_settings" in parts.instance_extensions
+    assert parts.environ["VK_VALIDATION_SYNCVAL_MESSAGE_EXTRA_PROPERTIES"] == "1"
+    assert parts.environ[f"VK_VALIDATION_{submit.upper()}"] == "1"
+    assert parts.environ["VK_LAYER_ENABLE_MESSAGE_LIMIT"] == "0"
+    chain = parts.chain(None)
+    entries = [chain.head.pSettings[i] for i in range(chain.head.settingCount)]
+    values = {
+        ffi.string(entry.pSettingName).decode(): bool(ffi.cast("uint32_t*", entry.pValues)[0]) for entry in entries
+    }
+    assert values == todays_settings(parse_version(version))
+    assert [name for name in values if name.startswith("syncval_") and "validation" in name] == [submit]
+    following = parts.chain(chain.head)
+    assert following.head.pNext == chain.head
+
+
+def test_versions_of_the_cache_and_of_the_standard_folders(tmp_path: Path) -> None:
+    old = manifest(tmp_path / "share" / "vulkan" / "explicit_layer.d", "1.3.239", "VK_EXT_validation_features")
+    today = manifest(tmp_path / "cache" / "vkharness" / "khronos", "1.4.364", "VK_EXT_layer_settings")
+    environ = NOTHING | {"XDG_DATA_DIRS": str(tmp_path / "share"), "HOME": str(tmp_path)}
+    environ |= {"XDG_CACHE_HOME": str(tmp_path / "cache")}
+    assert [layer.version_text for layer in find_layers(environ)] == ["1.3.239", "1.4.364"]
+    named = {"old": old, "1.3.239": old, "today": today, "1.4.364": today, None: old}
+    for version, path in named.items():
+        layer = find_layer(version, environ)
+        assert layer is not None and layer.manifest == path
+        assert settings(layer).environ["VK_LAYER_PATH"] == str(path)
+    assert find_layer("1.3.240", environ) is None
+    with pytest.raises(UserError, match="neither 'old', 'today' nor a version"):
+        find_layer("newest", environ)
+    with pytest.raises(UserError, match=r"of version 0\.1\.2 found"), LayerWitness.open("0.1.2"):
+        pass
+    only = environ | {"VK_LAYER_PATH": str(old.parent)}
+    assert [layer.version_text for layer in find_layers(only)] == ["1.3.239"], "then the cache is left out"
+
+
+def test_one_layer_is_both_old_and_todays(tmp_path: Path) -> None:
+    manifest(tmp_path, "1.3.250", "VK_EXT_validation_features")
+    environ = NOTHING | {"VK_LAYER_PATH": str(tmp_path), "HOME": str(tmp_path)}
+    assert find_layer("old", environ) == find_layer("today", environ) == made(tmp_path)
+
+
+def test_a_layer_that_the_loader_does_not_offer(tmp_path: Path) -> None:
+    """The manifest is gone since it was found, so that nothing would be loaded, or something else."""
+    path = manifest(tmp_path, "1.3.250", "VK_EXT_validation_features")
+    layer = made(tmp_path)
+    path.unlink()
+    before = dict(os.environ)
+    with pytest.raises(UserError, match=r"the loader offers none, not 1\.3\.250"), LayerWitness.open(layer):
+        pass
+    assert dict(os.environ) == before
+
+
+def test_a_layer_without_synchronization_validation(tmp_path: Path) -> None:
+    manifest(tmp_path, "1.1.70", "VK_EXT_debug_report")
+    with pytest.raises(UserError, match="neither"):
+        settings(made(tmp_path))
+
+
+def test_no_layer_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name, value in (NOTHING | {"VK_LAYER_PATH": str(tmp_path), "HOME": str(tmp_path)}).items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    with pytest.raises(UserError, match="not installed"), LayerWitness.open():
+        pass
+
+
+NOT_INSTALLED = pytest.param(None, marks=pytest.mark.skip("the Khronos layer is not installed"))
+INSTALLED: list[Any] = [*find_layers()] or [NOT_INSTALLED]
+
+
+@pytest.fixture(scope="module", params=INSTALLED, ids=lambda layer: layer.version_text if layer else "none")
+def real(request: pytest.FixtureRequest) -> Iterator[Rig]:
+    with rig(request.param) as device:
+        yield device
+
+
+def test_the_layer_asked_for_is_the_one_loaded(real: Rig) -> None:
+    assert offered_version(KHRONOS_LAYER) == real.witness.layer.version
+    path = Path(real.witness.layer.library).resolve()
+    assert f" {path}\n" in Path("/proc/self/maps").read_text()
+
+
+def test_real_layer_speaks_at_record(real: Rig) -> None:
+    a, b = real.buffer(), real.buffer()
+    with real.recording() as buffer:
+        real.fill(buffer, a)
+        real.copy(buffer, a, b)
+    said = real.witness.take(call=7)
+    assert [(m.hazard, m.command, m.prior_command, m.call) for m in said] == [
+        ("READ_AFTER_WRITE", "vkCmdCopyBuffer", "vkCmdFillBuffer", 7)
+    ]
+    assert real.witness.messages[-1] is said[0]
+    assert int(real.vk.ffi.cast("uintptr_t", a)) in {handle for _, handle in said[0].objects}
+
+
+def test_real_layer_speaks_at_submit(real: Rig) -> None:
+    a = real.buffer()
+    with real.recording() as buffer:
+        real.fill(buffer, a)
+    real.submit(buffer)
+    assert real.said() == []
+    real.submit(buffer, wait=True)
+    said = real.said()
+    assert [(m.kind, m.hazard, m.command) for m in said] == [("submit", "WRITE_AFTER_WRITE", "vkCmdFillBuffer")]
+    access = "SYNC_CLEAR_TRANSFER_WRITE" if has_layer_settings(real.witness.layer) else "SYNC_COPY_TRANSFER_WRITE"
+    between = has_layer_settings(real.witness.layer) and real.witness.layer.version < FULL_VALIDATION_SINCE
+    assert [(m.access, m.prior_access, m.entry) for m in said] == [("" if between else access, access, 0)]
+
+
+def test_a_hundred_messages_of_one_kind(real: Rig) -> None:
+    """By default today's layer falls silent after ten."""
+    a = real.buffer()
+    with real.recording() as buffer:
+        for _ in range(101):
+            real.fill(buffer, a)
+    assert len(real.said()) == 100
+
+
+def test_other_checks_are_off(real: Rig) -> None:
+    """A copy past the end of a buffer breaks VUID-vkCmdCopyBuffer-size-00115, which core checks would report."""
+    a, b = real.buffer(64), real.buffer(64)
+    before = list(real.witness.other_messages)
+    with real.recording() as buffer:
+        real.copy(buffer, a, b, (0, 0, 128))
+    real.said()
+    assert real.witness.other_messages == before
+
+
+@pytest.mark.parametrize("layer", INSTALLED, ids=lambda layer: layer.version_text if layer else "none")
+def test_environment_is_put_back(monkeypatch: pytest.MonkeyPatch, layer: LayerInfo) -> None:
+    monkeypatch.setenv("VK_LAYER_ENABLES", "before")
+    monkeypatch.setenv("VK_VALIDATION_VALIDATE_SYNC", "before")
+    with LayerWitness.open(layer) as witness:
+        assert all(os.environ[name] == value for name, value in witness.settings.environ.items())
+    assert os.environ["VK_LAYER_ENABLES"] == os.environ["VK_VALIDATION_VALIDATE_SYNC"] == "before"
+
+
+def test_the_package_callback_stays_free(real: Rig) -> None:
+    """The package has one callback slot a type for the whole process; the witness must not take a program's own."""
+    from vulkan import _vulkan
+
+    heard: list[str] = []
+
+    def hear(*_: Any) -> int:
+        heard.append("program")
+        return 0
+
+    info = real.vk.VkDebugUtilsMessengerCreateInfoEXT(messageSeverity=0x1000, messageType=0x2, pfnUserCallback=hear)
+    create = real.vk.vkGetInstanceProcAddr(real.instance, "vkCreateDebugUtilsMessengerEXT")
+    destroy = real.vk.vkGetInstanceProcAddr(real.instance, "vkDestroyDebugUtilsMessengerEXT")
+    messenger = create(real.instance, info, None)
+    try:
+        a, b = real.buffer(), real.buffer()
+        with real.recording() as buffer:
+            real.fill(buffer, a)
+            real.copy(buffer, a, b)
+        assert heard == ["program"]
+        assert len(real.said()) == 1
+    finally:
+        destroy(real.instance, messenger, None)
+        _vulkan._internal_vkDebugUtilsMessengerCallbackEXT = None

@@ -1,0 +1,237 @@
+"""The named differences between the model and syncval: each entry happens, and explains no more than it says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from harness.agreement import compare
+from harness.findings import Finding, UserError
+from harness.model.named_differences import explanation, load
+from harness.model.order import OPTIONAL
+from harness.model.pairs import FACTS
+from harness.syncval.evidence import Description
+from harness.syncval.validator import Validator
+from harness.trace.effects import (
+    EXTERNAL,
+    AttachmentOperation,
+    AutomaticTransition,
+    Barrier,
+    HostSignaled,
+    HostWaitedSemaphores,
+    PassBegin,
+    PassEnd,
+    RangeBarrier,
+    RasterizationOrder,
+    SemaphoreCreated,
+    SubpassBegin,
+    SubpassDependency,
+)
+from tests.support.model_streams import (
+    COMPUTE,
+    COPY_STAGE,
+    FILL,
+    FILL_TO_COPY,
+    IMAGE,
+    READ,
+    WRITE,
+    Stream,
+    access,
+    at,
+    barrier,
+    dependency,
+    ranged,
+)
+
+BLIT = access("BLIT_TRANSFER_READ")
+OTHER_IMAGE = 77
+
+
+def guarded_read() -> Stream:
+    return Stream().submit(FILL, FILL_TO_COPY, READ, barrier(("COPY", "BLIT")), BLIT)
+
+
+def host_overwrite() -> Stream:
+    return Stream().submit(FILL, fence=9).wait(9).host_write()
+
+
+def attachment_order() -> Stream:
+    """Two instances of dynamic rendering on one attachment with nothing between them."""
+    write = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
+    load, store = (
+        access(write, IMAGE, order=RasterizationOrder.COLOR, operation=each)
+        for each in (AttachmentOperation.LOAD, AttachmentOperation.STORE)
+    )
+    return Stream().submit(load, store, load)
+
+
+def by_region() -> Stream:
+    """A fragment shader's writes to an image at large are not ordered pixel by pixel."""
+    write, read = (access(f"FRAGMENT_SHADER_SHADER_STORAGE_{each}", IMAGE) for each in ("WRITE", "READ"))
+    given = dependency("FRAGMENT_SHADER/SHADER_STORAGE_WRITE", "FRAGMENT_SHADER/SHADER_STORAGE_READ")
+    begin = PassBegin(2, (SubpassDependency(0, 1, given, by_region=True),))
+    return Stream().submit((begin, SubpassBegin(0)), write, SubpassBegin(1), read, PassEnd())
+
+
+def held_back() -> Stream:
+    """The host waits for the first copy after the second was submitted, and lets that one go where no copy waits."""
+    stream = Stream().add(SemaphoreCreated(7, 0)).submit(WRITE, fence=9).submit(WRITE, waits=at(7, COMPUTE, 1))
+    return stream.wait(9).add(HostSignaled(7, 1))
+
+
+def narrow_signal() -> Stream:
+    """The signal has compute shaders alone in its scope."""
+    stream = Stream().add(SemaphoreCreated(7, 0)).submit(WRITE, signals=at(7, COMPUTE, 1))
+    return stream.add(HostWaitedSemaphores(((7, 1),))).submit(WRITE)
+
+
+def signals_in_order() -> Stream:
+    """The second signal's own scope has no copies, but it comes after the first signal, which has."""
+    stream = Stream().submit(WRITE, signals=at(7, COPY_STAGE)).submit(signals=at(8, COMPUTE))
+    return stream.submit(READ, queue=2, waits=at(8))
+
+
+def beside_the_stages() -> Stream:
+    """ALL_COMMANDS orders the transition, which names no stage that would chain."""
+    move = ranged("HOST", "NONE", IMAGE, move=True)
+    clear = access("CLEAR_TRANSFER_WRITE", IMAGE)
+    return Stream().submit(clear, barrier(("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS")), move)
+
+
+def stages_of_a_release() -> Stream:
+    """The copy comes after the stage that the release names, and not after the release."""
+    given = RangeBarrier(dependency("NONE", "COPY"), IMAGE, ((0, 64),), IMAGE, src_family=0, dst_family=1)
+    write = access("COPY_TRANSFER_WRITE", IMAGE)
+    return Stream().submit(Barrier((), (given,)), barrier(("COPY", "COPY/TRANSFER_WRITE")), write, family=0)
+
+
+def superseded_read() -> Stream:
+    """The second subpass reads at the same stage, and the transition after it knows of no other read."""
+    read = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
+    after = SubpassDependency(1, EXTERNAL, dependency("FRAGMENT_SHADER", "NONE"))
+    end = PassEnd((AutomaticTransition(IMAGE, IMAGE, ((0, 256),), 0, 1),), (1,))
+    return Stream().submit((PassBegin(2, (after,)), SubpassBegin(0)), read, SubpassBegin(1), read, end)
+
+
+def through_transitions() -> Stream:
+    """The second subpass moves another attachment: that comes between one dependency and the other."""
+    write = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=RasterizationOrder.COLOR)
+    read = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
+    source = dependency("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "NONE")
+    outside = dependency("NONE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
+    begin = PassBegin(2, (SubpassDependency(0, 1, source), SubpassDependency(EXTERNAL, 1, outside)))
+    move = SubpassBegin(1, (AutomaticTransition(OTHER_IMAGE, OTHER_IMAGE, ((0, 64),), 0, 1),))
+    return Stream().submit((begin, SubpassBegin(0)), write, move, read, PassEnd())
+
+
+ONLY_MODEL: dict[str, Callable[[], Stream]] = {
+    "guarded-read": guarded_read,
+    "host-overwrite": host_overwrite,
+    "attachment-order": attachment_order,
+    "by-region": by_region,
+    "superseded-read": superseded_read,
+    "stages-of-a-release": stages_of_a_release,
+    "held-back": held_back,
+    "narrow-signal": narrow_signal,
+}
+ONLY_SYNCVAL = {
+    "signals-in-order": signals_in_order,
+    "beside-the-stages": beside_the_stages,
+    "through-transitions": through_transitions,
+}
+
+
+def findings(stream: Stream) -> list[Finding]:
+    validator = Validator(lambda _, spans: Description("VkBuffer", tuple(spans), ()))
+    return [found for each in stream.stream_events for found in validator.consume(each)]
+
+
+def test_every_entry_has_a_stream_and_every_fact_and_rule_an_entry() -> None:
+    assert {entry.id for entry in load()} == {*ONLY_MODEL, *ONLY_SYNCVAL}
+    assert {entry.fact for entry in load() if entry.fact} == set(FACTS)
+    assert {entry.omitted for entry in load() if entry.omitted} == set(OPTIONAL)
+
+
+@pytest.mark.parametrize("entry", ONLY_MODEL)
+def test_the_model_alone_reports_it(entry: str) -> None:
+    stream = ONLY_MODEL[entry]()
+    opinion = stream.judge()
+    assert findings(stream) == []
+    assert {found.id for each in opinion.conflicts if (found := explanation(each)) is not None} == {entry}
+    said = compare([], opinion)
+    assert (said.disagreements, said.explained) == ((), (entry,))
+
+
+@pytest.mark.parametrize("entry", ONLY_SYNCVAL)
+def test_syncval_alone_reports_it(entry: str) -> None:
+    stream = ONLY_SYNCVAL[entry]()
+    hazards = findings(stream)
+    assert len(hazards) == 1
+    assert stream.judge().clean
+    said = compare(hazards, stream.judge())
+    assert (said.disagreements, said.explained) == ((), (entry,))
+
+
+def test_what_both_report_needs_no_explanation() -> None:
+    """Subpasses with no path between them race for both, although attachments are in question."""
+    write = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=RasterizationOrder.COLOR)
+    stream = Stream().submit((PassBegin(2, ()), SubpassBegin(0)), write, SubpassBegin(1), write, PassEnd())
+    said = compare(findings(stream), stream.judge())
+    assert [each.hazard for each in findings(stream)] == ["WRITE_RACING_WRITE"]
+    assert (said.disagreements, said.explained) == ((), ())
+
+
+def test_a_rule_that_makes_no_difference_explains_nothing() -> None:
+    hazards = findings(Stream().submit(FILL, READ))
+    said = compare(hazards, Stream().submit(FILL, FILL_TO_COPY, READ).judge())
+    assert [each.split(":")[0] for each in said.disagreements] == ["syncval only"]
+
+
+def test_a_read_with_no_guard_is_not_explained() -> None:
+    stream = Stream().submit(FILL, FILL_TO_COPY, READ, BLIT)
+    found = compare(findings(stream), stream.judge())
+    assert (found.disagreements, found.explained) == ((), ())
+    assert findings(stream)[0].hazard == "READ_AFTER_WRITE"
+
+
+def test_disagreements_are_told() -> None:
+    stream = Stream().submit(FILL, READ)
+    hazards = findings(stream)
+    assert compare([], stream.judge()).disagreements == (
+        "model only: unordered: vkCmdAccess SYNC_COPY_TRANSFER_READ (call 3) after "
+        "vkCmdAccess SYNC_CLEAR_TRANSFER_WRITE (call 2)",
+    )
+    assert compare(hazards, Stream().judge()).disagreements == (
+        "syncval only: READ_AFTER_WRITE: vkCmdAccess SYNC_COPY_TRANSFER_READ (call 3) after "
+        "vkCmdAccess SYNC_CLEAR_TRANSFER_WRITE (call 2)",
+    )
+    assert compare(hazards, stream.judge()).disagreements == ()
+
+
+def test_the_first_offender_must_be_the_same() -> None:
+    stream = Stream().submit(FILL, READ, FILL)
+    last = findings(stream)[-1:]
+    assert [each.split(":")[0] for each in compare(last, stream.judge()).disagreements] == [
+        "the model's first conflict is not one of syncval's commands"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("[[difference]]\nid = 'x'", "difference 1: needs 'rule', a text"),
+        ("[[difference]]\nid='x'\nrule='r'\nreason='z'", "difference 1: needs either 'fact' or 'omitted'"),
+        ("[[difference]]\nid='x'\nrule='r'\nreason='z'\nomitted='y'", "rule 'y' is none of"),
+        ("[[difference]]\nid='x'\nfact='y'\nrule='r'\nreason='z'\nkinds=['invisible']", "fact 'y' is none of"),
+        ("[[difference]]\nid='x'\nfact='guarded-read'\nrule='r'\nreason='z'", "needs 'kinds'"),
+        ("[[difference]]\nid='x'\nfact='guarded-read'\nrule='r'\nreason='z'\nkinds=['odd']", "kind 'odd' is none of"),
+        ("[[difference", "Expected"),
+    ],
+)
+def test_a_malformed_entry_is_one_clear_line(tmp_path: Path, text: str, complaint: str) -> None:
+    file = tmp_path / "differences.toml"
+    file.write_text(text)
+    with pytest.raises(UserError, match=complaint):
+        load(file)

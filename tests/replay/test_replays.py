@@ -1,0 +1,76 @@
+"""Replay jobs: trace files in a child process bound to one driver, with JSON in and out and pictures on disk."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from harness.device.drivers import find_driver
+from harness.device.process import Worker
+from harness.findings import UserError
+from harness.replay.objects.recreation import as_wait
+from harness.report.replays import replay_job
+from harness.trace.calls import Call
+from harness.trace.codec import save
+from tests.support.drivers_here import on_each_driver
+from tests.support.streams import Stream, hazard
+
+JOB = "harness.report.replays:replay_job"
+
+
+def raced() -> tuple[Stream, dict[str, object]]:
+    """A fill and a copy with nothing between, and the hazard."""
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    stream.begin()
+    prior, current = stream.fill(a, 7), stream.copy(a, b, 64)
+    stream.submit()
+    return stream, hazard(stream, "READ_AFTER_WRITE", prior, current, a, ((0, 64),)).to_dict()
+
+
+@on_each_driver
+def test_a_saved_trace_in_a_child_process(driver: str, tmp_path: Path) -> None:
+    stream, finding = raced()
+    trace = tmp_path / "race.jsonl"
+    save(trace, stream.blocks)
+    with Worker(find_driver(driver)) as worker:
+        common = {"trace": str(trace), "device": driver}
+        serial = worker.call(JOB, {**common, "mode": "serial"})
+        native = worker.call(JOB, {**common, "mode": "native", "iterations": 3})
+        shown = worker.call(JOB, {**common, "mode": "witness", "finding": finding, "artifacts": str(tmp_path / "out")})
+    assert isinstance(serial, dict) and len(serial["surfaces"]) == 2 and serial["unobserved"] == {}
+    assert isinstance(native, dict) and native["runs"] == [[], [], []] and native["differing_runs"] == 0
+    assert isinstance(shown, dict) and shown["shown"] is True
+    assert [Path(path).name for path in shown["pictures"]][-1] == "record.json"
+    record = json.loads((tmp_path / "out" / "record.json").read_text())
+    assert record["outcome"] == shown["outcome"] and record["finding"]["hazard"] == "READ_AFTER_WRITE"
+
+
+def test_modes_and_findings_that_make_no_sense_are_one_line(tmp_path: Path) -> None:
+    stream, _ = raced()
+    trace = tmp_path / "race.jsonl"
+    save(trace, stream.blocks)
+    with pytest.raises(UserError, match="unknown replay mode 'sideways'"):
+        replay_job(str(trace), "sideways", "lavapipe")
+    with pytest.raises(UserError, match="replay mode witness needs a finding"):
+        replay_job(str(trace), "witness", "lavapipe")
+    with pytest.raises(UserError, match="no Vulkan driver 'no-such-driver'"):
+        replay_job(str(trace), "serial", "no-such-driver")
+    with pytest.raises(UserError, match="the finding is malformed"):
+        replay_job(str(trace), "witness", "lavapipe", finding={"hazard": 5})
+
+
+def test_what_the_program_saw_and_went_on_from_is_waited_for() -> None:
+    fence = as_wait(Call(1, "vkGetFenceStatus", {"device": 1, "fence": 7}, 0))
+    assert (fence.name, fence.args["pFences"], fence.args["waitAll"]) == ("vkWaitForFences", [7], 1)
+    value = as_wait(Call(2, "vkGetSemaphoreCounterValueKHR", {"device": 1, "semaphore": 8, "pValue": 3}, 0))
+    assert value.name == "vkWaitSemaphores"
+    assert (value.args["pWaitInfo"]["pSemaphores"], value.args["pWaitInfo"]["pValues"]) == ([8], [3])
+    for nothing in (
+        Call(3, "vkGetFenceStatus", {"device": 1, "fence": 7}, 1),
+        Call(4, "vkGetSemaphoreCounterValue", {"device": 1, "semaphore": 8, "pValue": 0}, 0),
+        Call(5, "vkDeviceWaitIdle", {"device": 1}, 0),
+    ):
+        assert as_wait(nothing) is nothing

@@ -1,0 +1,105 @@
+"""The picture of a partial order: what is in it, how much of a long one, and the files it becomes."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.graph import graph
+from harness.device.drivers import environment, find_driver
+from harness.findings import UserError
+from harness.model import Opinion, judge_stream_events
+from harness.report.graph import RED, draw, write_graph
+from tests.fuzz import shorthand
+
+RACE = """
+submit q1
+    CLEAR_TRANSFER_WRITE a
+    barrier CLEAR/TRANSFER_WRITE > COMPUTE_SHADER/SHADER_STORAGE_READ
+    COPY_TRANSFER_READ a
+submit q2
+    COPY_TRANSFER_READ b
+"""
+
+
+def opinion_of(text: str) -> Opinion:
+    return judge_stream_events(shorthand.parse(text))
+
+
+def drawn(text: str, limit: int = 30) -> str:
+    opinion = opinion_of(text)
+    return draw(opinion, opinion.conflicts[0] if opinion.conflicts else None, limit)
+
+
+def test_queues_are_columns_and_commands_boxes_with_their_stages() -> None:
+    text = drawn(RACE)
+    assert re.findall(r'label="?(queue \d+|host)', text) == ["queue 1001", "queue 1002"]
+    assert text.count("<B>vkCmd") == 4
+    assert "from CLEAR" in text
+    assert "to COMPUTE_SHADER" in text
+
+
+def test_the_ends_of_a_conflict_are_red_and_the_missing_edge_dashed() -> None:
+    text = drawn(RACE)
+    assert len(re.findall(f'COLOR="{RED}"', text)) == 2
+    (missing,) = re.findall(r'label="(missing: [^"]*)"[^\]]*style=dashed', text)
+    assert " ".join(missing.split()) == ("missing: a memory dependency from CLEAR/TRANSFER_WRITE to COPY/TRANSFER_READ")
+
+
+def test_without_a_conflict_nothing_is_red() -> None:
+    text = drawn("submit q1\n    CLEAR_TRANSFER_WRITE a\n")
+    assert RED not in text
+    assert "no conflict" in text
+
+
+def test_of_a_long_trace_the_neighbourhood_is_drawn() -> None:
+    many = "\n".join(f"    COPY_TRANSFER_READ {'b' if at % 2 else 'c'}" for at in range(100))
+    text = drawn(f"submit q1\n{many}\n    CLEAR_TRANSFER_WRITE a\n    COPY_TRANSFER_READ a\n{many}\n", 10)
+    assert text.count("<B>") == 10
+    assert "commands further away are not drawn" in text
+    assert len(re.findall(f'COLOR="{RED}"', text)) == 2
+
+
+def test_edges_that_others_imply_are_left_out() -> None:
+    text = drawn(
+        "submit q1\n    CLEAR_TRANSFER_WRITE a\n    barrier ALL_COMMANDS > ALL_COMMANDS\n    COPY_TRANSFER_READ b\n"
+    )
+    commands = [line for line in text.splitlines() if "->" in line and "invis" not in line]
+    assert len(commands) == 3, "submit to fill, fill to barrier, barrier to copy"
+
+
+def test_files(tmp_path: Path) -> None:
+    text = drawn(RACE)
+    write_graph(tmp_path / "a.dot", text)
+    assert (tmp_path / "a.dot").read_text() == text
+    write_graph(tmp_path / "a.svg", text)
+    svg = (tmp_path / "a.svg").read_text()
+    assert "<svg" in svg
+    assert "vkCmdCOPY_TRANSFER_READ" in svg
+    with pytest.raises(UserError, match=r"\.svg or \.dot"):
+        write_graph(tmp_path / "a.png", text)
+
+
+def test_no_dot_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(UserError, match="not installed"):
+        write_graph(tmp_path / "a.svg", drawn(RACE))
+    assert not (tmp_path / "a.svg").exists()
+
+
+def test_the_command_names_conflicts_and_what_it_drew(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    program = Path(__file__).parents[1] / "programs" / "fill_copy.py"
+    arguments = ["-c", "from harness.cli import main; main()", "run", "--trace", str(trace), str(program)]
+    variables = {**os.environ, **environment(find_driver("lavapipe"))}
+    subprocess.run([sys.executable, *arguments], env=variables, check=False, capture_output=True)
+    result = CliRunner().invoke(graph, [str(trace), "-o", str(tmp_path / "order.dot")])
+    assert result.exit_code == 0, result.output
+    assert result.output.splitlines()[0].startswith("1: unordered: vkCmdCopyBuffer")
+    assert (tmp_path / "order.dot").read_text().startswith("digraph")

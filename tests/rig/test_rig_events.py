@@ -1,0 +1,66 @@
+"""The rig lets nothing wait for an event that nobody sets: a driver would hang."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.findings import UserError
+from harness.rig.events import RESET, SET, WAIT, RigEvent, follow
+
+
+def event() -> RigEvent:
+    return RigEvent(object(), 2, ({},), ({},))
+
+
+@pytest.mark.parametrize("operations", [[WAIT], [SET, RESET, WAIT], [RESET, WAIT]], ids=" ".join)
+def test_a_wait_that_would_never_end_is_refused(operations: list[str]) -> None:
+    one = event()
+    with pytest.raises(UserError, match="waits for an event that nothing before it sets"):
+        follow((what, one) for what in operations)
+
+
+def test_what_is_set_stays_set_for_later_submits() -> None:
+    one, other = event(), event()
+    follow([(SET, one), (WAIT, one)])
+    follow([(WAIT, one)])
+    with pytest.raises(UserError):
+        follow([(WAIT, other)])
+
+
+class _Rig:
+    """Takes what the functions of rig_events ask of a rig."""
+
+    def __init__(self, amended: Any) -> None:
+        self.amend = lambda name, written, weaker: amended
+        self.vk = self
+        self.device = None
+        self.calls: list[str] = []
+
+    def _made(self, kind: str, handle: Any) -> Any:
+        return handle
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **more: self.calls.append(name)
+
+
+class _Commands:
+    def __init__(self, rig: _Rig) -> None:
+        self.rig, self.vk, self.handle = rig, rig, None
+        self.event_operations: list[Any] = []
+
+    def dependency_info(self, several: Any) -> Any:
+        return several
+
+
+def test_a_twin_that_leaves_the_dependency_out_sets_and_does_not_wait() -> None:
+    from harness.rig import events as rig_events
+
+    rig: Any = _Rig(None)
+    made = rig_events.event(rig, "some", "COPY", "COPY")
+    commands: Any = _Commands(rig)
+    rig_events.set_event(commands, made)
+    rig_events.wait_events(commands, made)
+    assert [name for name in rig.calls if name.startswith("vkCmd")] == ["vkCmdSetEvent2"]
+    assert [what for what, _ in commands.event_operations] == [SET]

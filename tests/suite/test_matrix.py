@@ -1,0 +1,111 @@
+"""The operation matrix: what its rules say, and a sample of its cells on both drivers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.device.pool import Answer, sample
+from harness.device.process import Died
+from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.suite.matrix import matrix_run as run
+from harness.suite.matrix import totals as table
+from harness.suite.matrix.cells import Cell, cells
+from harness.suite.matrix.defects import DEFECTS
+from harness.suite.matrix.operations import OPERATIONS
+from harness.suite.matrix.page import write_page
+from harness.suite.matrix.primitives import PRIMITIVES
+from harness.suite.matrix.resource_kinds import RESOURCES
+from harness.suite.row import DIED, FAILED, PASSED, Row
+
+SEED, CELLS = 20261121, 40
+
+
+def cell(first: str, second: str, primitive: str = "barrier2", defect: str = "none") -> Cell:
+    kind = OPERATIONS[first].kinds[0]
+    resource = next(each for each in RESOURCES.values() if each.kind == kind)
+    return Cell(OPERATIONS[first], OPERATIONS[second], resource, PRIMITIVES[primitive], DEFECTS[defect])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "without", "execution_only"),
+    [
+        ("fill", "copy from buffer", READ_AFTER_WRITE, READ_AFTER_WRITE),
+        ("copy from buffer", "fill", WRITE_AFTER_READ, ""),
+        ("fill", "update", WRITE_AFTER_WRITE, WRITE_AFTER_WRITE),
+        ("clear color attachment", "load color attachment", "", ""),
+    ],
+)
+def test_what_the_rules_call_for(first: str, second: str, without: str, execution_only: str) -> None:
+    assert cell(first, second).hazard == ""
+    assert cell(first, second, "nothing").hazard == without
+    assert cell(first, second, defect="missing").hazard == without
+    assert cell(first, second, defect="wrong source stage").hazard == without
+    assert cell(first, second, defect="execution only").hazard == execution_only
+
+
+def test_there_are_thousands_of_cells_with_names_of_their_own() -> None:
+    names = [each.name for each in cells()]
+    assert len(names) > 10_000
+    assert len(set(names)) == len(names)
+    assert {each.primitive.name for each in cells()} == set(PRIMITIVES)
+    assert {each.defect.name for each in cells()} == set(DEFECTS)
+    assert {each.first.name for each in cells()} == {each.second.name for each in cells()} == set(OPERATIONS)
+
+
+def test_a_sample_is_the_same_for_the_same_seed() -> None:
+    total = len(cells())
+    assert sample(total, 50, 1) == sample(total, 50, 1) != sample(total, 50, 2)
+    assert len(set(sample(total, 50, 1))) == 50
+
+
+@pytest.mark.parametrize("device", ["lavapipe", "swiftshader"])
+def test_cells_agree_and_their_hazards_are_shown(device: str) -> None:
+    numbers = sample(len(cells()), CELLS, SEED)
+    print(f"{CELLS} cells, seed {SEED}")
+    rows = [row for _, row in run.run(numbers, device, "auto", True, 1)]
+    assert len(rows) == CELLS
+    assert [f"{row.scenario}: {row.reasons or row.problem}" for row in rows if row.status != PASSED] == []
+    assert sum(row.witness.startswith("shown") for row in rows) > CELLS // 4
+
+
+def test_a_dead_driver_costs_the_cell_that_killed_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    deadly = 7
+
+    def jobs(_: object, __: str, several: list[dict[str, Any]], ___: int) -> Iterator[tuple[int, Answer]]:
+        for position, job in enumerate(several):
+            if deadly in job["numbers"]:
+                yield position, Died(11, None, "")
+            else:
+                rows = [Row(cells()[number].name, "whole", job["device"], []) for number in job["numbers"]]
+                yield position, {"rows": [row.to_dict() for row in rows]}
+
+    monkeypatch.setattr(run, "run_jobs", jobs)
+    done: list[int] = []
+    rows = dict(run.run(range(50), "lavapipe", "off", False, 1, done.append))
+    assert {number: row.status for number, row in rows.items()} == {
+        n: DIED if n == deadly else PASSED for n in range(50)
+    }
+    assert rows[deadly].problem == "the driver process was killed by SIGSEGV"
+    assert sum(done) == 50
+
+
+def test_tables_and_page_count_cells(tmp_path: Path) -> None:
+    chosen = [cell("fill", "copy from buffer", "nothing"), cell("fill", "update"), cell("clear color", "blit to image")]
+    rows = [
+        Row(chosen[0].name, "whole", "lavapipe", [], ["READ_AFTER_WRITE"], witness="shown 1/1"),
+        Row(chosen[1].name, "whole", "lavapipe", [], status=FAILED, reasons=["syncval: <unexpected>"]),
+        Row(chosen[2].name, "whole", "lavapipe", []),
+    ]
+    judged = list(zip(chosen, rows, strict=True))
+    by_primitive = table.sums(judged, "primitive")
+    assert (by_primitive["nothing"].shown, by_primitive["nothing"].hazards) == (1, 1)
+    assert (by_primitive["barrier2"].cells, by_primitive["barrier2"].agreed) == (2, 1)
+    assert len(table.tables(judged)) == 5
+    write_page(tmp_path / "page.html", judged)
+    page = (tmp_path / "page.html").read_text()
+    assert "syncval: &lt;unexpected&gt;" in page
+    assert page.count('class="wrong"') == 1

@@ -1,0 +1,58 @@
+"""What rendering does, as data to compare: the effects of recorded commands, and names for their accesses."""
+
+from __future__ import annotations
+
+from harness.commands.interpret import Interpreter
+from harness.spec.masks import scope
+from harness.spec.scopes import SYNC
+from harness.trace.effects import Access, Effect, Recorded
+from tests.support import passes
+from tests.support.passes import rect
+from tests.support.streams import COLOR, R8G8B8A8, Stream
+
+AREA = rect((8, 8))
+COLOR_READ = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"
+COLOR_WRITE = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
+EARLY_READ = "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"
+EARLY_WRITE = "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"
+LATE_WRITE = "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"
+ATTACHMENT_ACCESSES = (
+    "INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
+    "|DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
+)
+
+
+def effects_of(stream: Stream) -> dict[int, tuple[Effect, ...]]:
+    """The effects of every recorded command, by block index."""
+    interpreter = Interpreter()
+    return {
+        each.command.call: each.command.effects
+        for block in stream.blocks
+        for each in interpreter.step(block)
+        if isinstance(each, Recorded)
+    }
+
+
+def accesses(found: tuple[Effect, ...]) -> list[tuple[int, str, str]]:
+    """(resource, access, operation) of the accesses among effects."""
+    return [
+        (each.resource, SYNC[each.sync].name.removeprefix("SYNC_"), each.operation.name)
+        for each in found
+        if isinstance(each, Access)
+    ]
+
+
+def spans(found: tuple[Effect, ...]) -> list[tuple[tuple[int, int], ...]]:
+    return [each.spans for each in found if isinstance(each, Access)]
+
+
+def target(
+    stream: Stream, form: int = R8G8B8A8, samples: int = 1, array: int = 1, aspects: int = COLOR
+) -> tuple[int, int]:
+    """An image of 8 by 8 texels and a view of all its layers."""
+    image = stream.image((8, 8, 1), form, array=array, samples=samples)
+    return image, passes.view(stream, image, form, aspects=aspects, layers=(0, array))
+
+
+def mask(text: str) -> int:
+    return scope(f"NONE/{text}")[1]

@@ -1,0 +1,48 @@
+"""What calls mean, for tests that assert exact effects: a stream written by hand, interpreted without any judge."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harness.commands.interpret import Interpreter
+from harness.spec.scopes import SYNC
+from harness.trace.calls import Call
+from harness.trace.effects import Access, Effect, Recorded, StreamEvent
+from tests.support.streams import Stream
+
+Written = tuple[str, int, tuple[tuple[int, int], ...]]
+"""An access in short: its name without SYNC_, the resource, the spans."""
+
+
+class Told(Stream):
+    """A stream that is interpreted as it is written. Every buffer lies at offset 0 of a memory object of its own."""
+
+    def __init__(self) -> None:
+        self.interpreter = Interpreter()
+        super().__init__()
+        self.done = 0
+
+    def did(self, result: int | None = None) -> list[StreamEvent]:
+        """What the calls since the last `did` mean; `result` is what the last of them returned, unless it is None."""
+        new = self.blocks[self.done :]
+        self.done = len(self.blocks)
+        if result is not None:
+            last = new[-1]
+            assert isinstance(last, Call)
+            last.result = result
+        return [stream_event for block in new for stream_event in self.interpreter.step(block)]
+
+    def effects(self, name: str, **args: Any) -> tuple[Effect, ...]:
+        """The effects of one command."""
+        self.did()
+        self.cmd(name, **args)
+        return tuple(effect for each in self.did() if isinstance(each, Recorded) for effect in each.command.effects)
+
+
+def short(effects: tuple[Effect, ...]) -> list[Written]:
+    """Accesses in short; fails for anything else."""
+    written = []
+    for effect in effects:
+        assert isinstance(effect, Access), effect
+        written.append((SYNC[effect.sync].name.removeprefix("SYNC_"), effect.resource, effect.spans))
+    return written

@@ -1,0 +1,390 @@
+"""Queues, semaphores, events and subpasses over plain stream events: the sequences of SYNC_RULES 2.9, 2.11, 2.14."""
+
+from __future__ import annotations
+
+from itertools import count
+
+from harness.findings import Finding
+from harness.spec.masks import scope
+from harness.spec.scopes import BY_NAME
+from harness.syncval.evidence import Description
+from harness.syncval.validator import Validator
+from harness.trace.effects import (
+    EXTERNAL,
+    Access,
+    AttachmentOperation,
+    AutomaticTransition,
+    Barrier,
+    Command,
+    Dependency,
+    Effect,
+    HostSignaled,
+    HostWaited,
+    HostWaitedSemaphores,
+    PassBegin,
+    PassEnd,
+    RangeBarrier,
+    RasterizationOrder,
+    ResetEvent,
+    SemaphoreCreated,
+    SemaphoreOperation,
+    SetEvent,
+    Submission,
+    Submitted,
+    SubpassBegin,
+    SubpassDependency,
+    WaitEvents,
+)
+
+ALL_FLAGS = 0x7FFFFFFF
+ALL, TRANSFER, BOTTOM, COLOR_OUTPUT = 0x10000, 0x1000, 0x2000, 0x400
+A, B, IMAGE = 100, 101, 102
+
+
+def access(name: str, space: int, begin: int = 0, end: int = 64, **more: object) -> Access:
+    return Access(BY_NAME[f"SYNC_{name}"].index, space, ((begin, end),), space, **more)  # type: ignore[arg-type]
+
+
+def dependency(src: str, dst: str) -> Dependency:
+    return Dependency(*scope(src), *scope(dst))
+
+
+def barrier(src: str, dst: str) -> Barrier:
+    return Barrier((dependency(src, dst),))
+
+
+WRITE_A, READ_A = access("COPY_TRANSFER_WRITE", A), access("COPY_TRANSFER_READ", A)
+WRITE_B = access("COPY_TRANSFER_WRITE", B)
+
+
+class Device:
+    """Feeds a validator; each submit is one batch of one command buffer with these effects, one command each."""
+
+    def __init__(self) -> None:
+        self.calls = count(1)
+        self.validator = Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
+
+    def commands(self, *effects: Effect | tuple[Effect, ...]) -> tuple[Command, ...]:
+        return tuple(
+            Command(next(self.calls), "vkCmdX", None, each if isinstance(each, tuple) else (each,)) for each in effects
+        )
+
+    def submit(
+        self,
+        queue: int,
+        *effects: Effect | tuple[Effect, ...],
+        waits: tuple[SemaphoreOperation, ...] = (),
+        signals: tuple[SemaphoreOperation, ...] = (),
+        fence: int = 0,
+    ) -> list[str]:
+        batch = Submission(0, ((next(self.calls) + 1000, self.commands(*effects)),), waits, signals)
+        call = next(self.calls)
+        submitted = Submitted(call, "vkQueueSubmit2", None, queue, ALL_FLAGS, (batch,), fence)
+        return kinds(self.validator.consume(submitted))
+
+
+def kinds(findings: list[Finding]) -> list[str]:
+    return [finding.hazard for finding in findings]
+
+
+def at(semaphore: int, stages: int = ALL, value: int = 0) -> tuple[SemaphoreOperation, ...]:
+    return (SemaphoreOperation(semaphore, stages, value),)
+
+
+def test_queues_race_without_a_semaphore() -> None:
+    device = Device()
+    assert device.submit(1, WRITE_A) == []
+    assert device.submit(2, READ_A) == ["READ_RACING_WRITE"]
+    device = Device()
+    device.submit(1, WRITE_A)
+    assert device.submit(2, WRITE_A) == ["WRITE_RACING_WRITE"]
+    device = Device()
+    device.submit(1, READ_A)
+    assert device.submit(2, WRITE_A) == ["WRITE_RACING_READ"]
+
+
+def test_a_binary_semaphore_is_a_memory_dependency_between_queues() -> None:
+    device = Device()
+    device.submit(1, WRITE_A, signals=at(7))
+    assert device.submit(2, READ_A, waits=at(7, TRANSFER)) == []
+    assert device.submit(2, WRITE_A) == ["WRITE_AFTER_READ"]
+
+
+def test_a_wait_at_another_stage_orders_but_not_enough() -> None:
+    device = Device()
+    device.submit(1, READ_A, signals=at(7))
+    assert device.submit(2, WRITE_A, waits=at(7, BOTTOM)) == ["WRITE_AFTER_READ"]
+
+
+def test_what_follows_the_signal_still_races() -> None:
+    device = Device()
+    device.submit(1, READ_A, signals=at(7))
+    device.submit(1, READ_A)
+    assert device.submit(2, WRITE_A, waits=at(7, TRANSFER)) == ["WRITE_RACING_READ"]
+
+
+def test_semaphores_carry_what_their_queue_waited_for() -> None:
+    device = Device()
+    device.submit(1, WRITE_A, signals=at(7))
+    device.submit(2, waits=at(7), signals=at(8))
+    assert device.submit(3, READ_A, waits=at(8)) == []
+
+
+def test_a_semaphore_on_one_queue_is_a_full_memory_dependency() -> None:
+    device = Device()
+    device.submit(1, WRITE_A, signals=at(7))
+    assert device.submit(1, WRITE_A, waits=at(7)) == []
+    device = Device()
+    device.submit(1, WRITE_A, signals=at(7))
+    assert device.submit(1, WRITE_A, waits=at(7, COLOR_OUTPUT)) == ["WRITE_AFTER_WRITE"]
+
+
+def test_a_timeline_wait_holds_its_queue_back_until_the_signal() -> None:
+    device = Device()
+    device.validator.consume(SemaphoreCreated(7, 0))
+    assert device.submit(1, WRITE_A, waits=at(7, TRANSFER, 1)) == []
+    assert device.submit(1, WRITE_B) == []
+    assert device.submit(2, WRITE_A, signals=at(7, ALL, 1)) == []
+    assert device.submit(2, WRITE_B) == ["WRITE_RACING_WRITE"]
+
+
+def test_waiting_for_the_initial_value_orders_nothing() -> None:
+    device = Device()
+    device.validator.consume(SemaphoreCreated(7, 3))
+    device.submit(1, WRITE_A)
+    assert device.submit(2, WRITE_A, waits=at(7, ALL, 3)) == ["WRITE_RACING_WRITE"]
+    assert device.submit(2, WRITE_A, waits=at(7, ALL, 2)) == ["WRITE_AFTER_WRITE"]
+
+
+def test_a_host_signal_releases_a_wait_without_a_memory_dependency() -> None:
+    device = Device()
+    device.validator.consume(SemaphoreCreated(7, 0))
+    device.submit(1, WRITE_A)
+    assert device.submit(1, WRITE_A, waits=at(7, ALL, 1)) == []
+    assert kinds(device.validator.consume(HostSignaled(7, 1))) == ["WRITE_AFTER_WRITE"]
+
+
+def test_a_host_wait_covers_other_queues_through_their_semaphores() -> None:
+    device = Device()
+    device.submit(1, WRITE_A, signals=at(7))
+    device.submit(1, WRITE_B)
+    device.submit(2, waits=at(7), fence=9)
+    device.validator.consume(HostWaited(fences=(9,)))
+    assert device.submit(3, WRITE_A) == []
+    assert device.submit(3, WRITE_B) == ["WRITE_RACING_WRITE"]
+
+
+def test_a_host_wait_for_a_timeline_value_covers_what_signaled_it() -> None:
+    device = Device()
+    device.validator.consume(SemaphoreCreated(7, 0))
+    device.submit(1, WRITE_A, signals=at(7, ALL, 5))
+    device.validator.consume(HostWaitedSemaphores(((7, 4),)))
+    assert device.submit(2, WRITE_A) == []
+
+
+def test_a_long_timeline_keeps_few_signals() -> None:
+    device = Device()
+    device.validator.consume(SemaphoreCreated(7, 0))
+    for value in range(1, 500):
+        assert device.submit(1, WRITE_A, waits=at(7, ALL, value - 1), signals=at(7, ALL, value)) == []
+    context = device.validator._context
+    context._check()
+    assert context.ranges == 1
+    assert context.slots < 70
+
+
+# -- events ------------------------------------------------------------------------------------------------------------
+
+
+def set_event(src: str, dst: str = "NONE", form: int = 2) -> SetEvent:
+    return SetEvent(50, barrier(src, dst), form)
+
+
+def wait_event(src: str, dst: str, *ranges: RangeBarrier, form: int = 2) -> WaitEvents:
+    return WaitEvents((50,), (Barrier((dependency(src, dst),), ranges),), form)
+
+
+def test_an_event_orders_what_came_before_it_was_set() -> None:
+    device = Device()
+    src, dst = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"
+    assert device.submit(1, WRITE_A, set_event(src, dst), wait_event(src, dst), READ_A) == []
+    device = Device()
+    assert device.submit(1, set_event(src, dst), WRITE_A, wait_event(src, dst), READ_A) == ["READ_AFTER_WRITE"]
+    device = Device()
+    execution_only = set_event("COPY", "COPY"), wait_event("COPY", "COPY")
+    assert device.submit(1, WRITE_A, *execution_only, READ_A) == ["READ_AFTER_WRITE"]
+
+
+def test_an_event_works_across_submits() -> None:
+    device = Device()
+    src, dst = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"
+    device.submit(1, WRITE_A, set_event(src, dst))
+    assert device.submit(1, wait_event(src, dst), READ_A) == []
+
+
+def test_the_first_form_gives_accesses_with_the_wait() -> None:
+    device = Device()
+    set1 = set_event("ALL_TRANSFER", form=1)
+    wait1 = wait_event("ALL_TRANSFER/TRANSFER_WRITE", "COPY/TRANSFER_READ", form=1)
+    assert device.submit(1, WRITE_A, set1, wait1, READ_A) == []
+
+
+def test_a_transition_in_a_wait_conflicts_with_writes_it_does_not_make_available() -> None:
+    device = Device()
+    clear = access("CLEAR_TRANSFER_WRITE", IMAGE)
+    move = RangeBarrier(dependency("ALL_TRANSFER", "COPY/TRANSFER_READ"), IMAGE, ((0, 64),), IMAGE, True, 6, 7)
+    device.submit(1, clear, set_event("ALL_TRANSFER", form=1))
+    assert device.submit(1, wait_event("ALL_TRANSFER", "COPY", move, form=1)) == ["WRITE_AFTER_WRITE"]
+
+
+def test_operations_on_one_event_need_an_order() -> None:
+    device = Device()
+    assert device.submit(1, set_event("COPY"), set_event("COPY")) == ["vkCmdX-set-race"]
+    device = Device()
+    assert device.submit(1, set_event("COPY"), ResetEvent(50, TRANSFER)) == ["vkCmdResetEvent-set-race"]
+    device = Device()
+    ordered = set_event("COPY"), barrier("ALL_COMMANDS", "COPY"), ResetEvent(50, TRANSFER)
+    assert device.submit(1, *ordered) == []
+
+
+def test_operations_on_events_happen_in_no_stage() -> None:
+    """Only ALL_COMMANDS covers them: a barrier from the stages of the set does not."""
+    device = Device()
+    steps = set_event("COPY"), barrier("COPY", "COPY"), ResetEvent(50, TRANSFER)
+    assert device.submit(1, *steps) == ["vkCmdResetEvent-set-race"]
+
+
+def test_what_follows_a_wait_is_ordered_after_it() -> None:
+    for stage, met in (("COPY", []), ("BLIT", ["vkCmdX-wait"])):
+        device = Device()
+        assert device.submit(1, set_event("COPY"), wait_event("COPY", "COPY"), set_event(stage)) == met
+    device = Device()
+    reset = set_event("COPY"), wait_event("COPY", "BLIT"), ResetEvent(50, scope("COMPUTE_SHADER")[0])
+    assert device.submit(1, *reset) == ["vkCmdResetEvent-wait-race"]
+
+
+def test_of_two_unordered_sets_only_what_both_cover_is_ordered() -> None:
+    src, dst = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"
+    for between, met in ((False, []), (True, ["READ_AFTER_WRITE"])):
+        device = Device()
+        first, second = (set_event(src, dst), WRITE_A) if between else (WRITE_A, set_event(src, dst))
+        findings = device.submit(1, first, second, set_event(src, dst), wait_event(src, dst), READ_A)
+        assert [each for each in findings if each.isupper()] == met
+
+
+def test_a_wait_for_two_unordered_sets_is_found() -> None:
+    device = Device()
+    steps = set_event("COPY"), set_event("COPY"), wait_event("COPY", "COPY")
+    assert device.submit(1, *steps) == ["vkCmdX-set-race", "vkCmdWaitEvents-unsynchronized-setops"]
+
+
+def test_a_wait_that_may_come_too_early_orders_no_operation() -> None:
+    """The set after it is held against what the wait may have missed: an unordered set, or an unordered reset."""
+    stages = scope("COPY")[0]
+    last = wait_event("COPY", "COPY"), set_event("COPY")
+    unordered = Device().submit(1, set_event("COPY"), set_event("COPY"), *last)
+    assert unordered == ["vkCmdX-set-race", "vkCmdWaitEvents-unsynchronized-setops", "vkCmdX-set-race"]
+    reset = set_event("COPY"), ResetEvent(50, stages), *last
+    assert Device().submit(1, *reset) == ["vkCmdResetEvent-set-race", "vkCmdX-reset-race"]
+    ordered = barrier("ALL_COMMANDS", "ALL_COMMANDS")
+    steps = set_event("COPY"), ordered, ResetEvent(50, stages), ordered, *last
+    assert Device().submit(1, *steps) == []
+
+
+def test_a_set_with_no_stages_comes_after_a_barrier_to_all_commands() -> None:
+    for stages, met in (("ALL_COMMANDS", []), ("COPY", ["vkCmdX-set-race"])):
+        steps = set_event("NONE"), barrier("ALL_COMMANDS", stages), set_event("NONE")
+        assert Device().submit(1, *steps) == met
+
+
+# -- render passes -----------------------------------------------------------------------------------------------------
+
+WRITE_COLOR = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=RasterizationOrder.COLOR)
+LOAD_COLOR = access(
+    "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ",
+    IMAGE,
+    order=RasterizationOrder.COLOR,
+    operation=AttachmentOperation.LOAD,
+)
+READ_INPUT = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
+COLOR_TO_INPUT = dependency("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
+IN = SubpassDependency(EXTERNAL, 0, dependency("NONE", "ALL_COMMANDS/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"))
+OUT = SubpassDependency(0, EXTERNAL, dependency("ALL_COMMANDS/COLOR_ATTACHMENT_WRITE", "NONE"))
+MOVE = (AutomaticTransition(IMAGE, IMAGE, ((0, 64),), 0, 2),)
+
+
+def test_subpasses_without_a_path_race() -> None:
+    device = Device()
+    begin = (PassBegin(2, (IN,)), SubpassBegin(0))
+    steps = begin, WRITE_COLOR, SubpassBegin(1), WRITE_COLOR, PassEnd()
+    assert device.submit(1, *steps) == ["WRITE_RACING_WRITE"]
+
+
+def test_a_subpass_dependency_hands_over() -> None:
+    for given, met in (((IN, SubpassDependency(0, 1, COLOR_TO_INPUT)), []), ((IN,), ["READ_RACING_WRITE"])):
+        device = Device()
+        begin = (PassBegin(2, given), SubpassBegin(0))
+        assert device.submit(1, begin, WRITE_COLOR, SubpassBegin(1), READ_INPUT, PassEnd()) == met
+
+
+def test_a_chain_through_a_pass_needs_its_dependencies() -> None:
+    into = SubpassDependency(
+        EXTERNAL, 0, dependency("COPY/TRANSFER_WRITE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ")
+    )
+    for given, met in (((into,), []), ((IN,), ["READ_AFTER_WRITE"])):
+        device = Device()
+        write = access("COPY_TRANSFER_WRITE", IMAGE)
+        begin = (PassBegin(1, given), SubpassBegin(0), LOAD_COLOR)
+        assert device.submit(1, write, begin, PassEnd()) == met
+
+
+def test_the_initial_transition_is_ordered_by_the_external_dependency() -> None:
+    write = access("COPY_TRANSFER_WRITE", IMAGE)
+    good = SubpassDependency(
+        EXTERNAL, 0, dependency("COPY/TRANSFER_WRITE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ")
+    )
+    for given, met in ((good, []), (IN, ["WRITE_AFTER_WRITE"])):
+        device = Device()
+        begin = (PassBegin(1, (given,)), SubpassBegin(0, MOVE), LOAD_COLOR)
+        assert device.submit(1, write, begin, PassEnd()) == met
+
+
+def test_a_load_needs_the_dependency_to_name_its_access_after_a_transition() -> None:
+    narrow = SubpassDependency(EXTERNAL, 0, dependency("NONE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"))
+    device = Device()
+    begin = (PassBegin(1, (narrow,)), SubpassBegin(0, MOVE), LOAD_COLOR)
+    assert device.submit(1, begin, PassEnd()) == ["READ_AFTER_WRITE"]
+
+
+def test_the_final_transition_waits_for_stores_and_what_follows_waits_for_it() -> None:
+    store = access(
+        "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",
+        IMAGE,
+        order=RasterizationOrder.COLOR,
+        operation=AttachmentOperation.STORE,
+    )
+    read = access("COPY_TRANSFER_READ", IMAGE)
+    unavailable = SubpassDependency(0, EXTERNAL, dependency("ALL_COMMANDS", "COPY/TRANSFER_READ"))
+    whole = SubpassDependency(
+        0, EXTERNAL, dependency("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
+    )
+    for given, met in ((whole, []), (unavailable, ["WRITE_AFTER_WRITE"]), (OUT, ["READ_AFTER_WRITE"])):
+        device = Device()
+        begin = (PassBegin(1, (IN, given)), SubpassBegin(0), WRITE_COLOR)
+        assert device.submit(1, begin, (store, PassEnd(MOVE, (0,))), read) == met, given
+
+
+def test_draws_are_in_raster_order_but_input_attachments_are_not() -> None:
+    device = Device()
+    begin = (PassBegin(1, (IN, OUT)), SubpassBegin(0), LOAD_COLOR)
+    assert device.submit(1, begin, WRITE_COLOR, WRITE_COLOR, READ_INPUT, PassEnd()) == ["READ_AFTER_WRITE"]
+    device = Device()
+    assert device.submit(1, begin, READ_INPUT, WRITE_COLOR, PassEnd()) == ["WRITE_AFTER_READ"]
+
+
+def test_accesses_of_a_pass_are_the_queues_own_afterwards() -> None:
+    device = Device()
+    begin = (PassBegin(1, (IN, OUT)), SubpassBegin(0), WRITE_COLOR)
+    after = barrier("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
+    assert device.submit(1, begin, PassEnd(), after, access("COPY_TRANSFER_READ", IMAGE)) == []
+    device.validator._context._check()

@@ -1,0 +1,109 @@
+"""Semaphores in the validator beyond the sequences of `test_queues`, and the order in which held batches run."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.replay.schedule.batch_scheduler import runnable
+from harness.syncval.journal import LENGTH
+from harness.trace.calls import Block, Call
+from harness.trace.effects import SemaphoreCreated
+from harness.trace.pending_batches import PendingBatch, PendingBatches
+from tests.syncval.test_queues import ALL, READ_A, WRITE_A, WRITE_B, Device, access, at
+
+TIMELINE = 7
+COPY, VERTEX = 0x100000000, 0x8
+
+
+def test_a_wait_leaves_out_what_its_queue_did_after_the_signal() -> None:
+    device = Device()
+    device.validator.consume(SemaphoreCreated(TIMELINE, 0))
+    device.submit(1, WRITE_B, signals=at(TIMELINE, ALL, 1))
+    device.submit(1, WRITE_A)
+    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL, 1)) == ["WRITE_AFTER_WRITE"]
+    assert device.submit(1, WRITE_B, waits=at(TIMELINE, ALL, 1)) == []
+
+
+def test_an_early_wait_gives_nothing_to_what_a_later_one_orders() -> None:
+    device = Device()
+    device.submit(1, WRITE_B, signals=at(8))
+    device.submit(1, WRITE_A, signals=at(9))
+    device.submit(2, waits=at(8))
+    assert device.submit(2, READ_A, waits=at(9, VERTEX)) == ["READ_AFTER_WRITE"]
+    assert device.submit(2, access("COPY_TRANSFER_READ", 101)) == []
+
+
+def test_reads_after_the_signal_stay_unordered() -> None:
+    device = Device()
+    device.validator.consume(SemaphoreCreated(TIMELINE, 0))
+    device.submit(1, READ_A, signals=at(TIMELINE, ALL, 1))
+    device.submit(1, access("BLIT_TRANSFER_READ", 100))
+    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL, 1)) == ["WRITE_AFTER_READ"]
+
+
+def test_batches_are_held_in_the_order_of_their_queue() -> None:
+    releases: PendingBatches[str] = PendingBatches()
+    releases.create(TIMELINE, 0)
+    waits = ((TIMELINE, 2),)
+    assert list(
+        releases.submit(1, [PendingBatch((), (), "a"), PendingBatch(waits, (), "b"), PendingBatch((), (), "c")])
+    ) == ["a"]
+    assert list(releases.submit(2, [PendingBatch(((TIMELINE, 1),), waits, "d")])) == []
+    assert [each.item for each in releases.held] == ["b", "c", "d"]
+    assert list(releases.signal(TIMELINE, 1)) == ["d", "b", "c"]
+    assert releases.held == []
+
+
+def test_a_binary_semaphore_holds_nothing() -> None:
+    releases: PendingBatches[str] = PendingBatches()
+    releases.create(5, None)
+    assert list(releases.submit(1, [PendingBatch(((5, 0),), (), "a")])) == ["a"]
+
+
+def submit(index: int, queue: int, fence: int, *batches: tuple[int, int]) -> Call:
+    """A vkQueueSubmit2 of batches that wait for and signal values of one timeline (0: neither)."""
+    infos = [
+        {
+            "pCommandBufferInfos": [],
+            "pWaitSemaphoreInfos": [{"semaphore": TIMELINE, "value": wait, "stageMask": ALL}] if wait else [],
+            "pSignalSemaphoreInfos": [{"semaphore": TIMELINE, "value": signal, "stageMask": ALL}] if signal else [],
+        }
+        for wait, signal in batches
+    ]
+    args = {"queue": queue, "submitCount": len(infos), "pSubmits": infos, "fence": fence}
+    return Call(index, "vkQueueSubmit2", args, 0)
+
+
+def test_a_submit_is_cut_where_one_queue_has_to_wait() -> None:
+    kind = {"sType": 1000207002, "semaphoreType": 1, "initialValue": 0}
+    made = Call(1, "vkCreateSemaphore", {"pCreateInfo": {"pNext": kind}, "pSemaphore": TIMELINE}, 0)
+    blocks: list[Block] = [made, submit(2, 1, 50, (0, 0), (1, 2), (0, 0)), submit(3, 2, 51), submit(4, 2, 0, (0, 1))]
+    order = [
+        (block.index, block.args["submitCount"], block.args["fence"])
+        for block in runnable(blocks)
+        if isinstance(block, Call) and "submitCount" in block.args
+    ]
+    assert order == [(2, 1, 0), (3, 0, 51), (4, 1, 0), (2, 2, 50)]
+
+
+@pytest.mark.parametrize("accesses", [3, LENGTH + 10])
+def test_what_came_after_a_signal_is_found_however_long_ago_that_was(accesses: int) -> None:
+    """The journal names it, or is too short and every range is visited."""
+    device = Device()
+    device.validator.consume(SemaphoreCreated(TIMELINE, 0))
+    device.submit(1, WRITE_B, signals=at(TIMELINE, ALL, 1))
+    device.submit(1, WRITE_A)
+    for number in range(accesses):
+        device.submit(1, access("COPY_TRANSFER_WRITE", 1000 + number))
+    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL, 1)) == ["WRITE_AFTER_WRITE"]
+
+
+def test_what_a_queue_learnt_after_its_signal_is_left_out() -> None:
+    device = Device()
+    device.submit(2, WRITE_A, signals=at(8))
+    device.submit(1, WRITE_B, signals=at(9))
+    device.submit(1, waits=at(8))
+    device.submit(3, waits=at(9))
+    assert device.submit(3, READ_A) == ["READ_RACING_WRITE"]
+    device.submit(1, signals=at(10, VERTEX))
+    assert device.submit(3, READ_A, waits=at(10, VERTEX)) == ["READ_AFTER_WRITE"]

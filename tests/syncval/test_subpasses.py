@@ -1,0 +1,178 @@
+"""Render pass instances judged: transitions that no dependency is about, and which subpasses race with which."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.check import Analysis
+from harness.findings import Finding, Place
+from harness.replay.outcomes.inside import InsideOutcome, inside
+from harness.replay.schedule.steps import Step, flatten
+from harness.spec.masks import scope
+from tests.support import drawing, passes
+from tests.support.passes import EXTERNAL, LOAD, NONE_STORE, READ_ONLY, depends, described, rect, refer, subpass
+from tests.support.streams import COLOR, DEPTH, Stream, struct
+
+SIZE = (8, 8)
+AREA = rect(SIZE)
+AT = 1
+WRITTEN = scope("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE")
+USED = scope("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE")
+COPIED = scope("COPY/TRANSFER_READ")
+
+
+def target(stream: Stream) -> tuple[int, int]:
+    """(image, view) of a colour attachment."""
+    image = stream.image((*SIZE, 1))
+    return image, passes.view(stream, image)
+
+
+def moved(stream: Stream, image: int, src: str, dst: str, aspects: int = COLOR) -> None:
+    """An image barrier that keeps the layout GENERAL."""
+    before, after = scope(src), scope(dst)
+    barrier = struct(
+        "VkImageMemoryBarrier2",
+        srcStageMask=before[0],
+        srcAccessMask=before[1],
+        dstStageMask=after[0],
+        dstAccessMask=after[1],
+        oldLayout=AT,
+        newLayout=AT,
+        image=image,
+        subresourceRange=struct("VkImageSubresourceRange", aspectMask=aspects, levelCount=1, layerCount=1),
+    )
+    info = struct("VkDependencyInfo", imageMemoryBarrierCount=1, pImageMemoryBarriers=[barrier])
+    stream.cmd("PipelineBarrier2", pDependencyInfo=info)
+
+
+def hazards(stream: Stream) -> list[tuple[str, str, str]]:
+    found = Analysis().follow(stream.blocks).findings
+    return [(each.hazard, each.place.command, each.prior.command) for each in found]
+
+
+def clear(stream: Stream, *indices: int) -> int:
+    """vkCmdClearAttachments of all of some colour attachments."""
+    return passes.clear_attachments(stream, [(COLOR, each) for each in indices], [(AREA, 0, 1)])
+
+
+@pytest.mark.parametrize(
+    ("dst", "expected"),
+    [("ALL_COMMANDS/MEMORY_READ", 0), ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ", 1)],
+)
+def test_unused_attachments_are_moved_after_what_comes_before_everything(dst: str, expected: int) -> None:
+    """No subpass dependency is about them; NONE as a source stands for TOP_OF_PIPE (SYNC_RULES 2.4)."""
+    stream = Stream()
+    (_, view), (other, other_view) = target(stream), target(stream)
+    made = [described(), described(initial=AT, final=READ_ONLY)]
+    passed = passes.render_pass(stream, made, [subpass([refer(0)])])
+    frame = passes.framebuffer(stream, passed, [view, other_view], SIZE)
+    stream.begin()
+    stream.clear(other, (0, 0, 0, 0), layout=AT)
+    moved(stream, other, "CLEAR/TRANSFER_WRITE", dst)
+    passes.begin_pass(stream, passed, frame, AREA)
+    passes.end_pass(stream)
+    assert hazards(stream) == [("WRITE_AFTER_WRITE", "vkCmdEndRenderPass2", "vkCmdClearColorImage")] * expected
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_final_transition_races_with_those_that_its_own_subpass_does_not_follow(shared: bool) -> None:
+    """Attachment 0 is used last by subpass 0, which no dependency joins with subpass 1: it races only with what that
+    writes of it."""
+    stream = Stream()
+    (_, view), (_, other_view) = target(stream), target(stream)
+    made = [described(load=LOAD, initial=AT, final=READ_ONLY), described(load=LOAD, initial=AT, final=AT)]
+    second = [refer(0, AT), refer(1, AT)] if shared else [refer(1, AT)]
+    leave = [depends(each, EXTERNAL, (*WRITTEN, *COPIED)) for each in (0, 1)]
+    passed = passes.render_pass(stream, made, [subpass([refer(0, AT)]), subpass(second)], leave)
+    frame = passes.framebuffer(stream, passed, [view, other_view], SIZE)
+    stream.begin()
+    passes.begin_pass(stream, passed, frame, AREA)
+    clear(stream, 0)
+    passes.next_subpass(stream)
+    passes.end_pass(stream)
+    expected = [("WRITE_RACING_WRITE", "vkCmdEndRenderPass2", "vkCmdClearAttachments")] if shared else []
+    assert hazards(stream) == expected
+
+
+@pytest.mark.parametrize(
+    ("dst", "expected"),
+    [
+        ("EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS", []),
+        ("EARLY_FRAGMENT_TESTS", ["vkCmdDraw"]),
+        ("LATE_FRAGMENT_TESTS", ["vkCmdBeginRendering"]),
+        ("COPY", ["vkCmdBeginRendering", "vkCmdDraw"]),
+    ],
+)
+def test_what_is_visible_to_a_load_is_not_visible_to_all_tests(dst: str, expected: list[str]) -> None:
+    """Rasterization order orders the reads of an attachment and makes nothing visible to them: the load reads in the
+    early tests, a draw's test in either."""
+    stream = Stream()
+    image, view = drawing.depth_target(stream)
+    made = drawing.pipeline(
+        stream, None, vertex="fullscreen.vert", colors=None, depth_stencil=drawing.depth_tests(depth=True)
+    )
+    stream.begin()
+    stream.clear_depth(image, 0.5, 0, DEPTH, layout=AT)
+    accesses = "TRANSFER_READ" if dst == "COPY" else "DEPTH_STENCIL_ATTACHMENT_READ"
+    moved(stream, image, "CLEAR/TRANSFER_WRITE", f"{dst}/{accesses}", DEPTH)
+    passes.begin_rendering(stream, AREA, depth=passes.attached(view, LOAD, NONE_STORE))
+    drawing.bind(stream, made)
+    drawing.draw(stream)
+    assert [command for _, command, _ in hazards(stream)] == expected
+
+
+# --- hazards inside an instance, for the witness --------------------------------------------------------------------
+
+
+def recorded(*clears: tuple[int, ...]) -> tuple[int, list[Step], list[int]]:
+    """One subpass with two attachments and a clear of some of them each: the first's image, the steps, the clears."""
+    stream = Stream()
+    (image, view), (_, other_view) = target(stream), target(stream)
+    kept = described(load=LOAD, store=NONE_STORE, initial=AT, final=AT)
+    passed = passes.render_pass(stream, [kept, kept], [subpass([refer(0, AT), refer(1, AT)])])
+    frame = passes.framebuffer(stream, passed, [view, other_view], SIZE)
+    stream.begin()
+    passes.begin_pass(stream, passed, frame, AREA)
+    calls = [clear(stream, *each) for each in clears]
+    passes.end_pass(stream)
+    stream.submit()
+    steps = flatten(stream.blocks)
+    return image, steps, [next(at for at, step in enumerate(steps) if step.block.index == call) for call in calls]
+
+
+def how(hazard: str, *clears: tuple[int, ...]) -> tuple[InsideOutcome | None, list[int]]:
+    """What `inside` says of a hazard on attachment 0 between the first two clears, and the indices of the clears."""
+    image, steps, at = recorded(*clears)
+    places = [Place(steps[each].block.index, steps[each].name, None) for each in at]
+    access = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
+    finding = Finding(hazard, access, access, places[1], places[0], image, "VkImage")
+    cuts = (at[0] - 1, len(steps))
+    return inside(steps, at[0], at[1], cuts, finding), at
+
+
+def test_the_later_of_two_writes_is_left_out() -> None:
+    found, at = how("WRITE_RACING_WRITE", (0,), (0,))
+    assert found == InsideOutcome(frozenset({at[1]}))
+
+
+def test_a_write_that_is_not_seen_is_left_out_and_stands_there_afterwards() -> None:
+    found, at = how("READ_AFTER_WRITE", (0,), (1,))
+    assert found == InsideOutcome(frozenset({at[0]}), restored=True)
+
+
+def test_a_reader_that_writes_over_it_leaves_its_own_result() -> None:
+    found, at = how("READ_AFTER_WRITE", (0,), (0, 1))
+    assert found == InsideOutcome(frozenset({at[0]}))
+
+
+def test_a_clear_runs_before_what_reads() -> None:
+    assert how("WRITE_AFTER_READ", (1,), (0,))[0] == InsideOutcome(exchanged=True)
+
+
+@pytest.mark.parametrize(
+    "clears",
+    [((0, 1), (1,)), ((0,), (1,), (0,))],
+    ids=["it writes another attachment too", "another command would not see it either"],
+)
+def test_what_changes_more_than_the_hazard_allows_is_not_done(clears: tuple[tuple[int, ...], ...]) -> None:
+    assert how("READ_AFTER_WRITE", *clears)[0] is None

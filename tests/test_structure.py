@@ -1,0 +1,334 @@
+"""The structure of the project, kept by machine: who imports whom, names, sizes, what a bare machine must run."""
+
+from __future__ import annotations
+
+import ast
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+HARNESS = ROOT / "harness"
+GENERATED = HARNESS / "spec" / "_generated.py"
+
+ALLOWED = {
+    "spans": "",
+    "findings": "",
+    "spec": "findings",
+    "trace": "findings spans spec",
+    "shader": "findings",
+    "commands": "findings spans spec trace shader",
+    "model": "findings spans spec trace commands",
+    "syncval": "findings spans spec trace",
+    "record": "findings spans spec trace",
+    "device": "findings spec trace record",
+    "rig": "findings spec shader device",
+    "replay": "findings spans spec trace shader commands model device",
+    "layer": "findings spans spec trace commands device",
+    "check": "findings spans trace commands syncval",
+    "agreement": "findings trace model check",
+    "report": "findings spec trace model replay syncval",
+    "suite": "findings spec trace model device rig replay layer agreement report",
+    "pytest_plugin": "record",
+    "cli": "findings trace model record device report suite check",
+}
+"""Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
+evidence only while they share nothing but the stream, the effects and the tables."""
+
+THIRD_PARTY = {
+    "vulkan": ("record device rig layer replay suite", "inside functions"),
+    "click": ("cli", "anywhere"),
+    "rich": ("report cli pytest_plugin suite", "anywhere"),
+    "graphviz": ("report", "anywhere"),
+    "jinja2": ("report suite", "anywhere"),
+    "PIL": ("report", "anywhere"),
+    "pytest": ("pytest_plugin suite", "anywhere"),
+    "glfw": ("device suite", "inside functions"),
+    "numpy": ("record device rig replay report suite", "anywhere"),
+    "cffi": ("record device rig layer replay", "inside functions"),
+    "sortedcontainers": ("spans trace commands syncval", "anywhere"),
+}
+"""Third-party package to (the packages that may import it, where in them)."""
+
+SAME_MODULE_NAME = {
+    "barrier": "one noun of synchronization: what the command does, syncval's rule, the model's rule",
+    "event": "as barrier",
+    "host": "as barrier; in record, the host's memory as the mirror sees it",
+    "memory": "what memory commands do; how the model sees memory",
+    "ownership": "as barrier",
+    "presentation": "as barrier",
+    "recording": "as barrier",
+    "semaphore": "as barrier",
+    "submit": "as barrier",
+    "render_passes": "as the stream describes them; as the rig makes them",
+    "check": "the command of that name, and what it calls",
+    "drivers": "the command of that name, and what it calls",
+    "graph": "the command of that name, and what it calls",
+    "messages": "to be one package's",
+    "witness": "to be one package's",
+}
+"""Names of modules that stand in two packages, each with the reason."""
+
+SAME_CLASS_NAME: dict[str, str] = {"Chain": "to go", "Scope": "to go", "Step": "to go"}
+"""Names of classes that stand in two packages, each with the reason."""
+
+CIRCLES = {
+    "harness.syncval.context",
+    "harness.commands.object_state",
+    "harness.model.program",
+    "harness.record.decode",
+    "harness.rig.rig",
+    "harness.rig.command_buffers",
+    "harness.rig.render_passes",
+}
+"""Modules in circles that are still to be opened."""
+
+LONGEST_FILE, LONGEST_FUNCTION, LONGEST_CLASS = 600, 70, 420
+"""Lines."""
+
+SOURCES = sorted(path for path in HARNESS.rglob("*.py") if path != GENERATED)
+SUITE = "scenarios"
+FOLDERS = ("harness", "tests", SUITE, "bench", "ci")
+PYTHON = sorted(path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py") if path != GENERATED)
+"""Ours, written by hand."""
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def imports_of(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+    """(module, whether at the top of the file) of each import; `from a import b` gives both a and a.b."""
+    inside = {id(node) for function in ast.walk(tree) if is_function(function) for node in ast.walk(function)}
+    typing_only = {
+        id(node)
+        for branch in ast.walk(tree)
+        if isinstance(branch, ast.If) and ast.unparse(branch.test).endswith("TYPE_CHECKING")
+        for node in ast.walk(branch)
+    }
+    for node in ast.walk(tree):
+        top = id(node) not in inside and id(node) not in typing_only
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, top) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            assert node.module is not None
+            yield node.module, top
+            yield from ((f"{node.module}.{alias.name}", top) for alias in node.names)
+
+
+def is_function(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+
+
+def package_of(path: Path) -> str:
+    """The package (or module at the top) that a file of harness/ belongs to; '' for harness/__init__.py."""
+    part = path.relative_to(HARNESS).parts[0].removesuffix(".py")
+    return "" if part == "__init__" else part
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def test_packages_import_what_the_table_allows() -> None:
+    assert {package_of(path) for path in SOURCES} - {""} == set(ALLOWED)
+    wrong = []
+    for path in SOURCES:
+        package = package_of(path)
+        if package:
+            allowed = {package, *ALLOWED[package].split()}
+            used = {module.split(".")[1] for module, _ in imports_of(tree_of(path)) if module.startswith("harness.")}
+            wrong += [f"{name_of(path)} imports {other}" for other in used & set(ALLOWED) - allowed]
+    assert wrong == []
+
+
+def test_the_table_has_no_circle_and_nothing_unused() -> None:
+    used: dict[str, set[str]] = {package: set() for package in ALLOWED}
+    for path in SOURCES:
+        if package_of(path):
+            modules = {module for module, _ in imports_of(tree_of(path)) if module.startswith("harness.")}
+            used[package_of(path)] |= {module.split(".")[1] for module in modules}
+    unused = {f"{one} -> {other}" for one in ALLOWED for other in set(ALLOWED[one].split()) - used[one]}
+    assert unused == set()
+    list(TopologicalSorter({package: allowed.split() for package, allowed in ALLOWED.items()}).static_order())
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports for type checking count: a reader has to follow them, too."""
+    modules = {module_of(path): path for path in SOURCES}
+    graph = {
+        module: {
+            other for other, _ in imports_of(tree_of(path)) if other in modules and not module.startswith(f"{other}.")
+        }
+        for module, path in modules.items()
+    }
+    circles = []
+    while True:
+        try:
+            TopologicalSorter(graph).prepare()
+            break
+        except CycleError as error:
+            circle = error.args[1]
+            tied = next((module for module in circle if module in CIRCLES), None)
+            if tied is None:
+                circles.append(" -> ".join(circle))
+                break
+            graph = {module: others - {tied} for module, others in graph.items() if module != tied}
+    assert circles == []
+
+
+def test_each_name_has_one_meaning() -> None:
+    """No class name and no module name stands in two packages, except where the lists say why."""
+    classes: dict[str, set[str]] = {}
+    names: dict[str, set[str]] = {}
+    for path in SOURCES:
+        folder = path.parent.relative_to(HARNESS).as_posix()
+        if path.stem != "__init__":
+            names.setdefault(path.stem, set()).add(folder)
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                classes.setdefault(node.name, set()).add(name_of(path))
+    assert {name for name, places in classes.items() if len(places) > 1} == set(SAME_CLASS_NAME)
+    assert {name for name, places in names.items() if len(places) > 1} == set(SAME_MODULE_NAME)
+
+
+def test_the_model_expands_masks_by_itself() -> None:
+    """It may not use the expansions that syncval uses."""
+    used = {
+        f"{name_of(path)} imports {module}"
+        for path in SOURCES
+        if package_of(path) == "model"
+        for module, _ in imports_of(tree_of(path))
+        if module.startswith(("harness.spec.scopes", "harness.spec.masks"))
+    }
+    assert used == set()
+
+
+def test_third_party_packages_stay_where_they_belong() -> None:
+    standard = sys.stdlib_module_names | {"harness"}
+    wrong = []
+    for path in SOURCES:
+        for name, top in imports_of(tree_of(path)):
+            third = name.split(".")[0]
+            if third in standard:
+                continue
+            packages, where = THIRD_PARTY.get(third, ("", "nowhere"))
+            if package_of(path) not in packages.split():
+                wrong.append(f"{name_of(path)} imports {third}, which belongs to {packages or 'no package'}")
+            elif top and where != "anywhere":
+                wrong.append(f"{name_of(path)} must import {third} {where}")
+    assert wrong == []
+
+
+def test_files_and_functions_are_short_and_say_what_they_are() -> None:
+    wrong = []
+    for path in PYTHON:
+        text = path.read_text(encoding="utf-8")
+        tree = tree_of(path)
+        if (lines := len(text.splitlines())) > LONGEST_FILE:
+            wrong.append(f"{name_of(path)} has {lines} lines")
+        if text.strip() and not ast.get_docstring(tree):
+            wrong.append(f"{name_of(path)} has no docstring")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+                length = (node.end_lineno or node.lineno) - node.lineno + 1
+                if length > (LONGEST_CLASS if isinstance(node, ast.ClassDef) else LONGEST_FUNCTION):
+                    wrong.append(f"{name_of(path)}: {node.name} has {length} lines")
+    assert wrong == []
+
+
+def test_no_drawer_for_everything() -> None:
+    assert [name_of(path) for path in PYTHON if path.stem in {"utils", "util", "helpers", "misc", "common"}] == []
+
+
+def test_the_word_that_selects_the_suite_selects_nothing_else() -> None:
+    word = SUITE.removesuffix("s")
+    command = [sys.executable, "-m", "pytest", "-k", word, "--collect-only", "-q", "-p", "no:cacheprovider"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    selected = [line for line in result.stdout.splitlines() if "::" in line]
+    assert selected, result.stdout + result.stderr
+    assert [line for line in selected if not line.startswith(f"{SUITE}/")] == []
+
+
+def tracked_text() -> Iterator[tuple[str, str]]:
+    """(name, text) of every tracked text file."""
+    git = shutil.which("git")
+    if git is None or not (ROOT / ".git").exists():
+        pytest.skip("no git, or no git checkout: nothing is tracked")
+    listing = subprocess.run([git, "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True)
+    for name in listing.stdout.decode().split("\0"):
+        path = ROOT / name
+        if not name or not path.is_file() or path == GENERATED:
+            continue
+        content = path.read_bytes()
+        if b"\0" not in content:
+            yield name, content.decode("utf-8", "replace")
+
+
+def test_nothing_of_one_machine_is_tracked() -> None:
+    """No path outside the checkout, no package host: a clone works wherever registries' ordinary clients do."""
+    banned = {
+        "a path of one machine": r"/(?:work|root|home)/(?:main|shared|\.[a-z]|[a-z]+/)|/opt/(?:pypi|wheels)",
+        "a folder beside the checkout": r"\.\./" + "shared",
+        "a package host": r"(?:pypi|pythonhosted|debian|ubuntu|npmjs)\.(?:org|com)",
+    }
+    for name, text in tracked_text():
+        for what, pattern in banned.items():
+            found = re.search(pattern, text)
+            assert found is None, f"{name} holds {what}: {found and found.group()}"
+
+
+def bare(program: str) -> subprocess.CompletedProcess[str]:
+    """Runs Python code in a process where `import vulkan` fails and no Vulkan library can be opened."""
+    prelude = (
+        "import sys, ctypes\n"
+        "sys.modules['vulkan'] = None\n"
+        "def refuse(event, args):\n"
+        "    if event == 'ctypes.dlopen' and 'vulkan' in str(args[0]): raise OSError('no loader here')\n"
+        "sys.addaudithook(refuse)\n"
+    )
+    command = [sys.executable, "-c", prelude + program]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+
+def test_the_package_imports_with_no_loader() -> None:
+    modules = [module_of(path) for path in SOURCES if path.stem != "worker"]
+    result = bare("import importlib\n" + "".join(f"importlib.import_module({name!r})\n" for name in modules))
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["check", "--help"], ["run", "--help"], ["replay", "--help"]])
+def test_the_command_starts_with_no_loader(arguments: list[str]) -> None:
+    result = bare(f"from harness.cli import main\nmain({arguments!r})")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout.startswith("Usage: vkharness")
+
+
+def test_starting_the_command_loads_nothing_slow() -> None:
+    result = bare("import harness.cli, sys\nprint(*sorted(sys.modules))")
+    loaded = {name.split(".")[0] for name in result.stdout.split()}
+    assert not loaded & {"numpy", "rich", "PIL", "pytest", "cffi", "_cffi_backend"}
+
+
+def test_what_the_readme_tells_to_type_exists() -> None:
+    readme = ROOT / "README.md"
+    text = readme.read_text(encoding="utf-8")
+    for script in set(re.findall(r"\bci/[a-z]+\b", text)):
+        assert (ROOT / script).stat().st_mode & 0o111, f"{script} is not executable"
+    from harness.cli import COMMANDS
+
+    for command in set(re.findall(r"\bvkharness ([a-z]+)\b", text)):
+        assert command in COMMANDS, f"README names vkharness {command}"
+    assert "ci/scenarios" in text
+    assert "ci/test" in text
