@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes `harness/spec/_generated.py` from Khronos' registry (PyPI `vulkan-object`) and the `vulkan` package's header.
+"""Makes `harness/spec/_generated.py` and `enums.py` from Khronos' registry (PyPI `vulkan-object`) and the `vulkan`
+package's header.
 
-ci/gen_spec.py            writes the module
-ci/gen_spec.py --check    writes nothing; exits 1 when writing would change it
+ci/gen_spec.py            writes the modules
+ci/gen_spec.py --check    writes nothing; exits 1 when writing would change one
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ except ModuleNotFoundError:
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from ci.spec_tables.enums import enums
 from ci.spec_tables.header import read_header
 from ci.spec_tables.sync import PSEUDO_STAGES, Sync
 from ci.spec_tables.types import Types, formats
 
-TARGET = Path(__file__).resolve().parent.parent / "harness" / "spec" / "_generated.py"
+TARGET = Path(__file__).resolve().parent.parent / "harness" / "spec"
 
 HEAD = '''\
 """Tables of Vulkan, made by ci/gen_spec.py from the registry {version} (PyPI vulkan-object). Never edited.
@@ -179,28 +181,30 @@ def type_part(types: Types) -> Iterable[str]:
     yield table("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", flat(formats(types.registry)))
 
 
-def generate() -> str:
-    """The text of the module."""
+def generate() -> dict[str, str]:
+    """The text of each module, by its file name."""
     registry = get_vulkan_object()
     head = HEAD.replace("{version}", registry.headerVersionComplete)
     parts = [*sync_part(Sync(registry)), *type_part(Types(registry, read_header()))]
-    return (head + "".join(parts)).rstrip("\n") + "\n"
+    return {"_generated.py": (head + "".join(parts)).rstrip("\n") + "\n", "enums.py": "".join(enums(registry))}
 
 
 def main(arguments: list[str]) -> int:
-    """Write the module, or with --check only compare. Returns the exit status."""
+    """Write the modules, or with --check only compare. Returns the exit status."""
     if arguments not in ([], ["--check"]):
         print("usage: ci/gen_spec.py [--check]", file=sys.stderr)
         return 2
-    made = generate()
-    old = TARGET.read_text(encoding="utf-8") if TARGET.exists() else ""
-    if arguments:
-        if made != old:
-            print(f"{TARGET.name} is not what ci/gen_spec.py makes; run ci/gen_spec.py", file=sys.stderr)
-        return int(made != old)
-    if made != old:
-        TARGET.write_text(made, encoding="utf-8")
-    return 0
+    changed = 0
+    for name, made in generate().items():
+        target = TARGET / name
+        if target.exists() and target.read_text(encoding="utf-8") == made:
+            continue
+        changed = 1
+        if arguments:
+            print(f"{name} is not what ci/gen_spec.py makes; run ci/gen_spec.py", file=sys.stderr)
+        else:
+            target.write_text(made, encoding="utf-8")
+    return changed if arguments else 0
 
 
 if __name__ == "__main__":

@@ -111,15 +111,17 @@ def test_check_notices_a_changed_table(tmp_path: Path) -> None:
     for part in ("ci/gen_spec.py", *(str(path.relative_to(ROOT)) for path in ROOT.glob("ci/spec_tables/*.py"))):
         (tmp_path / part).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / part).write_bytes((ROOT / part).read_bytes())
-    target = tmp_path / "harness" / "spec" / "_generated.py"
-    target.parent.mkdir(parents=True)
-    target.write_text("edited = True\n")
+    targets = [tmp_path / "harness" / "spec" / name for name in ("_generated.py", "enums.py")]
+    targets[0].parent.mkdir(parents=True)
+    for target in targets:
+        target.write_text("edited = True\n")
     done = subprocess.run(
         [sys.executable, "ci/gen_spec.py", "--check"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    assert done.stderr == "_generated.py is not what ci/gen_spec.py makes; run ci/gen_spec.py\n"
-    assert target.read_text() == "edited = True\n"
+    said = [f"{target.name} is not what ci/gen_spec.py makes; run ci/gen_spec.py" for target in targets]
+    assert done.stderr.splitlines() == said
+    assert [target.read_text() for target in targets] == ["edited = True\n"] * 2
 
 
 def test_access_names_come_stage_by_stage_in_the_published_order() -> None:
