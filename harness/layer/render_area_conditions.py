@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
 from harness.layer.messages import plain_command
 from harness.layer.rendering_conditions import RENDERING
 from harness.layer.stream import Stream, Subject, common
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 
 ATTACHMENT_BEGIN_INFO = 1000108003
 """VK_STRUCTURE_TYPE_RENDER_PASS_ATTACHMENT_BEGIN_INFO."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.rendering.render_pass_plan import MULTIVIEW_CREATE_INFO, SUBPASS_EXTERNAL
 from harness.layer.conditions import condition
 from harness.layer.manifest import Version
 from harness.layer.messages import plain_command
 from harness.layer.stream import Stream, Subject, common, scopes
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 
 RENDERING = ("vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender", "vkCmdDraw", "vkCmdClearAttachments")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.commands.drawing.descriptors import chained
 from harness.layer.conditions import condition, scopes_between
 from harness.layer.manifest import Version
 from harness.layer.stream import Stream, Subject, scopes
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 
 DRAW_INDIRECT = 0x2
 TIMELINE_SUBMIT = 1000207003

@@ -21,6 +21,7 @@ from harness.record.work import DeviceWork, Ranges, UnfinishedSubmit
 from harness.record.writes import ENDLESS, WHOLE_SIZE
 from harness.spec._generated import STYPES
 from harness.spec.shapes import main_name
+from harness.trace.chain import links
 
 Before = Callable[[dict[str, Any]], None]
 After = Callable[[dict[str, Any], int | None], None]
@@ -293,12 +294,7 @@ class NonCoherent:
 
 def _imports(info: dict[str, Any]) -> bool:
     """Whether memory is allocated over a payload that others may have written (external memory of any kind)."""
-    link = info.get("pNext")
-    while link is not None:
-        if link["sType"] in STYPES and "Import" in STYPES[link["sType"]]:
-            return True
-        link = link.get("pNext")
-    return False
+    return any("Import" in STYPES.get(link["sType"], "") for link in links(info))
 
 
 def sparse_memories(args: dict[str, Any]) -> Iterator[int]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.record.mapped_memory import Range
 from harness.record.writes import Writes
+from harness.trace.submits import batches
 
 Ranges = dict[int, list[Range]]
 """Memory id to ranges of it."""
@@ -39,21 +40,15 @@ class DeviceWork:
     def submit(self, args: dict[str, Any]) -> UnfinishedSubmit:
         """Takes a submission about to be forwarded: everything in it counts as pending from now on."""
         self.serial += 1
-        batches = args.get("pSubmits") or args.get("pBindInfo") or ()
-        buffers: list[int] = []
-        signals: list[tuple[int, int]] = []
-        for batch in batches:
-            buffers += batch.get("pCommandBuffers") or ()
-            buffers += [info["commandBuffer"] for info in batch.get("pCommandBufferInfos") or ()]
-            signals += [(s["semaphore"], s["value"]) for s in batch.get("pSignalSemaphoreInfos") or ()]
-            signals += zip(batch.get("pSignalSemaphores") or (), _timeline_values(batch), strict=False)
+        made = batches(args)
+        signals = [(each.semaphore, each.value) for batch in made for each in batch.signals]
         writes: Ranges = {}
-        for command_buffer in dict.fromkeys(buffers):
+        for command_buffer in dict.fromkeys(id for batch in made for id in batch.command_buffers):
             for memory, span in self.writes.writes_of(command_buffer):
                 writes.setdefault(memory, []).append(span)
-        made = UnfinishedSubmit(args["queue"], self.serial, writes, args.get("fence") or 0, signals)
-        self.pending.append(made)
-        return made
+        submission = UnfinishedSubmit(args["queue"], self.serial, writes, args.get("fence") or 0, signals)
+        self.pending.append(submission)
+        return submission
 
     def cancel(self, submission: UnfinishedSubmit) -> None:
         """Forgets a submission that was refused."""
@@ -74,13 +69,3 @@ class DeviceWork:
             for memory, spans in one.writes.items():
                 found.setdefault(memory, []).extend(spans)
         return found
-
-
-def _timeline_values(batch: dict[str, Any]) -> list[int]:
-    """Values that a VkSubmitInfo or VkBindSparseInfo signals, from its chained VkTimelineSemaphoreSubmitInfo."""
-    link = batch.get("pNext")
-    while link is not None:
-        if "pSignalSemaphoreValues" in link:
-            return list(link["pSignalSemaphoreValues"] or ())
-        link = link.get("pNext")
-    return [0] * len(batch.get("pSignalSemaphores") or ())

@@ -8,6 +8,7 @@ from typing import Any
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 from harness.trace.effects import StreamEvent, UnmodelledCall
 from harness.trace.resources import Binding, Descriptor, DescriptorSet, PipelineLayout, SetLayout
 
@@ -26,14 +27,6 @@ PUSH_DESCRIPTOR_LAYOUT = 1
 UPDATE_AFTER_BIND_POOL_LAYOUT = 2
 BINDING_FLAGS_CREATE_INFO = 1000161000
 WRITE_ACCELERATION_STRUCTURE = 1000150007
-
-
-def chained(info: dict[str, Any] | None, s_type: int) -> dict[str, Any] | None:
-    """The struct of this sType in a pNext chain."""
-    at = info.get("pNext") if info else None
-    while at is not None and at.get("sType") != s_type:
-        at = at.get("pNext")
-    return at
 
 
 @call("vkCreateDescriptorSetLayout")

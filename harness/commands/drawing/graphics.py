@@ -7,12 +7,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.drawing.pipelines import make_stage
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.spec.formats import format_of
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 from harness.trace.effects import StreamEvent
 from harness.trace.graphics_state import (
     ColorBlend,

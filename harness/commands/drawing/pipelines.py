@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 from harness.trace.effects import StreamEvent
 from harness.trace.resources import Pipeline, PipelineLayout, ShaderModule, Stage
 

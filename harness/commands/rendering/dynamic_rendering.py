@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import SILENT_SECONDARY
@@ -23,6 +22,7 @@ from harness.commands.rendering.attachments import (
 )
 from harness.commands.rendering.rendering_state import RenderingState, layers_of
 from harness.spans import merge
+from harness.trace.chain import chained
 from harness.trace.effects import Access, Command, Effect, InheritedClear, Unmodelled
 from harness.trace.graphics_state import Targets
 from harness.trace.render_passes import ALL_VIEWS, RESOLVE_MODE_NONE, stored_as

@@ -6,13 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.handlers import call, command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachments import area_of, find_attachment
 from harness.commands.rendering.render_pass_instance import PassInstance, instance
 from harness.commands.rendering.render_pass_plan import make_render_pass
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 from harness.trace.effects import Effect, PassBegin, StreamEvent, Unmodelled
 from harness.trace.render_passes import Framebuffer, RenderPass
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.synchronization.barrier import BY_REGION
 from harness.findings import UserError
 from harness.spec.formats import format_of
 from harness.spec.masks import scope
+from harness.trace.chain import chained
 from harness.trace.effects import EXTERNAL, Dependency, SubpassDependency
 from harness.trace.render_passes import (
     ALL_VIEWS,

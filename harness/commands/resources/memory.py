@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.commands.resources.host_access import new_memory
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 from harness.trace.effects import Destroyed, SharedResource, StreamEvent, UnmodelledCall
 from harness.trace.resources import (
     CONCURRENT,

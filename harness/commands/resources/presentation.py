@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.handlers import ACTS_THOUGH, call
 from harness.commands.object_state import ObjectState
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 from harness.trace.effects import Acquired, Destroyed, Presented, SharedResource, StreamEvent, UnmodelledCall
 from harness.trace.resources import Image
 

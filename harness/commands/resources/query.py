@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.handlers import call, command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.commands.transfer import COPY_WRITE, buffer_access
 from harness.spans import Span
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 from harness.trace.effects import Access, Effect, StreamEvent
 from harness.trace.resources import Buffer
 

@@ -3,80 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from harness.commands.drawing.descriptors import chained
 from harness.commands.handlers import call
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.spec.scopes import ALL_COMMANDS
 from harness.trace.calls import Call
 from harness.trace.effects import (
     FAMILY_IGNORED,
     FenceReset,
     HostWaited,
     QueueObtained,
-    SemaphoreOperation,
     StreamEvent,
     Submission,
     Submitted,
 )
+from harness.trace.submits import SubmitBatch, batches
 
 SUCCESS = 0
-TIMELINE_SUBMIT_INFO = 1000207003
-"""VK_STRUCTURE_TYPE_TIMELINE_SEMAPHORE_SUBMIT_INFO."""
-
-
-Operations = tuple[SemaphoreOperation, ...]
 
 
 @call("vkQueueSubmit", "vkQueueSubmit2")
 def queue_submit(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Batches of either form."""
-    yield _submitted(objects, call, [_submission(objects, *each) for each in enumerate(call.args["pSubmits"] or ())])
+    yield _submitted(objects, call, [_submission(objects, *each) for each in enumerate(batches(call.args))])
 
 
-def semaphore_operations(info: dict[str, Any]) -> tuple[Operations, Operations]:
-    """What a VkSubmitInfo or VkSubmitInfo2 waits for, and what it signals. In the second form each has a stage mask and
-    a value of its own; in the first a wait comes with a stage mask and a signal follows everything."""
-    if "pCommandBufferInfos" in info:
-        return _second_form(info["pWaitSemaphoreInfos"]), _second_form(info["pSignalSemaphoreInfos"])
-    values = chained(info, TIMELINE_SUBMIT_INFO) or {}
-    return (
-        _first_form(info["pWaitSemaphores"], info.get("pWaitDstStageMask"), values.get("pWaitSemaphoreValues")),
-        _first_form(info["pSignalSemaphores"], None, values.get("pSignalSemaphoreValues")),
-    )
-
-
-def _second_form(infos: list[dict[str, Any]] | None) -> Operations:
-    return tuple(SemaphoreOperation(each["semaphore"], each["stageMask"], each["value"]) for each in infos or ())
-
-
-def _first_form(semaphores: list[int] | None, stages: list[int] | None, values: list[int] | None) -> Operations:
-    return tuple(
-        SemaphoreOperation(
-            semaphore,
-            stages[at] if stages and at < len(stages) else ALL_COMMANDS,
-            values[at] if values and at < len(values) else 0,
-        )
-        for at, semaphore in enumerate(semaphores or ())
-    )
-
-
-def _submission(objects: ObjectState, index: int, info: dict[str, Any]) -> Submission:
-    second = "pCommandBufferInfos" in info
-    ids = [each["commandBuffer"] for each in info["pCommandBufferInfos"] or ()] if second else info["pCommandBuffers"]
+def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submission:
     held = []
-    for id in ids or ():
+    for id in batch.command_buffers:
         buffer = objects.get(CommandBuffer, id)
         held.append((id, tuple(buffer.commands) if buffer is not None else ()))
-    return Submission(index, tuple(held), *semaphore_operations(info))
+    return Submission(index, tuple(held), batch.waits, batch.signals)
 
 
-def _submitted(objects: ObjectState, call: Call, batches: list[Submission]) -> Submitted:
+def _submitted(objects: ObjectState, call: Call, submissions: list[Submission]) -> Submitted:
     queue = call.args["queue"]
     flags = objects.queue_flags(queue)
     _, family = objects.queue_family.get(queue, (0, FAMILY_IGNORED))
-    return Submitted(call.index, call.name, call.site, queue, flags, tuple(batches), call.args["fence"], family)
+    return Submitted(call.index, call.name, call.site, queue, flags, tuple(submissions), call.args["fence"], family)
 
 
 @call("vkGetDeviceQueue", "vkGetDeviceQueue2")

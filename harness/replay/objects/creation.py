@@ -16,6 +16,7 @@ from harness.replay.objects.target import ReplayDevice
 from harness.replay.schedule.steps import reading
 from harness.spec._generated import STYPES
 from harness.trace.calls import Block, Call
+from harness.trace.chain import rebuilt
 from harness.trace.resources import DEPTH, STENCIL, Image
 
 TRANSFER_SRC, TRANSFER_DST, SAMPLED = 1, 2, 4
@@ -147,7 +148,7 @@ def _create_buffer(resources: Resources, call: Call) -> None:
         raise UserError(f"block {call.index}: vkCreateBuffer of {info['size']} bytes")
     info["usage"] |= TRANSFER_SRC | TRANSFER_DST
     _own_family(info)
-    info["pNext"] = _chain(info.get("pNext"), TRANSFER_SRC | TRANSFER_DST)
+    info["pNext"] = _chain(info, TRANSFER_SRC | TRANSFER_DST)
     raw = _create(resources, call, "pBuffer", info)
     identity = call.args["pBuffer"]
     resources.buffers[identity] = BufferResource(identity, raw, info["size"], info["usage"])
@@ -177,7 +178,7 @@ def _create_image(resources: Resources, call: Call) -> None:
         )
     extra = _extra_usage(resources.device, image, info)
     info["usage"] = (info["usage"] & ~TRANSIENT) | extra
-    info["pNext"] = _chain(info.get("pNext"), extra)
+    info["pNext"] = _chain(info, extra)
     raw = _create(resources, call, "pImage", info)
     resources.images[identity] = ImageResource(identity, raw, image, info["usage"], info)
 
@@ -201,20 +202,18 @@ def _own_family(info: dict[str, Any]) -> None:
     info.update(sharingMode=0, queueFamilyIndexCount=0, pQueueFamilyIndices=None)
 
 
-def _chain(value: Any, extra: int) -> Any:
+def _chain(info: dict[str, Any], extra: int) -> dict[str, Any] | None:
     """The pNext chain without what concerns external memory, with usage bits added where the chain repeats usage."""
-    if not isinstance(value, dict):
-        return None
-    rest = _chain(value.get("pNext"), extra)
-    name = STYPES.get(value.get("sType", -1), "")
-    if name in LEFT_OUT:
-        return rest
-    changed = {**value, "pNext": rest}
-    if name == "VkBufferUsageFlags2CreateInfoKHR":
-        changed["usage"] |= extra
-    elif name == "VkImageStencilUsageCreateInfo":
-        changed["stencilUsage"] = (changed["stencilUsage"] & ~TRANSIENT) | extra
-    return changed
+
+    def change(link: dict[str, Any]) -> dict[str, Any] | None:
+        name = STYPES.get(link.get("sType", -1), "")
+        if name == "VkBufferUsageFlags2CreateInfoKHR":
+            return {**link, "usage": link["usage"] | extra}
+        if name == "VkImageStencilUsageCreateInfo":
+            return {**link, "stencilUsage": (link["stencilUsage"] & ~TRANSIENT) | extra}
+        return None if name in LEFT_OUT else link
+
+    return rebuilt(info, change)
 
 
 def _extra_usage(device: ReplayDevice, image: Image, info: dict[str, Any]) -> int:

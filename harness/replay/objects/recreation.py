@@ -18,6 +18,7 @@ from harness.replay.objects.target import ReplayDevice, ReplayTarget
 from harness.replay.schedule.steps import StepKind, core_name, kind_of, reading
 from harness.spec._generated import COMMANDS, HANDLES
 from harness.trace.calls import Block, Call, HostRead, HostWrite
+from harness.trace.chain import links
 from harness.trace.templates import plain
 
 WITH_POOLS = frozenset({"VkCommandBuffer", "VkDescriptorSet"})
@@ -148,13 +149,11 @@ def _device_for(target: ReplayTarget, handles: Handles, call: Call) -> ReplayDev
 
 def _lacking(target: ReplayTarget, info: Mapping[str, Any]) -> list[str]:
     """Core 1.0 features that the trace enables and the target does not have."""
-    wanted = info.get("pEnabledFeatures")
-    chain = info.get("pNext")
-    while wanted is None and isinstance(chain, dict):
-        wanted, chain = chain.get("features"), chain.get("pNext")
+    given = [info.get("pEnabledFeatures"), *(link.get("features") for link in links(info))]
+    wanted: Mapping[str, Any] = next((each for each in given if each is not None), {})
     have = target.ffi.new("VkPhysicalDeviceFeatures *")
     target.lib.vkGetPhysicalDeviceFeatures(target.physical, have)
-    return [name for name, on in (wanted or {}).items() if on and not getattr(have, name, 1)]
+    return [name for name, on in wanted.items() if on and not getattr(have, name, 1)]
 
 
 def refuse_without_data(call: Call) -> None:

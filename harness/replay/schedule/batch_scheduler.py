@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from harness.commands.synchronization.semaphore import initial_value
-from harness.commands.synchronization.submit import semaphore_operations
 from harness.spec._generated import COMMAND_ALIASES
 from harness.trace.calls import Block, Call
 from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
+from harness.trace.submits import Operations, SubmitBatch, batches
 
 Part = TypeVar("Part")
 SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueSubmit2KHR"})
@@ -28,10 +28,8 @@ class BatchScheduler(Generic[Part]):
 
     def submit(self, call: Call, parts: Sequence[Part]) -> Iterator[Part]:
         """Takes a submit whose batches the parts stand for, in order; the parts that can run now."""
-        waits_and_signals = [_operations(info) for info in call.args.get("pSubmits") or []] or [((), ())]
-        held = [
-            PendingBatch(waits, signals, part) for (waits, signals), part in zip(waits_and_signals, parts, strict=False)
-        ]
+        made = batches(call.args) or [SubmitBatch((), (), ())]
+        held = [PendingBatch(_values(b.waits), _values(b.signals), part) for b, part in zip(made, parts, strict=False)]
         return self._releases.submit(call.args["queue"], held)
 
     def follow(self, call: Call) -> Iterator[Part]:
@@ -45,10 +43,8 @@ class BatchScheduler(Generic[Part]):
         return iter(())
 
 
-def _operations(info: dict[str, Any]) -> tuple[Values, Values]:
-    """What one batch waits for and signals: (semaphore, value) each."""
-    waits, signals = (tuple((o.semaphore, o.value) for o in several) for several in semaphore_operations(info))
-    return waits, signals
+def _values(operations: Operations) -> Values:
+    return tuple((each.semaphore, each.value) for each in operations)
 
 
 def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
@@ -58,8 +54,8 @@ def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
         if not isinstance(block, Call) or not block.succeeded:
             yield block
         elif block.name in SUBMITS:
-            batches = max(1, len(block.args.get("pSubmits") or []))
-            yield from _joined(order.submit(block, [(block, index) for index in range(batches)]))
+            count = max(1, len(block.args.get("pSubmits") or []))
+            yield from _joined(order.submit(block, [(block, index) for index in range(count)]))
         else:
             yield block
             yield from _joined(order.follow(block))

@@ -17,6 +17,7 @@ from harness.replay.schedule.batch_scheduler import SUBMITS, BatchScheduler
 from harness.replay.schedule.screens import OURS
 from harness.spec._generated import COMMAND_ALIASES, TASKS
 from harness.trace.calls import Block, Call, block_name
+from harness.trace.submits import batches
 from harness.trace.templates import plain
 
 MAX_STEPS = 1_000_000
@@ -107,17 +108,6 @@ def kind_of(name: str) -> StepKind:
     return StepKind.STATE if tasks == ("state",) and not _nesting(name) else StepKind.ACTION
 
 
-def batches(call: Call) -> list[list[int]]:
-    """Ids of the command buffers of a vkQueueSubmit*, a list a batch."""
-    found = []
-    for submit in call.args.get("pSubmits") or []:
-        if "pCommandBufferInfos" in submit:
-            found.append([info["commandBuffer"] for info in submit["pCommandBufferInfos"] or []])
-        else:
-            found.append(list(submit.get("pCommandBuffers") or []))
-    return found
-
-
 def flatten(blocks: list[Block]) -> list[Step]:
     """All steps of a trace in submission order; batches that wait for values not signaled yet come when they are.
     Calls that failed are left out.
@@ -162,7 +152,7 @@ def _steps_of(block: Block, recorded: dict[int, list[Call]], order: BatchSchedul
         recorded.setdefault(block.args["commandBuffer"], []).append(block)
     elif isinstance(block, Call) and block.name in SUBMITS:
         unit = _Unit()
-        parts = [_Part(block, index, buffers, unit) for index, buffers in enumerate(batches(block))]
+        parts = [_Part(block, index, each.command_buffers, unit) for index, each in enumerate(batches(block.args))]
         for part in order.submit(block, parts):
             yield from _batch(part, recorded)
     else:
@@ -192,7 +182,7 @@ class _Part:
 
     submit: Call
     batch: int
-    command_buffers: list[int]
+    command_buffers: tuple[int, ...]
     unit: _Unit
 
 
