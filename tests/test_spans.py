@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -13,6 +14,13 @@ from harness.spans import SpanMap, merge, overlap, subtract
 SIZE = 24
 spans = st.tuples(st.integers(0, SIZE), st.integers(0, SIZE)).map(lambda pair: (min(pair), max(pair)))
 operations = st.lists(st.tuples(st.sampled_from(["assign", "erase", "update"]), spans, st.integers(0, 2)), max_size=40)
+
+
+class Small(SpanMap[int]):
+    """Changes its container at sizes that a test reaches."""
+
+    __slots__ = ()
+    LARGE = 4
 
 
 def toggled(value: int, _begin: int, _end: int, old: int | None) -> int | None:
@@ -26,9 +34,12 @@ def cells(held: SpanMap[int]) -> list[int | None]:
     return found
 
 
-@given(operations)
-def test_it_holds_what_a_list_of_cells_would(steps: list[tuple[str, tuple[int, int], int]]) -> None:
-    held: SpanMap[int] = SpanMap()
+@pytest.mark.parametrize("kind", [SpanMap, Small])
+@given(steps=operations)
+def test_it_holds_what_a_list_of_cells_would(
+    kind: type[SpanMap[int]], steps: list[tuple[str, tuple[int, int], int]]
+) -> None:
+    held = kind()
     model: list[int | None] = [None] * SIZE
     for name, (begin, end), value in steps:
         if name == "assign":
@@ -44,6 +55,21 @@ def test_it_holds_what_a_list_of_cells_would(steps: list[tuple[str, tuple[int, i
         assert cells(held) == model
         pieces = held.pieces(begin, end)
         assert [v for b, e, v in pieces for _ in range(b, e)] == [v for v in model[begin:end] if v is not None]
+
+
+@given(st.permutations(range(9)), st.permutations(range(9)))
+def test_its_container_changes_with_its_size_and_not_at_each_step(coming: list[int], going: list[int]) -> None:
+    held = Small()
+    kinds = []
+    for at in coming:
+        held.assign(2 * at, 2 * at + 1, at)
+        held._check()
+        kinds.append(type(held._begins) is list)
+    for at in going:
+        held.erase(2 * at, 2 * at + 1)
+        held._check()
+        kinds.append(type(held._begins) is list)
+    assert kinds == [True] * 4 + [False] * (5 + 7) + [True] * 2
 
 
 @given(st.lists(spans))

@@ -52,7 +52,7 @@ THIRD_PARTY = {
     "glfw": ("device suite", "inside functions"),
     "numpy": ("record device rig replay report suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),
-    "sortedcontainers": ("spans trace commands syncval", "anywhere"),
+    "sortedcontainers": ("spans commands syncval replay", "anywhere"),
 }
 """Third-party package to (the packages that may import it, where in them)."""
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
+
+from sortedcontainers import SortedDict
 
 from harness.findings import Place
 from harness.spans import Span, SpanMap
@@ -38,6 +40,39 @@ class LateAccess(NamedTuple):
     reads: frozenset[int]
 
 
+@dataclass(slots=True)
+class Log:
+    """The last accesses of one queue, by batch. Every access of a batch later than `since` is here."""
+
+    since: Tag
+    batches: SortedDict[Tag, list[tuple[int, tuple[Span, ...]]]] = field(default_factory=SortedDict)
+    """(address space, spans) of each access."""
+    size: int = 0
+    """Accesses of all batches together."""
+
+    def add(self, tag: Tag, space: int, spans: tuple[Span, ...], retired: Tag) -> None:
+        """Takes note of an access; lets go of batches up to `retired`, and of the oldest when there are too many
+        accesses."""
+        if tag not in self.batches:
+            while self.batches and self.batches.peekitem(0)[0] <= retired:
+                self._drop()
+            self.batches[tag] = []
+        self.batches[tag].append((space, spans))
+        self.size += 1
+        while self.size > LENGTH:
+            self.since = self._drop()
+
+    def _drop(self) -> Tag:
+        tag, accesses = self.batches.popitem(0)
+        self.size -= len(accesses)
+        return tag
+
+    def after(self, tag: Tag) -> Iterator[tuple[int, tuple[Span, ...]]]:
+        """The accesses of later batches."""
+        for later in self.batches.irange(tag, inclusive=(False, True)):
+            yield from self.batches[later]
+
+
 class Journal:
     """The last accesses of each queue, in the order in which they were judged: kept from `start` on, until the host
     knows them to be complete (`retired`)."""
@@ -47,7 +82,7 @@ class Journal:
         self._retired = retired
         self._whole = False
         """It begins with the first access of all."""
-        self._accesses: dict[int, deque[tuple[Place, int, tuple[Span, ...]]]] = {}
+        self._logs: dict[int, Log] = {}
         self._others: set[int] = set()
         """Spaces that were accessed by what is no queue of the program."""
 
@@ -60,13 +95,10 @@ class Journal:
         if queue >= PROGRAMS:
             self._others.add(space)
             return
-        log = self._accesses.get(queue)
+        log = self._logs.get(queue)
         if log is None:
-            log = self._accesses[queue] = deque(maxlen=LENGTH)
-        done = self._retired.get(queue, NEVER)
-        while log and tag_of(log[0][0]) <= done:
-            log.popleft()
-        log.append((place, space, spans))
+            log = self._logs[queue] = Log(NEVER if self._whole else tag_of(place))
+        log.add(tag_of(place), space, spans, self._retired.get(queue, NEVER))
 
     def forget(self, space: int) -> None:
         """A space no longer exists."""
@@ -95,16 +127,17 @@ class Journal:
         """(space, begin, end) of what may be beyond `reach` and not retired; None when that is not known."""
         found = dict.fromkeys((space, *EVERYTHING) for space in self._others)
         for queue in queues:
-            log = self._accesses.get(queue, ())
+            log = self._logs.get(queue)
+            if log is None:
+                if not self._whole:
+                    return None
+                continue
             upto = max(reach.get(queue, NEVER), self._retired.get(queue, NEVER))
-            for place, space, spans in reversed(log):
-                if tag_of(place) <= upto:
-                    break
+            if upto < log.since:
+                return None
+            for space, spans in log.after(upto):
                 for begin, end in spans:
                     found[space, begin, end] = None
-            else:
-                if len(log) == LENGTH or not self._whole:
-                    return None
         return found if self.on else None
 
 

@@ -7,9 +7,11 @@ is ordered before its own.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from operator import itemgetter
+
+from sortedcontainers import SortedKeyList
 
 from harness.spec.scopes import (
     ALL_COMMANDS,
@@ -63,31 +65,26 @@ class Signal:
 
 @dataclass(slots=True)
 class SemaphoreState:
-    """`values` and `signals` run in parallel; a binary semaphore has at most one pending signal, of value 0."""
+    """The signals of a timeline by value, or the pending signal of a binary semaphore, whose value is 0."""
 
     initial: int | None = None
-    values: list[int] = field(default_factory=list)
-    signals: list[Signal] = field(default_factory=list)
+    signals: SortedKeyList[tuple[int, Signal], int] = field(default_factory=lambda: SortedKeyList(key=itemgetter(0)))
 
     def add(self, value: int, signal: Signal) -> Signal | None:
         """Records a signal operation; answers with an old one that is no longer kept."""
-        at = bisect_left(self.values, value)
-        self.values.insert(at, value)
-        self.signals.insert(at, signal)
-        if self.initial is None or len(self.values) <= (NARROW_KEPT if signal.token else SIGNALS_KEPT):
+        self.signals.add((value, signal))
+        if self.initial is None or len(self.signals) <= (NARROW_KEPT if signal.token else SIGNALS_KEPT):
             return None
-        del self.values[0]
-        return self.signals.pop(0)
+        return self.signals.pop(0)[1]
 
     def take(self) -> Signal | None:
         """The pending signal of a binary semaphore, which a wait unsignals."""
-        self.values.clear()
-        return self.signals.pop() if self.signals else None
+        return self.signals.pop(0)[1] if self.signals else None
 
     def find(self, value: int) -> Signal | None:
         """The first signal that reaches a timeline value; None when none does."""
-        at = bisect_left(self.values, value)
-        return self.signals[at] if at < len(self.signals) else None
+        at = self.signals.bisect_key_left(value)
+        return self.signals[at][1] if at < len(self.signals) else None
 
 
 @dataclass(slots=True)
@@ -145,7 +142,7 @@ class Queues:
         """A semaphore is gone; anything else is ignored."""
         self._releases.destroy(semaphore)
         held = self._semaphores.pop(semaphore, None)
-        for signal in held.signals if held is not None else ():
+        for _, signal in held.signals if held is not None else ():
             self.dismiss(signal)
 
     def host_signal(self, semaphore: int, value: int) -> Iterator[Batch]:

@@ -11,8 +11,9 @@ model exempts from conflicts keeps its order all the same, as the results depend
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from sortedcontainers import SortedList
 
 from harness.commands.interpret import Interpreter
 from harness.findings import Place
@@ -144,7 +145,7 @@ class LegalOrders:
             for each in after:
                 followers[each].append(number)
         parked: dict[int, list[int]] = {}
-        ready: list[int] = []
+        ready: SortedList[int] = SortedList()
         done, order = 0, []
 
         def settle(number: int) -> None:
@@ -153,7 +154,7 @@ class LegalOrders:
             if missing:
                 parked.setdefault(self._performs[missing.bit_length() - 1], []).append(number)
             else:
-                insort(ready, number)
+                ready.add(number)
 
         for number, count in enumerate(waits):
             if not count:
