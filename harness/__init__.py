@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from harness.record.session import Session, StreamJudge
     from harness.trace.calls import Block
 
-__all__ = ["Finding", "Session", "attach", "host_read"]
+__all__ = ["Finding", "Session", "__version__", "attach", "host_read"]
+
+__version__ = "0.1.0"
+"""The version of the distribution, which the build reads here."""
 
 
 def attach(

@@ -13,6 +13,7 @@ import sys
 
 import click
 
+import harness
 from harness.findings import UserError
 
 COMMANDS = {
@@ -51,16 +52,8 @@ class LazyGroup(click.Group):
             formatter.write_dl(list(COMMANDS.items()))
 
 
-def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from importlib.metadata import version
-
-        click.echo(f"vkharness {version('vkharness')}")
-        ctx.exit()
-
-
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show it.")
+@click.version_option(harness.__version__, message="%(prog)s %(version)s", help="Show the version.")
 def cli() -> None:
     """Find synchronization hazards in Vulkan programs, and show them.
 
