@@ -1,6 +1,16 @@
-"""Two buffers, no barriers: fill a and copy it to b; then, in a second submit, two dispatches that read a and write b.
+"""A program with hazards, for `vkharness run`: it imports nothing of the harness and needs no change.
 
-Written as its author would write it: nothing of the harness is imported.
+It fills a buffer and copies it with no barrier between. A second submit has two dispatches that read and write the same
+two buffers. The verdict and five hazards go to stderr; the program's own output stays as it is.
+
+    $ vkharness run examples/two_submits.py  # exits 1
+    done
+    READ_AFTER_WRITE on VkBuffer 6 [0, 256)
+            vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ at examples/two_submits.py:77 (call 26, command buffer 16)
+      after vkCmdFillBuffer SYNC_CLEAR_TRANSFER_WRITE at examples/two_submits.py:76 (call 25, command buffer 16)
+      missing: a memory dependency from ...
+    ...
+    hazards - 5 hazards: 3 READ_AFTER_WRITE, 2 WRITE_AFTER_WRITE
 """
 
 import sys
@@ -9,7 +19,7 @@ from pathlib import Path
 import vulkan as vk
 
 SIZE = 256
-KERNEL = Path(__file__).resolve().parents[2] / "shaders" / "copy_words.comp.spv"
+KERNEL = Path(__file__).resolve().parents[1] / "shaders" / "copy_words.comp.spv"
 
 app = vk.VkApplicationInfo(pApplicationName="two submits", apiVersion=vk.VK_MAKE_VERSION(1, 3, 0))
 instance = vk.vkCreateInstance(vk.VkInstanceCreateInfo(pApplicationInfo=app), None)

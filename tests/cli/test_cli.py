@@ -23,7 +23,7 @@ from tests.support.streams import Stream
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
-TWO_SUBMITS = PROGRAMS / "two_submits.py"
+TWO_SUBMITS = ROOT / "examples" / "two_submits.py"
 MAIN = "from harness.cli import main; main()"
 
 
