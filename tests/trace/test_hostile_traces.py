@@ -288,7 +288,8 @@ def test_a_file_of_ours_that_was_changed_is_refused(tmp_path: Path) -> None:
     assert "does not hold the bytes that it was named after" in complaint(path)
 
 
-MUTANTS = [line for name in ("debian-0.9.18.jsonl", "upstream-1.x.jsonl") for line in (DATA / name).open()]
+CAPTURES = ("debian-0.9.18.jsonl", "upstream-1.x.jsonl")
+MUTANTS = [line for name in CAPTURES for line in (DATA / name).read_text().splitlines(keepends=True)]
 JSON_VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8) | st.just("VK_NULL_HANDLE"),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
