@@ -14,10 +14,10 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from harness.check import Mirror
+from harness.check import Analysis
 from harness.trace.codec import read_trace
 
-judged = Mirror().follow(read_trace(Path(sys.argv[1])))
+judged = Analysis().follow(read_trace(Path(sys.argv[1])))
 print("verdict:", judged.verdict)
 pairs = Counter((str(found.hazard), found.place.site, found.prior.site) for found in judged.findings)
 for (hazard, site, prior_site), count in pairs.items():

@@ -32,8 +32,8 @@ from harness.device.drivers import environment, find_driver
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "device")
-PAGES: list[Path] = []
-NOT_RUN = 0
+PAGES = [ROOT / "README.md"]
+NOT_RUN = 1
 """Blocks of all pages that carry a reason why they cannot run in a test."""
 COMMAND = re.compile(r"^\$ (?P<command>.*?)(?: +# exits (?P<status>\d+))?$", re.MULTILINE)
 MARKER = re.compile(r"<!-- (?P<kind>file|from|not run): (?P<text>.+?) -->\s*\Z")
@@ -151,6 +151,12 @@ def test_the_blocks_of_a_page_run(path: Path, tmp_path: Path) -> None:
 def test_an_example_shows_its_output(path: Path) -> None:
     """Without a command and its output nothing of an example would be checked."""
     assert any(line for block in blocks_of(text_of(path)) for line in block.text.splitlines() if line[:2] != "$ ")
+
+
+def test_scripts_that_a_page_names_can_be_run() -> None:
+    named = {script for page in PAGES for script in re.findall(r"\b(?:ci|bench)/[a-z_]+(?:\.py)?\b", text_of(page))}
+    assert {"ci/setup", "ci/scenarios", "ci/test"} <= named
+    assert [script for script in named if not os.access(ROOT / script, os.X_OK)] == []
 
 
 def test_few_blocks_are_left_out() -> None:
