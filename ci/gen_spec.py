@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes `harness/spec/_generated.py` and `enums.py` from Khronos' registry (PyPI `vulkan-object`) and the `vulkan`
-package's header.
+"""Makes `harness/spec/_generated.py`, `enums.py` and `data/` from Khronos' registry (PyPI
+`vulkan-object`) and the `vulkan` package's header.
 
 ci/gen_spec.py            writes the modules
 ci/gen_spec.py --check    writes nothing; exits 1 when writing would change one
@@ -8,6 +8,7 @@ ci/gen_spec.py --check    writes nothing; exits 1 when writing would change one
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -33,6 +34,8 @@ HEAD = '''\
 Stages, accesses and formats are the registry's, whole. Types and commands are limited to what the header of the
 `vulkan` package declares and use the names of that header. Bits are plain integers.
 
+The four largest tables lie in data/, one JSON file each, and are read when they are first used.
+
 A member of a struct and a parameter of a command are the same tuple, `Member` (harness/spec/shapes.py names its parts):
     0 name
     1 type         base type without const and stars, spelled as a key of these tables (aliases resolved);
@@ -55,6 +58,11 @@ A member of a struct and a parameter of a command are the same tuple, `Member` (
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from harness.spec.table_files import load
 
 Length = str | int | tuple[str, str] | tuple[str, str, str] | tuple[str, str, int] | None
 Member = tuple[str, str, int, bool, Length, tuple[int, ...], bool, int, str | None, bool]
@@ -89,35 +97,20 @@ def flat(rows: Mapping[Any, Any], key: str = "text") -> Iterable[str]:
         yield f"{text(left) if key == 'text' else hex(left)}: {hex(right) if key == 'mask' else text(right)},"
 
 
-def nested(rows: Mapping[str, Mapping[str, int]]) -> Iterable[str]:
-    """Rows of a table of tables, one inner row a line."""
-    for name, inner in sorted(rows.items()):
-        yield f"{text(name)}: {{"
-        for left, right in inner.items():
-            yield f"    {text(left)}: {right},"
-        yield "},"
+def later(name: str, kind: str, doc: str) -> str:
+    """The annotation of a table that is read when it is first used."""
+    return f'{name}: {kind}\n"""{doc}"""\n\n'
 
 
-def grouped(rows: Mapping[str, tuple[Any, ...]]) -> Iterable[str]:
-    """Rows of a table of tuples of members, one member a line."""
-    for name, members in sorted(rows.items()):
-        yield f"{text(name)}: ("
-        for member in members:
-            yield f"    {text(member)},"
-        yield "),"
-
-
-def command_lines(rows: Mapping[str, tuple[Any, ...]]) -> Iterable[str]:
-    """Rows of the command table, one parameter a line."""
-    for name, (returns, params, alias) in sorted(rows.items()):
-        yield f"{text(name)}: ("
-        yield f"    {text(returns)},"
-        yield "    ("
-        for param in params:
-            yield f"        {text(param)},"
-        yield "    ),"
-        yield f"    {text(alias)},"
-        yield "),"
+def document(value: Any, depth: int) -> str:
+    """JSON with each value at that depth on a line of its own."""
+    if depth == 0 or not isinstance(value, dict | list | tuple):
+        return json.dumps(value)
+    if isinstance(value, dict):
+        parts, brackets = [f"{json.dumps(key)}: {document(inner, depth - 1)}" for key, inner in value.items()], "{}"
+    else:
+        parts, brackets = [document(inner, depth - 1) for inner in value], "[]"
+    return "\n".join([brackets[0], ",\n".join(parts), brackets[1]]) if parts else brackets
 
 
 def names(lines: Iterable[str]) -> Iterable[str]:
@@ -159,21 +152,21 @@ def ordered(rows: Mapping[str, Any]) -> Iterable[str]:
 
 def type_part(types: Types) -> Iterable[str]:
     """The type and command tables."""
-    count, known, counts = "dict[str, int]", "dict[str, str]", "dict[str, dict[str, int]]"
-    names_set, call = ("frozenset({", "})"), "dict[str, Command]"
+    count, known, counts = "dict[str, int]", "dict[str, str]", "Mapping[str, dict[str, int]]"
+    names_set = ("frozenset({", "})")
     tasks = "dict[str, tuple[str, ...]]"
     yield table("HANDLES", "dict[str, bool]", "Handle type to: is dispatchable.", ordered(types.handles()))
     doc = "Enum to its enumerants, in order of value, the preferred name of a value first."
-    yield table("ENUMS", counts, doc, nested(types.enums()))
-    yield table("BITMASKS", counts, "Flags and FlagBits type to its enumerants.", nested(types.bitmasks()))
+    yield later("ENUMS", counts, doc)
+    yield later("BITMASKS", counts, "Flags and FlagBits type to its enumerants.")
     yield table("FLAG_WIDTH", count, "Flags and FlagBits type to 32 or 64.", ordered(types.flag_width()))
     yield table("BASETYPES", known, "Typedef of a number to the C type under it.", ordered(types.base_types()))
     yield table("TYPE_ALIASES", known, "Other name of a type to its key in these tables.", flat(types.type_aliases()))
     yield table("FUNCPOINTERS", "frozenset[str]", "Callback types.", names(types.func_pointers()), names_set)
     yield table("UNIONS", "frozenset[str]", "Keys of STRUCTS that are unions.", names(types.unions()), names_set)
     yield table("STYPES", "dict[int, str]", "Value of VkStructureType to its struct.", flat(types.stypes()))
-    yield table("STRUCTS", "dict[str, tuple[Member, ...]]", "Struct or union to its members.", grouped(types.structs()))
-    yield table("COMMANDS", call, "Command to its signature.", command_lines(types.commands()))
+    yield later("STRUCTS", "Mapping[str, tuple[Member, ...]]", "Struct or union to its members.")
+    yield later("COMMANDS", "Mapping[str, Command]", "Command to its signature.")
     doc = "Other name of a command to the one that stands for the group; also names newer than the header."
     yield table("COMMAND_ALIASES", known, doc, flat(types.command_aliases()))
     doc = "Command to its tasks: action, state, synchronization, indirection."
@@ -181,12 +174,39 @@ def type_part(types: Types) -> Iterable[str]:
     yield table("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", flat(formats(types.registry)))
 
 
+TAIL = """
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        if name not in __annotations__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals().setdefault(name, load(name))
+"""
+
+
+def data_part(types: Types) -> Iterable[tuple[str, str]]:
+    """The file of each large table, with its text."""
+    large: dict[str, tuple[dict[str, Any], int]] = {
+        "enums": (types.enums(), 2),
+        "bitmasks": (types.bitmasks(), 2),
+        "structs": (types.structs(), 2),
+        "commands": (types.commands(), 3),
+    }
+    for name, (rows, depth) in large.items():
+        yield f"data/{name}.json", document(dict(sorted(rows.items())), depth) + "\n"
+
+
 def generate() -> dict[str, str]:
-    """The text of each module, by its file name."""
+    """The text of each file, by its name."""
     registry = get_vulkan_object()
+    types = Types(registry, read_header())
     head = HEAD.replace("{version}", registry.headerVersionComplete)
-    parts = [*sync_part(Sync(registry)), *type_part(Types(registry, read_header()))]
-    return {"_generated.py": (head + "".join(parts)).rstrip("\n") + "\n", "enums.py": "".join(enums(registry))}
+    parts = [*sync_part(Sync(registry)), *type_part(types)]
+    return {
+        "_generated.py": (head + "".join(parts)).rstrip("\n") + "\n" + TAIL,
+        "enums.py": "".join(enums(registry)),
+        **dict(data_part(types)),
+    }
 
 
 def main(arguments: list[str]) -> int:

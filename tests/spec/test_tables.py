@@ -107,21 +107,23 @@ def test_generating_again_changes_nothing() -> None:
 
 
 def test_check_notices_a_changed_table(tmp_path: Path) -> None:
-    """A copy of the checkout's generator beside an edited module must say so and leave the edit alone."""
+    """A copy of the checkout's generator beside edited files must say so and leave the edits alone."""
     for part in ("ci/gen_spec.py", *(str(path.relative_to(ROOT)) for path in ROOT.glob("ci/spec_tables/*.py"))):
         (tmp_path / part).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / part).write_bytes((ROOT / part).read_bytes())
-    targets = [tmp_path / "harness" / "spec" / name for name in ("_generated.py", "enums.py")]
-    targets[0].parent.mkdir(parents=True)
+    data = ("enums", "bitmasks", "structs", "commands")
+    names = ("_generated.py", "enums.py", *(f"data/{name}.json" for name in data))
+    targets = [tmp_path / "harness" / "spec" / name for name in names]
     for target in targets:
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text("edited = True\n")
     done = subprocess.run(
         [sys.executable, "ci/gen_spec.py", "--check"], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 1
-    said = [f"{target.name} is not what ci/gen_spec.py makes; run ci/gen_spec.py" for target in targets]
+    said = [f"{name} is not what ci/gen_spec.py makes; run ci/gen_spec.py" for name in names]
     assert done.stderr.splitlines() == said
-    assert [target.read_text() for target in targets] == ["edited = True\n"] * 2
+    assert [target.read_text() for target in targets] == ["edited = True\n"] * len(names)
 
 
 def test_access_names_come_stage_by_stage_in_the_published_order() -> None:
