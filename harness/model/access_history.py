@@ -1,4 +1,51 @@
-"""The rules for two accesses of the same memory: when they conflict, and what must be between them."""
+"""The rules for two accesses of the same memory: when they conflict, and what must be between them.
+
+Theory of operation
+===================
+
+(Specification, appendix "Memory Model": "Data Race", "Location-Ordered".)
+
+Every access is compared with every earlier access whose addresses it shares. That is quadratic, and it is meant to
+be: nothing is forgotten because something else is taken to stand for it. For a pair, prior P and current C, the
+questions are asked in this order:
+
+1. **Do they conflict at all?** One of them must write. Pairs that the specification exempts are passed over: atomics
+   among themselves, attachment accesses in rasterization order, what one command does to one place.
+2. **Is P before C?** The execution dependency order says so (`order`). For two attachment accesses it is enough that
+   P is before C in each region of the framebuffer.
+3. **When P writes: is the write available and visible to C?** `memory` and `visibility` say so. A write C after a
+   write P needs that, too, since otherwise the older bytes may land last.
+
+A pair that fails is a `DependencyGap`: *unordered* (question 2), *unavailable* or *invisible* (question 3). The words
+matter to whoever mends it: an unordered pair needs a dependency, an unavailable one a source access mask, an
+invisible one a destination access mask.
+
+One rule makes question 3 weaker. When a read R saw the write P, and C is a write that is ordered after R, then C
+needs no visibility of P by itself: it could not change what P left before R saw it.
+
+What is dropped --------------- A write that was in order replaces what was written before it at its addresses:
+whatever comes later is held against the new write, and the older one has nothing to add. Only such addresses are
+dropped. A write that was *unordered* replaces nothing, because which of the two comes last is open.
+
+Facts for the named differences
+-------------------------------
+syncval keeps one read for each stage and leaves attachments to a coarser rule, as the Khronos layer does. Where a gap
+depends on what syncval leaves out, the gap carries a *fact* that says which; `differences.toml` names each of them.
+
+A worked example
+----------------
+>>> from harness.model import judge_stream_events
+>>> from harness.model.stages import KIND
+>>> from harness.trace.effects import Access, Command, Submission, Submitted
+>>> def access(name):
+...     return Access(KIND[f"SYNC_{name}"].index, 10, ((0, 64),), resource=10)
+>>> fill = Command(1, "vkCmdFillBuffer", None, (access("CLEAR_TRANSFER_WRITE"),))
+>>> copy = Command(2, "vkCmdCopyBuffer", None, (access("COPY_TRANSFER_READ"),))
+>>> batch = Submission(0, ((5, (fill, copy)),))
+>>> submit = Submitted(3, "vkQueueSubmit2", None, queue=1, queue_flags=0x7FFFFFFF, batches=(batch,), fence=0)
+>>> [(each.kind, each.current.command) for each in judge_stream_events([submit]).conflicts]
+[('unordered', 'vkCmdCopyBuffer')]
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,48 @@
-"""Availability and visibility: which writes an access may rely on, given the order (specification: "Execution and
-Memory Dependencies", "Availability and Visibility").
+"""Availability and visibility: which writes an access may rely on, given the execution dependency order.
 
-A dependency makes available (*flushes*) the writes of its first scopes, and then makes what is available visible to
-(*invalidates* for) the accesses of its second scopes. The two may be in different dependencies, as long as the first
-happens before the second.
+Theory of operation
+===================
+
+(Specification: "Execution and Memory Dependencies", "Availability, Visibility, and Domain Operations".)
+
+Order alone is not enough after a write. A memory dependency does two things, which the model keeps apart:
+
+* it makes the writes of its first access scope **available**: here, it *flushes* them;
+* it makes all that is available **visible** to the accesses of its second access scope: it *invalidates* for them.
+
+The two may belong to different dependencies, when the one that flushes happens before the one that invalidates. That
+is what lets a program split a memory barrier.
+
+So a write W is visible to an access A when there are dependencies F and V (possibly one and the same) such that
+
+1. W is in the first synchronization scope of F, and its kind of access is in the first access scope of F;
+2. F is V, or F happens before V;
+3. A is in the second synchronization scope of V, and its kind of access is in the second access scope of V.
+
+What is kept ------------ One `MemoryOperation` for each side of each dependency: its node in the order, the nodes in
+its first scope, the access scopes, and the addresses when the dependency is limited to a range. Dependencies over all
+memory are grouped by access scope, so that "is W flushed by any of these nodes" is a few operations on integers.
+Dependencies over ranges are kept by address space and cut to the pieces that matter (`pieces`).
+
+A worked example
+----------------
+W is flushed by one dependency (node 1) and invalidated for by a second one (node 2); the access is node 3. Kinds of
+access are bits; here the write is kind 5 and the read kind 6.
+
+>>> from harness.findings import Place
+>>> from harness.model.order import ACTION, DST, Node
+>>> order, here = ExecutionOrder(), Place(1, "an example", None)
+>>> write = order.add(Node(ACTION, "write", here))
+>>> flush = order.add(Node(DST, "flush", here), (order.front(write), "in the first scope"))
+>>> invalidate = order.add(Node(DST, "invalidate", here), (order.front(flush), "chained"))
+>>> memory = MemoryOperations(order)
+>>> memory.add(MemoryOperation(flush, first=1 << write, flushes=1 << 5))
+>>> memory.add(MemoryOperation(invalidate, invalidates=1 << 6))
+>>> seen = memory.seen(1 << invalidate, 6, by_region=False)
+>>> memory.flushed(write, 5, by=seen)
+True
+>>> memory.flushed(write, 5, by=memory.seen(1 << invalidate, 7, by_region=False))
+False
 """
 
 from __future__ import annotations

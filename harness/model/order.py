@@ -1,7 +1,51 @@
-"""The execution dependency order: nodes, the edges between them with the rule that made each, and who is before whom.
+"""The execution dependency order: what must be complete before what, and the rule that says so.
 
-A set of nodes is a Python int, one bit a node. Nodes are added in an order in which every edge leads forward, so that
-what is before a node is known when it is added.
+Theory of operation
+===================
+
+syncval keeps what the most recent accesses left behind. The model keeps everything. It is written to be checked
+against the specification's text, and it shares no rule with syncval, so that their agreement is evidence.
+
+The order is a graph. Its **nodes** are
+
+* an operation of a command in some pipeline stages (`ACTION`),
+* the two sides of each dependency, its first scope (`SRC`) and its second scope (`DST`),
+* a layout transition between two such sides (`TRANSITION`),
+* what happens to events, semaphores and fences, each submit, each step of the host, each present.
+
+An **edge** says that one node must be complete before another begins. Each rule of the specification is a function
+that adds edges and names itself, so that a path through the graph reads as an argument. "A copies, then a barrier,
+then B" becomes: the operation of A is in the barrier's first scope; the first scope is before the second; the
+operation of B is in the second scope.
+
+Chains need no rule of their own. When the second scope of one barrier and the first scope of the next one have a
+stage in common, the rule for first scopes adds an edge from the one to the other: earlier second scopes are part of
+what a stage has been through.
+
+Why an integer is a set of nodes -------------------------------- Nodes are added in an order in which every edge
+leads forward. What is before a new node is therefore known at once: the union of what is before the nodes that its
+edges come from. A set of nodes is a Python integer with one bit a node, and the union is one `|`. Nothing has to be
+recomputed, and "is A before B?" is one shift. The cost is quadratic in bits, with a very small constant.
+
+Edges that hold by region ------------------------- A framebuffer-local dependency orders two operations in the same
+region of the framebuffer and nowhere else. These edges are in a second order, `by_region`, that contains the first.
+
+A worked example
+----------------
+A copy A, a barrier from copies to dispatches, a dispatch B; and a blit C that the barrier does not name.
+
+>>> order, here = ExecutionOrder(), Place(1, "an example", None)
+>>> a = order.add(Node(ACTION, "A", here))
+>>> source = order.add(Node(SRC, "first scope", here), (order.front(a), "A is in the first scope"))
+>>> destination = order.add(Node(DST, "second scope", here), (order.front(source), "first before second"))
+>>> b = order.add(Node(ACTION, "B", here), (order.front(destination), "B is in the second scope"))
+>>> c = order.add(Node(ACTION, "C", here))
+>>> order.precedes(a, b), order.precedes(a, c)
+(True, False)
+>>> [order.nodes[each].label for each in order.path(a, b)]
+['A', 'first scope', 'second scope', 'B']
+>>> [edge.rule for edge in order.into(b)]
+['B is in the second scope']
 """
 
 from __future__ import annotations

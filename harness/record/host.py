@@ -1,12 +1,32 @@
-"""Host writes to mapped memory, put into the stream before the call that makes them count.
+"""Host writes to mapped memory, found by comparison and put into the stream where they count.
 
-Mapped memory is compared with its shadow before submits, unmaps, flushes and host waits are forwarded. What pending
-work writes is left out, and taken over into the shadow when the host learns that work is done: such a change
-cannot be told from a host write, and a false host write would be a false hazard. What pending work writes, the mirror
-knows best; where it does not know, everything counts that the commands' arguments allow.
+Theory of operation
+===================
 
-Memory that is mapped for the first time since its allocation, before any device work could write it, is *fresh*
-(`harness.record.mapped_memory`).
+A program writes mapped memory through a plain pointer. No call says so. What the device reads is nevertheless decided
+by these writes, so the stream must hold them: the validator needs to know that the host wrote, and a replay needs the
+bytes.
+
+Each mapped range has a *shadow*, a copy of what it held when it was last looked at. Before a call that makes host
+writes count (a submit, an unmap, a flush, a host wait) the range is compared with its shadow, and every difference
+becomes a host write in front of that call.
+
+The device writes mapped memory, too
+------------------------------------
+A difference may come from a command that is still running. It cannot be told from a host write by looking, and a host
+write that nobody made would be a false hazard. So:
+
+1. Bytes that pending work may write are left out of the comparison.
+2. When the host learns that the work is complete, these bytes are taken over into the shadow as they are.
+
+What pending work may write is known from the recorded commands' effects. Where that is not known exactly, everything
+counts that the arguments of the commands allow.
+
+Fresh memory
+------------
+Memory that is mapped for the first time since it was allocated, before any device work could have written it, holds
+arbitrary bytes, and the host's own writes may happen to equal them. Such memory goes into the stream whole
+(`mapped_memory`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,63 @@
-"""Everything that a device's queues, or one command buffer while recorded, did to memory: states by range of addresses.
+"""The access states of all memory of a device, or of one command buffer while it is recorded.
 
-A range points to a *slot* and a slot holds the state. An operation over everything (a barrier, a semaphore, an event)
-maps the few slots in use and visits no range, so that it costs the same with 100 ranges and with 100,000.
+Theory of operation
+===================
+
+`state` says what is known of one range. A context holds the states of all ranges, and has to answer three kinds of
+operation quickly:
+
+* **an access** touches a few ranges: look them up, replace their states;
+* **a barrier over a buffer or an image** touches the ranges of that resource;
+* **a global barrier, a semaphore, an event** concerns everything. A frame can hold 100,000 ranges and 1,000 such
+  operations, so an operation over everything must not visit the ranges.
+
+Slots
+-----
+What a barrier makes of a state depends on the state alone, not on the address. So a range does not hold its state. It
+points to a `Slot`, and the slot holds the state; ranges with one state share one slot. An operation over everything
+maps the slots, of which there are as many as there are distinct states: usually fewer than twenty.
+
+Two slots may come to hold one state after a barrier. Then one of them is *joined* to the other, as in a union-find
+structure: ranges that point to the joined slot find the other through it, and their paths are shortened as they do.
+
+Who made an access, and when (its `Place`), takes no part in any rule. It stays with the range, in a `RangeEntry`
+beside the pointer to the slot.
+
+The exception ------------- A wait for a semaphore covers what came before the signal. When the signalling queue has
+submitted more work since, that newer work must not be covered. `journal` keeps a log of the recent accesses of each
+queue: the ranges with newer work are found there, the slots are mapped as always, and these few ranges get back what
+they had. When the log does not go back far enough, all ranges are visited.
+
+Retirement ---------- When the host has waited for a batch, everything up to that batch is complete and conflicts with
+no later work. Ranges are not visited then, either: `retired` says up to where each queue is complete, and a range is
+brought up to date when it is next met (`_live`). A sweep drops retired ranges now and then, so that memory does not
+grow with the program.
+
+A worked example
+----------------
+A copy writes two buffers; a third range was cleared. The two copies share a slot:
+
+>>> from harness.spec.masks import scope
+>>> from harness.syncval.scope import expand
+>>> from harness.trace.effects import Dependency
+>>> def access(name, space):
+...     return Access(BY_NAME[f"SYNC_{name}"].index, space, ((0, 64),), resource=space)
+>>> context, copy, clear = Context(queue=1), Place(1, "vkCmdCopyBuffer", None), Place(2, "vkCmdFillBuffer", None)
+>>> for space in (10, 11):
+...     hazards = context.apply(access("COPY_TRANSFER_WRITE", space), copy)
+>>> hazards = context.apply(access("CLEAR_TRANSFER_WRITE", 12), clear)
+>>> context.ranges, context.slots
+(3, 2)
+
+A global barrier maps two slots, whatever the number of ranges. The copies' bytes may be read now, the cleared ones
+not:
+
+>>> dependency = Dependency(*scope("COPY/TRANSFER_WRITE"), *scope("COPY/TRANSFER_READ"))
+>>> context.barrier((expand(dependency, 0x7FFFFFFF),), [], Place(3, "vkCmdPipelineBarrier2", None))
+>>> [len(context.apply(access("COPY_TRANSFER_READ", space), copy)) for space in (10, 11, 12)]
+[0, 0, 1]
+
+`_check()` verifies that ranges, slots and states agree.
 """
 
 from __future__ import annotations

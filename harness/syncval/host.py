@@ -1,19 +1,63 @@
-"""The host as one that reads and writes memory (specification: "Host Access to Device Memory Objects", "Host Write
-Ordering Guarantees", "Availability, Visibility, and Domain Operations").
+"""The host as one that reads and writes memory beside the device.
 
-* A submit makes what the host wrote before it available and visible to everything in it. In memory that is not
-  HOST_COHERENT only what was flushed: the rest stays in the context as a write of a queue of the host's own, which no
-  dependency of the device reaches. So does, until the next submit, what is written while a submit waits for a signal.
-* The host may write once it knows that the device's accesses of the bytes are complete. That is enough: the signal of a
-  fence makes all writes of the device available.
-* The host sees what the device wrote when it knows that the write is complete, a dependency made the write visible to
-  HOST_READ, it knows that this one is complete too, and (not HOST_COHERENT) it invalidated the bytes afterwards. A wait
-  alone makes nothing visible to the host.
+Theory of operation
+===================
 
-That a dependency made a write visible to the host is a token in the write's guard: one token a batch, which becomes
-`SEEN` when the host waits for that batch. What was complete before such a batch was submitted is available to it and
-comes before everything in it, so that any dependency to the host, over everything, shows it to the host too; this is
-kept by tag, since nothing visits the states of what is complete.
+(Specification: "Host Access to Device Memory Objects", "Host Write Ordering Guarantees", "Availability, Visibility,
+and Domain Operations".)
+
+The host is not a queue: no pipeline barrier waits for it, and it waits for the device only through fences, timeline
+values and idle calls. Its rules are about two facts of each range: is the device's work there *complete* as far as
+the host knows, and is it *visible to the host*?
+
+What the host writes --------------------
+* A submit makes what the host wrote before it available and visible to everything in the batch. Nothing has to be
+  kept for such writes.
+* In memory that is not HOST_COHERENT that holds only for writes that were flushed. A write that was not flushed stays
+  in the context, as a write of a queue of the host's own (`HOST_QUEUE`) that no dependency of the device reaches.
+* A write that is made while a submit still waits for a signal is kept in the same way until the next submit.
+* Before it writes, the host must know that the device's accesses of the bytes are complete. Knowing it is enough,
+  because the signal of a fence makes all writes of the device available.
+
+What the host reads
+-------------------
+The host sees what the device wrote when four things hold, in this order:
+
+1. a dependency made the write visible to VK_PIPELINE_STAGE_2_HOST_BIT with VK_ACCESS_2_HOST_READ_BIT,
+2. the host knows that the write is complete,
+3. the host knows that this dependency is complete, too,
+4. in memory that is not HOST_COHERENT, the host invalidated the bytes afterwards.
+
+A wait alone makes nothing visible to the host. Many programs rely on it all the same; the finding says what is
+missing.
+
+What is kept ------------ A write that the host knows to be complete conflicts with no work of the device, so that it
+could be forgotten. It stays known while the host cannot see it. That a dependency made it visible to the host is a
+*token* in the view of the write: one token for each batch. When the host waits for that batch, the token becomes
+`SEEN`.
+
+A batch with a dependency to the host over all memory also shows to the host every write that the host already knew to
+be complete when the batch was submitted. Those ranges are not visited. `_shown` holds instead, for each queue, the
+last batch for which that is so.
+
+A worked example
+----------------
+The device fills a buffer and makes the fill visible to the host. The host waits for the fence; then it may read:
+
+>>> from harness.spec.masks import scope
+>>> from harness.syncval.scope import expand
+>>> from harness.syncval.barrier import after_barrier
+>>> from harness.syncval.state import EMPTY, intern, Write
+>>> from harness.trace.effects import Dependency
+>>> write = Write(BY_NAME["SYNC_CLEAR_TRANSFER_WRITE"].index, 1, 1)
+>>> to_host = expand(Dependency(*scope("CLEAR/TRANSFER_WRITE"), *scope("HOST/HOST_READ")), 0x7FFFFFFF)
+>>> batch = SEEN + 1
+>>> state = after_barrier(intern(write, (), ()), (to_host._replace(host=batch),), 1)
+>>> state.view(1).write.tokens == {batch}
+True
+>>> state = _seen(state.finished(), frozenset({batch}))
+>>> state.write.done, state.view(1).write.tokens == {SEEN}
+(True, True)
 """
 
 from __future__ import annotations

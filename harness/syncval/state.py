@@ -1,18 +1,89 @@
-"""What is known of one range of addresses: its most recent write, the reads since, and what each viewer may assume.
+"""The access state of one range of addresses: the automaton that syncval runs.
 
-A *viewer* is whoever accesses memory with an order of its own: a queue, a command buffer while it is recorded (0), a
-subpass while its render pass instance runs (negative). Barriers, semaphores and subpass dependencies never change
-what happened; they change what one viewer may assume about it, its `View`.
+Theory of operation
+===================
 
-States are immutable and interned, and each remembers what every operation made of it. Syncval is therefore a finite
-automaton that is built as the program runs: an access or a barrier that was seen before costs one look-up, and two
-ranges with the same history share one state. Who made an access and when (its `Place`) stays with the range, because
-no rule depends on it.
+The question is always the same: a command accesses a range; is each earlier access that conflicts with it ordered
+before it, and does it see what was written? ("Data Race" in the specification's memory model.)
 
-Of all accesses only the last write is kept, and the reads beside and since it, one a stage and queue. Older hazards
-were reported (design document, "Most Recent Access"; SYNC_RULES 2.3). The rules live in `access`, `barrier`, `layout`
-and `handover`.
-"""
+What is kept
+------------
+A program makes millions of accesses. For a range the state keeps only
+
+1. the most recent write,
+2. the reads since that write, at most one for each pipeline stage of each queue,
+3. for each viewer, what the viewer may assume about that write and about each of these reads.
+
+A *viewer* is whoever accesses memory in an order of its own: a queue, a command buffer while it is recorded (viewer
+0), a subpass while its render pass instance runs (negative numbers). A barrier, a semaphore or a subpass dependency
+never changes what happened. It changes what one viewer may assume about it: the viewer's `View`.
+
+Why that suffices -----------------
+* **An older write is not needed.** When W2 replaced W1, W2 was held against W1. Either a dependency ordered W1 before
+  W2, and then whatever is ordered after W2 is ordered after W1 too; or the hazard between them was reported, and a
+  second report about W1 would only repeat it.
+* **A read before the last write is not needed**, for the same reason.
+* **One read for each stage is enough.** The first scope of a barrier holds all earlier commands of its stages. A
+  barrier that orders the later of two reads in one stage of one queue orders the earlier one as well. The opposite is
+  not true, so the later read is the one that is kept.
+* **Reads and the write are held apart.** A write after a read needs an execution dependency alone. A write after a
+  write needs a memory dependency. When reads came after the last write, a new write is held against those reads
+  alone: each of them was already judged against the write.
+
+What a view knows ----------------- Of the write: the accesses to which a dependency made the write visible, and the
+stages that happen after the write was made available. The second set is what lets two barriers chain: a later barrier
+whose first scope has one of these stages carries the write further. Of a read: the stages that happen after it. A
+read has no availability.
+
+Why it is an automaton ---------------------- States are immutable and interned, and no rule depends on who made an
+access or when: the `Place` of an access stays with the range (`context`). Two ranges with equal histories share one
+state. Each state remembers what each operation made of it, so that an operation that was seen before costs one
+look-up. A program uses few states, however long it is.
+
+A worked example
+----------------
+A copy writes a buffer, and a later copy reads it.
+
+>>> from harness.spec.masks import scope
+>>> from harness.syncval.access import AccessRequest, after_use
+>>> from harness.syncval.barrier import after_barrier
+>>> from harness.syncval.scope import expand
+>>> from harness.trace.effects import Dependency
+>>> QUEUE, ALL_QUEUE_FLAGS = 1, 0x7FFFFFFF
+>>> write, read = (
+...     AccessRequest(BY_NAME[f"SYNC_COPY_TRANSFER_{each}"].index, QUEUE, QUEUE) for each in ("WRITE", "READ")
+... )
+>>> written = after_use(EMPTY, write).state
+
+Without a dependency the read may see old contents. An execution dependency alone does not help, because the write is
+not made available:
+
+>>> def barrier(state, source, destination):
+...     dependency = Dependency(*scope(source), *scope(destination))
+...     return after_barrier(state, (expand(dependency, ALL_QUEUE_FLAGS),), QUEUE)
+>>> print(after_use(written, read).hazard)
+READ_AFTER_WRITE
+>>> print(after_use(barrier(written, "COPY", "COPY"), read).hazard)
+READ_AFTER_WRITE
+
+A memory dependency does. It may be split: the first barrier makes the write available and names the compute stage,
+the second one begins with that stage, so that they chain.
+
+>>> print(after_use(barrier(written, "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"), read).hazard)
+None
+>>> available = barrier(written, "COPY/TRANSFER_WRITE", "COMPUTE_SHADER")
+>>> print(after_use(barrier(available, "COMPUTE_SHADER", "COPY/TRANSFER_READ"), read).hazard)
+None
+>>> print(after_use(barrier(available, "BLIT", "COPY/TRANSFER_READ"), read).hazard)
+READ_AFTER_WRITE
+
+Equal histories are one object:
+
+>>> after_use(EMPTY, write).state is written
+True
+
+The rules are in `access` (reads and writes), `barrier`, `layout_transition`, `cross_dependency` (semaphores,
+subpasses) and `race` (accesses that nothing joins)."""
 
 from __future__ import annotations
 

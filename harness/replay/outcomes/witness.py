@@ -1,18 +1,37 @@
-"""Witness: for one hazard between P and then C, the outcome that the missing dependency makes possible.
+"""Witness: for one hazard, run the outcome that the missing dependency makes possible, and look at the bytes.
 
-Two runs. `SerialCapture` is the serial run with four looks at the range: before P, after P, before C, after C.
-`AllowedOutcome` repeats it and makes the range hold, at the right moments, what an implementation may let the accesses
-see:
+Theory of operation
+===================
 
-* read after write: C sees the range as it was before P;
-* write after read: P sees what C writes;
-* write after write: after C the range holds what P wrote.
+A hazard is a pair: a prior access P and a current access C of one range that nothing orders, or whose memory
+dependency is missing. The specification then allows more than one result. A software driver always gives the same
+one. A witness makes the driver give the other.
 
-A layout transition is a write of its whole range that keeps the contents, or loses them when the old layout is
-UNDEFINED ("Image Layout Transitions", "Memory Availability, Visibility and Domain Operations"): an access that is not
-ordered with it may see anything, and a write that is not made available to it may be lost.
+Reordering whole commands is not enough for that: P and C may be stages of two commands that are ordered otherwise, or
+be in the right order without visibility. So a witness leaves the order alone and changes *contents* at the right
+moments:
 
-A render pass instance is one unit: what it stores it has written, also where that equals what it loaded.
+| hazard | what the specification allows | what the witness does |
+|---|---|---|
+| read after write | C sees the range as it was before P | save before P, put that back for C, restore after C |
+| write after read | P sees what C writes | take what C wrote in a first run, show it to P in a second run |
+| write after write | P's write lands last | after C, put back what P wrote |
+
+Two runs are needed. `SerialCapture` is the serial run, every command kept apart from the next by a full barrier; it
+looks at the range before P, after P, before C and after C. `AllowedOutcome` repeats that run and puts the contents in
+place. What C did not write is restored afterwards, so that only the effect of the hazard is left.
+
+When the outcome changes a byte that anybody can observe (a buffer or an image at the end of the run, or what the host
+read), the hazard is *shown*. When none can, since both writes store the same bytes, say, it is *benign here*.
+
+Layout transitions ------------------ A transition writes its whole range. It keeps the contents, or loses them when
+the old layout is UNDEFINED ("Image Layout Transitions"). An access that is not ordered with it may see anything,
+which the witness shows as a pattern that no program writes; a write that is not made available to it may be lost.
+
+Render pass instances
+---------------------
+An instance is one unit: what it stores it has written, also where that equals what it loaded. A hazard between two
+commands of one instance is shown by leaving commands out, or exchanging them, inside it (`inside`).
 """
 
 from __future__ import annotations

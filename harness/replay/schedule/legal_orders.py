@@ -1,12 +1,39 @@
-"""Which orders of the units of a trace are legal: the linear extensions of the model's execution dependency order.
+"""Which orders of a recorded stream are legal: the linear extensions of the execution dependency order.
 
-One unit must come after another when any node of it is after any node of the other. In a trace without conflicts all
-accesses of one memory of which one writes are so ordered, so that every legal order leaves the same bytes. What the
-model exempts from conflicts keeps its order all the same, as the results depend on it:
+Theory of operation
+===================
 
-* layout transitions of one queue execute in submission order ("Image Layout Transitions");
-* atomics of one memory, and markers, may come in any order, but what they return and leave behind tells which it was;
-* what uses one query pool (queries of one queue see the resets before them, and copies see the queries: "Queries").
+A driver may run commands in any order that their dependencies allow. A replay that runs a stream in another legal
+order shows what such a driver would compute. When a verdict is clean, every legal order must leave the same bytes;
+that is how the suite attacks clean verdicts.
+
+The pieces that change places are *units* (`units`): a command with the state that it needs, a whole render pass
+instance, a call of the host. The order among units comes from the model:
+
+* Unit B must run after unit A if the model orders any operation of B after any operation of A.
+
+In a trace without conflicts, two accesses of one memory of which one writes are always ordered. So all pairs that
+could change a result keep their order, and every order that respects the rule leaves the same bytes.
+
+What keeps its order although the model has no edge for it
+----------------------------------------------------------
+The model exempts some pairs from conflicts whose results still depend on the order. They keep it:
+
+* layout transitions of one queue, which execute in submission order ("Image Layout Transitions");
+* atomics of one memory, and markers: any order is legal, but the values they return and leave tell which one it was;
+* all uses of one query pool: a query sees the reset before it, and a copy sees the queries before it ("Queries").
+
+The host --------
+* The host's own calls keep their order, and what is submitted after a call stays after it.
+* A command may move past a later call of the host when the host has not waited for the command, and when the model
+  has a node for the call or the call leaves alone what the command uses.
+* Whatever the model has no node for never moves: it is a wall between what is before and after it.
+
+How an order is made
+--------------------
+`LegalOrders.extension` keeps the set of units that may come next and asks a strategy to choose one. Every legal order
+can come out, and none other: submission order is always one of them, so no unit waits for ever. Strategies are in
+`replay/outcomes/`, one a module.
 """
 
 from __future__ import annotations

@@ -1,8 +1,18 @@
-"""What can change its place in a run: the steps of a trace in units, each with all that it needs wherever it runs.
+"""What can change its place in a run: the steps of a recorded stream, in units.
 
-A unit is a command that acts, a command with layout transitions, a call of the host, or all that is between the two
-ends of what cannot be cut (a render pass instance, a query). Commands depend on what their command buffer has set
-before them: a unit carries that along.
+A *unit* is one of
+
+* a command that acts (a copy, a dispatch, a draw outside of what cannot be cut),
+* a synchronization command that transitions layouts,
+* a call of the host,
+* everything from the begin to the end of a render pass instance or of a query: these cannot be cut.
+
+A command depends on what its command buffer has set before it: pipelines, descriptor sets, push constants, viewports.
+A unit carries these steps along (`Unit.before`), so that it can run anywhere. A later call that sets the same thing
+replaces the earlier one (`OVERWRITTEN_BY`).
+
+Barriers without layout transitions are in no unit. A replay puts a full barrier between all units, since it is the
+*order* that it explores; what a missing barrier shows *inside* a legal order is the business of `outcomes/witness`.
 """
 
 from __future__ import annotations
