@@ -16,7 +16,7 @@ from harness.trace.calls import Call
 from harness.trace.effects import Command, Recorded, Unmodelled, UnmodelledCall
 from tests.support.streams import default
 
-README = Path(__file__).resolve().parents[2] / "README.md"
+LIMITS = Path(__file__).resolve().parents[2] / "docs" / "limits.md"
 
 
 def place_of(name: str) -> list[str]:
@@ -66,12 +66,12 @@ def test_a_harmless_command_does_nothing(name: str) -> None:
     assert list(Interpreter().step(zeroed(name))) == []
 
 
-def test_the_readme_says_the_count() -> None:
+def test_the_page_of_limits_says_the_count() -> None:
     count = Counter(place for name in acting_commands() for place in place_of(name))
     print(f"\nacting vkCmd* of the header: {sum(count.values())}, of which {dict(count)}")
-    text = " ".join(README.read_text(encoding="utf-8").split())
+    text = " ".join(LIMITS.read_text(encoding="utf-8").split())
     said = re.search(r"Of the (\d+) `vkCmd\*` that act, synchronize or run others .*?, (\d+) are modelled, "
                      r"(\d+) touch nothing and (\d+) are named", text)  # fmt: skip
-    assert said is not None, "README.md lacks the sentence"
+    assert said is not None, "docs/limits.md lacks the sentence"
     expected = (sum(count.values()), count["modelled"], count["harmless"], count["named"])
     assert tuple(map(int, said.groups())) == expected

@@ -32,8 +32,8 @@ from harness.device.drivers import environment, find_driver
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "device")
-PAGES = [ROOT / "README.md"]
-NOT_RUN = 1
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+NOT_RUN = 3
 """Blocks of all pages that carry a reason why they cannot run in a test."""
 COMMAND = re.compile(r"^\$ (?P<command>.*?)(?: +# exits (?P<status>\d+))?$", re.MULTILINE)
 MARKER = re.compile(r"<!-- (?P<kind>file|from|not run): (?P<text>.+?) -->\s*\Z")
@@ -157,6 +157,15 @@ def test_scripts_that_a_page_names_can_be_run() -> None:
     named = {script for page in PAGES for script in re.findall(r"\b(?:ci|bench)/[a-z_]+(?:\.py)?\b", text_of(page))}
     assert {"ci/setup", "ci/scenarios", "ci/test"} <= named
     assert [script for script in named if not os.access(ROOT / script, os.X_OK)] == []
+
+
+def test_the_table_of_packages_is_true_of_the_tree() -> None:
+    rows = re.findall(r"^\| (`.*?) \|", text_of(ROOT / "docs" / "ARCHITECTURE.md"), re.MULTILINE)
+    named = [name.rstrip("/") for row in rows for name in re.findall(r"`(.*?)`", row)]
+    found = {
+        path.name for path in (ROOT / "harness").iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()
+    }
+    assert sorted(named) == sorted(found - {"__init__.py"})
 
 
 def test_few_blocks_are_left_out() -> None:
