@@ -3,31 +3,83 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any
 
-READ_AFTER_WRITE = "READ_AFTER_WRITE"
-WRITE_AFTER_READ = "WRITE_AFTER_READ"
-WRITE_AFTER_WRITE = "WRITE_AFTER_WRITE"
-READ_RACING_WRITE = "READ_RACING_WRITE"
-WRITE_RACING_WRITE = "WRITE_RACING_WRITE"
-WRITE_RACING_READ = "WRITE_RACING_READ"
-READ_AFTER_PRESENT = "READ_AFTER_PRESENT"
-WRITE_AFTER_PRESENT = "WRITE_AFTER_PRESENT"
-PRESENT_AFTER_READ = "PRESENT_AFTER_READ"
-PRESENT_AFTER_WRITE = "PRESENT_AFTER_WRITE"
 
-HAZARDS = (
-    READ_AFTER_WRITE,
-    WRITE_AFTER_READ,
-    WRITE_AFTER_WRITE,
-    READ_RACING_WRITE,
-    WRITE_RACING_WRITE,
-    WRITE_RACING_READ,
-    READ_AFTER_PRESENT,
-    WRITE_AFTER_PRESENT,
-    PRESENT_AFTER_READ,
-    PRESENT_AFTER_WRITE,
-)
+class Hazard(StrEnum):
+    """Every value of `Finding.hazard`. `docs/hazards.md` has a heading for each."""
+
+    READ_AFTER_WRITE = "READ_AFTER_WRITE"
+    WRITE_AFTER_READ = "WRITE_AFTER_READ"
+    WRITE_AFTER_WRITE = "WRITE_AFTER_WRITE"
+    READ_RACING_WRITE = "READ_RACING_WRITE"
+    WRITE_RACING_WRITE = "WRITE_RACING_WRITE"
+    WRITE_RACING_READ = "WRITE_RACING_READ"
+    READ_AFTER_PRESENT = "READ_AFTER_PRESENT"
+    WRITE_AFTER_PRESENT = "WRITE_AFTER_PRESENT"
+    PRESENT_AFTER_READ = "PRESENT_AFTER_READ"
+    PRESENT_AFTER_WRITE = "PRESENT_AFTER_WRITE"
+
+    OWNERSHIP_NOT_TRANSFERRED = "ownership-not-transferred"
+    """Contents are needed that belong to another queue family. That family never released them."""
+    OWNERSHIP_NOT_ACQUIRED = "ownership-not-acquired"
+    """Contents are needed that were released and not acquired since."""
+    OWNERSHIP_NOT_RELEASED = "ownership-not-released"
+    """An acquire has no release before it."""
+    OWNERSHIP_MISMATCH = "ownership-mismatch"
+    """An acquire has another range, other families or other layouts than the release."""
+
+    SET_EVENT_AFTER_RESET = "vkCmdSetEvent-reset-race"
+    SET_EVENT2_AFTER_RESET = "vkCmdSetEvent2-reset-race"
+    SET_EVENT2_KHR_AFTER_RESET = "vkCmdSetEvent2KHR-reset-race"
+    SET_EVENT_AFTER_SET = "vkCmdSetEvent-set-race"
+    SET_EVENT2_AFTER_SET = "vkCmdSetEvent2-set-race"
+    SET_EVENT2_KHR_AFTER_SET = "vkCmdSetEvent2KHR-set-race"
+    SET_EVENT_AFTER_WAIT = "vkCmdSetEvent-wait"
+    SET_EVENT2_AFTER_WAIT = "vkCmdSetEvent2-wait"
+    SET_EVENT2_KHR_AFTER_WAIT = "vkCmdSetEvent2KHR-wait"
+    RESET_EVENT_AFTER_SET = "vkCmdResetEvent-set-race"
+    RESET_EVENT_AFTER_WAIT = "vkCmdResetEvent-wait-race"
+    WAIT_FOR_UNORDERED_SET = "vkCmdWaitEvents-unsynchronized-setops"
+
+    UNFLUSHED_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
+    """An invalidate discards what the host wrote and did not flush."""
+
+    @property
+    def is_between_accesses(self) -> bool:
+        """Whether the Khronos layer has this name too: two accesses of one range, each named in the finding."""
+        return "-" not in self
+
+    @property
+    def is_race(self) -> bool:
+        """Whether nothing orders the two accesses at all: they are of two queues, or of two subpasses."""
+        return "_RACING_" in self
+
+    @property
+    def is_presentation(self) -> bool:
+        """Whether one of the two accesses is the presentation engine's."""
+        return "PRESENT" in self
+
+    @property
+    def is_ownership(self) -> bool:
+        """Whether a transfer of queue family ownership is missing or wrong."""
+        return self.startswith("ownership-")
+
+    @property
+    def reads(self) -> bool:
+        """Whether the later access is the read of a hazard between accesses."""
+        return self.startswith("READ_")
+
+    @property
+    def prior_reads(self) -> bool:
+        """Whether the earlier access is the read of a hazard between accesses."""
+        return self.endswith("_READ")
+
+    @property
+    def vuid(self) -> str:
+        """The identifier under which the Khronos layer reports it, or would."""
+        return f"SYNC-HAZARD-{self.replace('_', '-')}" if self.is_between_accesses else f"SYNC-{self}"
 
 
 class UserError(Exception):
@@ -83,7 +135,7 @@ class Place:
 class Finding:
     """One hazard: two accesses of one range that no sufficient dependency orders."""
 
-    hazard: str
+    hazard: Hazard
     access: str
     prior_access: str
     place: Place
@@ -107,9 +159,8 @@ class Finding:
 
     @property
     def vuid(self) -> str:
-        """The identifier under which the Khronos layer reports this hazard."""
-        prefix = "SYNC-HAZARD-" if self.hazard in HAZARDS else "SYNC-"
-        return prefix + self.hazard.replace("_", "-") if prefix == "SYNC-HAZARD-" else prefix + self.hazard
+        """The identifier under which the Khronos layer reports this hazard, or would."""
+        return self.hazard.vuid
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:

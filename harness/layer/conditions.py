@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from harness.findings import WRITE_AFTER_READ, Finding, Place
+from harness.findings import Finding, Hazard, Place
 from harness.layer.manifest import Version
 from harness.layer.messages import RECORD, LayerMessage, plain_command
 from harness.layer.ordering import ordered_by_another_resource
@@ -186,7 +186,8 @@ def atomic_access(subject: Subject, stream: Stream, _: Version) -> bool:
 def _reported_against_read(subject: Subject) -> bool:
     """The layer reported the same access as a write after a shader's read, which an atomic is to it."""
     return any(
-        (each.hazard, plain_command(each.command), each.access) == (WRITE_AFTER_READ, subject.key[1], subject.key[3])
+        (each.hazard, plain_command(each.command), each.access)
+        == (Hazard.WRITE_AFTER_READ, subject.key[1], subject.key[3])
         and each.prior_access.endswith("_SHADER_STORAGE_READ")
         for each in subject.messages
     )

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.findings import Hazard
 
 if TYPE_CHECKING:
     from harness.rig.rig import Rig
@@ -36,7 +36,7 @@ WEAKENED = "weakened"
 class ExpectedHazard:
     """One hazard that must be found: its kind, the command that meets it and the one it conflicts with."""
 
-    hazard: str
+    hazard: Hazard
     command: str
     prior: str
 
@@ -46,22 +46,22 @@ class ExpectedHazard:
 
 def read_after_write(command: str, prior: str) -> ExpectedHazard:
     """A read that no memory dependency orders after a write."""
-    return ExpectedHazard(READ_AFTER_WRITE, command, prior)
+    return ExpectedHazard(Hazard.READ_AFTER_WRITE, command, prior)
 
 
 def write_after_read(command: str, prior: str) -> ExpectedHazard:
     """A write that no execution dependency orders after a read."""
-    return ExpectedHazard(WRITE_AFTER_READ, command, prior)
+    return ExpectedHazard(Hazard.WRITE_AFTER_READ, command, prior)
 
 
 def write_after_write(command: str, prior: str) -> ExpectedHazard:
     """A write that no memory dependency orders after a write."""
-    return ExpectedHazard(WRITE_AFTER_WRITE, command, prior)
+    return ExpectedHazard(Hazard.WRITE_AFTER_WRITE, command, prior)
 
 
 def race(hazard: str, command: str, prior: str) -> ExpectedHazard:
     """Any other hazard, by its name."""
-    return ExpectedHazard(hazard, command, prior)
+    return ExpectedHazard(Hazard(hazard), command, prior)
 
 
 @dataclass(frozen=True, slots=True)

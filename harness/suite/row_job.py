@@ -17,7 +17,7 @@ import harness
 from harness.agreement import compare as compare_opinions
 from harness.device.headless import is_null_hardware
 from harness.device.queue_emulation import logical_queues
-from harness.findings import HAZARDS, Finding, UserError
+from harness.findings import Finding, UserError
 from harness.layer.compare import compare
 from harness.layer.manifest import LayerInfo, find_layer, find_layers
 from harness.layer.witness import LayerWitness
@@ -25,7 +25,6 @@ from harness.model import Opinion, judge
 from harness.replay.contents.observe import Outputs
 from harness.replay.contents.observe import compare as compare_outputs
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
-from harness.replay.outcomes.witness import FAMILIES
 from harness.report.pictures import write_pictures
 from harness.rig.command_buffers import Amend
 from harness.rig.queues import queue_masks
@@ -170,7 +169,11 @@ def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Pa
     nothing shows nothing."""
     shown = 0
     notes = []
-    hazards = [finding for finding in findings if finding.hazard in {*HAZARDS, *FAMILIES} and not is_null_hardware()]
+    hazards = (
+        []
+        if is_null_hardware()
+        else [each for each in findings if each.hazard.is_between_accesses or each.hazard.is_ownership]
+    )
     for number, finding in enumerate(hazards):
         try:
             result = run_witness(blocks, finding, row.device)

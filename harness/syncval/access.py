@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.findings import Hazard
 from harness.spec.scopes import BY_NAME, SYNC
 from harness.syncval.state import NO_GUARD, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
 from harness.trace.effects import AttachmentOperation, RasterizationOrder
@@ -50,7 +50,7 @@ def _use(state: State, use: AccessRequest) -> AccessOutcome:
     if SYNC[use.sync].write:
         hazard, prior = _write_hazard(state, view, use)
         return AccessOutcome(hazard, prior, _written(use, use.sync), -1)
-    hazard = READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
+    hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
     after, position = _with_read(state, use)
     return AccessOutcome(hazard, -1, after, position)
 
@@ -101,18 +101,18 @@ def _ordered_reads(state: State, use: AccessRequest) -> int:
     return found
 
 
-def _write_hazard(state: State, view: View, use: AccessRequest) -> tuple[str | None, int]:
+def _write_hazard(state: State, view: View, use: AccessRequest) -> tuple[Hazard | None, int]:
     sync, write = use.sync, state.write
     position = _read_in_the_way(state, view, use, sync)
     if position >= 0:
-        return WRITE_AFTER_READ, position
+        return Hazard.WRITE_AFTER_READ, position
     if state.followed or write is None or write.done or view.write.barriers >> sync & 1:
         return None, -1
     if ordering(use.order)[1] >> sync & 1 and _in_order(write, use):
         return None, -1
     if use.marker and write.atomic and write.sync == sync:
         return None, -1
-    return WRITE_AFTER_WRITE, -1
+    return Hazard.WRITE_AFTER_WRITE, -1
 
 
 def _read_in_the_way(state: State, view: View, use: AccessRequest, sync: int) -> int:
@@ -133,9 +133,9 @@ def _atomic(state: State, view: View, use: AccessRequest) -> AccessOutcome:
     """
     write, sync = state.write, written_by_atomic(use.sync)
     prior = _read_in_the_way(state, view, use, sync)
-    hazard = WRITE_AFTER_READ if prior >= 0 else None
+    hazard = Hazard.WRITE_AFTER_READ if prior >= 0 else None
     if hazard is None and not state.followed and write is not None and not write.atomic:
-        hazard = READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
+        hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
     return AccessOutcome(hazard, prior, _written(use, sync), -1)
 
 

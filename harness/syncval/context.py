@@ -66,7 +66,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
-from harness.findings import Place
+from harness.findings import Hazard, Place
 from harness.spans import Span, SpanMap
 from harness.spec.scopes import BY_NAME
 from harness.syncval.access import AccessRequest, after_use, written_by_atomic
@@ -114,7 +114,7 @@ class RangeEntry(NamedTuple):
 class DetectedHazard(NamedTuple):
     """A hazard on some addresses: its kind, the access that conflicts and the earlier one that it conflicts with."""
 
-    hazard: str
+    hazard: Hazard
     span: Span
     sync: int
     prior: Place
@@ -288,7 +288,7 @@ class Context:
         alone = position == 0 and len(reads) < 2
         return RangeEntry(slot, write, (place,) if alone else (*reads[:position], place, *reads[position + 1 :]))
 
-    def _hit(self, hazard: str, prior: int, span: Span, access: Access, entry: RangeEntry) -> DetectedHazard:
+    def _hit(self, hazard: Hazard, prior: int, span: Span, access: Access, entry: RangeEntry) -> DetectedHazard:
         state = entry.slot.find().state
         if prior < 0:
             assert entry.write is not None and state.write is not None

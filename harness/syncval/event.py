@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from harness.findings import Finding, Place
+from harness.findings import Finding, Hazard, Place
 from harness.spec.scopes import (
     ALL_COMMANDS,
     BOTTOM_OF_PIPE,
@@ -60,7 +60,9 @@ class Events:
         """Marks what is in the first scopes now."""
         event = self._events.setdefault(effect.event, EventState())
         masks = {each.src_stages for each in _dependencies(effect.barrier)}
-        problems = self._race(event, effect.event, place, union_of(masks), queue_flags, SET)
+        spelling = 0 if effect.form == 1 else 2 if place.command.endswith("KHR") else 1
+        hazard = _SET_AFTER[event.last][spelling] if event.last else None
+        problems = self._race(event, effect.event, place, union_of(masks), queue_flags, SET, hazard)
         if problems and event.last == SET:
             # A wait may see either set: certain is what both cover, and the earlier one covers less.
             self._forget(event, kept=masks)
@@ -88,7 +90,8 @@ class Events:
     def reset(self, effect: ResetEvent, place: Place, queue_flags: int) -> list[Finding]:
         """Forgets the last set."""
         event = self._events.setdefault(effect.event, EventState())
-        problems = self._race(event, effect.event, place, effect.stages, queue_flags, RESET)
+        hazard = _RESET_AFTER.get(event.last)
+        problems = self._race(event, effect.event, place, effect.stages, queue_flags, RESET, hazard)
         self._forget(event)
         event.last, event.place, event.barriers, event.unordered = RESET, place, 0, False
         return problems
@@ -129,7 +132,11 @@ class Events:
             if event.unordered and event.place is not None:
                 problems.append(
                     _finding(
-                        UNORDERED_SET, id, place, event.place, "the set that it waits for and the operation before"
+                        Hazard.WAIT_FOR_UNORDERED_SET,
+                        id,
+                        place,
+                        event.place,
+                        "the set that it waits for and the operation before",
                     )
                 )
             dependencies = _dependencies(effect.barriers[position if effect.form == 2 else 0])
@@ -170,38 +177,42 @@ class Events:
             self._context.tokens.give(token)
 
     def _race(
-        self, event: EventState, id: int, place: Place, stages: int, queue_flags: int, operation: str
+        self,
+        event: EventState,
+        id: int,
+        place: Place,
+        stages: int,
+        queue_flags: int,
+        operation: str,
+        hazard: Hazard | None,
     ) -> list[Finding]:
-        """Two operations on one event that nothing orders, under the names that the layer gives them."""
+        """`hazard`, if nothing orders an operation after the last one of its event."""
         # An expanded second scope holds TOP_OF_PIPE only when it is all later commands, operations on events included.
         reached = event.barriers & (TOP_OF_PIPE | execution_scope_src(stages, queue_flags))
         covered = stages & EVERYTHING or reached
-        if covered or event.place is None or self._is_complete(event.place):
+        if covered or hazard is None or event.place is None or self._is_complete(event.place):
             return []
-        name = _RACES.get((operation, event.last))
-        if name is None:
-            return []
-        return [_finding(name, id, place, event.place, f"the {event.last} and the {operation}")]
+        return [_finding(hazard, id, place, event.place, f"the {event.last} and the {operation}")]
 
     def _is_complete(self, place: Place) -> bool:
         """Whether the host knows that an operation is complete."""
         return tag_of(place) <= self._context.retired.get(place.queue or 0, NEVER)
 
 
-_RACES = {
-    (SET, RESET): "{command}-reset-race",
-    (SET, SET): "{command}-set-race",
-    (SET, WAIT): "{command}-wait",
-    (RESET, SET): "vkCmdResetEvent-set-race",
-    (RESET, WAIT): "vkCmdResetEvent-wait-race",
+_SET_AFTER = {
+    RESET: (Hazard.SET_EVENT_AFTER_RESET, Hazard.SET_EVENT2_AFTER_RESET, Hazard.SET_EVENT2_KHR_AFTER_RESET),
+    SET: (Hazard.SET_EVENT_AFTER_SET, Hazard.SET_EVENT2_AFTER_SET, Hazard.SET_EVENT2_KHR_AFTER_SET),
+    WAIT: (Hazard.SET_EVENT_AFTER_WAIT, Hazard.SET_EVENT2_AFTER_WAIT, Hazard.SET_EVENT2_KHR_AFTER_WAIT),
 }
-UNORDERED_SET = "vkCmdWaitEvents-unsynchronized-setops"
+"""The hazard of a set, by the last operation: of vkCmdSetEvent, vkCmdSetEvent2 and vkCmdSetEvent2KHR. The Khronos layer
+has a name for each."""
+_RESET_AFTER = {SET: Hazard.RESET_EVENT_AFTER_SET, WAIT: Hazard.RESET_EVENT_AFTER_WAIT}
 
 
-def _finding(name: str, id: int, place: Place, prior: Place, what: str) -> Finding:
+def _finding(hazard: Hazard, id: int, place: Place, prior: Place, what: str) -> Finding:
     lack = f"an execution dependency between {what}"
     return Finding(
-        hazard=name.format(command=place.command),
+        hazard=hazard,
         access="",
         prior_access="",
         place=place,

@@ -64,7 +64,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
+from harness.findings import Finding, Hazard, Place
 from harness.spans import Span
 from harness.spec.scopes import BY_NAME
 from harness.syncval.context import Context, DetectedHazard
@@ -77,8 +77,6 @@ from harness.trace.effects import Access, HostAccess, HostDeclaredRead, HostFlus
 HOST_READ = BY_NAME["SYNC_HOST_HOST_READ"].index
 HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
 HOST_UNTRACKED = "the Khronos layer does not track host accesses (a limitation that it documents)"
-LOST_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
-"""The check of an invalidate that throws away what the host wrote."""
 
 SEEN = 1 << 60
 """The token of a write that is visible to the host; those of single batches are above."""
@@ -224,7 +222,14 @@ class Host:
                 if lack and begin < end and prior is not None and state.write is not None:
                     missing, before = lack.format(prior=prior.command), state.write.sync
                     hit = DetectedHazard(
-                        READ_AFTER_WRITE, (begin, end), HOST_READ, prior, before, state, resource, missing=missing
+                        Hazard.READ_AFTER_WRITE,
+                        (begin, end),
+                        HOST_READ,
+                        prior,
+                        before,
+                        state,
+                        resource,
+                        missing=missing,
                     )
                     hits.append(hit)
         yield from (finding for finding, _ in self._report.findings(hits, place))
@@ -238,9 +243,9 @@ class Host:
             for span, entry in self._context.unfinished(space, begin, end):
                 state = entry.slot.find().state
                 if entry.reads:
-                    kind, prior, before = WRITE_AFTER_READ, entry.reads[0], state.reads[0].sync
+                    kind, prior, before = Hazard.WRITE_AFTER_READ, entry.reads[0], state.reads[0].sync
                 elif entry.write is not None and state.write is not None:
-                    kind, prior, before = WRITE_AFTER_WRITE, entry.write, state.write.sync
+                    kind, prior, before = Hazard.WRITE_AFTER_WRITE, entry.write, state.write.sync
                 else:
                     continue
                 missing = NO_WAIT_TO_WRITE.format(prior=prior.command)
@@ -276,7 +281,7 @@ def _lost(memory: int, where: tuple[int, int], place: Place, prior: Place) -> Fi
     lack = "vkFlushMappedMemoryRanges before the invalidate"
     offset, size = where
     return Finding(
-        hazard=LOST_WRITE,
+        hazard=Hazard.UNFLUSHED_WRITE,
         access="",
         prior_access="SYNC_HOST_HOST_WRITE",
         place=place,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.findings import WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.findings import Hazard
 from harness.spec.scopes import TOP_OF_PIPE
 from harness.syncval.barrier import Scope, read_in_scope, write_in_scope
 from harness.syncval.state import LAYOUT_TRANSITION, AccessOrdering, AccessOutcome, State, View, Write, intern, union
@@ -28,13 +28,13 @@ def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int
 
 def transition_hazard(
     state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int = LAYOUT_TRANSITION
-) -> tuple[str | None, int]:
+) -> tuple[Hazard | None, int]:
     """The first access that a transition is not ordered after: (hazard, -1 for the write or the read's position)."""
     scopes = tuple(_source(scope) for scope in scopes)
     view = state.view(viewer)
     for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
         if not any(read_in_scope(read, guard, scope, viewer) for scope in scopes):
-            return WRITE_AFTER_READ, position
+            return Hazard.WRITE_AFTER_READ, position
     write = state.write
     if state.followed or write is None or write.done:
         return None, -1
@@ -42,7 +42,7 @@ def transition_hazard(
         return None, -1  # in submission order; those of one render pass instance are not
     if any(write_in_scope(write, view.write, scope, viewer) for scope in scopes):
         return None, -1
-    return WRITE_AFTER_WRITE, -1
+    return Hazard.WRITE_AFTER_WRITE, -1
 
 
 def _source(scope: Scope) -> Scope:

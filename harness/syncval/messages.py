@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harness.findings import WRITE_AFTER_READ, Box, Place
+from harness.findings import Box, Hazard, Place
 from harness.spec import names
 from harness.spec.scopes import BY_NAME, SYNC
 from harness.syncval.context import DetectedHazard
@@ -24,20 +24,20 @@ def missing(hit: DetectedHazard) -> str:
         return "a submit after what the host wrote; before it vkFlushMappedMemoryRanges if memory is not HOST_COHERENT"
     if hit.sync == PRESENT:
         return "a semaphore that the present waits for, signaled after the access"
-    if hit.prior_sync == PRESENT or (hit.prior_sync == ACQUIRE and "PRESENT" in hit.hazard):
+    if hit.prior_sync == PRESENT or (hit.prior_sync == ACQUIRE and hit.hazard.is_presentation):
         return "a wait, before the access, for the semaphore or the fence that an acquire of the image signals"
-    if "RACING" in hit.hazard:
+    if hit.hazard.is_race:
         return "any order between the two: a semaphore between the queues, or a dependency between the subpasses"
-    if hit.hazard == WRITE_AFTER_READ:
+    if hit.hazard == Hazard.WRITE_AFTER_READ:
         wanted = f"an execution dependency from {_stage(hit.prior_sync)} to {_stage(hit.sync)}"
     else:
         wanted = f"a memory dependency from {_scope(hit.prior_sync)} to {_scope(hit.sync)}"
     return f"{wanted}; {_present(hit.hazard, hit.state.view(hit.viewer))}"
 
 
-def _present(hazard: str, view: View) -> str:
+def _present(hazard: Hazard, view: View) -> str:
     """What the barriers so far have done for the prior access."""
-    if hazard == WRITE_AFTER_READ:
+    if hazard == Hazard.WRITE_AFTER_READ:
         stages = union(guard.barriers for guard in view.reads)
         return f"so far only {names.stages(stages)} waits for the read" if stages else "nothing orders them"
     if not view.write.barriers:

@@ -24,7 +24,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
-from harness.findings import Finding, Place
+from harness.findings import Finding, Hazard, Place
 from harness.spans import Span, SpanMap, merge
 from harness.spec.scopes import BY_NAME, SYNC
 from harness.syncval.barrier import Scope
@@ -46,15 +46,6 @@ from harness.trace.effects import (
     SubpassBegin,
     WaitEvents,
 )
-
-NOT_TRANSFERRED = "ownership-not-transferred"
-"""Contents are needed that belong to another family, which never released them."""
-NOT_ACQUIRED = "ownership-not-acquired"
-"""Contents are needed that were released, and not acquired since."""
-NOT_RELEASED = "ownership-not-released"
-"""An acquire of something that was not released."""
-MISMATCH = "ownership-mismatch"
-"""An acquire whose range, families or layouts are not those of the release."""
 
 ALL_FAMILIES = FAMILY_IGNORED
 """The owner of what is shared by all families."""
@@ -233,11 +224,11 @@ class Ownership:
         self, resource: int, space: int, spans: Iterable[Span], sync: int, place: Place, family: int
     ) -> Iterator[Finding]:
         """Findings about contents that are undefined for a family: one for each thing that made them so."""
-        lost: dict[tuple[str, int], list[tuple[Span, Owner]]] = {}
+        lost: dict[tuple[Hazard, int], list[tuple[Span, Owner]]] = {}
         for span in spans:
             for begin, end, owner in self._pieces(space, span):
                 if not owner.gives(family):
-                    name = NOT_TRANSFERRED if owner.release is None else NOT_ACQUIRED
+                    name = Hazard.OWNERSHIP_NOT_TRANSFERRED if owner.release is None else Hazard.OWNERSHIP_NOT_ACQUIRED
                     lost.setdefault((name, id(owner.place)), []).append(((begin, end), owner))
         for (name, _), found in lost.items():
             owner = found[0][1]
@@ -289,23 +280,27 @@ class Ownership:
         if gaps or kept[1] is not None:
             prior = kept[1] or Owner(ALL_FAMILIES, place, OWNERSHIP_TRANSFER)
             lack = f"the release by queue family {_family(barrier.src_family)}"
-            yield self._finding(NOT_RELEASED, barrier.resource, kept[0] + gaps, OWNERSHIP_TRANSFER, place, prior, lack)
+            yield self._finding(
+                Hazard.OWNERSHIP_NOT_RELEASED, barrier.resource, kept[0] + gaps, OWNERSHIP_TRANSFER, place, prior, lack
+            )
         if other[1] is not None:
             lack = "the same resource, range, families and layouts in both halves"
-            yield self._finding(MISMATCH, barrier.resource, other[0], OWNERSHIP_TRANSFER, place, other[1], lack)
+            yield self._finding(
+                Hazard.OWNERSHIP_MISMATCH, barrier.resource, other[0], OWNERSHIP_TRANSFER, place, other[1], lack
+            )
 
     def _pieces(self, space: int, span: Span) -> list[tuple[int, int, Owner]]:
         held = self._held.get(space)
         return held.pieces(*span) if held is not None else []
 
     def _finding(
-        self, name: str, resource: int, spans: list[Span], sync: int, place: Place, owner: Owner, lack: str
+        self, hazard: Hazard, resource: int, spans: list[Span], sync: int, place: Place, owner: Owner, lack: str
     ) -> Finding:
         seen = self._describe(resource, merge(spans))
         prior = owner.place.command if owner.place is not place else "none"
-        sentence = _SENTENCES[name].format(what=f"{seen.type} {resource}", prior=prior, family=owner.family)
+        sentence = _SENTENCES[hazard].format(what=f"{seen.type} {resource}", prior=prior, family=owner.family)
         return Finding(
-            hazard=name,
+            hazard=hazard,
             access=SYNC[sync].name,
             prior_access=SYNC[owner.sync].name,
             place=place,
@@ -321,10 +316,11 @@ class Ownership:
 
 
 _SENTENCES = {
-    NOT_TRANSFERRED: "needs the contents of {what}, which belong to queue family {family} by {prior}",
-    NOT_ACQUIRED: "needs the contents of {what}, which {prior} released and nothing acquired",
-    NOT_RELEASED: "acquires {what}, which was not released, or has been used since (last owner: {prior})",
-    MISMATCH: "acquires {what} by another barrier than {prior} released it",
+    Hazard.OWNERSHIP_NOT_TRANSFERRED: "needs the contents of {what}, which belong to queue family {family} by {prior}",
+    Hazard.OWNERSHIP_NOT_ACQUIRED: "needs the contents of {what}, which {prior} released and nothing acquired",
+    Hazard.OWNERSHIP_NOT_RELEASED: "acquires {what}, which was not released, or has been used since (last owner: "
+    "{prior})",
+    Hazard.OWNERSHIP_MISMATCH: "acquires {what} by another barrier than {prior} released it",
 }
 
 

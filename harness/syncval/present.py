@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.findings import PRESENT_AFTER_READ, PRESENT_AFTER_WRITE, Place
+from harness.findings import Hazard, Place
 from harness.spans import Span
 from harness.spec.scopes import BY_NAME
 from harness.syncval.barrier import read_in_scope, write_in_scope
@@ -95,12 +95,12 @@ class Presentation:
         context.apply(Access(sync, image, (EVERYTHING,), image), place)
 
 
-def _accesses(state: State, entry: RangeEntry) -> Iterator[tuple[str, int, Write | Read, Place]]:
+def _accesses(state: State, entry: RangeEntry) -> Iterator[tuple[Hazard, int, Write | Read, Place]]:
     """(hazard with a present, position or -1 for the write, access, its place) of what is known of a range."""
     if state.write is not None and entry.write is not None:
-        yield PRESENT_AFTER_WRITE, -1, state.write, entry.write
+        yield Hazard.PRESENT_AFTER_WRITE, -1, state.write, entry.write
     for position, (read, place) in enumerate(zip(state.reads, entry.reads, strict=True)):
-        yield PRESENT_AFTER_READ, position, read, place
+        yield Hazard.PRESENT_AFTER_READ, position, read, place
 
 
 def _covers(signal: Signal, state: State, position: int, prior: Place) -> bool:

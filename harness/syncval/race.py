@@ -8,14 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from harness.findings import (
-    READ_AFTER_PRESENT,
-    READ_RACING_WRITE,
-    WRITE_AFTER_PRESENT,
-    WRITE_RACING_READ,
-    WRITE_RACING_WRITE,
-    Place,
-)
+from harness.findings import Hazard, Place
 from harness.spec.scopes import BY_NAME, SYNC
 from harness.syncval.state import Read, State, Write
 
@@ -49,17 +42,19 @@ def tag_of(place: Place) -> Tag:
 
 def race(
     state: State, write: Place | None, reads: tuple[Place, ...], sync: int, rivals: UnsynchronizedWith
-) -> tuple[str, int] | None:
+) -> tuple[Hazard, int] | None:
     """The racing hazard that an access meets, with its prior access as `Outcome` spells it; None without one."""
     writes = SYNC[sync].write
     if state.write is not None and write is not None and not state.write.done and _is_rival(state.write, write, rivals):
         if SYNC[state.write.sync].stage == PRESENT_ENGINE:
-            return (WRITE_AFTER_PRESENT if writes else READ_AFTER_PRESENT), -1
-        return (WRITE_RACING_WRITE if writes else READ_RACING_WRITE), -1
+            return (Hazard.WRITE_AFTER_PRESENT if writes else Hazard.READ_AFTER_PRESENT), -1
+        return (Hazard.WRITE_RACING_WRITE if writes else Hazard.READ_RACING_WRITE), -1
     if writes:
         for position, (read, place) in enumerate(zip(state.reads, reads, strict=True)):
             if _is_rival(read, place, rivals):
-                return (WRITE_AFTER_PRESENT if read.stage == PRESENT_ENGINE else WRITE_RACING_READ), position
+                return (
+                    Hazard.WRITE_AFTER_PRESENT if read.stage == PRESENT_ENGINE else Hazard.WRITE_RACING_READ
+                ), position
     return None
 
 

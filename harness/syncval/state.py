@@ -93,6 +93,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
+from harness.findings import Hazard
 from harness.spec.scopes import BY_NAME, SYNC
 
 LAYOUT_TRANSITION = BY_NAME["SYNC_IMAGE_LAYOUT_TRANSITION"].index
@@ -166,7 +167,7 @@ class AccessOutcome(NamedTuple):
     `position` is where the new state keeps the access: -1 as the write, otherwise its place among the reads.
     """
 
-    hazard: str | None
+    hazard: Hazard | None
     prior: int
     state: State
     position: int

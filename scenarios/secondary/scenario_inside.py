@@ -3,7 +3,7 @@
 import struct
 from typing import Any
 
-from harness.findings import READ_RACING_WRITE, WRITE_RACING_WRITE
+from harness.findings import Hazard
 from harness.rig.render_passes import BY_REGION, COLOR_FORMAT, EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.secondaries import SECONDARY_CONTENTS
@@ -120,8 +120,8 @@ def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
 @scenario(
     without={
         "first subpass before second": [
-            race(READ_RACING_WRITE, DRAW, DRAW),
-            race(WRITE_RACING_WRITE, "vkCmdEndRenderPass2", DRAW),
+            race(Hazard.READ_RACING_WRITE, DRAW, DRAW),
+            race(Hazard.WRITE_RACING_WRITE, "vkCmdEndRenderPass2", DRAW),
         ]
     },
     rule="specification, Subpass Dependencies; VkCommandBufferInheritanceInfo",

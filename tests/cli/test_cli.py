@@ -14,7 +14,7 @@ import pytest
 
 from harness.cli.run import split_arguments
 from harness.device.drivers import environment, find_driver
-from harness.findings import Finding, Place, UserError
+from harness.findings import Finding, Hazard, Place, UserError
 from harness.report.findings_json import write_json
 from harness.report.text import finding_text, summary_text
 from harness.trace.codec import save
@@ -320,7 +320,7 @@ def test_a_finding_in_words() -> None:
     place = Place(12, "vkCmdCopyBuffer", "a.py:9", command_buffer=5, submit=20, queue=3)
     prior = Place(11, "vkCmdFillBuffer", None, command_buffer=5)
     finding = Finding(
-        hazard="READ_AFTER_WRITE",
+        hazard=Hazard.READ_AFTER_WRITE,
         access="SYNC_COPY_TRANSFER_READ",
         prior_access="SYNC_CLEAR_TRANSFER_WRITE",
         place=place,

@@ -25,7 +25,7 @@ import harness
 from harness.check import Analysis
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
-from harness.findings import WRITE_AFTER_READ, Finding
+from harness.findings import Finding, Hazard
 from harness.layer.compare import compare
 from harness.layer.manifest import Version, find_layer
 from harness.layer.messages import LayerMessage, plain_command
@@ -129,7 +129,7 @@ def unlike(predicted: Sequence[Finding], messages: Iterable[LayerMessage]) -> li
         f"{side} in block {told[0]}: {' '.join(told[1:4])} after {' '.join(told[4:])}"
         for side, one, other in (("predicted only", ours, theirs), ("not predicted", theirs, ours))
         for told in sorted(one - other, key=str)
-        if not (told[0] in submits and told[1] == WRITE_AFTER_READ and told[:4] in {each[:4] for each in other})
+        if not (told[0] in submits and told[1] == Hazard.WRITE_AFTER_READ and told[:4] in {each[:4] for each in other})
     ]
 
 

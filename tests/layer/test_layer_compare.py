@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harness.findings import Finding, Place, UserError
+from harness.findings import Finding, Hazard, Place, UserError
 from harness.layer.compare import Comparison, compare
 from harness.layer.conditions import CONDITIONS
 from harness.layer.differences import FILE, SIDES, expected_differences, load
@@ -34,7 +34,7 @@ def finding(
     """`command` and `prior` are (name, access, block index)."""
     place = Place(command[2], command[0], None, CB, submit)
     return Finding(
-        hazard, command[1], prior[1], place, Place(prior[2], prior[0], None, CB), resource, "VkBuffer",
+        Hazard(hazard), command[1], prior[1], place, Place(prior[2], prior[0], None, CB), resource, "VkBuffer",
         layer_silent=silent,
     )  # fmt: skip
 

@@ -11,17 +11,17 @@ import pytest
 import harness
 from harness.check import Analysis
 from harness.device.drivers import environment, find_driver
-from harness.findings import Finding, UserError
+from harness.findings import Finding, Hazard, UserError
 from harness.record import host
 from harness.record.mapped_memory import Mapping
 from harness.record.session import Session
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
 from harness.rig.rig import Rig, RigBuffer
-from harness.syncval.host import LOST_WRITE
 from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.codec import load, save
 
 RAW = "READ_AFTER_WRITE"
+LOST = Hazard.UNFLUSHED_WRITE
 COHERENT, ATOM = 0x4, 64
 WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
 
@@ -287,8 +287,8 @@ def test_an_invalidate_of_unflushed_writes_loses_them() -> None:
         rig.vk.vkUnmapMemory(rig.device, memory)
     assert session.findings == []
     (finding,) = loose(session.blocks or [])
-    assert (finding.hazard, finding.place.command, finding.prior.command) == (LOST_WRITE, INVALIDATE, "host write")
-    assert finding.to_dict()["vuid"] == f"SYNC-{LOST_WRITE}"
+    assert (finding.hazard, finding.place.command, finding.prior.command) == (LOST, INVALIDATE, "host write")
+    assert finding.to_dict()["vuid"] == f"SYNC-{LOST}"
 
 
 def test_the_recorder_tells_writes_from_what_was_there() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import harness
-from harness.findings import Box, Finding, Place
+from harness.findings import Box, Finding, Hazard, Place
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
 from harness.rig.command_buffers import Commands
 from harness.rig.render_passes import (
@@ -325,5 +325,7 @@ def hazard_at_an_end(which: str, dynamic: bool, device: str) -> dict[str, Any]:
 
     box = Box(1, 0, 0, (0, 0, 0), (16, 16, 1))
     resource = next(each for each in calls if each.name == "vkCreateImage").args["pImage"]
-    finding = Finding(kind, access, prior_access, place(current), place(prior), resource, "VkImage", boxes=(box,))
+    finding = Finding(
+        Hazard(kind), access, prior_access, place(current), place(prior), resource, "VkImage", boxes=(box,)
+    )
     return run_witness(blocks, finding, device).to_dict()

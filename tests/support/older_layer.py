@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from harness.commands.interpret import Interpreter
-from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE, Finding, Place
+from harness.findings import Finding, Hazard, Place
 from harness.spans import Span, SpanMap
 from harness.spec.scopes import BY_NAME, SYNC
 from harness.syncval.access import AccessRequest, after_use
@@ -161,7 +161,7 @@ class LayerContext(OlderContext):
             if outcome.hazard is not None and entry.write is not None and state.write is not None:
                 prior_sync = state.write.sync
                 hit = DetectedHazard(
-                    READ_AFTER_WRITE, span, first.sync, entry.write, prior_sync, state, space, self.viewer
+                    Hazard.READ_AFTER_WRITE, span, first.sync, entry.write, prior_sync, state, space, self.viewer
                 )
                 found = (hit, first)
         if SYNC[last.sync].write and calls[0] <= last.call < calls[1]:
@@ -232,7 +232,7 @@ def _write_hit(
             hazard = not (read.stage & stages) and not SYNC[last.sync].stage & guard.barriers
         if hazard:
             return DetectedHazard(
-                WRITE_AFTER_READ, span, last.sync, entry.reads[position], read.sync, state, space, view.viewer
+                Hazard.WRITE_AFTER_READ, span, last.sync, entry.reads[position], read.sync, state, space, view.viewer
             )
     write = state.write
     if state.reads or write is None or entry.write is None:
@@ -245,7 +245,7 @@ def _write_hit(
         safe = (stages and write.sync == last.sync) or view.write.barriers >> last.sync & 1
     if safe:
         return None
-    return DetectedHazard(WRITE_AFTER_WRITE, span, last.sync, entry.write, write.sync, state, space, view.viewer)
+    return DetectedHazard(Hazard.WRITE_AFTER_WRITE, span, last.sync, entry.write, write.sync, state, space, view.viewer)
 
 
 class LayerExecution(Execution):
@@ -347,7 +347,7 @@ def _spoken(hits: Iterable[DetectedHazard]) -> list[DetectedHazard]:
     return [
         hit
         for hit in lowest(hits)
-        if hit.hazard != WRITE_AFTER_WRITE or not hit.sync == hit.prior_sync == STORAGE_WRITE
+        if hit.hazard != Hazard.WRITE_AFTER_WRITE or not hit.sync == hit.prior_sync == STORAGE_WRITE
     ]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from harness.findings import WRITE_AFTER_READ, WRITE_AFTER_WRITE, Place
+from harness.findings import Hazard, Place
 from harness.spans import Span
 from harness.spec.scopes import ALL_COMMANDS, BY_NAME, SYNC, expand_stages
 from harness.syncval.barrier import Scope
@@ -187,7 +187,7 @@ class OlderContext(Context):
             if not src & (read.stage | guard.barriers):
                 prior = entry.reads[position]
                 yield DetectedHazard(
-                    WRITE_AFTER_READ, span, LAYOUT_TRANSITION, prior, read.sync, state, resource, self.viewer
+                    Hazard.WRITE_AFTER_READ, span, LAYOUT_TRANSITION, prior, read.sync, state, resource, self.viewer
                 )
                 return
         write = state.write
@@ -197,7 +197,7 @@ class OlderContext(Context):
         if not scope.src_accesses >> write.sync & 1 and not (view.write.chain & src and needed):
             prior = entry.write
             yield DetectedHazard(
-                WRITE_AFTER_WRITE, span, LAYOUT_TRANSITION, prior, write.sync, state, resource, self.viewer
+                Hazard.WRITE_AFTER_WRITE, span, LAYOUT_TRANSITION, prior, write.sync, state, resource, self.viewer
             )
 
     def _settle(self, piece: RangePiece, everything: tuple[Scope, ...], place: Place) -> None:

@@ -6,7 +6,7 @@ import struct as packing
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.findings import Box, Finding, Place
+from harness.findings import Box, Finding, Hazard, Place
 from harness.replay.objects.encode import STRUCT_TYPES, EncodedMember, members, parameters
 from harness.shader.library import load
 from harness.trace.calls import Block, Call, HostWrite
@@ -381,4 +381,6 @@ def hazard(
         return Place(index, block.name if isinstance(block, Call) else "host write", None)
 
     kind_of_resource = "VkImage" if boxes else "VkBuffer"
-    return Finding(kind, "", "", place(current), place(prior), resource, kind_of_resource, ranges=ranges, boxes=boxes)
+    return Finding(
+        Hazard(kind), "", "", place(current), place(prior), resource, kind_of_resource, ranges=ranges, boxes=boxes
+    )

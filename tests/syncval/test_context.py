@@ -49,7 +49,7 @@ class Cells:
         self.states: dict[tuple[int, int], State] = {(space, at): EMPTY for space in (1, 2) for at in range(SIZE)}
 
     def access(self, space: int, span: tuple[int, int], sync: int) -> set[tuple[int, str]]:
-        hazards = set()
+        hazards: set[tuple[int, str]] = set()
         for at in range(*span):
             outcome = after_use(self.states[space, at], AccessRequest(sync, QUEUE, QUEUE))
             if outcome.hazard:

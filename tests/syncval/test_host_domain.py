@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import Finding
-from harness.syncval.host import LOST_WRITE
+from harness.findings import Finding, Hazard
 from harness.trace.effects import (
     EXTERNAL,
     Barrier,
@@ -48,6 +47,7 @@ from tests.syncval.test_queues import (
 
 TO_HOST = barrier("COPY/TRANSFER_WRITE", "HOST/HOST_READ")
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
+LOST = Hazard.UNFLUSHED_WRITE
 ATOM = 64
 
 
@@ -393,7 +393,7 @@ def test_an_invalidate_loses_what_was_not_flushed() -> None:
     machine = Machine(coherent=False)
     machine.writes(16, 32)
     (finding,) = machine.validator.consume(HostInvalidated(9, None, A, (0, 64)))
-    assert (finding.hazard, finding.vuid, finding.ranges) == (LOST_WRITE, f"SYNC-{LOST_WRITE}", ((16, 16),))
+    assert (finding.hazard, finding.vuid, finding.ranges) == (LOST, f"SYNC-{LOST}", ((16, 16),))
     assert machine.invalidates() == []
     machine.writes(16, 32)
     machine.flushes()

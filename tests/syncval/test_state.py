@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.findings import Hazard
 from harness.spec.masks import scope
 from harness.spec.scopes import BY_NAME
 from harness.syncval.access import AccessRequest, after_use
@@ -54,7 +54,7 @@ def run(*steps: str) -> list[str | None]:
     return met
 
 
-RAW, WAR, WAW = READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE
+RAW, WAR, WAW = Hazard.READ_AFTER_WRITE, Hazard.WRITE_AFTER_READ, Hazard.WRITE_AFTER_WRITE
 
 SEQUENCES = [
     (["copy_write", "copy_read"], [None, RAW]),

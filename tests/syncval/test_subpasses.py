@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.check import Analysis
-from harness.findings import Finding, Place
+from harness.findings import Finding, Hazard, Place
 from harness.replay.outcomes.inside import InsideOutcome, inside
 from harness.replay.schedule.steps import Step, flatten
 from harness.spec.masks import scope
@@ -145,7 +145,7 @@ def how(hazard: str, *clears: tuple[int, ...]) -> tuple[InsideOutcome | None, li
     image, steps, at = recorded(*clears)
     places = [Place(steps[each].block.index, steps[each].name, None) for each in at]
     access = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
-    finding = Finding(hazard, access, access, places[1], places[0], image, "VkImage")
+    finding = Finding(Hazard(hazard), access, access, places[1], places[0], image, "VkImage")
     cuts = (at[0] - 1, len(steps))
     return inside(steps, at[0], at[1], cuts, finding), at
 

@@ -14,7 +14,7 @@ from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.replay.schedule.steps import Step, StepKind, reading
 from harness.spans import Span, merge
-from harness.spec.scopes import SYNC
+from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION, SYNC
 from harness.trace.calls import Call
 from harness.trace.effects import Access, Recorded
 
@@ -73,14 +73,14 @@ def inside(
 ) -> InsideOutcome | None:
     """How to show a hazard between two steps of the instance between two cuts; None when that cannot be done."""
     held = _Instance(steps, *cuts, finding.resource)
-    moved, moves = ("IMAGE_LAYOUT_TRANSITION" in each for each in (finding.prior_access, finding.access))
+    moved, moves = (each == IMAGE_LAYOUT_TRANSITION.name for each in (finding.prior_access, finding.access))
     others = [index for index in range(prior + 1, cuts[1]) if index != current and held.touches(index)]
     if prior == current or (others and not moves):
         return None
-    if finding.hazard.startswith("READ"):
+    if finding.hazard.reads:
         before = [index for index in range(cuts[0], prior) if held.touches(index)] if moved else [prior]
         return _unseen(held, before, current)
-    if finding.hazard.endswith("READ"):
+    if finding.hazard.prior_reads:
         return _exchange(steps, prior, current)
     if moves and held.writes_it_alone(prior):
         return InsideOutcome(frozenset({prior}))

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.findings import Box, Finding, Place, UserError
+from harness.findings import Box, Finding, Hazard, Place, UserError
 from harness.replay.contents.observe import OutputDifference, Outputs, compare, observe
 from harness.replay.contents.regions import region_of
 from harness.replay.outcomes.executor import execute, execute_native, open_scene
@@ -129,7 +129,7 @@ def finding_from_dict(value: dict[str, Any]) -> Finding:
     try:
         ranges = value.get("ranges") or [value["range"]]
         return Finding(
-            hazard=str(value["hazard"]),
+            hazard=Hazard(value["hazard"]),
             access=str(value["access"]),
             prior_access=str(value["prior_access"]),
             place=_place(value, ""),

@@ -39,7 +39,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.findings import Finding, UserError
+from harness.findings import Finding, Hazard, UserError
 from harness.replay.contents.contents import Content, Contents
 from harness.replay.contents.observe import Outputs, observe
 from harness.replay.contents.regions import Mask, Pieces, Region, changed, choose, covered
@@ -48,28 +48,26 @@ from harness.replay.outcomes.inside import inside
 from harness.replay.schedule.layouts import HOST_TRANSITION, UNDEFINED, transitions
 from harness.replay.schedule.render_pass_effects import RENDERING, RenderPassEffects
 from harness.replay.schedule.steps import Step, StepKind, locate
+from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.calls import Call
 
 FAMILIES = {
-    "READ_AFTER_WRITE": "RAW",
-    "READ_RACING_WRITE": "RAW",
-    "WRITE_AFTER_READ": "WAR",
-    "WRITE_RACING_READ": "WAR",
-    "WRITE_AFTER_WRITE": "WAW",
-    "WRITE_RACING_WRITE": "WAW",
-    "PRESENT_AFTER_WRITE": "RAW",
-    "WRITE_AFTER_PRESENT": "WAR",
-    "ownership-not-transferred": "RAW",
-    "ownership-not-acquired": "RAW",
-    "ownership-not-released": "WAW",
-    "ownership-mismatch": "WAW",
+    Hazard.READ_AFTER_WRITE: "RAW",
+    Hazard.READ_RACING_WRITE: "RAW",
+    Hazard.WRITE_AFTER_READ: "WAR",
+    Hazard.WRITE_RACING_READ: "WAR",
+    Hazard.WRITE_AFTER_WRITE: "WAW",
+    Hazard.WRITE_RACING_WRITE: "WAW",
+    Hazard.PRESENT_AFTER_WRITE: "RAW",
+    Hazard.WRITE_AFTER_PRESENT: "WAR",
+    Hazard.OWNERSHIP_NOT_TRANSFERRED: "RAW",
+    Hazard.OWNERSHIP_NOT_ACQUIRED: "RAW",
+    Hazard.OWNERSHIP_NOT_RELEASED: "WAW",
+    Hazard.OWNERSHIP_MISMATCH: "WAW",
 }
 
 EXACT = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vkCmdResolve", *RENDERING)
 """Beginnings of the commands that write all of the range that a finding gives them; a shader may leave some out."""
-
-OWNERSHIP_TRANSFER = "SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"
-"""A transfer that is not ordered, or lacks a half, leaves the contents undefined."""
 
 STALE, EARLY, LATE, LOST, POISON, AFTER_NEXT = "stale", "early", "late", "lost", "poison", "after-next"
 INSIDE = "inside"
@@ -137,9 +135,9 @@ def _is_uncut(steps: list[Step], ends: HazardPosition, finding: Finding) -> bool
 def _is_at_a_boundary(steps: list[Step], ends: HazardPosition, finding: Finding) -> bool:
     """Both accesses are in one render pass instance, and the transition that is one of them is the first or the last
     thing that it does: what it may do to the other access can be done before or after the instance."""
-    if "IMAGE_LAYOUT_TRANSITION" in finding.access:
+    if finding.access == IMAGE_LAYOUT_TRANSITION.name:
         return steps[ends.current].name.startswith("vkCmdEndRenderPass")
-    moved = "IMAGE_LAYOUT_TRANSITION" in finding.prior_access
+    moved = finding.prior_access == IMAGE_LAYOUT_TRANSITION.name
     return moved and steps[ends.prior].name.startswith("vkCmdBeginRenderPass")
 
 
@@ -406,7 +404,7 @@ def _is_exact(step: Step) -> bool:
     return step.kind in (StepKind.HOST, StepKind.SYNC) or step.name.startswith(EXACT)
 
 
-def outcome_id(hazard: str, prior: Step, current: Step, variant: str) -> str:
+def outcome_id(hazard: Hazard, prior: Step, current: Step, variant: str) -> str:
     """The string that names one outcome of one hazard."""
     usual = {"RAW": STALE, "WAR": EARLY, "WAW": LATE}[FAMILIES[hazard]]
     suffix = "" if variant == usual else f":{variant}"
@@ -421,8 +419,8 @@ def variants(steps: list[Step], finding: Finding) -> list[str]:
     prior, current = steps[ends.prior], steps[ends.current]
     prior_moves, current_moves = _moves(prior, finding.prior_access), _moves(current, finding.access)
     family = FAMILIES[finding.hazard]
-    if finding.hazard.startswith("ownership") or OWNERSHIP_TRANSFER in (finding.access, finding.prior_access):
-        return [POISON]
+    if finding.hazard.is_ownership or OWNERSHIP_TRANSFER.name in (finding.access, finding.prior_access):
+        return [POISON]  # a transfer that is not ordered, or lacks a half, leaves the contents undefined
     if family == "RAW":
         return [POISON] if prior_moves else [STALE]
     if family == "WAR":
@@ -444,7 +442,7 @@ def variants(steps: list[Step], finding: Finding) -> list[str]:
 def _moves(step: Step, access: str) -> bool:
     """Whether the access is a layout transition: a barrier's, the host's, or one that a render pass instance does by
     itself."""
-    return step.kind is StepKind.SYNC or step.name == HOST_TRANSITION or "IMAGE_LAYOUT_TRANSITION" in access
+    return step.kind is StepKind.SYNC or step.name == HOST_TRANSITION or access == IMAGE_LAYOUT_TRANSITION.name
 
 
 def next_action(steps: list[Step], index: int) -> int | None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from harness.findings import Hazard
 from harness.rig.rig import Rig, RigImage
 from harness.suite.claims import Claim, ExpectedHazard, Variant
 from harness.suite.matrix.defects import Defect, Setting, expected, possible, right
@@ -42,8 +43,8 @@ class Cell:
         return Setting(self.first, self.second, self.resource, self.primitive)
 
     @property
-    def hazard(self) -> str:
-        """The hazard that the rules call for, empty for none."""
+    def hazard(self) -> Hazard | None:
+        """The hazard that the rules call for."""
         return expected(self.setting, self.defect)
 
     @property

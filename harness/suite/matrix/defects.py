@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from harness.findings import READ_AFTER_WRITE, WRITE_AFTER_READ, WRITE_AFTER_WRITE
+from harness.findings import Hazard
 from harness.suite.matrix.operations import MatrixOperation
 from harness.suite.matrix.primitives import Link, Primitive
 from harness.suite.matrix.resource_kinds import ResourceKind, ResourcePart
@@ -68,19 +68,19 @@ def possible(setting: Setting) -> Iterator[Defect]:
     return (each for each in DEFECTS.values() if each.applies(setting))
 
 
-def expected(setting: Setting, wrong: Defect) -> str:
-    """The hazard that the rules call for, empty for none."""
+def expected(setting: Setting, wrong: Defect) -> Hazard | None:
+    """The hazard that the rules call for."""
     first, second = setting.first, setting.second
     if not first.writes and not second.writes:
-        return ""
+        return None
     if first.attachment and second.attachment:
-        return ""  # rasterization order, which the Khronos layer extends over rendering instances (SYNC_RULES 2.8)
+        return None  # rasterization order, which the Khronos layer extends over rendering instances (SYNC_RULES 2.8)
     breaks = ORDER if setting.primitive.name == "nothing" else wrong.breaks
     if breaks == NOTHING or (breaks == MEMORY and not first.writes):
-        return ""
+        return None
     if not first.writes:
-        return WRITE_AFTER_READ
-    return WRITE_AFTER_WRITE if second.writes else READ_AFTER_WRITE
+        return Hazard.WRITE_AFTER_READ
+    return Hazard.WRITE_AFTER_WRITE if second.writes else Hazard.READ_AFTER_WRITE
 
 
 def right(setting: Setting, part: ResourcePart) -> Link:
