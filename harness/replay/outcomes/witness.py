@@ -32,6 +32,31 @@ Render pass instances
 ---------------------
 An instance is one unit: what it stores it has written, also where that equals what it loaded. A hazard between two
 commands of one instance is shown by leaving commands out, or exchanging them, inside it (`inside`).
+
+A worked example
+----------------
+A fill and a copy that reads it, with no barrier. The one outcome worth trying is that the copy sees stale bytes. A run
+is a plan: the steps of the stream with probes between them. Probes save and put back contents while the device is idle.
+
+>>> from harness.replay.outcomes.serial import Serial
+>>> from harness.replay.schedule.steps import flatten
+>>> from tests.support.streams import Stream, hazard
+>>> stream = Stream()
+>>> a, b = stream.buffer(16), stream.buffer(16)
+>>> begun, fill, copy, last = stream.begin(), stream.fill(a, 1), stream.copy(a, b, 16), stream.submit()
+>>> finding = hazard(stream, "READ_AFTER_WRITE", fill, copy, a, ((0, 16),))
+>>> steps = flatten(stream.blocks)
+>>> variants(steps, finding)
+['stale']
+>>> region = Region(((a, 0, 16),))
+>>> first = SerialCapture(finding, region)
+>>> def show(plan):
+...     return [each.label if isinstance(each, Probe) else each.name for each in plan]
+>>> show(first.plan(steps))[-8:-2]
+['save before_prior', 'vkCmdFillBuffer', 'save after_prior', 'save before', 'vkCmdCopyBuffer', 'save after']
+>>> second = AllowedOutcome(finding, region, first.captured, "stale")
+>>> show(second.plan(steps))[-6:-2]
+['vkCmdFillBuffer', 'show C what was there before P', 'vkCmdCopyBuffer', 'put back']
 """
 
 from __future__ import annotations

@@ -34,6 +34,28 @@ How an order is made
 `LegalOrders.extension` keeps the set of units that may come next and asks a strategy to choose one. Every legal order
 can come out, and none other: submission order is always one of them, so no unit waits for ever. Strategies are in
 `replay/outcomes/`, one a module.
+
+A worked example
+----------------
+Two fills, a barrier, a copy of each. The tests' builder makes the stream. A strategy that always takes the last of the
+units that may come next gives the order that is furthest from submission order.
+
+>>> from harness.model import judge
+>>> from harness.replay.schedule.steps import flatten
+>>> from harness.replay.schedule.units import units_of
+>>> from tests.support.streams import Stream
+>>> stream = Stream()
+>>> a, b, c, d = (stream.buffer(16) for each in range(4))
+>>> begun, fills = stream.begin(), (stream.fill(a, 1), stream.fill(b, 2))
+>>> barrier, copies = stream.barrier(), (stream.copy(a, c, 16), stream.copy(b, d, 16))
+>>> submitted = stream.submit()
+>>> orders = LegalOrders(units_of(flatten(stream.blocks)), stream.blocks, judge(stream.blocks))
+>>> order = orders.extension(lambda ready: ready[-1])
+>>> ran = [orders.units[each].steps[0].block.index for each in order if orders.acts(each)]
+>>> ran == [*reversed(fills), *reversed(copies)]
+True
+
+The fills changed places, and so did the copies. No copy came before a fill.
 """
 
 from __future__ import annotations
