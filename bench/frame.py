@@ -25,8 +25,8 @@ import harness
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import UserError
+from harness.layer.listen import LayerWitness
 from harness.layer.manifest import find_layers
-from harness.layer.witness import LayerWitness
 from harness.report.console import terminal
 from harness.rig.render_passes import RigAttachment, RigSubpass
 from harness.rig.rig import Rig, RigBuffer

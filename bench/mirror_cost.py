@@ -25,7 +25,7 @@ import harness
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import UserError
-from harness.layer.witness import LayerWitness
+from harness.layer.listen import LayerWitness
 from harness.rig.rig import Rig
 
 RANGES = (100, 1_000, 10_000)

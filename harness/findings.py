@@ -124,8 +124,6 @@ class Place:
     batch: int = 0
     position: int = 0
     queue: int | None = None
-    layer_silent: str = ""
-    """Why the Khronos layer does not record this access by design; empty when it does."""
     executed_by: tuple[int, int] | None = None
     """In a secondary command buffer: the vkCmdExecuteCommands that runs it, and where among those that this one runs.
     None for a primary's own commands, and while the secondary itself is recorded."""
@@ -148,8 +146,6 @@ class Finding:
     """Parts of the image, for images."""
     missing: str = ""
     """What would have prevented it, in the specification's terms."""
-    layer_silent: str = ""
-    """Why the Khronos layer says nothing here by design; empty when it should speak."""
     message: str = field(default="")
 
     @property

@@ -70,12 +70,10 @@ SAME_MODULE_NAME = {
     "check": "the command of that name, and what it calls",
     "drivers": "the command of that name, and what it calls",
     "graph": "the command of that name, and what it calls",
-    "messages": "to be one package's",
-    "witness": "to be one package's",
 }
 """Names of modules that stand in two packages, each with the reason."""
 
-SAME_CLASS_NAME: dict[str, str] = {"Chain": "to go", "Scope": "to go", "Step": "to go"}
+SAME_CLASS_NAME: dict[str, str] = {}
 """Names of classes that stand in two packages, each with the reason."""
 
 CIRCLES = {

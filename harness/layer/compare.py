@@ -13,10 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from harness.findings import Finding, Place
-from harness.layer.differences import Difference, expected_differences
+from harness.layer.known_differences import LayerDifference, known_differences
 from harness.layer.manifest import Version
-from harness.layer.messages import RECORD, SUBMIT, LayerMessage, plain_command
-from harness.layer.stream import LAYER, OURS, Stream, Subject
+from harness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
+from harness.layer.silence import reason_for_silence
+from harness.layer.stream import Stream
+from harness.layer.subject import LAYER, OURS, Subject
 from harness.trace.calls import Block
 
 Key = tuple[str, str, str, str, str]
@@ -29,7 +31,7 @@ class Explained:
     """A disagreement that is expected, with what explains it."""
 
     subject: Subject
-    difference: Difference | None
+    difference: LayerDifference | None
     reason: str
 
 
@@ -73,7 +75,7 @@ def compare(
 ) -> Comparison:
     """Compares one run. `blocks` is the trace that both judged; without it, differences that depend on the stream stay
     disagreements."""
-    differences = expected_differences(layer_version)
+    differences = known_differences(layer_version)
     by_call = all(message.call is not None for message in messages)
     ours: dict[Said, list[Finding]] = {}
     for finding in findings:
@@ -87,8 +89,8 @@ def compare(
     stream = Stream(blocks)
     for side, left in ((OURS, left_of_ours), (LAYER, left_of_theirs)):
         for said in left:
-            subject = _subject(side, said, ours, theirs)
-            explained = _explain(subject, stream, layer_version, differences)
+            subject = _subject(side, said, ours, theirs, stream)
+            explained = _explain(subject, differences)
             if explained is None:
                 result.disagreements.append(subject)
             else:
@@ -96,7 +98,7 @@ def compare(
     return result
 
 
-def _said_by_us(finding: Finding, differences: Sequence[Difference], by_call: bool) -> Said:
+def _said_by_us(finding: Finding, differences: Sequence[LayerDifference], by_call: bool) -> Said:
     hazard, command, prior_command, access, prior_access = finding.key
     for each in differences:
         access = each.rename(command, access)
@@ -148,10 +150,15 @@ def _is_alike(ours: Said, theirs: Said) -> bool:
     return not all(rest) and all(not told or told == known for told, known in zip(rest, ours[2][2:], strict=True))
 
 
-def _subject(side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dict[Said, list[LayerMessage]]) -> Subject:
-    # One that the layer should have spoken about stands for its group, if there is one.
-    finding = min(ours[said], key=lambda each: bool(each.layer_silent)) if side == OURS else None
-    message = theirs[said][0] if side == LAYER else None
+def _subject(
+    side: str,
+    said: Said,
+    ours: dict[Said, list[Finding]],
+    theirs: dict[Said, list[LayerMessage]],
+    stream: Stream,
+) -> Subject:
+    # A finding that the layer should have spoken about stands for its group, if there is one.
+    finding = min(ours[said], key=lambda each: bool(reason_for_silence(each, stream))) if side == OURS else None
     call, kind, key = said
     if finding is not None:
         call = _tested_at(finding.place) or finding.place.call
@@ -161,7 +168,8 @@ def _subject(side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dic
         kind,
         call,
         finding,
-        message,
+        theirs[said][0] if side == LAYER else None,
+        stream,
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
         any(_is_same(other[2], key) and _is_earlier(other[0], said[0]) for other in ours),
@@ -184,10 +192,10 @@ def _is_earlier(call: int | None, than: int | None) -> bool:
     return call is not None and than is not None and call < than
 
 
-def _explain(subject: Subject, stream: Stream, version: Version, differences: Sequence[Difference]) -> Explained | None:
-    if subject.finding is not None and subject.finding.layer_silent:
-        return Explained(subject, None, subject.finding.layer_silent)
+def _explain(subject: Subject, differences: Sequence[LayerDifference]) -> Explained | None:
+    if subject.finding is not None and (untracked := reason_for_silence(subject.finding, subject.stream)):
+        return Explained(subject, None, f"the Khronos layer does not track {untracked}")
     for difference in differences:
-        if difference.explains(subject, stream, version):
+        if difference.explains(subject):
             return Explained(subject, difference, difference.reason)
     return None

@@ -19,7 +19,16 @@ from typing import Any
 from harness.findings import UserError
 from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer, parse_version
 
-__all__ = ["KHRONOS_LAYER", "Chain", "LayerInfo", "LayerSettings", "Version", "find_layer", "parse_version", "settings"]
+__all__ = [
+    "KHRONOS_LAYER",
+    "LayerInfo",
+    "LayerSettings",
+    "SettingsChain",
+    "Version",
+    "find_layer",
+    "parse_version",
+    "settings",
+]
 
 ENABLE_SYNCHRONIZATION_VALIDATION = 4
 """VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"""
@@ -63,7 +72,7 @@ LAYER_SETTING_TYPE_BOOL32 = 0
 
 
 @dataclass(slots=True)
-class Chain:
+class SettingsChain:
     """A pNext chain in C memory. Keep the object until `vkCreateInstance` has returned."""
 
     head: Any
@@ -81,7 +90,7 @@ class LayerSettings:
     """Variables to set before `vkCreateInstance`."""
     layer_names: tuple[str, ...]
     instance_extensions: tuple[str, ...]
-    chain: Callable[[Any], Chain]
+    chain: Callable[[Any], SettingsChain]
     """Builds the pNext chain; the argument is what the chain continues with (a cffi pointer or None)."""
 
 
@@ -129,7 +138,7 @@ def _path_to(layer: LayerInfo) -> dict[str, str]:
     return {"VK_LAYER_PATH": str(layer.manifest), "VK_ADD_LAYER_PATH": ""}
 
 
-def _validation_features_chain(following: Any) -> Chain:
+def _validation_features_chain(following: Any) -> SettingsChain:
     from vulkan import ffi
 
     enabled = ffi.new("VkValidationFeatureEnableEXT[]", [ENABLE_SYNCHRONIZATION_VALIDATION])
@@ -141,10 +150,10 @@ def _validation_features_chain(following: Any) -> Chain:
     features.pEnabledValidationFeatures = enabled
     features.disabledValidationFeatureCount = len(disabled)
     features.pDisabledValidationFeatures = disabled
-    return Chain(features, (enabled, disabled, following))
+    return SettingsChain(features, (enabled, disabled, following))
 
 
-def _layer_settings_chain(layer_name: str, values: Mapping[str, bool], following: Any) -> Chain:
+def _layer_settings_chain(layer_name: str, values: Mapping[str, bool], following: Any) -> SettingsChain:
     from vulkan import ffi
 
     keep: list[Any] = [following]
@@ -166,4 +175,4 @@ def _layer_settings_chain(layer_name: str, values: Mapping[str, bool], following
     info.pNext = ffi.NULL if following is None else following
     info.settingCount = len(array)
     info.pSettings = array
-    return Chain(info, (array, *keep))
+    return SettingsChain(info, (array, *keep))

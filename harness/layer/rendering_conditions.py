@@ -1,113 +1,211 @@
-"""Conditions of `differences.toml` about render pass instances."""
+"""Conditions about render pass instances, subpasses and secondary command buffers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
-from harness.commands.rendering.render_pass_plan import MULTIVIEW_CREATE_INFO, SUBPASS_EXTERNAL
-from harness.layer.conditions import condition
-from harness.layer.manifest import Version
-from harness.layer.messages import plain_command
-from harness.layer.stream import Stream, Subject, common, scopes
+from harness.commands.rendering.render_pass_plan import IMPLICIT_BEGIN, IMPLICIT_END
+from harness.layer.conditions import condition, matches
+from harness.layer.parse import plain_command
+from harness.layer.stream import CLEAR_ATTACHMENTS, Stream, Touch, barrier_scopes, common, is_sync_operation
+from harness.layer.subject import Subject
+from harness.spans import Span
 from harness.trace.calls import Call
-from harness.trace.chain import chained
+from harness.trace.effects import EXTERNAL, PassBegin, SubpassDependency
 
-RENDERING = ("vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender", "vkCmdDraw", "vkCmdClearAttachments")
+BEGINS, NEXT, ENDS = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRender"
 
 
 @condition
-def in_one_instance(subject: Subject, stream: Stream, _: Version) -> bool:
+def in_one_instance(subject: Subject) -> bool:
     """Both accesses are in one render pass instance."""
-    own, finding = stream.command(subject), subject.finding
-    if own is None or finding is None or "commandBuffer" not in own.args:
+    own, first = subject.command, subject.first
+    if own is None or first is None or first.index > own.index:
         return False
-    between = [
-        call for call in stream.recorded(own.args["commandBuffer"], own.index) if call.index > finding.prior.call
-    ]
-    return finding.prior.call <= own.index and not any(call.name.startswith("vkCmdEndRender") for call in between)
+    commands = subject.stream.recorded(own.args["commandBuffer"], own.index)
+    return not any(call.name.startswith(ENDS) for call in commands if call.index > first.index)
 
 
 @condition
-def in_dynamic_rendering(subject: Subject, stream: Stream, _: Version) -> bool:
+def in_dynamic_rendering(subject: Subject) -> bool:
     """The second command is recorded between vkCmdBeginRendering and its end."""
-    own = stream.command(subject)
-    if own is None or "commandBuffer" not in own.args:
-        return False
-    names = [call.name for call in stream.recorded(own.args["commandBuffer"], own.index)]
-    edges = [name for name in names if name.startswith(("vkCmdBeginRender", "vkCmdEndRender"))]
+    own = subject.command
+    names = [call.name for call in subject.stream.recorded(own.args["commandBuffer"], own.index)] if own else []
+    edges = [name for name in names if name.startswith(("vkCmdBeginRender", ENDS))]
     return bool(edges) and edges[-1].startswith("vkCmdBeginRendering")
 
 
 @condition
-def loaded_before(subject: Subject, stream: Stream, _: Version) -> bool:
-    """Between the two commands a load operation reads the same image."""
-    finding = subject.finding
-    loads = (call for call in stream.window(subject) if call.name.startswith(("vkCmdBeginRender", "vkCmdNextSubpass")))
-    return finding is not None and any(finding.resource in stream.reads(call) for call in loads)
+def read_between(subject: Subject, calls: Sequence[str] = ("*",), up_to: str = "") -> bool:
+    """One of these commands between the two reads our finding's resource; `up_to`: before the last command so called,
+    or that one itself."""
+    own, window = subject.command, subject.window
+    if up_to and own is not None:
+        last = [at for at, call in enumerate([*window, own]) if call.name.startswith(up_to)]
+        window = [*window, own][: last[-1] + 1] if last else []
+    reads = (subject.stream.reads(call) for call in window if matches(call.name, calls))
+    return subject.finding is not None and any(subject.finding.resource in each for each in reads)
 
 
 @condition
-def part_of_attachments(subject: Subject, stream: Stream, _: Version) -> bool:
-    """One of the two commands renders, and they touch the same image and no texel of it in common."""
-    own, message = stream.command(subject), subject.message
-    if own is None or message is None or not any(name.startswith(RENDERING) for name in subject.key[1:3]):
+def rendered_in_part(subject: Subject, between: bool = False) -> bool:
+    """One of the two accesses is made by rendering, and some command before the second renders to a part only of an
+    image that it touches, or clears one. `between`: whoever makes them, some command between the two does so."""
+    limit = subject.command.index if subject.command is not None else subject.limit
+    calls = subject.window if between else [call for call in subject.stream.calls if call.index <= limit]
+    if not between and not subject.touches_rendering:
         return False
-    mine = stream.touches(own)
-    images = {touch.resource for touch in mine}
-    priors = (call for call in stream.calls if call.index < own.index and plain_command(call.name) == subject.key[2])
-    touched = [stream.touches(prior) for prior in priors]
-    return any(images & {touch.resource for touch in each} and not common(each, mine) for each in touched)
+    images, known = subject.resources(), subject.finding is not None or subject.command is not None
+    return any(images & part or (part and not known) for part in (subject.stream.facts(c).in_part for c in calls))
 
 
 @condition
-def chained_through_a_pass(subject: Subject, stream: Stream, _: Version) -> bool:
+def cleared_in_later_layer(subject: Subject) -> bool:
+    """The second command, or one before it, clears an attachment that the second touches, through a view that begins
+    at another layer than the first."""
+    stream = subject.stream
+    return any(
+        stream.facts(call).later_layer and common(stream.touches(call), stream.touches(second))
+        for second, before in subject.seconds
+        for call in (*before, second)
+        if call.name == CLEAR_ATTACHMENTS
+    )
+
+
+# --- subpasses -------------------------------------------------------------------------------------------------------
+
+
+def _dependencies(call: Call, stream: Stream) -> list[SubpassDependency]:
+    return [each for begin in stream.facts(call).effects if isinstance(begin, PassBegin) for each in begin.dependencies]
+
+
+@condition
+def chained_through_a_pass(subject: Subject) -> bool:
     """Between the two accesses lies a whole render pass instance with a dependency to what is after it, and one from
     what is before it or a barrier before it; or with one from what is before it, and a barrier after it."""
-    for second, before in stream.seconds(subject):
-        window = [*_since_prior(subject, second, before, stream), second]
+    for second, before in subject.seconds:
+        window = [*subject.since_first(second, before), second]
         for position, call in enumerate(window):
-            if call.name.startswith("vkCmdBeginRenderPass"):
-                if not any(each.name.startswith("vkCmdEndRenderPass") for each in window[position:-1]):
-                    continue  # it is not over
-                into, out = _ends(stream, call.args["pRenderPassBegin"]["renderPass"])
-                earlier = into or any(True for each in window[:position] for _ in scopes(each))
-                later = out or any(True for each in window[position:] for _ in scopes(each))
-                if (into or out) and earlier and later:
-                    return True
+            if not call.name.startswith(BEGINS) or not any(c.name.startswith(ENDS) for c in window[position:-1]):
+                continue
+            explicit = [
+                each
+                for each in _dependencies(call, subject.stream)
+                if each.dependency not in (IMPLICIT_BEGIN, IMPLICIT_END)
+            ]
+            into = any(each.src == EXTERNAL for each in explicit)
+            out = any(each.dst == EXTERNAL for each in explicit)
+            earlier = into or any(any(barrier_scopes(each)) for each in window[:position])
+            later = out or any(any(barrier_scopes(each)) for each in window[position:])
+            if (into or out) and earlier and later:
+                return True
     return False
 
 
-def _since_prior(subject: Subject, second: Call, before: list[Call], stream: Stream) -> list[Call]:
-    """The commands after the last one so called as the first access that touches what the second command does."""
-    mine = stream.touches(second)
-    for position in range(len(before) - 1, -1, -1):
-        if plain_command(before[position].name) == subject.key[2] and common(stream.touches(before[position]), mine):
-            return before[position + 1 :]
-    return before
-
-
-def _ends(stream: Stream, render_pass: int) -> tuple[bool, bool]:
-    """Whether a render pass has dependencies from what is before it, and to what is after it."""
-    for call in stream.calls:
-        if call.name.startswith("vkCreateRenderPass") and call.args.get("pRenderPass") == render_pass:
-            dependencies = call.args["pCreateInfo"]["pDependencies"] or ()
-            return any(each["srcSubpass"] == SUBPASS_EXTERNAL for each in dependencies), any(
-                each["dstSubpass"] == SUBPASS_EXTERNAL for each in dependencies
-            )
-    return False, False
+@condition
+def entered_by_several_dependencies(subject: Subject) -> bool:
+    """A transition of what the second command touches came with a subpass into which dependencies lead from several
+    others, the implicit ones included."""
+    stream = subject.stream
+    for second, before in subject.seconds:
+        dependencies: list[SubpassDependency] = []
+        subpass = 0
+        for call in (*before, second):
+            if call.name.startswith(BEGINS):
+                dependencies, subpass = _dependencies(call, stream), 0
+            elif call.name.startswith(NEXT):
+                subpass += 1
+            else:
+                continue
+            sources = {each.src for each in dependencies if each.dst == subpass != each.src}
+            moved = [touch for touch in stream.touches(call) if touch.write and not touch.stage]
+            named = plain_command(call.name) == subject.key[2]
+            if named and len(sources) > 1 and common(moved, stream.touches(second)):
+                return True
+    return False
 
 
 @condition
-def multiview(subject: Subject, stream: Stream, _: Version) -> bool:
-    """Some rendering before, or this one, has a view mask."""
-    limit = subject.call if subject.call is not None else float("inf")
-    return any(call.index <= limit and any(_view_masks(call)) for call in stream.calls)
+def first_piece_only(subject: Subject) -> bool:
+    """Before the second command an access was the first in its subpass to a range that earlier commands had cut into
+    pieces, and the second command touches another piece than the first: of that access in ours, of one before the
+    subpass in the layer's."""
+    stream = subject.stream
+    for second, before in subject.seconds:
+        for entered, access, lost in _lost([*before, second], stream):
+            shared = common([lost], stream.touches(second))
+            if subject.finding is not None:
+                if access.index == subject.finding.prior.call and shared:
+                    return True
+                continue
+            earlier = (call for call in before[:entered] if plain_command(call.name) == subject.key[2])
+            if access is not second and any(common(stream.touches(call), shared) for call in earlier):
+                return True
+    return False
 
 
-def _view_masks(call: Call) -> Iterator[int]:
-    if call.name.startswith("vkCreateRenderPass"):
-        info = call.args["pCreateInfo"]
-        yield from (each.get("viewMask", 0) for each in info["pSubpasses"] or ())
-        yield from (chained(info, MULTIVIEW_CREATE_INFO) or {}).get("pViewMasks") or ()
-    elif call.name.startswith("vkCmdBeginRendering"):
-        yield call.args["pRenderingInfo"]["viewMask"]
+def _lost(calls: Sequence[Call], stream: Stream) -> Iterator[tuple[int, Call, Touch]]:
+    """Accesses in subpasses of which only the first piece is kept, with the rest: (position at which the subpass is
+    entered, command, the rest). Loads come with the command that enters."""
+    entered: int | None = None
+    touched: list[Touch] = []
+    waiting: list[Touch] = []
+    cuts: dict[int, set[int]] = {}
+    for position, call in enumerate(calls):
+        if call.name.startswith((BEGINS, NEXT)):
+            _cut(cuts, waiting)
+            entered, touched = position, []
+        for touch in stream.touches(call):
+            rest = tuple(_rest(touch, cuts.get(touch.space, set())))
+            if entered is not None and rest and not common([touch], touched):
+                yield entered, call, replace(touch, spans=rest)
+            touched.append(touch)
+            waiting.append(touch)
+        if call.name.startswith("vkCmdEndRenderPass"):
+            entered = None
+        if entered is None:
+            _cut(cuts, waiting)
+
+
+def _cut(cuts: dict[int, set[int]], touches: list[Touch]) -> None:
+    for touch in touches:
+        cuts.setdefault(touch.space, set()).update(end for span in touch.spans for end in span)
+    touches.clear()
+
+
+def _rest(touch: Touch, cuts: set[int]) -> Iterator[Span]:
+    for begin, end in touch.spans:
+        inside = [cut for cut in cuts if begin < cut < end]
+        if inside:
+            yield min(inside), end
+
+
+# --- secondary command buffers ---------------------------------------------------------------------------------------
+
+
+@condition
+def barrier_in_secondary(subject: Subject) -> bool:
+    """At a submit: a primary of it executes a secondary that holds a synchronization command."""
+    submit, stream = subject.stream.at(subject.call), subject.stream
+    if submit is None or not submit.name.startswith("vkQueueSubmit"):
+        return False
+    return any(
+        is_sync_operation(command) and command.args["commandBuffer"] != primary
+        for batch in stream.executed(submit)
+        for primary in batch
+        for command in stream.recorded(primary, submit.index)
+    )
+
+
+@condition
+def drawn_in_secondary(subject: Subject) -> bool:
+    """The command buffer of the second access renders, and executed secondaries that draw or clear attachments."""
+    own = subject.command
+    commands = subject.stream.recorded(own.args["commandBuffer"], max(subject.call or 0, own.index)) if own else ()
+    return any(
+        call.name.startswith(("vkCmdDraw", CLEAR_ATTACHMENTS))
+        and own is not None
+        and call.args["commandBuffer"] != own.args["commandBuffer"]
+        for call in commands
+    )

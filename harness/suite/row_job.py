@@ -19,8 +19,8 @@ from harness.device.headless import is_null_hardware
 from harness.device.queue_emulation import logical_queues
 from harness.findings import Finding, UserError
 from harness.layer.compare import compare
+from harness.layer.listen import LayerWitness
 from harness.layer.manifest import LayerInfo, find_layer, find_layers
-from harness.layer.witness import LayerWitness
 from harness.model import Opinion, judge
 from harness.replay.contents.observe import Outputs
 from harness.replay.contents.observe import compare as compare_outputs

@@ -122,8 +122,6 @@ class DetectedHazard(NamedTuple):
     state: State
     resource: int
     viewer: int = 0
-    layer_silent: str = ""
-    """Of the access that conflicts; the earlier one's is in its place."""
     missing: str = ""
     """What would prevent it, where that does not follow from the two accesses."""
     through: int = 0
@@ -232,7 +230,7 @@ class Context:
         addresses that the access does not overwrite."""
         for hit in hits:
             self.forget(alias.space, hit.span)
-            yield hit._replace(layer_silent=hit.layer_silent or alias.layer_silent, through=through)
+            yield hit._replace(through=through)
 
     def _hits(self, span: Span, entry: RangeEntry, access: Access, outcome: AccessOutcome) -> Iterator[DetectedHazard]:
         if self.rivals is not NO_UNSYNCHRONIZED:
@@ -297,8 +295,7 @@ class Context:
             # What conflicts with a read is the writing half of an atomic.
             sync = written_by_atomic(access.sync) if access.atomic else access.sync
             prior_place, prior_sync = entry.reads[prior], state.reads[prior].sync
-        resource, silent = access.resource, access.layer_silent
-        return DetectedHazard(hazard, span, sync, prior_place, prior_sync, state, resource, self.viewer, silent)
+        return DetectedHazard(hazard, span, sync, prior_place, prior_sync, state, access.resource, self.viewer)
 
     # -- barriers ---------------------------------------------------------------------------------------------------
 

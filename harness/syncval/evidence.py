@@ -10,11 +10,8 @@ from harness.spans import Span, merge
 from harness.spec.scopes import SYNC
 from harness.syncval import messages
 from harness.syncval.context import DetectedHazard
-from harness.syncval.state import OWNERSHIP_TRANSFER
 
 Key = tuple[Any, ...]
-
-OWNERSHIP_UNTRACKED = "the Khronos layer's synchronization validation does not track queue family ownership"
 
 
 class Description(NamedTuple):
@@ -27,13 +24,6 @@ class Description(NamedTuple):
 
 Describe = Callable[[int, list[Span]], Description]
 """Tells what addresses of a resource mean, from the live objects."""
-
-
-def _silenced(hit: DetectedHazard) -> DetectedHazard:
-    """A hit that says that the Khronos layer takes halves of an ownership transfer for plain barriers, if it is one."""
-    if OWNERSHIP_TRANSFER in (hit.sync, hit.prior_sync):
-        return hit._replace(layer_silent=OWNERSHIP_UNTRACKED)
-    return hit
 
 
 class Reporter:
@@ -91,7 +81,7 @@ class Reporter:
                 yield finding
 
     def _finding(self, hits: list[DetectedHazard], place: Place) -> Finding:
-        first = _silenced(hits[0])
+        first = hits[0]
         seen = self._describe(first.resource, merge([hit.span for hit in hits]))
         lack = messages.missing(first)
         what = messages.resource(seen.type, first.resource, seen.ranges, seen.boxes)
@@ -106,6 +96,5 @@ class Reporter:
             ranges=seen.ranges,
             boxes=seen.boxes,
             missing=lack,
-            layer_silent=first.layer_silent or first.prior.layer_silent or place.layer_silent,
             message=messages.sentence(first, place, what, lack),
         )

@@ -90,16 +90,16 @@ class Execution:
         hits: list[DetectedHazard] = []
         if _are_apart(accesses):
             for access in accesses:
-                hits += context.apply(access, _at(place, access) if access.layer_silent else place)
+                hits += context.apply(access, place)
             return hits
         for access in accesses:
             hits += context.through_aliases(access)
         for access in accesses:
             hits += context.check(access)
         for access in sorted(accesses, key=_writes):
-            context.apply(access, _at(place, access))
+            context.apply(access, place)
         for read in _reads_beside(accesses):
-            context.apply(read, _at(place, read), beside=True)
+            context.apply(read, place, beside=True)
         return hits
 
     def _synchronize(self, effect: object, result: Result, queue_flags: int) -> None:
@@ -201,8 +201,3 @@ def _reads_beside(accesses: list[Access]) -> Iterator[Access]:
 
 def _writes(access: Access) -> bool:
     return access.atomic or SYNC[access.sync].write
-
-
-def _at(place: Place, access: Access) -> Place:
-    """The place of one access of a command."""
-    return replace(place, layer_silent=access.layer_silent) if access.layer_silent else place

@@ -76,7 +76,6 @@ from harness.trace.effects import Access, HostAccess, HostDeclaredRead, HostFlus
 
 HOST_READ = BY_NAME["SYNC_HOST_HOST_READ"].index
 HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
-HOST_UNTRACKED = "the Khronos layer does not track host accesses (a limitation that it documents)"
 
 SEEN = 1 << 60
 """The token of a write that is visible to the host; those of single batches are above."""
@@ -166,7 +165,7 @@ class Host:
     def wrote(self, effect: HostWrote, late: bool) -> Iterator[Finding]:
         """The host wrote. The device must have done with the bytes, in non-coherent memory with their whole atoms.
         `late`: a submit waits for a signal, so that it was made before this."""
-        place = Place(effect.call, "host write", effect.site, layer_silent=HOST_UNTRACKED)
+        place = Place(effect.call, "host write", effect.site)
         memory, span = effect.memory, effect.span
         yield from self._conflicts(place, memory, memory, [_atoms(span, effect.atom)])
         context = self._context
@@ -196,12 +195,12 @@ class Host:
 
     def read(self, effect: HostDeclaredRead) -> Iterator[Finding]:
         """The host reads: the last write of the device to each byte must be complete, and visible to the host."""
-        place = Place(effect.call, effect.name, effect.site, layer_silent=HOST_UNTRACKED)
+        place = Place(effect.call, effect.name, effect.site)
         return self._reads(place, effect.memory, effect.memory, (effect.span,), effect.coherent, effect.atom)
 
     def accessed(self, effect: HostAccess) -> Iterator[Finding]:
         """The call itself reads or writes a resource on the host."""
-        place = Place(effect.call, effect.name, effect.site, layer_silent=HOST_UNTRACKED)
+        place = Place(effect.call, effect.name, effect.site)
         if not effect.write:
             yield from self._reads(place, effect.space, effect.resource, effect.spans, True, 1)
             return
@@ -290,7 +289,6 @@ def _lost(memory: int, where: tuple[int, int], place: Place, prior: Place) -> Fi
         resource_type="VkDeviceMemory",
         ranges=(where,),
         missing=lack,
-        layer_silent=HOST_UNTRACKED,
         message=f"{place.command} loses what the host wrote to VkDeviceMemory {memory} [{offset}, {offset + size}) and "
         f"did not flush. Missing: {lack}.",
     )

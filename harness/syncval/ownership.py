@@ -28,7 +28,7 @@ from harness.findings import Finding, Hazard, Place
 from harness.spans import Span, SpanMap, merge
 from harness.spec.scopes import BY_NAME, SYNC
 from harness.syncval.barrier import Scope
-from harness.syncval.evidence import OWNERSHIP_UNTRACKED, Describe
+from harness.syncval.evidence import Describe
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import (
     FAMILIES_OUTSIDE,
@@ -310,7 +310,6 @@ class Ownership:
             ranges=seen.ranges,
             boxes=seen.boxes,
             missing=lack,
-            layer_silent=OWNERSHIP_UNTRACKED,
             message=f"{place.command} {sentence}. Missing: {lack}.",
         )
 

@@ -58,21 +58,12 @@ class Recording:
 class Validator:
     """Consumes stream events, answers with findings. `unmodelled` counts what it cannot judge, by name.
 
-    `make_context` makes the context of the device's queues, and of a recording; `make_execution` what runs commands
-    over one. Other judges put in theirs. `is_host_visible` tells of a space whether it is memory that the host can map.
+    `is_host_visible` tells of a space whether it is memory that the host can map.
     """
 
-    def __init__(
-        self,
-        describe: Describe,
-        make_context: Callable[[int], Context] = Context,
-        make_execution: Callable[[Context], Execution] = Execution,
-        is_host_visible: Callable[[int], bool] = lambda space: True,
-    ) -> None:
+    def __init__(self, describe: Describe, is_host_visible: Callable[[int], bool] = lambda space: True) -> None:
         self.unmodelled: dict[str, int] = {}
-        self._make_context = make_context
-        self._make_execution = make_execution
-        self._context = make_context(0)
+        self._context = Context(0)
         self._queues = Queues(self._context)
         self._presentation = Presentation(self._context, self._queues)
         self._executions: dict[int, Execution] = {}
@@ -162,7 +153,7 @@ class Validator:
         command = stream_event.command
         recording = self._recordings.get(stream_event.command_buffer)
         if recording is None:
-            execution = self._make_execution(self._make_context(0))
+            execution = Execution(Context(0))
             recording = self._recordings[stream_event.command_buffer] = Recording(execution)
         for effect in command.effects:
             if isinstance(effect, Access):
@@ -186,7 +177,7 @@ class Validator:
             self._host.begin(queue, batch.tag)
             execution = self._executions.get(queue)
             if execution is None:
-                execution = self._executions[queue] = self._make_execution(self._context)
+                execution = self._executions[queue] = Execution(self._context)
                 execution.family = family
                 self._ownership.obtained(queue, family)
             for tag, stages in batch.after:

@@ -40,12 +40,13 @@ class AttachmentOperation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Addresses of another resource that are the same memory, and why the Khronos layer does not see that (if so)."""
+    """Addresses of another resource that are the same memory."""
 
     space: int
     spans: tuple[Span, ...]
     resource: int
-    layer_silent: str = ""
+    alike: bool = False
+    """The two are images that interpret the memory alike, so that they overlap address by address."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -61,8 +62,6 @@ class Access:
     """Read-modify-write: `sync` is its read access; unordered atomics of one range do not conflict with one another."""
     order: RasterizationOrder = RasterizationOrder.NONE
     operation: AttachmentOperation = AttachmentOperation.ORDINARY
-    layer_silent: str = ""
-    """Why the Khronos layer does not record this access; empty when it does."""
     marker: bool = False
     """A marker written by VK_AMD_buffer_marker: unordered markers do not conflict with one another."""
     aliases: tuple[Alias, ...] = ()

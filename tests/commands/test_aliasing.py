@@ -8,8 +8,9 @@ import pytest
 
 from harness.check import Analysis
 from harness.commands.interpret import Interpreter
-from harness.commands.resources.aliasing import BUFFERS_UNTRACKED, IMAGES_UNTRACKED
 from harness.findings import Finding
+from harness.layer.silence import ALIASES, reason_for_silence
+from harness.layer.stream import Stream as RecordedStream
 from harness.trace.effects import Barrier, Command, Recorded
 from tests.support.streams import COLOR, DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream, extent, struct
 
@@ -137,7 +138,7 @@ def test_a_buffer_and_an_image_in_one_memory_conflict() -> None:
     stream.image_to_buffer(image, out, SIDE)
     found = stream.found()
     assert kinds(found) == [("READ_AFTER_WRITE", "vkCmdCopyImageToBuffer", "vkCmdFillBuffer")]
-    assert found[0].layer_silent == BUFFERS_UNTRACKED
+    assert reason_for_silence(found[0], RecordedStream(stream.blocks)) == ALIASES
     assert (found[0].resource, found[0].resource_type, found[0].ranges) == (buffer, "VkBuffer", ((0, 64),))
     assert f"(through its alias {image})" in found[0].message
 
@@ -151,7 +152,7 @@ def test_and_the_other_way_round() -> None:
     found = stream.found()
     assert kinds(found) == [("WRITE_AFTER_WRITE", "vkCmdFillBuffer", "vkCmdCopyBufferToImage")]
     assert (found[0].resource, found[0].resource_type) == (image, "VkImage")
-    assert found[0].layer_silent == BUFFERS_UNTRACKED
+    assert reason_for_silence(found[0], RecordedStream(stream.blocks)) == ALIASES
 
 
 def test_a_write_after_a_read_through_an_alias_needs_an_execution_dependency() -> None:
@@ -178,7 +179,7 @@ def test_two_images_in_one_memory_conflict_wherever_they_are_touched() -> None:
     stream.clear(other, (0, 0, 0, 0))
     found = stream.found()
     assert kinds(found) == [("WRITE_AFTER_WRITE", "vkCmdClearColorImage", "vkCmdClearColorImage")]
-    assert found[0].layer_silent == IMAGES_UNTRACKED
+    assert reason_for_silence(found[0], RecordedStream(stream.blocks)) == ALIASES
 
 
 @pytest.mark.parametrize(("offset", "overlaps"), [(MEMORY - 64, True), (MEMORY, False)])
@@ -240,7 +241,7 @@ def test_identical_alias_images_overlap_address_by_address() -> None:
     found = stream.found()
     assert kinds(found) == [("WRITE_AFTER_WRITE", "vkCmdClearColorImage", "vkCmdClearColorImage")]
     assert [box.mip for box in found[0].boxes] == [0]
-    assert found[0].layer_silent == ""
+    assert reason_for_silence(found[0], RecordedStream(stream.blocks)) == ""
 
 
 @pytest.mark.parametrize("end", ["image", "memory"])

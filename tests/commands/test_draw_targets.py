@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from harness.commands.drawing.transform_feedback import SILENT_CONDITION, SILENT_FEEDBACK
-from harness.commands.rendering.attachment_access import SILENT_BLEND, SILENT_TESTS
 from harness.spec._generated import ENUMS
 from harness.trace.calls import Call
 from harness.trace.effects import Access, Execute, InheritedTargets, RasterizationOrder
@@ -99,7 +97,7 @@ class TestColors:
         image, index = color_draw(stream, colors=[blend(enable=True, factors=factors, op=op)])
         read = [(image, COLOR_READ, WHOLE_COLOR)] if reads else []
         assert seen(stream, index) == [*read, (image, COLOR_WRITE, WHOLE_COLOR)]
-        assert [each.layer_silent for each in accesses(stream, index)] == [*[SILENT_BLEND for _ in read], ""]
+        assert drawing.unrecorded(stream, index) == [*[True for _ in read], False]
 
     @pytest.mark.parametrize(("operation", "reads"), [(3, False), (6, True)])
     def test_logical_operations_replace_blending(self, operation: int, reads: bool) -> None:
@@ -211,8 +209,7 @@ class TestDepth:
         assert seen(stream, index) == [(image, each, DEPTH_SPANS) for each in expected]
         found = accesses(stream, index)
         assert [each.order for each in found] == [RasterizationOrder.DEPTH_STENCIL] * len(expected)
-        assert [bool(each.layer_silent) for each in found] == [each != LATE_WRITE for each in expected]
-        assert {each.layer_silent for each in found} <= {"", SILENT_TESTS}
+        assert drawing.unrecorded(stream, index) == [each != LATE_WRITE for each in expected]
 
     @pytest.mark.parametrize(
         ("fragment", "expected"), [("early_tests.frag", [EARLY_READ]), ("write_depth.frag", [LATE_READ])]
@@ -416,7 +413,7 @@ class TestFeedback:
         spans = ((4, 8), (16, 20))
         assert seen(stream, begun) == [(counters, f"{name}READ_EXT", spans)]
         assert seen(stream, ended) == [(counters, f"{name}WRITE_EXT", spans)]
-        assert {each.layer_silent for each in accesses(stream, begun)} == {SILENT_FEEDBACK}
+        assert drawing.unrecorded(stream, begun) == [True]
 
     def test_draws_between_write_what_is_bound_once(self) -> None:
         stream = Stream()
@@ -455,4 +452,4 @@ class TestFeedback:
         name = "CONDITIONAL_RENDERING_EXT_CONDITIONAL_RENDERING_READ_EXT"
         assert seen(stream, begun) == [(condition, name, ((8, 12),))]
         assert seen(stream, ended) == []
-        assert [each.layer_silent for each in accesses(stream, begun)] == [SILENT_CONDITION]
+        assert drawing.unrecorded(stream, begun) == [True]

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 from harness.check import Analysis
-from harness.commands.drawing.vertex import SILENT_INDEXED, SILENT_INDIRECT, SILENT_INSTANCES
+from harness.findings import Finding
+from harness.layer.silence import reason_for_silence
+from harness.layer.stream import Stream as RecordedStream
 from tests.support import drawing
-from tests.support.drawing import R32, accesses, attribute, binding, draw, seen, vertex_input
+from tests.support.drawing import R32, attribute, binding, draw, seen, vertex_input
 from tests.support.streams import Stream, struct
 
 VERTEX_READ = "VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"
@@ -119,7 +121,7 @@ class TestInstances:
         drawing.bind_vertices(stream, instances)
         index = draw(stream, 100, 5, first_instance=4)
         assert seen(stream, index) == [(instances, VERTEX_READ, expected)]
-        assert [each.layer_silent for each in accesses(stream, index)] == [SILENT_INSTANCES]
+        assert drawing.unrecorded(stream, index) == [True]
 
     def test_each_rate_has_its_own_elements(self) -> None:
         stream = Stream()
@@ -183,7 +185,7 @@ class TestIndices:
             (indices, INDEX_READ, (expected,)),
             (vertices, VERTEX_READ, ((0, reached),)),
         ]
-        assert [each.layer_silent for each in accesses(stream, index)] == ["", SILENT_INDEXED]
+        assert drawing.unrecorded(stream, index) == [False, True]
 
     @pytest.mark.parametrize(("offset", "expected"), [(10, (80, 2128)), (-6, (0, 2000))])
     def test_a_vertex_offset_moves_what_is_reached(self, offset: int, expected: tuple[int, int]) -> None:
@@ -243,8 +245,8 @@ class TestIndirect:
             *[(indices, each, ((4, 64),)) for each in read],
             (vertices, VERTEX_READ, ((8, 512),)),
         ]
-        silent = [each.layer_silent for each in accesses(stream, index)]
-        assert silent == ["", *[SILENT_INDIRECT for _ in silent[1:]]]
+        silent = drawing.unrecorded(stream, index)
+        assert silent == [False, *[True for _ in silent[1:]]]
 
     @pytest.mark.parametrize(
         ("count", "stride", "expected"),
@@ -450,6 +452,13 @@ def test_states_that_change_no_access_are_handled_by_name() -> None:
     assert Analysis().follow(stream.blocks).unmodelled == {}
 
 
+INDEXED = "the vertex buffers of indexed and indirect draws"
+
+
+def untracked(stream: Stream, finding: Finding) -> str:
+    return reason_for_silence(finding, RecordedStream(stream.blocks))
+
+
 class TestWhatTheLayerDoesNotSee:
     def indexed(self, stream: Stream, vertices: int) -> None:
         drawing.bind_vertices(stream, vertices)
@@ -467,7 +476,10 @@ class TestWhatTheLayerDoesNotSee:
         self.indexed(stream, vertices)
         stream.submit()
         (found,) = Analysis().follow(stream.blocks).findings
-        assert (found.hazard, found.layer_silent) == ("READ_AFTER_WRITE", SILENT_INDEXED)
+        assert (found.hazard, untracked(stream, found)) == (
+            "READ_AFTER_WRITE",
+            "the vertex buffers of indexed and indirect draws",
+        )
 
     def test_so_does_a_hazard_with_an_earlier_one(self) -> None:
         stream = Stream()
@@ -478,7 +490,10 @@ class TestWhatTheLayerDoesNotSee:
         stream.fill(vertices, 0)
         stream.submit()
         (found,) = Analysis().follow(stream.blocks).findings
-        assert (found.hazard, found.layer_silent) == ("WRITE_AFTER_READ", SILENT_INDEXED)
+        assert (found.hazard, untracked(stream, found)) == (
+            "WRITE_AFTER_READ",
+            "the vertex buffers of indexed and indirect draws",
+        )
 
     def test_one_of_an_access_that_it_records_does_not(self) -> None:
         stream = Stream()
@@ -489,4 +504,4 @@ class TestWhatTheLayerDoesNotSee:
         stream.cmd("EndRendering")
         stream.fill(vertices, 0)
         (found,) = Analysis().follow(stream.blocks).findings
-        assert (found.hazard, found.layer_silent) == ("WRITE_AFTER_READ", "")
+        assert (found.hazard, untracked(stream, found)) == ("WRITE_AFTER_READ", "")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from harness.findings import UserError
-from harness.layer.witness import LayerWitness
+from harness.layer.listen import LayerWitness
 from harness.rig.command_buffers import Commands
 from harness.rig.events import RESET, SET, WAIT, RigEvent
 from harness.rig.queues import RigBatch, SemaphoreUse

@@ -152,21 +152,6 @@ def make(seed: int, families: Sequence[str] = tuple(FAMILIES), length: int = 14)
     return Maker(seed, families).steps(length)
 
 
-def families_of(steps: Sequence[Step]) -> set[str]:
-    """The families that steps, or steps inside them, belong to."""
-    found: set[str] = set()
-    for step in steps:
-        found |= {family for family, kinds in FAMILIES.items() if step[0] in kinds and step[0] not in WEIGHTS}
-        if step[0] == "submit":
-            values = {value for batch in step[1] for _, _, value in (*batch["waits"], *batch["signals"])}
-            found |= {"timelines" if value else "semaphores" for value in values}
-        if step[0] == "event":
-            found.add("events")
-        if step[0] == "secondary":
-            found |= families_of(step[-1])
-    return found
-
-
 def _batch(buffers: list[int]) -> Submitted:
     return {"buffers": buffers, "waits": [], "signals": []}
 

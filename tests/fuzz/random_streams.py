@@ -4,16 +4,14 @@
     .venv/bin/python -m tests.fuzz.random_streams --shrink 4711
 
 `random_steps` says what a seed means. `Player` records it on a device, `judge` does so under the mirror and the layer
-in one process and compares them call by call, twice: our findings with the layer's messages, where a difference must
-be one of `differences.toml`; and what the layer must say by its own rules and its own way of reporting, predicted from
-syncval (`todays_layer`, `older_layer`), where no difference is allowed.
+in one process and compares them call by call: a difference must be one of `known_differences.toml`.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,22 +23,12 @@ import harness
 from harness.check import Analysis
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
-from harness.findings import Finding, Hazard
 from harness.layer.compare import compare
+from harness.layer.listen import LayerWitness
 from harness.layer.manifest import Version, find_layer
-from harness.layer.messages import LayerMessage, plain_command
-from harness.layer.witness import LayerWitness
 from harness.trace.calls import Block
 from tests.fuzz.random_player import Player, open_rig
-from tests.fuzz.random_steps import FAMILIES, Step, families_of, make, shrink
-from tests.support import older_layer, todays_layer
-
-PREDICTIONS: dict[Version, tuple[Callable[[Iterable[Block]], list[Finding]], set[str]]] = {
-    (1, 3, 239): (older_layer.predict, set()),
-    (1, 4, 364): (todays_layer.predict, {"semaphores", "queries"}),
-}
-"""By layer: the prediction, and the families of steps that it knows beside those of every stream."""
-
+from tests.fuzz.random_steps import FAMILIES, Step, make, shrink
 
 KNOWN: dict[str, Version] = {
     "semaphores": (1, 3, 239),
@@ -99,43 +87,13 @@ def judge(
         with harness.attach(keep_trace=True, sink=attribute) as session, open_rig(witness) as rig:
             Player(rig).play(steps)
     blocks = session.blocks or []
-    version = witness.layer.version
-    said = compare(session.findings, witness.messages, version, blocks)
+    said = compare(session.findings, witness.messages, witness.layer.version, blocks)
     problems = said.lines() + session.internal_errors + [text for _, text in witness.other_messages]
     problems += [f"unmodelled: {name}" for name in session.unmodelled]
-    predict, known = PREDICTIONS.get(version, (None, set()))
-    if predict is not None and families_of(steps) <= known:
-        problems += unlike(predict(blocks), witness.messages)
     if [each.key for each in Analysis().follow(blocks).findings] != [each.key for each in session.findings]:
         problems.append("the recorded stream is judged otherwise than the program")
     commands = sum(getattr(block, "name", "").startswith("vkCmd") for block in blocks)
     return {"calls": commands, "agreed": said.agreed, "expected": said.used, "disagreements": problems}
-
-
-Told = tuple[int | None, str, str, str, str, str]
-"""(block index of the call in which it was said, hazard, command, access, prior command, prior access)"""
-
-
-def unlike(predicted: Sequence[Finding], messages: Iterable[LayerMessage]) -> list[str]:
-    """Where the layer says other than predicted, in words. Each distinct pair of accesses counts once a call.
-
-    Which of several earlier reads a write at submit is said to conflict with is left open: the layer's order of them
-    changes when a command buffer is submitted again.
-    """
-    ours = {_told(each.place.submit or each.place.call, each.key) for each in predicted}
-    theirs = {_told(message.call, message.key) for message in messages}
-    submits = {each.place.submit for each in predicted}
-    return [
-        f"{side} in block {told[0]}: {' '.join(told[1:4])} after {' '.join(told[4:])}"
-        for side, one, other in (("predicted only", ours, theirs), ("not predicted", theirs, ours))
-        for told in sorted(one - other, key=str)
-        if not (told[0] in submits and told[1] == Hazard.WRITE_AFTER_READ and told[:4] in {each[:4] for each in other})
-    ]
-
-
-def _told(call: int | None, key: tuple[str, str, str, str, str]) -> Told:
-    hazard, command, prior_command, access, prior_access = key
-    return call, hazard, plain_command(command), access, plain_command(prior_command), prior_access
 
 
 def ask(

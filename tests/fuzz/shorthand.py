@@ -239,7 +239,7 @@ def _access(text: str) -> Access:
     kinds = [AttachmentOperation[each.upper()] for each in flags if each.upper() in AttachmentOperation.__members__]
     operation = kinds[0] if kinds else AttachmentOperation.ORDINARY
     index = BY_NAME[f"SYNC_{sync}"].index
-    return Access(index, resource, (span,), resource, "atomic" in flags, order, operation, "", "marker" in flags)
+    return Access(index, resource, (span,), resource, "atomic" in flags, order, operation, "marker" in flags)
 
 
 def _spell_access(access: Access) -> str:

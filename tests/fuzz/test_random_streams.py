@@ -1,5 +1,4 @@
-"""Random streams: syncval and the Khronos layers agree command by command, apart from the cited differences; and what
-each layer says is predicted from syncval without any difference."""
+"""Random streams: syncval and the Khronos layers agree command by command, apart from the cited differences."""
 
 from __future__ import annotations
 

@@ -20,8 +20,8 @@ from harness.layer.enable import (
     settings,
     todays_settings,
 )
+from harness.layer.listen import LayerWitness, offered_version
 from harness.layer.manifest import KHRONOS_LAYER, find_layers
-from harness.layer.witness import LayerWitness, offered_version
 from tests.support.layer_rig import Rig, rig
 
 NOTHING = {"XDG_DATA_DIRS": "/nonexistent", "XDG_CONFIG_DIRS": "/nonexistent"}

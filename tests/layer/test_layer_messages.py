@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.layer.messages import (
+from harness.layer.parse import (
     RECORD,
     SUBMIT,
     access_name,

@@ -24,7 +24,7 @@ BY_READ = {
 
 @pytest.mark.parametrize("read", BY_READ)
 def test_a_byte_count_is_read_like_a_command(read: str) -> None:
-    """[byte-counts-are-commands] [byte-count-after-another-access] After a fill and a barrier to that access."""
+    """[byte-counts-are-commands] [byte-counts-beside-commands] After a fill and a barrier to that access."""
     if find_layer(TODAY) is None:
         pytest.skip(f"evidence about the layer {TODAY}, which is not installed")
     with Worker(find_driver("lavapipe"), packages=["tests"]) as worker:

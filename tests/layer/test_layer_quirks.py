@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from harness.layer.manifest import find_layer
-from harness.layer.messages import RECORD, SUBMIT, LayerMessage
+from harness.layer.parse import RECORD, SUBMIT, LayerMessage
 from tests.support.layer_rig import (
     ALL_COMMANDS,
     COMPUTE,
@@ -198,7 +198,7 @@ def test_shader_read_covers_uniforms(device: Rig, spirv: dict[str, bytes]) -> No
 
 
 def test_dispatch_base_is_passed_over(device: Rig, spirv: dict[str, bytes]) -> None:
-    """[command-passed-over]"""
+    """[commands-passed-over]"""
     a = device.buffer()
     pipeline, layout, made = device.compute(spirv["loads"], (7, a), (7, device.buffer()))
 
@@ -212,7 +212,7 @@ def test_dispatch_base_is_passed_over(device: Rig, spirv: dict[str, bytes]) -> N
 
 
 def test_fill_is_at_the_copy_stage(device: Rig) -> None:
-    """[fill-and-update-are-copies, after-fill-or-update-and-copy-or-clear-barrier]"""
+    """[fills-and-updates-are-copies, fills-and-updates-beside-copies]"""
     a, b = device.buffer(), device.buffer()
     for stage, expected in ((CLEAR, [RAW]), (COPY, [])):
         record(
@@ -225,7 +225,7 @@ def test_fill_is_at_the_copy_stage(device: Rig) -> None:
 
 
 def test_sync2_ranged_barrier_orders_only_its_resource(device: Rig) -> None:
-    """[sync2-ranged-barrier-orders-only-its-resource]; a barrier of synchronization1 orders everything."""
+    """[sync2-barriers-order-only-their-resource]; a barrier of synchronization1 orders everything."""
     a, b = device.buffer(), device.buffer()
     record(
         device,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.layer.manifest import find_layer
-from harness.layer.messages import LayerMessage
+from harness.layer.parse import LayerMessage
 from tests.support.layer_rig import (
     ALL_COMMANDS,
     GENERAL,
@@ -58,7 +58,7 @@ def test_all_graphics_is_taken_for_every_stage_of_a_graphics_queue(device: Rig) 
 def test_all_commands_waits_for_a_transition_with_memory_write_only(
     device: Rig, accesses: int, expected: list[str]
 ) -> None:
-    """[all-commands-needs-the-transition's-write]"""
+    """[all-commands-needs-the-write-of-a-transition]"""
     image, b = device.image(), device.buffer()
     vk = device.vk
     into_no_scope = vk.VkImageMemoryBarrier2(
@@ -74,7 +74,7 @@ def test_all_commands_waits_for_a_transition_with_memory_write_only(
 
 
 def test_the_only_memory_barrier_beside_an_image_barrier_acts_on_its_transition(device: Rig) -> None:
-    """[other-barriers-beside-a-transition] Two memory barriers do not."""
+    """[barriers-beside-a-transition] Two memory barriers do not."""
     for count, expected in ((1, []), (2, [WAW])):
         image = device.image()
         vk = device.vk
@@ -89,7 +89,7 @@ def test_the_only_memory_barrier_beside_an_image_barrier_acts_on_its_transition(
 
 
 def test_a_barrier_that_met_the_replaced_write_acts_on_the_transition(device: Rig) -> None:
-    """[other-barriers-beside-a-transition] Without that write it does not."""
+    """[barriers-beside-a-transition] Without that write it does not."""
     for written, expected in ((True, []), (False, [WAW])):
         image = device.image()
         vk = device.vk

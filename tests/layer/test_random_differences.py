@@ -154,7 +154,7 @@ STREAMS: dict[str, list[Step]] = {
         ("barriers", [{"src": "ALL_COMMANDS/MEMORY_WRITE", "dst": DEPTHS, "form": 2}]),
         submit(0, 0),
     ],
-    "after-a-read-in-silence": [("copy", 1, 0, [(0, 0, 64)], 1), rendering([1], draws=[INDEXED]), submit(0, 0)],
+    "after-an-unrecorded-read": [("copy", 1, 0, [(0, 0, 64)], 1), rendering([1], draws=[INDEXED]), submit(0, 0)],
 }
 
 

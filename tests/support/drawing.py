@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.commands.interpret import Interpreter
+from harness.layer.silence import is_unrecorded
+from harness.layer.stream import Stream as RecordedStream
 from harness.shader.library import load
 from harness.spec.scopes import SYNC
 from harness.trace.effects import Access, Effect, Recorded, Unmodelled
@@ -274,6 +276,14 @@ def seen(stream: Stream, command: int) -> list[Seen]:
 def accesses(stream: Stream, command: int) -> list[Access]:
     """The accesses of a command."""
     return [each for each in effects_of(stream).get(command, ()) if isinstance(each, Access)]
+
+
+def unrecorded(stream: Stream, command: int) -> list[bool]:
+    """Of each access of a command whether the Khronos layer does not record it, by design."""
+    recorded = RecordedStream(stream.blocks)
+    call = recorded.at(command)
+    assert call is not None
+    return [is_unrecorded(call, touch, recorded) for touch in recorded.touches(call)]
 
 
 def unmodelled(stream: Stream, command: int) -> list[str]:

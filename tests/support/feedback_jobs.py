@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import harness
+from harness.layer.listen import LayerWitness
 from harness.layer.manifest import find_layer
-from harness.layer.witness import LayerWitness
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import Rig
 

@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from harness.layer.listen import LayerWitness
 from harness.layer.manifest import LayerInfo
-from harness.layer.messages import LayerMessage
-from harness.layer.witness import LayerWitness
+from harness.layer.parse import LayerMessage
 
 ICD_FOLDERS = (Path("/usr/share/vulkan/icd.d"), Path("/etc/vulkan/icd.d"))
 TRANSFER = 0x1000

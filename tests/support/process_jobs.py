@@ -39,7 +39,7 @@ def hang() -> dict[str, Any]:
 
 def instances(count: int, layer: str | None) -> dict[str, Any]:
     """Creates devices one after the other, and says how many thread-specific keys were left after each."""
-    from harness.layer.witness import LayerWitness
+    from harness.layer.listen import LayerWitness
     from harness.rig.rig import Rig
 
     left = []

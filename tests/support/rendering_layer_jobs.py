@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harness.layer.witness import LayerWitness
+from harness.layer.listen import LayerWitness
 from harness.rig.command_buffers import Commands
 from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment

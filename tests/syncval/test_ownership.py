@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from harness.syncval.evidence import OWNERSHIP_UNTRACKED
+from harness.layer.silence import reason_for_silence
+from harness.layer.stream import Stream
 from harness.trace.effects import (
     FAMILIES_OUTSIDE,
     FAMILY_IGNORED,
@@ -71,7 +72,7 @@ def test_a_read_by_another_family_needs_a_transfer() -> None:
     held.submit(G, write(BUFFER), signals=[operation(7)])
     assert held.submit(C, read(BUFFER), waits=[operation(7)]) == ["ownership-not-transferred"]
     (finding,) = held.found
-    assert finding.layer_silent == OWNERSHIP_UNTRACKED
+    assert reason_for_silence(finding, Stream([])) == "queue family ownership"
     assert finding.vuid == "SYNC-ownership-not-transferred"
     assert finding.prior_access == "SYNC_COPY_TRANSFER_WRITE"
     assert finding.ranges == ((0, 64),)
@@ -331,7 +332,7 @@ def test_a_concurrent_resource_goes_outside_and_comes_back_to_all() -> None:
 def test_a_release_is_ordered_like_a_write() -> None:
     held = device()
     assert held.submit(G, write(BUFFER), transfer()) == ["WRITE_AFTER_WRITE"]
-    assert held.found[0].layer_silent == OWNERSHIP_UNTRACKED
+    assert reason_for_silence(held.found[0], Stream([])) == "queue family ownership"
     assert "vkCmdX transfers the ownership of VkBuffer 100" in held.found[0].message
     held = device()
     assert held.submit(G, read(BUFFER), transfer()) == ["WRITE_AFTER_READ"]

@@ -14,8 +14,6 @@ from harness.commands.drawing.shaders import shader_effects
 from harness.commands.drawing.transform_feedback import feedback_effects
 from harness.commands.drawing.vertex import (
     EVERYTHING,
-    SILENT_INDEXED,
-    SILENT_INDIRECT,
     Elements,
     access_of,
     index_effects,
@@ -99,7 +97,7 @@ def _draw_indexed(
     def reads(state: GraphicsState) -> Iterator[Effect]:
         yield from index_effects(objects, buffer, [(first, first + count) for first, count, _ in chosen])
         vertices = [reached_by_indices(buffer, offset) for offset in sorted({part[2] for part in chosen})]
-        yield from vertex_effects(objects, buffer, state, vertices, instances, SILENT_INDEXED)
+        yield from vertex_effects(objects, buffer, state, vertices, instances)
 
     return draw_effects(objects, buffer, reads)
 
@@ -156,9 +154,9 @@ def _indirect(size: int, indexed: bool = False, mesh: bool = False) -> CommandHa
         def reads(state: GraphicsState) -> Iterator[Effect]:
             yield from _parameters(objects, args, count, size)
             if indexed:
-                yield from index_effects(objects, buffer, [EVERYTHING], SILENT_INDIRECT)
+                yield from index_effects(objects, buffer, [EVERYTHING])
             if not mesh:
-                yield from vertex_effects(objects, buffer, state, [EVERYTHING], EVERYTHING, SILENT_INDIRECT)
+                yield from vertex_effects(objects, buffer, state, [EVERYTHING], EVERYTHING)
 
         return draw_effects(objects, buffer, reads)
 
@@ -201,7 +199,7 @@ def draw_indirect_byte_count(objects: ObjectState, buffer: CommandBuffer, args: 
         counter = objects.buffer(args["counterBuffer"])
         if counter is not None:
             yield from access_of(counter, COUNTER_READ, [counter.span(args["counterBufferOffset"], COUNT_BYTES)])
-        yield from vertex_effects(objects, buffer, state, [EVERYTHING], _instances(args), SILENT_INDIRECT)
+        yield from vertex_effects(objects, buffer, state, [EVERYTHING], _instances(args))
 
     return draw_effects(objects, buffer, reads)
 

@@ -21,9 +21,6 @@ FEEDBACK_WRITE = BY_NAME["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_WRITE_E
 CONDITION_READ = BY_NAME["SYNC_CONDITIONAL_RENDERING_EXT_CONDITIONAL_RENDERING_READ_EXT"].index
 COUNTER_BYTES, CONDITION_BYTES = 4, 4
 
-SILENT_FEEDBACK = "the Khronos layer does not check transform feedback"
-SILENT_CONDITION = "the Khronos layer does not check what conditional rendering reads"
-
 
 @command("vkCmdBindTransformFeedbackBuffersEXT")
 def bind_feedback_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
@@ -64,7 +61,7 @@ def _counter_effects(objects: ObjectState, counters: dict[int, BoundBuffer], syn
     for id, spans in _spans(objects, counters.values()).items():
         held = objects.buffer(id)
         if held is not None:
-            yield from access_of(held, sync, spans, SILENT_FEEDBACK)
+            yield from access_of(held, sync, spans)
 
 
 def _spans(objects: ObjectState, bound: Iterable[BoundBuffer]) -> dict[int, list[Span]]:
@@ -93,7 +90,7 @@ def feedback_effects(objects: ObjectState, buffer: CommandBuffer) -> Iterator[Ef
     for id, spans in _spans(objects, fresh).items():
         held = objects.buffer(id)
         if held is not None:
-            yield from access_of(held, FEEDBACK_WRITE, spans, SILENT_FEEDBACK)
+            yield from access_of(held, FEEDBACK_WRITE, spans)
 
 
 @command("vkCmdBeginConditionalRenderingEXT")
@@ -102,7 +99,7 @@ def begin_condition(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]
     info = args["pConditionalRenderingBegin"]
     held = objects.buffer(info["buffer"])
     if held is not None:
-        yield from access_of(held, CONDITION_READ, [held.span(info["offset"], CONDITION_BYTES)], SILENT_CONDITION)
+        yield from access_of(held, CONDITION_READ, [held.span(info["offset"], CONDITION_BYTES)])
 
 
 @command("vkCmdEndConditionalRenderingEXT")

@@ -29,10 +29,6 @@ Elements = tuple[int, int | None]
 """(first, end) of elements that are read; an end of None is not known."""
 EVERYTHING: Elements = (0, None)
 
-SILENT_INSTANCES = "the Khronos layer does not check bindings of instance rate"
-SILENT_INDEXED = "the Khronos layer does not check the vertex buffers of indexed draws"
-SILENT_INDIRECT = "the Khronos layer does not check what indirect draws reach"
-
 
 @command("vkCmdBindVertexBuffers", "vkCmdBindVertexBuffers2")
 def bind_vertex_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
@@ -69,22 +65,20 @@ def vertex_effects(
     state: GraphicsState,
     vertices: Sequence[Elements],
     instances: Elements,
-    silent: str = "",
 ) -> Iterator[Effect]:
     """Reads of vertex buffers by a draw of these vertices and instances; one access a buffer."""
     drawing = buffer.drawing
-    found: dict[tuple[int, str], tuple[Buffer, list[Span]]] = {}
+    found: dict[int, tuple[Buffer, list[Span]]] = {}
     for binding in vertex_input(state, drawing):
         bound = drawing.vertex_buffers.get(binding.binding)
         held = objects.buffer(bound.buffer) if bound is not None else None
         if bound is None or held is None:
             continue
-        reason = silent or (SILENT_INSTANCES if binding.per_instance else "")
-        _, spans = found.setdefault((held.id, reason), (held, []))
+        _, spans = found.setdefault(held.id, (held, []))
         for first, end in [_instances(binding, instances)] if binding.per_instance else vertices:
             spans.append(bound_span(held, bound.offset, bound.size, *_bytes(binding, first, end)))
-    for (_, reason), (held, spans) in found.items():
-        yield from access_of(held, VERTEX_READ, spans, reason)
+    for held, spans in found.values():
+        yield from access_of(held, VERTEX_READ, spans)
 
 
 def _bytes(binding: VertexBinding, first: int, end: int | None) -> tuple[int, int | None]:
@@ -114,9 +108,7 @@ def reached_by_indices(buffer: CommandBuffer, vertex_offset: int) -> Elements:
     return max(0, vertex_offset), max(0, vertex_offset + (1 << 8 * indices.index_bytes))
 
 
-def index_effects(
-    objects: ObjectState, buffer: CommandBuffer, ranges: Sequence[Elements], silent: str = ""
-) -> Iterator[Effect]:
+def index_effects(objects: ObjectState, buffer: CommandBuffer, ranges: Sequence[Elements]) -> Iterator[Effect]:
     """Reads of the index buffer by a draw of these ranges of indices."""
     bound = buffer.drawing.indices
     held = objects.buffer(bound.buffer) if bound is not None else None
@@ -127,11 +119,11 @@ def index_effects(
         bound_span(held, bound.offset, bound.size, first * size, None if end is None else end * size)
         for first, end in ranges
     ]
-    yield from access_of(held, INDEX_READ, spans, silent)
+    yield from access_of(held, INDEX_READ, spans)
 
 
-def access_of(buffer: Buffer, sync: int, spans: list[Span], silent: str = "") -> Iterator[Effect]:
+def access_of(buffer: Buffer, sync: int, spans: list[Span]) -> Iterator[Effect]:
     """One access of a buffer; none when nothing is left of the spans."""
     merged = tuple(merge(spans))
     if merged:
-        yield Access(sync, buffer.space, merged, buffer.id, layer_silent=silent)
+        yield Access(sync, buffer.space, merged, buffer.id)

@@ -30,10 +30,6 @@ from harness.trace.resources import ImageView
 INPUT_READ = BY_NAME["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
 LATE_READ = BY_NAME["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
 
-SILENT_SECONDARY = "the Khronos layer does not track what secondary command buffers do to attachments"
-SILENT_BLEND = "the Khronos layer does not record what blending and logical operations read"
-SILENT_TESTS = "the Khronos layer does not record what depth and stencil tests read"
-
 
 NO_TARGETS = Targets()
 
@@ -101,15 +97,13 @@ def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) 
     """What the targets mean in a render pass instance: within the render area, in the layers rendered to."""
     colors = dict(enumerate(rendering.colors))
     for location in targets.blended:
-        yield from _access(rendering, colors.get(location), COLOR_READ, RasterizationOrder.COLOR, SILENT_BLEND)
+        yield from _access(rendering, colors.get(location), COLOR_READ, RasterizationOrder.COLOR)
     for location in targets.written:
         yield from _access(rendering, colors.get(location), COLOR_WRITE, RasterizationOrder.COLOR)
     for sync in targets.depth:
-        silent = "" if sync == LATE_WRITE else SILENT_TESTS
-        yield from _access(rendering, rendering.depth, sync, RasterizationOrder.DEPTH_STENCIL, silent)
+        yield from _access(rendering, rendering.depth, sync, RasterizationOrder.DEPTH_STENCIL)
     for sync in targets.stencil:
-        silent = "" if sync == LATE_WRITE else SILENT_TESTS
-        yield from _access(rendering, rendering.stencil, sync, RasterizationOrder.DEPTH_STENCIL, silent)
+        yield from _access(rendering, rendering.stencil, sync, RasterizationOrder.DEPTH_STENCIL)
     for view in targets.inputs:
         held = objects.get(ImageView, view)
         attachment = find_attachment(objects, view, held.aspects if held is not None else 0)
@@ -117,12 +111,12 @@ def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) 
 
 
 def _access(
-    rendering: RenderingState, attachment: Attachment | None, sync: int, order: RasterizationOrder, silent: str = ""
+    rendering: RenderingState, attachment: Attachment | None, sync: int, order: RasterizationOrder
 ) -> Iterator[Access]:
     spans = rendering.spans(attachment) if attachment is not None else ()
     if attachment is not None and spans:
         image = attachment.image.id
-        yield Access(sync, image, spans, image, order=order, layer_silent=silent)
+        yield Access(sync, image, spans, image, order=order)
 
 
 def inherited(
@@ -144,5 +138,4 @@ def _resolved(objects: ObjectState, command: Command, rendering: RenderingState 
         elif rendering is None:
             yield Unmodelled("a secondary that draws, executed outside a render pass instance that was seen")
         else:
-            for access in accesses(objects, rendering, effect.targets):
-                yield replace(access, layer_silent=access.layer_silent or SILENT_SECONDARY)
+            yield from accesses(objects, rendering, effect.targets)

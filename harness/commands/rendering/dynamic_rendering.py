@@ -9,7 +9,6 @@ from typing import Any
 
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.commands.rendering.attachment_access import SILENT_SECONDARY
 from harness.commands.rendering.attachments import (
     Area,
     Attachment,
@@ -124,8 +123,7 @@ def inherited_clears(commands: Iterable[Command], rendering: RenderingState | No
 def _resolve_clears(effects: Iterable[Effect], rendering: RenderingState | None) -> Iterator[Effect]:
     for effect in effects:
         if isinstance(effect, InheritedClear):
-            for each in _clear_all(rendering, effect.clears, effect.rects):
-                yield replace(each, layer_silent=SILENT_SECONDARY) if isinstance(each, Access) else each
+            yield from _clear_all(rendering, effect.clears, effect.rects)
         else:
             yield effect
 

@@ -39,11 +39,6 @@ CREATE_ALIAS = 0x400
 """VK_IMAGE_CREATE_ALIAS_BIT."""
 TILING_LINEAR = 1
 """VK_IMAGE_TILING_LINEAR."""
-BUFFERS_UNTRACKED = "the Khronos layer does not look for a buffer and an image in one memory (a documented limitation)"
-IMAGES_UNTRACKED = (
-    "today's Khronos layer takes two images for one memory only when they were created alike with "
-    "VK_IMAGE_CREATE_ALIAS_BIT (1.3.239: any two)"
-)
 
 
 class Overlap(NamedTuple):
@@ -151,7 +146,7 @@ class Aliasing:
     def _of_access(self, resource: int, spans: tuple[Span, ...]) -> tuple[Alias, ...]:
         thing = self._things[resource].thing
         return tuple(
-            _alias(thing, overlap, spans)
+            _alias(overlap, spans)
             for overlap in self._overlaps[resource]
             if isinstance(thing, Image) or any(_meet(span, overlap.bytes) for span in spans)
         )
@@ -162,7 +157,7 @@ class Aliasing:
         for overlap in self._overlaps[barrier.resource]:
             needed = thing.whole if isinstance(thing, Image) else overlap.bytes
             if overlap.alike or any(begin <= needed[0] and needed[1] <= end for begin, end in barrier.spans):
-                found.append(_alias(thing, overlap, barrier.spans))
+                found.append(_alias(overlap, barrier.spans))
         return tuple(found)
 
 
@@ -213,14 +208,14 @@ def _alike(one: Buffer | Image, other: Buffer | Image) -> bool:
     return one.info == other.info and bool(one.info.get("flags", 0) & CREATE_ALIAS)
 
 
-def _alias(one: Buffer | Image, overlap: Overlap, spans: tuple[Span, ...]) -> Alias:
+def _alias(overlap: Overlap, spans: tuple[Span, ...]) -> Alias:
     """What an access or barrier over `spans` of one alias reaches through the other."""
     other = overlap.other
     if isinstance(other, Buffer):
-        return Alias(other.space, (overlap.bytes,), other.id, BUFFERS_UNTRACKED)
+        return Alias(other.space, (overlap.bytes,), other.id)
     if overlap.alike:
-        return Alias(other.id, spans, other.id)
-    return Alias(other.id, (other.whole,), other.id, IMAGES_UNTRACKED if isinstance(one, Image) else BUFFERS_UNTRACKED)
+        return Alias(other.id, spans, other.id, alike=True)
+    return Alias(other.id, (other.whole,), other.id)
 
 
 def _meet(one: Span, other: Span) -> bool:

@@ -27,7 +27,7 @@ from harness.device.manifests import keep_loaded
 from harness.findings import UserError
 from harness.layer.enable import LayerSettings, find_layer, settings
 from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version
-from harness.layer.messages import LayerMessage, is_synchronization, parse
+from harness.layer.parse import LayerMessage, is_synchronization, parse
 
 SEVERITIES = 0x100 | 0x1000
 """WARNING | ERROR: at VERBOSE and INFO the loader chats through the same messenger."""

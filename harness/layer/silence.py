@@ -1,0 +1,83 @@
+"""What the Khronos layer says nothing about by design, in every version: accesses that it does not record.
+
+A table of (commands, accesses, of whom) -> reason. What a command means is not changed by it: the table is looked up
+where a finding is compared with what the layer said.
+"""
+
+from __future__ import annotations
+
+from enum import Enum, auto
+from fnmatch import fnmatchcase
+
+from harness.findings import Finding, Hazard, Place
+from harness.layer.stream import Stream, Touch
+from harness.trace.calls import Call
+
+
+class Only(Enum):
+    """Of which accesses a line of the table holds."""
+
+    ALL = auto()
+    INSTANCES = auto()
+    """Reads of vertex buffers that are bound at instance rate alone."""
+    INHERITED = auto()
+    """Those of a secondary command buffer that continues a render pass instance."""
+
+
+SILENCES: tuple[tuple[str, str, Only, str], ...] = (
+    ("*", "SYNC_HOST_*", Only.ALL, "host accesses (a documented limitation)"),
+    ("*", "SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER", Only.ALL, "queue family ownership"),
+    ("vkCmdDraw*Ind*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.ALL, "the vertex buffers of indexed and indirect draws"),
+    ("vkCmdDraw*Indirect*", "SYNC_INDEX_INPUT_*", Only.ALL, "the indices of indirect draws"),
+    ("vkCmdDraw*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.INSTANCES, "vertex buffers of instance rate"),
+    ("vkCmdDraw*", "SYNC_*_COLOR_ATTACHMENT_READ", Only.ALL, "what blending and logical operations read"),
+    ("vkCmdDraw*", "SYNC_*_DEPTH_STENCIL_ATTACHMENT_READ", Only.ALL, "what depth and stencil tests read"),
+    ("*", "SYNC_TRANSFORM_FEEDBACK_*", Only.ALL, "transform feedback"),
+    ("*", "SYNC_CONDITIONAL_RENDERING_*", Only.ALL, "what conditional rendering reads"),
+    ("*", "SYNC_*_ATTACHMENT_*", Only.INHERITED, "what secondary command buffers do to attachments"),
+)
+"""What the layer does not track."""
+OWNERSHIP = (
+    Hazard.OWNERSHIP_NOT_TRANSFERRED,
+    Hazard.OWNERSHIP_NOT_ACQUIRED,
+    Hazard.OWNERSHIP_NOT_RELEASED,
+    Hazard.OWNERSHIP_MISMATCH,
+)
+ALIASES = "other resources in the same memory, but for images created alike with VK_IMAGE_CREATE_ALIAS_BIT"
+
+
+def reason_for_silence(finding: Finding, stream: Stream) -> str:
+    """What the layer does not track, if that keeps it from speaking of a finding; else nothing."""
+    if finding.hazard in OWNERSHIP:
+        return "queue family ownership"
+    for place, access in ((finding.place, finding.access), (finding.prior, finding.prior_access)):
+        if reason := _reason(place.command, access, _marks(place, finding.resource, stream)):
+            return reason
+    own = stream.at(finding.place.call)
+    aliases = [alias for alias in stream.facts(own).aliases if not alias.alike] if own is not None else []
+    if own is not None and finding.resource in {alias.resource for alias in aliases}:
+        return "" if finding.resource in {touch.resource for touch in stream.touches(own)} else ALIASES
+    return ""
+
+
+def is_unrecorded(call: Call, touch: Touch, stream: Stream) -> bool:
+    """True for a touch of a recorded command that the layer does not record."""
+    marks = {Only.ALL} | ({Only.INSTANCES} if touch.resource in stream.facts(call).instanced else set())
+    return bool(_reason(call.name, touch.access, marks))
+
+
+def _marks(place: Place, resource: int, stream: Stream) -> set[Only]:
+    call = stream.at(place.call)
+    marks = {Only.ALL}
+    if call is not None and resource in stream.facts(call).instanced:
+        marks.add(Only.INSTANCES)
+    if place.executed_by is not None and stream.inherits(place.call):
+        marks.add(Only.INHERITED)
+    return marks
+
+
+def _reason(command: str, access: str, marks: set[Only]) -> str:
+    for commands, accesses, only, reason in SILENCES:
+        if only in marks and fnmatchcase(access, accesses) and fnmatchcase(command, commands):
+            return reason
+    return ""

@@ -1,0 +1,244 @@
+"""A disagreement with one layer, and what of the stream leads to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from harness.findings import Finding
+from harness.layer.parse import SUBMIT, LayerMessage, plain_command
+from harness.layer.stream import (
+    EXECUTE,
+    BarrierScope,
+    Executed,
+    Stream,
+    barrier_scopes,
+    common,
+    is_numbered,
+    is_sync_operation,
+)
+from harness.trace.calls import Call
+
+OURS = "ours-only"
+LAYER = "layer-only"
+EVERYWHERE = 1 << 62
+
+
+class ExecutedCommand(NamedTuple):
+    """A command where it was recorded, or one execution of it."""
+
+    execution: int
+    """Number of the executed command buffer; 0 while recording."""
+    place: Executed | None
+    """Of the executed command buffer; None while recording."""
+    call: Call
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A key that one judge has and the other lacks, with everything that both said in the same API call.
+
+    "The second command" is the one whose access is reported, "the first" is the earlier one that it conflicts with.
+    """
+
+    side: str
+    """`ours-only` or `layer-only`."""
+    key: tuple[str, str, str, str, str]
+    """Hazard, command, prior command, access, prior access."""
+    kind: str
+    """`record` or `submit`."""
+    call: int | None
+    """Block index of the API call in which it was said, None when nobody attributed it."""
+    finding: Finding | None
+    message: LayerMessage | None
+    stream: Stream
+    findings: tuple[Finding, ...] = ()
+    messages: tuple[LayerMessage, ...] = ()
+    said_before: bool = False
+    """We said the same in an earlier API call."""
+    of_command: tuple[Finding, ...] = field(default=())
+    """All that we said of the finding's own command, whenever we said it; for a message, of all commands so called."""
+
+    @property
+    def limit(self) -> int:
+        """Block index of the call in which it was said; beyond everything when that is not known."""
+        return EVERYWHERE if self.call is None else self.call
+
+    @cached_property
+    def command(self) -> Call | None:
+        """The vkCmd* call of the second access, None when it cannot be told."""
+        stream = self.stream
+        said = self._said()
+        return said if said is not None and "commandBuffer" in said.args and stream.at(said.index) else None
+
+    def _said(self) -> Call | None:
+        if self.finding is not None:
+            return self.stream.at(self.finding.place.call)
+        message, submit = self.message, self.stream.at(self.call)
+        if message is None or submit is None or message.kind != SUBMIT:
+            return submit
+        for batch in self.stream.executed(submit):
+            if message.entry is not None and message.entry < len(batch) and message.recorded_seq_no:
+                commands = self.stream.recorded(batch[message.entry], submit.index)
+                numbered = [call for call in commands if is_numbered(call)][message.recorded_seq_no - 1 :]
+                if numbered and numbered[0].name == message.command:
+                    return numbered[0]
+        return None
+
+    @cached_property
+    def first(self) -> Call | None:
+        """The call of the first access, where we named it."""
+        return self.stream.at(self.finding.prior.call) if self.finding is not None else None
+
+    @cached_property
+    def steps(self) -> list[ExecutedCommand]:
+        """Commands before the second access: of its command buffer, or at submit of every execution so far."""
+        own, stream = self.command, self.stream
+        if own is None:
+            return []
+        if self.kind != SUBMIT:
+            return [ExecutedCommand(0, None, call) for call in stream.recorded(own.args["commandBuffer"], own.index)]
+        if self._executing:
+            return [ExecutedCommand(0, None, call) for call in _until(self._executing, own)]
+        steps: list[ExecutedCommand] = []
+        before = steps
+        for number, place, commands in stream.executions(self.call or 0):
+            if self.is_own(place):
+                # A message does not name its batch: all that may lie before its command, up to the last it can mean.
+                before = steps + [ExecutedCommand(number, place, call) for call in _until(commands, own)]
+            steps += [ExecutedCommand(number, place, call) for call in commands]
+        return before
+
+    @cached_property
+    def _executing(self) -> list[Call]:
+        """Where a vkCmdExecuteCommands is recorded: the commands of the primary, and then those that it runs."""
+        call = self.stream.at(self.call)
+        if call is None or call.name != EXECUTE:
+            return []
+        return self.stream.recorded(call.args["commandBuffer"], call.index) + self.stream.secondaries(call)
+
+    @cached_property
+    def before(self) -> list[Call]:
+        """The calls of `steps`."""
+        return [step.call for step in self.steps]
+
+    @cached_property
+    def position(self) -> int:
+        """Position in `steps` of the latest step that can be the first access, -1 when there is none."""
+        prior = self.finding.prior if self.finding is not None else None
+        number = self.message.seq_no if self.message is not None else None
+        for position in range(len(self.steps) - 1, -1, -1):
+            step = self.steps[position]
+            if prior is not None:
+                place = (prior.submit, prior.batch, prior.position)
+                if step.call.index == prior.call and step.place in (None, place):
+                    return position
+            elif (
+                number
+                and plain_command(step.call.name) == self.key[2]
+                and not (step.place and self.is_own(step.place))
+                and self.stream.number(step.call) == number
+            ):
+                return position
+        return -1
+
+    @property
+    def window(self) -> list[Call]:
+        """The commands between the two accesses, as recorded or, at submit, as executed; both excluded. When the first
+        access cannot be told: all commands before the second one."""
+        return self.before[self.position + 1 :]
+
+    @cached_property
+    def seconds(self) -> list[tuple[Call, list[Call]]]:
+        """What the second command can be, each with the commands before it. Which one it is, today's layer does not say
+        at submit: then all of its name that the submit executes."""
+        if self.command is not None:
+            return [(self.command, self.before)]
+        if self._executing:
+            named = [call for call in self._executing if plain_command(call.name) == self.key[1]]
+            return [(call, _until(self._executing, call)) for call in named]
+        before: list[Call] = []
+        found: list[tuple[Call, list[Call]]] = []
+        for _, place, commands in self.stream.executions(self.call or 0):
+            for call in commands:
+                if place[0] == self.call and plain_command(call.name) == self.key[1]:
+                    found.append((call, list(before)))
+                before.append(call)
+        return found
+
+    def since_first(self, second: Call, before: list[Call]) -> list[Call]:
+        """The commands after the last one so called as the first access that touches what the second command does."""
+        mine = self.stream.touches(second)
+        for position in range(len(before) - 1, -1, -1):
+            call = before[position]
+            if plain_command(call.name) == self.key[2] and common(self.stream.touches(call), mine):
+                return before[position + 1 :]
+        return before
+
+    @property
+    def barriers(self) -> list[BarrierScope]:
+        """Barriers between the two accesses; when the second one cannot be told, all of the stream before."""
+        if self.command is None:
+            return scopes_of(call for call in self.stream.calls if call.index < (self.call or 0))
+        return scopes_of(self.window)
+
+    @property
+    def command_buffer(self) -> list[Call]:
+        """The commands of the command buffer that holds the second one, as it was when the layer spoke."""
+        own = self.command
+        if own is None:
+            return []
+        before = self.call if self.kind == SUBMIT and self.call is not None else own.index + 1
+        return self.stream.recorded(own.args["commandBuffer"], before)
+
+    @property
+    def segment(self) -> list[Call]:
+        """The piece of that command buffer between two synchronization commands that holds the second command, the
+        closing one included."""
+        piece: list[Call] = []
+        for call in self.command_buffer:
+            piece.append(call)
+            if is_sync_operation(call):
+                if self.command in piece:
+                    return piece
+                piece = []
+        return piece
+
+    def is_own(self, place: Executed) -> bool:
+        """True when the second access belongs to that execution. (A message does not name its batch.)"""
+        if self.finding is not None:
+            own = self.finding.place
+            return place == (own.submit, own.batch, own.position)
+        return self.message is not None and (place[0], place[2]) == (self.call, self.message.entry)
+
+    @property
+    def touches_rendering(self) -> bool:
+        """One of the two accesses is made by a command that renders."""
+        return any(name.startswith(RENDERING) for name in self.key[1:3])
+
+    def resources(self, writes: bool | None = None) -> set[int]:
+        """What is at issue: our finding's resource, else all that the second command touches (or only writes, or
+        reads)."""
+        if self.finding is not None:
+            return {self.finding.resource}
+        touches = self.stream.touches(self.command) if self.command is not None else ()
+        return {touch.resource for touch in touches if writes in (None, touch.write)}
+
+
+RENDERING = ("vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender", "vkCmdDraw", "vkCmdClearAttachments")
+"""Beginnings of the commands that access attachments."""
+
+
+def scopes_of(calls: Iterable[Call]) -> list[BarrierScope]:
+    """The barriers of these commands."""
+    return [scope for call in calls for scope in barrier_scopes(call)]
+
+
+def _until(commands: list[Call], own: Call) -> list[Call]:
+    """The commands before the (first) place where that one runs; before it in the trace when it does not run here."""
+    for position, command in enumerate(commands):
+        if command is own:
+            return commands[:position]
+    return [command for command in commands if command.index < own.index]
