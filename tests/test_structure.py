@@ -36,7 +36,7 @@ ALLOWED = {
     "report": "findings spec trace model replay syncval",
     "suite": "findings spec trace model device rig replay layer agreement report",
     "pytest_plugin": "record",
-    "cli": "findings trace model record device report suite check",
+    "cli": "findings trace model record device replay report suite check",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

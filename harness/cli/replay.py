@@ -9,9 +9,8 @@ import click
 
 from harness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
 from harness.findings import UserError
+from harness.replay import MODES, strategies
 
-MODES = ("native", "serial", "reorder", "witness")
-STRATEGIES = ("reverse", "random", "priority")
 JOB = "harness.report.replays:replay_job"
 
 
@@ -27,7 +26,9 @@ JOB = "harness.report.replays:replay_job"
     show_default=True,
     help="Runs in native mode; orders in reorder mode, by as many seeds.",
 )
-@click.option("--strategy", type=click.Choice(STRATEGIES), help="In reorder mode, how orders are picked [random].")
+@click.option(
+    "--strategy", type=click.Choice(strategies.names()), help="In reorder mode, how orders are picked [random]."
+)
 @click.option("--seed", type=click.IntRange(0), help="In reorder mode, the first seed [0].")
 @click.option("--finding", type=click.IntRange(1), help="In witness mode, show this finding only (1 is the first).")
 @click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for one run.")

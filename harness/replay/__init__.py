@@ -6,4 +6,8 @@
 | `objects` | the stream's objects, made anew on the device of the replay |
 | `contents` | bytes of buffers and images: read back, put back, compared |
 | `outcomes` | what is executed: `serial`, `inside`, `reorder`, `witness` |
+| `strategies` | how `reorder` picks the next unit, one module a strategy |
 """
+
+MODES = ("native", "serial", "reorder", "witness")
+"""What `vkharness replay --mode` can execute."""

@@ -6,15 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
+from harness.replay import MODES, strategies
 from harness.replay.contents.observe import OutputDifference, Outputs, compare
 from harness.replay.outcomes.jobs import finding_from_dict, run_native, run_serial, run_witness
 from harness.replay.outcomes.legal_order_runs import run_reorders
-from harness.replay.outcomes.reorder import SEEDLESS
 from harness.report.pictures import write_pictures
 from harness.trace.calls import Block
 from harness.trace.codec import load
-
-MODES = ("serial", "native", "reorder", "witness")
 
 
 def replay_job(
@@ -69,7 +67,7 @@ def replay_job(
 
 
 def _reorder(blocks: list[Block], device: str, folder: Path | None, chosen: list[tuple[str, int]]) -> dict[str, Any]:
-    if chosen[0][0] in SEEDLESS:
+    if not strategies.load(chosen[0][0]).seeded:
         del chosen[1:]
     found = run_reorders(blocks, chosen, device)
     for run in found.differing:

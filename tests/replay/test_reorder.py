@@ -15,7 +15,7 @@ from harness.model import judge
 from harness.model.stages import KINDS
 from harness.replay.contents.observe import OutputDifference, Outputs, Surface
 from harness.replay.outcomes.legal_order_runs import OrderRun, Reorders, _leave_out_the_unstable, run_reorders
-from harness.replay.outcomes.reorder import PICKERS
+from harness.replay.strategies import names
 from harness.report.replays import replay_job
 from harness.suite.attack import attack
 from harness.suite.row import FAILED, PASSED, Row, settle
@@ -77,7 +77,7 @@ def row(blocks_of: Stream, driver: str, folder: Path | None = None) -> Row:
 
 @on_each_driver
 class TestOnDrivers:
-    @pytest.mark.parametrize("strategy", PICKERS)
+    @pytest.mark.parametrize("strategy", names())
     def test_moved_commands_take_their_state_along(self, driver: str, strategy: str) -> None:
         stream = clean()
         found = run_reorders(stream.blocks, [(strategy, seed) for seed in range(6)], driver)

@@ -1,46 +1,21 @@
-"""Reorder: each unit once, in a legal order other than submission order. How the next one is picked is a file each."""
+"""Reorder: each unit once, in a legal order other than submission order. `harness.replay.strategies` picks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
-
-from harness.findings import UserError
+from harness.replay import strategies
 from harness.replay.outcomes.executor import Plan
-from harness.replay.outcomes.priority_order import Priority
-from harness.replay.outcomes.random_order import Random
-from harness.replay.outcomes.reverse_order import Reverse
 from harness.replay.schedule.legal_orders import LegalOrders
 from harness.replay.schedule.steps import Step
-
-
-class Picker(Protocol):
-    """What picks the next of several units. It is made for one order."""
-
-    def pick(self, ready: Sequence[int]) -> int:
-        """One of the units that may come next; they are named by their place in submission order, ascending."""
-
-
-PICKERS: dict[str, Callable[[int, int], Picker]] = {
-    "reverse": lambda seed, count: Reverse(),
-    "random": lambda seed, count: Random(seed),
-    "priority": Priority,
-}
-"""By name: makes a picker from a seed for so many units."""
-SEEDLESS = frozenset({"reverse"})
-"""Pickers that know one order only."""
 
 
 class Reorder:
     """One legal order. Equal strategies, seeds and traces give equal orders."""
 
     def __init__(self, legal: LegalOrders, strategy: str, seed: int = 0) -> None:
-        if strategy not in PICKERS:
-            raise UserError(f"unknown strategy {strategy!r}: use one of {', '.join(PICKERS)}")
-        self.outcome = f"reorder {strategy}" + ("" if strategy in SEEDLESS else f" seed={seed}")
+        made = strategies.load(strategy)
+        self.outcome = f"reorder {strategy}" + (f" seed={seed}" if made.seeded else "")
         self._legal = legal
-        picker = PICKERS[strategy](seed, len(legal.units))
-        self._order = legal.extension(picker.pick)
+        self._order = legal.extension(made(seed, len(legal.units)).pick)
 
     @property
     def order(self) -> tuple[int, ...]:

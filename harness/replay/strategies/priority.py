@@ -17,6 +17,8 @@ CHANGES = 3
 class Priority:
     """For `count` units."""
 
+    seeded = True
+
     def __init__(self, seed: int, count: int) -> None:
         generator = random.Random(seed)
         self._priority = list(range(count))
@@ -34,3 +36,6 @@ class Priority:
 
     def _highest(self, ready: Sequence[int]) -> int:
         return max(ready, key=lambda number: self._priority[number])
+
+
+STRATEGY = Priority

@@ -9,9 +9,14 @@ from collections.abc import Sequence
 class Random:
     """Draws from a generator of its own."""
 
-    def __init__(self, seed: int) -> None:
+    seeded = True
+
+    def __init__(self, seed: int, count: int) -> None:
         self._random = random.Random(seed)
 
     def pick(self, ready: Sequence[int]) -> int:
         """One of them."""
         return self._random.choice(ready)
+
+
+STRATEGY = Random
