@@ -83,9 +83,9 @@ class ObjectState:
         self.aliasing = Aliasing()
         self.memory_types: dict[int, list[int]] = {}
         """VkMemoryPropertyFlags of each memory type, by physical device."""
-        self.atoms: dict[int, int] = {}
+        self.atom_sizes: dict[int, int] = {}
         """nonCoherentAtomSize in bytes, by physical device."""
-        self.pages: dict[int, int] = {}
+        self.granularities: dict[int, int] = {}
         """bufferImageGranularity in bytes, by physical device."""
         self.build_sizes: dict[tuple[Any, ...], dict[tuple[int, ...], tuple[int, int]]] = {}
         """Scratch bytes of (a build, an update) of acceleration structures, by shape and numbers of primitives."""

@@ -8,29 +8,29 @@ from typing import Any
 from harness.commands.handlers import command, folded
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.spans import Span, merge
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Effect
 from harness.trace.resources import IMAGE_TYPE_3D, Buffer, Extent, Image
 
-COPY_READ = BY_NAME["SYNC_COPY_TRANSFER_READ"].index
-COPY_WRITE = BY_NAME["SYNC_COPY_TRANSFER_WRITE"].index
-CLEAR_WRITE = BY_NAME["SYNC_CLEAR_TRANSFER_WRITE"].index
-BLIT_READ = BY_NAME["SYNC_BLIT_TRANSFER_READ"].index
-BLIT_WRITE = BY_NAME["SYNC_BLIT_TRANSFER_WRITE"].index
-RESOLVE_READ = BY_NAME["SYNC_RESOLVE_TRANSFER_READ"].index
-RESOLVE_WRITE = BY_NAME["SYNC_RESOLVE_TRANSFER_WRITE"].index
+COPY_READ = ACCESS_KIND["SYNC_COPY_TRANSFER_READ"].index
+COPY_WRITE = ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index
+CLEAR_WRITE = ACCESS_KIND["SYNC_CLEAR_TRANSFER_WRITE"].index
+BLIT_READ = ACCESS_KIND["SYNC_BLIT_TRANSFER_READ"].index
+BLIT_WRITE = ACCESS_KIND["SYNC_BLIT_TRANSFER_WRITE"].index
+RESOLVE_READ = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_READ"].index
+RESOLVE_WRITE = ACCESS_KIND["SYNC_RESOLVE_TRANSFER_WRITE"].index
 
 
-def buffer_access(sync: int, buffer: Buffer | None, spans: list[Span]) -> tuple[Effect, ...]:
+def buffer_access(access_kind: int, buffer: Buffer | None, spans: list[Span]) -> tuple[Effect, ...]:
     """An access of addresses of a buffer; none when the buffer is unknown or nothing is touched."""
     touched = _touched(spans)
-    return (Access(sync, buffer.space, touched, buffer.id),) if buffer is not None and touched else ()
+    return (Access(access_kind, buffer.space, touched, buffer.id),) if buffer is not None and touched else ()
 
 
-def image_access(sync: int, image: Image | None, spans: list[Span]) -> tuple[Effect, ...]:
+def image_access(access_kind: int, image: Image | None, spans: list[Span]) -> tuple[Effect, ...]:
     """An access of addresses of an image; none when the image is unknown or nothing is touched."""
     touched = _touched(spans)
-    return (Access(sync, image.id, touched, image.id),) if image is not None and touched else ()
+    return (Access(access_kind, image.id, touched, image.id),) if image is not None and touched else ()
 
 
 def _touched(spans: list[Span]) -> tuple[Span, ...]:
@@ -119,12 +119,12 @@ def image_regions(
     return reads, writes
 
 
-def _image_to_image(objects: ObjectState, info: dict[str, Any], syncs: tuple[int, int]) -> Iterable[Effect]:
+def _image_to_image(objects: ObjectState, info: dict[str, Any], access_kinds: tuple[int, int]) -> Iterable[Effect]:
     """Copies and resolves share the shape of their regions."""
     source, target = objects.image(info["srcImage"]), objects.image(info["dstImage"])
     reads, writes = image_regions(source, target, info["pRegions"] or ())
-    yield from image_access(syncs[0], source, reads)
-    yield from image_access(syncs[1], target, writes)
+    yield from image_access(access_kinds[0], source, reads)
+    yield from image_access(access_kinds[1], target, writes)
 
 
 @command("vkCmdCopyImage", "vkCmdCopyImage2")

@@ -17,7 +17,7 @@ from harness.layer.silence import is_unrecorded
 from harness.layer.stream import barrier_scopes, common
 from harness.layer.subject import Subject, scopes_of
 from harness.spec.masks import scope
-from harness.spec.scopes import BY_NAME, execution_scope_dst, execution_scope_src
+from harness.spec.scopes import ACCESS_KIND, execution_scope_dst, execution_scope_src
 from harness.trace.calls import Call
 
 Condition = Callable[..., bool]
@@ -121,8 +121,8 @@ def ordered_by_another_resource(subject: Subject) -> bool:
     if own is None:
         return False
     resources = subject.resources(writes=hazard.startswith("WRITE"))
-    start = BY_NAME[prior_access].stage if prior_access in BY_NAME else 0
-    waits = BY_NAME[access].stage if access in BY_NAME else 0
+    start = ACCESS_KIND[prior_access].stage if prior_access in ACCESS_KIND else 0
+    waits = ACCESS_KIND[access].stage if access in ACCESS_KIND else 0
     if not waits:  # a layout transition has no stage; it waits where its barrier's first scope is
         for each in barrier_scopes(own):
             waits |= execution_scope_src(each.src_stages, QUEUE_FLAGS) if each.transition else 0

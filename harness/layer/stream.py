@@ -17,7 +17,7 @@ from harness.commands.recording import RENDER_PASS_CONTINUE
 from harness.commands.rendering.attachments import Area, Attachment, area_of
 from harness.commands.rendering.rendering_state import RenderingState
 from harness.spans import Span
-from harness.spec.scopes import SYNC
+from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.calls import Block, Call
 from harness.trace.effects import (
     Access,
@@ -309,8 +309,16 @@ def _barriers(effect: Effect) -> tuple[Barrier, ...]:
 def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
     for effect in effects:
         if isinstance(effect, Access):
-            sync = SYNC[effect.sync]
-            yield Touch(effect.resource, effect.space, effect.spans, sync.name, sync.write, sync.stage, effect.atomic)
+            access_kind = ACCESS_KINDS[effect.access_kind]
+            yield Touch(
+                effect.resource,
+                effect.space,
+                effect.spans,
+                access_kind.name,
+                access_kind.write,
+                access_kind.stage,
+                effect.atomic,
+            )
         for barrier in _barriers(effect):
             for part in barrier.ranges:
                 if part.transition:

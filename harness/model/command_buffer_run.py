@@ -12,7 +12,7 @@ from harness.model.order import ACTION, Node
 from harness.model.past_access import is_write
 from harness.model.program import Program
 from harness.model.rule_table import EFFECTS
-from harness.model.stages import KINDS
+from harness.model.stages import ACCESS_KINDS
 from harness.trace.effects import FAMILY_IGNORED, Access, Command, RasterizationOrder, Submitted, SubpassDependency
 
 
@@ -108,7 +108,7 @@ class CommandBufferRun:
 
     def access(self, access: Access) -> None:
         """An access of the command, in the stage of its kind."""
-        kind = KINDS[access.sync]
+        kind = ACCESS_KINDS[access.access_kind]
         node = self.operation(kind.stage)
         instance = (
             self.lane.rendering.meet(access.operation, self.execution) if access.order != RasterizationOrder.NONE else 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.model.order import ExecutionOrder
-from harness.model.stages import KIND
+from harness.model.stages import ACCESS_KIND
 from harness.spec import names
 
 UNORDERED, UNAVAILABLE, INVISIBLE = "unordered", "unavailable", "invisible"
@@ -16,7 +16,7 @@ OWNERSHIP = "ownership"
 """The contents are undefined for this queue family: not transferred, released and not acquired, or the reverse."""
 RACING = "racing-invalidate"
 """A write, and a dependency that makes its memory visible, in no order: a remark (`harness/model/caches.py`)."""
-KINDS = (UNORDERED, UNAVAILABLE, INVISIBLE, EVENT_UNORDERED, DIRTY, OWNERSHIP)
+CONFLICT_KINDS = (UNORDERED, UNAVAILABLE, INVISIBLE, EVENT_UNORDERED, DIRTY, OWNERSHIP)
 """Every kind of conflict."""
 
 
@@ -42,7 +42,7 @@ def missing(kind: str, prior: str, writes: bool, current: str) -> str:
 
 
 def _scope(name: str, access: bool) -> str:
-    kind = KIND[name]
+    kind = ACCESS_KIND[name]
     text = names.stages(kind.stage)
     return f"{text}/{names.accesses(kind.access)}" if access and kind.access else text
 

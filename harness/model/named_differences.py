@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
-from harness.model.explain import KINDS
+from harness.model.explain import CONFLICT_KINDS
 from harness.model.opinion import Conflict
 from harness.model.order import OPTIONAL
 from harness.model.pairs import FACTS
@@ -60,7 +60,7 @@ def _entry(where: str, row: dict[str, Any]) -> NamedDifference:
         raise UserError(f"{where}: needs 'kinds', a list of kinds of conflict, with 'fact' and only then")
     named = (
         ("fact", [fact] * bool(fact), FACTS),
-        ("kind", kinds, KINDS),
+        ("kind", kinds, CONFLICT_KINDS),
         ("rule", [omitted] * bool(omitted), OPTIONAL),
     )
     for what, given, known in named:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.model.past_access import ENGINE_LANE, HOST_LANE, LAYOUT_TRANSITION, PastAccess
 from harness.model.raster import in_raster_order
-from harness.model.stages import KINDS
+from harness.model.stages import ACCESS_KINDS
 from harness.spans import Span, subtract
 
 GUARDED_READ = "guarded-read"
@@ -51,7 +51,7 @@ def exempt(prior: PastAccess, current: PastAccess) -> bool:
         return True
     if (prior.access.atomic and current.access.atomic) or (prior.access.marker and current.access.marker):
         return True
-    if prior.access.sync == current.access.sync == LAYOUT_TRANSITION:
+    if prior.access.access_kind == current.access.access_kind == LAYOUT_TRANSITION:
         one_instance = prior.instance != 0 and prior.instance == current.instance
         return prior.use.queue == current.use.queue and not one_instance
     return raster_ordered(prior, current)
@@ -70,7 +70,7 @@ def attachment_ordered(prior: PastAccess, current: PastAccess) -> bool:
 
 def superseded(prior: PastAccess, current: PastAccess) -> bool:
     """Whether whoever keeps one read a stage and queue forgets the first of these."""
-    same = KINDS[prior.access.sync].stage == KINDS[current.access.sync].stage
+    same = ACCESS_KINDS[prior.access.access_kind].stage == ACCESS_KINDS[current.access.access_kind].stage
     return same and prior.use.queue == current.use.queue and not (prior.writes or current.writes)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.model.opinion import ModelAccess
-from harness.model.stages import KIND, KINDS, written_by
+from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, written_by
 from harness.spans import Span
 from harness.trace.effects import Access, RasterizationOrder
 
@@ -15,7 +15,7 @@ ENGINE_LANE = -1
 """The presentation engine's own accesses: what it does with one image, it does in order."""
 NOWHERE = -1
 """As `seen_at`: the access sees nothing of what others wrote."""
-LAYOUT_TRANSITION = KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
+LAYOUT_TRANSITION = ACCESS_KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
 
 
 @dataclass(slots=True)
@@ -81,9 +81,9 @@ class DependencyGap:
 
 def written(held: PastAccess) -> int:
     """The kind of access with which it writes."""
-    return written_by(held.access.sync) if held.access.atomic else held.access.sync
+    return written_by(held.access.access_kind) if held.access.atomic else held.access.access_kind
 
 
 def is_write(access: Access) -> bool:
     """Whether an access writes: by its kind, or as an atomic."""
-    return access.atomic or KINDS[access.sync].write
+    return access.atomic or ACCESS_KINDS[access.access_kind].write

@@ -16,7 +16,7 @@ from harness.model.order import HOST, NOTHING, ExecutionOrder, Node, NodeSet
 from harness.model.ownership import Loss, OwnershipHistory
 from harness.model.past_access import HOST_LANE, DependencyGap, PastAccess, is_write
 from harness.model.rule_table import STREAM_EVENTS, TURN
-from harness.model.stages import KINDS, written_by
+from harness.model.stages import ACCESS_KINDS, written_by
 from harness.spans import Span, merge, subtract
 from harness.trace.effects import Access, Presented, Recorded, StreamEvent, Submitted
 
@@ -173,7 +173,7 @@ class Program:
                 self.report(breach, held.resource)
 
     def _held(self, access: Access, node: int, place: Place, lane: int, command: int) -> Iterator[PastAccess]:
-        use = ModelAccess(place, KINDS[access.sync].name, is_write(access), node)
+        use = ModelAccess(place, ACCESS_KINDS[access.access_kind].name, is_write(access), node)
         yield PastAccess(use, access, access.space, access.resource, merge(list(access.spans)), lane, command)
         for alias in access.aliases:
             yield PastAccess(use, access, alias.space, alias.resource, merge(list(alias.spans)), lane, command)
@@ -196,9 +196,9 @@ class Program:
         """Adds what was found to the opinion."""
         prior, current = breach.prior.use, breach.current.use
         if breach.prior.access.atomic:
-            prior = replace(prior, access=KINDS[written_by(breach.prior.access.sync)].name)
+            prior = replace(prior, access=ACCESS_KINDS[written_by(breach.prior.access.access_kind)].name)
         if breach.current.access.atomic and not breach.prior.writes:  # its write conflicts, else its read does
-            current = replace(current, access=KINDS[written_by(breach.current.access.sync)].name)
+            current = replace(current, access=ACCESS_KINDS[written_by(breach.current.access.access_kind)].name)
         found = Conflict(breach.kind, prior, current, resource, breach.spans, breach.facts, self.order)
         self.conflict(found)
 

@@ -6,13 +6,13 @@ is read by a shader, and shader accesses are in no such order (SYNC_RULES 2.8).
 
 from __future__ import annotations
 
-from harness.model.stages import KIND, KINDS
+from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 
-_COLOR = KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].stage
-_EARLY = KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage
-_LATE = KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage
-_INPUT = KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
+_COLOR = ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].stage
+_EARLY = ACCESS_KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage
+_LATE = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage
+_INPUT = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
 _STAGES = {
     RasterizationOrder.NONE: 0,
     RasterizationOrder.COLOR: _COLOR,
@@ -30,8 +30,8 @@ def in_raster_order(prior: Access, current: Access) -> bool:
     """
     if prior.order == RasterizationOrder.NONE or current.order == RasterizationOrder.NONE:
         return False
-    if current.sync == _INPUT:
+    if current.access_kind == _INPUT:
         return prior.operation == AttachmentOperation.LOAD
-    if prior.sync == _INPUT:
+    if prior.access_kind == _INPUT:
         return current.operation in _AFTER_SHADERS
-    return bool(KINDS[prior.sync].stage & _STAGES[current.order])
+    return bool(ACCESS_KINDS[prior.access_kind].stage & _STAGES[current.order])

@@ -2,8 +2,8 @@
 
 A *stage set* holds VkPipelineStageFlagBits2, and bits for what no pipeline stage performs: layout transitions,
 transfers of ownership, operations of synchronization commands, presentation.
-An *access set* holds `1 << index` for each row of `KINDS`, a kind of access being a stage and an access legal there.
-Specification: "Pipeline Stages", "Access Types", "Execution and Memory Dependencies".
+An *access set* holds `1 << index` for each row of `ACCESS_KINDS`, a kind of access being a stage and an access legal
+there. Specification: "Pipeline Stages", "Access Types", "Execution and Memory Dependencies".
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ class ModelAccessKind:
     write: bool
 
 
-KINDS: tuple[ModelAccessKind, ...] = (
+ACCESS_KINDS: tuple[ModelAccessKind, ...] = (
     ModelAccessKind(0, "SYNC_ACCESS_INDEX_NONE", 0, 0, False),
     *(ModelAccessKind(index, *row) for index, row in enumerate(tables.SYNC_ACCESSES, 1)),
 )
-"""By `Access.sync`; the first is none."""
+"""By `Access.access_kind`; the first is none."""
 
-KIND = {kind.name: kind for kind in KINDS}
+ACCESS_KIND = {kind.name: kind for kind in ACCESS_KINDS}
 FRAMEBUFFER_SPACE = sum(
     tables.STAGES[f"VK_PIPELINE_STAGE_2_{name}_BIT"]
     for name in ("FRAGMENT_SHADER", "EARLY_FRAGMENT_TESTS", "LATE_FRAGMENT_TESTS", "COLOR_ATTACHMENT_OUTPUT")
 )
 """Stages that work region by region ("Framebuffer Region Dependencies")."""
-EVERY_ACCESS = (1 << len(KINDS)) - 1
-DEVICE_ACCESSES = sum(1 << kind.index for kind in KINDS[1:] if kind.stage != HOST)
+EVERY_ACCESS = (1 << len(ACCESS_KINDS)) - 1
+DEVICE_ACCESSES = sum(1 << kind.index for kind in ACCESS_KINDS[1:] if kind.stage != HOST)
 EVERY_STAGE = sum(tables.EARLIER) | BESIDE_STAGES | PRESENT
 
 
@@ -117,7 +117,7 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
     stages = concrete(mask, queue_flags)
     accesses = access_mask | _union(tables.ACCESS_EXPANSION, access_mask)
     found = 0
-    for kind in KINDS[1:]:
+    for kind in ACCESS_KINDS[1:]:
         every = _MEMORY_WRITE if kind.write else _MEMORY_READ
         if kind.stage & stages and (kind.access | every) & accesses:
             found |= 1 << kind.index
@@ -127,14 +127,14 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
 @cache
 def accesses_at(stages: int) -> int:
     """Every kind of access that these stages make."""
-    return sum(1 << kind.index for kind in KINDS[1:] if kind.stage & stages)
+    return sum(1 << kind.index for kind in ACCESS_KINDS[1:] if kind.stage & stages)
 
 
 @cache
 def written_by(index: int) -> int:
     """The kind of access with which a read-modify-write atomic writes, given the one with which it reads."""
-    name = KINDS[index].name.removesuffix("_READ") + "_WRITE"
-    return KIND[name].index if name in KIND else index
+    name = ACCESS_KINDS[index].name.removesuffix("_READ") + "_WRITE"
+    return ACCESS_KIND[name].index if name in ACCESS_KIND else index
 
 
 def _union(table: dict[int, int], mask: int) -> int:

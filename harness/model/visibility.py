@@ -16,13 +16,13 @@ class VisibilityQuery:
         self._before = order.closure(by_region)
         self._current = current
         node = current.use.node
-        self._sync = current.access.sync
+        self._access_kind = current.access.access_kind
         self._earlier = self._before[node]
         self._scopes = self._earlier if current.lane == HOST_LANE else order.direct[node]
         """The second scopes that the access is in. One of the host is in those of all that the host waited for."""
         if current.seen_at is not None:
             self._scopes = 0 if current.seen_at == NOWHERE else self._before[current.seen_at]
-        self._seen = guards.seen(self._scopes, self._sync, by_region) if not current.automatic else self._earlier
+        self._seen = guards.seen(self._scopes, self._access_kind, by_region) if not current.automatic else self._earlier
         """What is before an invalidate for this access, for all memory; automatic ones see what is available."""
 
     def after(self, node: int) -> bool:
@@ -38,7 +38,7 @@ class VisibilityQuery:
         for part, covering in pieces(shared, guards):
             seen = self._seen
             for guard in covering:
-                if guard.invalidates >> self._sync & 1 and self._scopes >> guard.node & 1:
+                if guard.invalidates >> self._access_kind & 1 and self._scopes >> guard.node & 1:
                     seen |= self._before[guard.node] | 1 << guard.node
             if not any(_flushes(guard, prior, seen) for guard in covering) and not self._covers(prior, seen):
                 hidden += part

@@ -38,22 +38,22 @@ class AccessKind:
     write: bool
 
 
-SYNC: tuple[AccessKind, ...] = (
+ACCESS_KINDS: tuple[AccessKind, ...] = (
     AccessKind(0, "SYNC_ACCESS_INDEX_NONE", 0, 0, False),
     *(AccessKind(index, *row) for index, row in enumerate(tables.SYNC_ACCESSES, 1)),
 )
 """Every kind of access, at its index; the first is none."""
 
-BY_NAME: dict[str, AccessKind] = {access.name: access for access in SYNC}
-_BY_PAIR = {(access.stage, access.access): access for access in SYNC}
+ACCESS_KIND: dict[str, AccessKind] = {access.name: access for access in ACCESS_KINDS}
+_BY_PAIR = {(access.stage, access.access): access for access in ACCESS_KINDS}
 
-READS: int = sum(1 << access.index for access in SYNC[1:] if not access.write)
-WRITES: int = sum(1 << access.index for access in SYNC[1:] if access.write)
+READS: int = sum(1 << access.index for access in ACCESS_KINDS[1:] if not access.write)
+WRITES: int = sum(1 << access.index for access in ACCESS_KINDS[1:] if access.write)
 
-IMAGE_LAYOUT_TRANSITION = BY_NAME["SYNC_IMAGE_LAYOUT_TRANSITION"]
-OWNERSHIP_TRANSFER = BY_NAME["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"]
-PRESENT_ACQUIRE_READ = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
-PRESENT_PRESENTED = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
+IMAGE_LAYOUT_TRANSITION = ACCESS_KIND["SYNC_IMAGE_LAYOUT_TRANSITION"]
+OWNERSHIP_TRANSFER = ACCESS_KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"]
+PRESENT_ACQUIRE_READ = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
+PRESENT_PRESENTED = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
 
 
 def find(stage: int, access: int) -> AccessKind:
@@ -81,7 +81,7 @@ def bits(mask: int) -> Iterator[int]:
 
 def members(access_set: int) -> Iterator[AccessKind]:
     """The kinds of access in an access set, by index."""
-    return (SYNC[bit.bit_length() - 1] for bit in bits(access_set))
+    return (ACCESS_KINDS[bit.bit_length() - 1] for bit in bits(access_set))
 
 
 @cache
@@ -145,7 +145,7 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
         stages |= _BUILD_COPY
     accesses = expand_accesses(access_mask)
     found = 0
-    for access in SYNC[1:]:
+    for access in ACCESS_KINDS[1:]:
         meta = MEMORY_WRITE if access.write else MEMORY_READ
         if access.stage & stages and (access.access | meta) & accesses:
             found |= 1 << access.index
@@ -157,7 +157,7 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
 @cache
 def stage_accesses(stages: int) -> int:
     """Access set of everything that concrete stages (such as an execution scope) can do, whatever the access mask."""
-    return sum(1 << access.index for access in SYNC[1:] if access.stage & stages)
+    return sum(1 << access.index for access in ACCESS_KINDS[1:] if access.stage & stages)
 
 
 def _union(table: dict[int, int], mask: int) -> int:

@@ -14,7 +14,7 @@ import functools
 from typing import NamedTuple
 
 from harness.findings import Hazard
-from harness.spec.scopes import BY_NAME, SYNC
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.state import NO_GUARD, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
 from harness.trace.effects import AttachmentOperation, RasterizationOrder
 
@@ -25,7 +25,7 @@ class AccessRequest(NamedTuple):
     `RasterizationOrder` and `AttachmentOperation` are plain numbers here.
     """
 
-    sync: int
+    access_kind: int
     queue: int
     viewer: int
     atomic: bool = False
@@ -47,21 +47,26 @@ def _use(state: State, use: AccessRequest) -> AccessOutcome:
     view = state.view(use.viewer)
     if use.atomic:
         return _atomic(state, view, use)
-    if SYNC[use.sync].write:
+    if ACCESS_KINDS[use.access_kind].write:
         hazard, prior = _write_hazard(state, view, use)
-        return AccessOutcome(hazard, prior, _written(use, use.sync), -1)
+        return AccessOutcome(hazard, prior, _written(use, use.access_kind), -1)
     hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
     after, position = _with_read(state, use)
     return AccessOutcome(hazard, -1, after, position)
 
 
-def _written(use: AccessRequest, sync: int) -> State:
-    return intern(Write(sync, use.queue, use.viewer, use.atomic or use.marker, use.operation), (), ())
+def _written(use: AccessRequest, access_kind: int) -> State:
+    return intern(Write(access_kind, use.queue, use.viewer, use.atomic or use.marker, use.operation), (), ())
 
 
 def _read_conflicts(state: State, view: View, use: AccessRequest) -> bool:
     write = state.write
-    if write is None or write.done or view.ordered & SYNC[use.sync].stage or view.write.barriers >> use.sync & 1:
+    if (
+        write is None
+        or write.done
+        or view.ordered & ACCESS_KINDS[use.access_kind].stage
+        or view.write.barriers >> use.access_kind & 1
+    ):
         return False
     return not _read_is_ordered(state, write, use)
 
@@ -69,8 +74,8 @@ def _read_conflicts(state: State, view: View, use: AccessRequest) -> bool:
 def _read_is_ordered(state: State, write: Write, use: AccessRequest) -> bool:
     """Rasterization order between an attachment read and the last write (or a read since it)."""
     stages, accesses = ordering(use.order)
-    is_input = use.sync == INPUT_READ
-    if not (SYNC[use.sync].stage & stages or (is_input and accesses >> INPUT_READ & 1)):
+    is_input = use.access_kind == INPUT_READ
+    if not (ACCESS_KINDS[use.access_kind].stage & stages or (is_input and accesses >> INPUT_READ & 1)):
         return False
     ordered = _in_order(write, use)
     if is_input and write.operation != AttachmentOperation.LOAD:
@@ -79,12 +84,12 @@ def _read_is_ordered(state: State, write: Write, use: AccessRequest) -> bool:
         ordered = False
     # Order makes nothing visible: only after a read of the same access was this one judged already.
     return ordered or any(
-        read.sync == use.sync and read.viewer == use.viewer and not read.beside for read in state.reads
+        read.access_kind == use.access_kind and read.viewer == use.viewer and not read.beside for read in state.reads
     )
 
 
 def _in_order(write: Write, use: AccessRequest) -> bool:
-    return write.queue == use.queue and bool(ordering(use.order)[1] >> write.sync & 1)
+    return write.queue == use.queue and bool(ordering(use.order)[1] >> write.access_kind & 1)
 
 
 def _ordered_reads(state: State, use: AccessRequest) -> int:
@@ -95,31 +100,31 @@ def _ordered_reads(state: State, use: AccessRequest) -> int:
         if read.queue != use.queue:
             continue
         if read.stage & stages or (
-            read.sync == INPUT_READ and accesses >> INPUT_READ & 1 and use.operation == AttachmentOperation.STORE
+            read.access_kind == INPUT_READ and accesses >> INPUT_READ & 1 and use.operation == AttachmentOperation.STORE
         ):
             found |= read.stage
     return found
 
 
 def _write_hazard(state: State, view: View, use: AccessRequest) -> tuple[Hazard | None, int]:
-    sync, write = use.sync, state.write
-    position = _read_in_the_way(state, view, use, sync)
+    access_kind, write = use.access_kind, state.write
+    position = _read_in_the_way(state, view, use, access_kind)
     if position >= 0:
         return Hazard.WRITE_AFTER_READ, position
-    if state.followed or write is None or write.done or view.write.barriers >> sync & 1:
+    if state.followed or write is None or write.done or view.write.barriers >> access_kind & 1:
         return None, -1
-    if ordering(use.order)[1] >> sync & 1 and _in_order(write, use):
+    if ordering(use.order)[1] >> access_kind & 1 and _in_order(write, use):
         return None, -1
-    if use.marker and write.atomic and write.sync == sync:
+    if use.marker and write.atomic and write.access_kind == access_kind:
         return None, -1
     return Hazard.WRITE_AFTER_WRITE, -1
 
 
-def _read_in_the_way(state: State, view: View, use: AccessRequest, sync: int) -> int:
-    """The position of the first read that a write (as `sync`) is not ordered after; -1 for none."""
+def _read_in_the_way(state: State, view: View, use: AccessRequest, access_kind: int) -> int:
+    """The position of the first read that a write (as `access_kind`) is not ordered after; -1 for none."""
     if state.reads:
-        stage = SYNC[sync].stage
-        before = _ordered_reads(state, use) if ordering(use.order)[1] >> sync & 1 else 0
+        stage = ACCESS_KINDS[access_kind].stage
+        before = _ordered_reads(state, use) if ordering(use.order)[1] >> access_kind & 1 else 0
         for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
             if not stage & guard.barriers and not (before & read.stage and read.queue == use.queue):
                 return position
@@ -131,24 +136,24 @@ def _atomic(state: State, view: View, use: AccessRequest) -> AccessOutcome:
 
     It conflicts with a plain write as a read does, with a plain read as a write does.
     """
-    write, sync = state.write, written_by_atomic(use.sync)
-    prior = _read_in_the_way(state, view, use, sync)
+    write, access_kind = state.write, written_by_atomic(use.access_kind)
+    prior = _read_in_the_way(state, view, use, access_kind)
     hazard = Hazard.WRITE_AFTER_READ if prior >= 0 else None
     if hazard is None and not state.followed and write is not None and not write.atomic:
         hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
-    return AccessOutcome(hazard, prior, _written(use, sync), -1)
+    return AccessOutcome(hazard, prior, _written(use, access_kind), -1)
 
 
 @functools.cache
-def written_by_atomic(sync: int) -> int:
+def written_by_atomic(access_kind: int) -> int:
     """The write access of an atomic that is given by its read access."""
-    return BY_NAME[SYNC[sync].name.replace("STORAGE_READ", "STORAGE_WRITE")].index
+    return ACCESS_KIND[ACCESS_KINDS[access_kind].name.replace("STORAGE_READ", "STORAGE_WRITE")].index
 
 
 def _with_read(state: State, use: AccessRequest) -> tuple[State, int]:
     """Keeps one read a stage and queue; reads that happen before this one remember its stage."""
-    stage = SYNC[use.sync].stage
-    fresh = Read(use.sync, stage, use.queue, use.viewer, use.beside)
+    stage = ACCESS_KINDS[use.access_kind].stage
+    fresh = Read(use.access_kind, stage, use.queue, use.viewer, use.beside)
     same = [at for at, read in enumerate(state.reads) if read.stage == stage and read.queue == use.queue]
     position = same[0] if same else len(state.reads)
     reads = (*state.reads[:position], fresh, *state.reads[position + 1 :])
@@ -166,12 +171,12 @@ def _synced(guard: AccessOrdering, stage: int) -> AccessOrdering:
     return guard if chain == guard.chain else guard._replace(chain=chain)
 
 
-INPUT_READ = BY_NAME["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
+INPUT_READ = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
 
 
 @functools.cache
 def ordering(order: int) -> tuple[int, int]:
-    """(stages, accesses) of one class of rasterization order; accesses as bits of SYNC indices."""
+    """(stages, accesses) of one class of rasterization order; accesses as bits of ACCESS_KINDS indices."""
     if order == RasterizationOrder.NONE:
         return (0, 0)
     names = ["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"]
@@ -184,7 +189,7 @@ def ordering(order: int) -> tuple[int, int]:
             for stage in ("EARLY", "LATE")
             for kind in ("READ", "WRITE")
         ]
-    accesses = [BY_NAME[name] for name in names]
+    accesses = [ACCESS_KIND[name] for name in names]
     stages = 0
     for access in accesses[1:]:
         stages |= access.stage

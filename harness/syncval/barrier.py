@@ -8,7 +8,7 @@ from harness.syncval.state import NO_TOKENS, AccessOrdering, Read, State, View, 
 
 
 class Scope(NamedTuple):
-    """One dependency, expanded: execution scopes as stage masks, access scopes as bits of SYNC indices.
+    """One dependency, expanded: execution scopes as stage masks, access scopes as bits of ACCESS_KINDS indices.
 
     With an `event` (a token, not 0) the first scope is what was in it when the event was set. `host` (a token, not 0)
     marks the writes that the dependency makes visible to the host.
@@ -57,7 +57,7 @@ def guarded(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
 def write_in_scope(write: Write, guard: AccessOrdering, scope: Scope, viewer: int) -> bool:
     """Directly, by its own access; or through a chain that made it available before: what the host waited for is
     available, and comes before all that is submitted afterwards."""
-    access = scope.src_accesses >> write.sync & 1
+    access = scope.src_accesses >> write.access_kind & 1
     if scope.event:
         return bool(chained(scope.event) in guard.tokens or (access and scope.event in guard.tokens))
     chain = scope.src_stages if write.done else guard.chain & scope.src_stages
@@ -80,7 +80,7 @@ def chained(token: int) -> int:
 def after_set(state: State, token: int, stages: int, accesses: int, viewer: int) -> State:
     """Marks what is in the first scope of an event that is set now: nothing is ordered yet (memoised).
 
-    `accesses` are those that the stages can make, as bits of SYNC indices. A token is positive and used once.
+    `accesses` are those that the stages can make, as bits of ACCESS_KINDS indices. A token is positive and used once.
     """
     return state.after(
         ("set", token, stages, accesses, viewer), lambda state: _marked(state, token, stages, accesses, viewer)
@@ -93,7 +93,7 @@ def _marked(state: State, token: int, stages: int, accesses: int, viewer: int) -
     guard = view.write
     if state.write is not None:
         marks = set()
-        if accesses >> state.write.sync & 1 and state.write.viewer == viewer:
+        if accesses >> state.write.access_kind & 1 and state.write.viewer == viewer:
             marks.add(token)
         if guard.chain & stages:
             marks.add(chained(token))

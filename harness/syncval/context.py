@@ -23,12 +23,16 @@ structure: ranges that point to the joined slot find the other through it, and t
 Who made an access, and when (its `Place`), takes no part in any rule. It stays with the range, in a `RangeEntry`
 beside the pointer to the slot.
 
-The exception ------------- A wait for a semaphore covers what came before the signal. When the signalling queue has
+The exception
+-------------
+A wait for a semaphore covers what came before the signal. When the signalling queue has
 submitted more work since, that newer work must not be covered. `journal` keeps a log of the recent accesses of each
 queue: the ranges with newer work are found there, the slots are mapped as always, and these few ranges get back what
 they had. When the log does not go back far enough, all ranges are visited.
 
-Retirement ---------- When the host has waited for a batch, everything up to that batch is complete and conflicts with
+Retirement
+----------
+When the host has waited for a batch, everything up to that batch is complete and conflicts with
 no later work. Ranges are not visited then, either: `retired` says up to where each queue is complete, and a range is
 brought up to date when it is next met (`_live`). A sweep drops retired ranges now and then, so that memory does not
 grow with the program.
@@ -68,7 +72,7 @@ from typing import NamedTuple
 
 from harness.findings import Hazard, Place
 from harness.spans import Span, SpanMap
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.access import AccessRequest, after_use, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.cross_dependency import kept_back
@@ -116,9 +120,9 @@ class DetectedHazard(NamedTuple):
 
     hazard: Hazard
     span: Span
-    sync: int
+    access_kind: int
     prior: Place
-    prior_sync: int
+    prior_access_kind: int
     state: State
     resource: int
     viewer: int = 0
@@ -130,13 +134,13 @@ class DetectedHazard(NamedTuple):
 
 class RangeScope(NamedTuple):
     """One dependency over one span of a space; `moved` when it transitions an image's layout there, or does something
-    else that counts as a write: `sync`."""
+    else that counts as a write: `access_kind`."""
 
     space: int
     span: Span
     scope: Scope
     moved: bool
-    sync: int = LAYOUT_TRANSITION
+    access_kind: int = LAYOUT_TRANSITION
 
 
 class ScopesOnRange(NamedTuple):
@@ -144,7 +148,7 @@ class ScopesOnRange(NamedTuple):
 
     scopes: tuple[Scope, ...]
     moved: bool
-    sync: int
+    access_kind: int
 
 
 class RangePiece(NamedTuple):
@@ -199,7 +203,7 @@ class Context:
     def use(self, access: Access) -> AccessRequest:
         """An access by the current viewer, as the rules see it: one object for equal ones."""
         key = (
-            access.sync, self.queue, self.viewer, access.atomic, access.order, access.operation, access.marker,
+            access.access_kind, self.queue, self.viewer, access.atomic, access.order, access.operation, access.marker,
         )  # fmt: skip
         use = self._uses.get(key)
         if use is None:
@@ -234,7 +238,7 @@ class Context:
 
     def _hits(self, span: Span, entry: RangeEntry, access: Access, outcome: AccessOutcome) -> Iterator[DetectedHazard]:
         if self.rivals is not NO_UNSYNCHRONIZED:
-            raced = race(entry.slot.find().state, entry.write, entry.reads, access.sync, self.rivals)
+            raced = race(entry.slot.find().state, entry.write, entry.reads, access.access_kind, self.rivals)
             if raced is not None:
                 yield self._hit(raced[0], raced[1], span, access, entry)
                 return
@@ -290,12 +294,14 @@ class Context:
         state = entry.slot.find().state
         if prior < 0:
             assert entry.write is not None and state.write is not None
-            prior_place, prior_sync, sync = entry.write, state.write.sync, access.sync
+            prior_place, prior_access_kind, access_kind = entry.write, state.write.access_kind, access.access_kind
         else:
             # What conflicts with a read is the writing half of an atomic.
-            sync = written_by_atomic(access.sync) if access.atomic else access.sync
-            prior_place, prior_sync = entry.reads[prior], state.reads[prior].sync
-        return DetectedHazard(hazard, span, sync, prior_place, prior_sync, state, access.resource, self.viewer)
+            access_kind = written_by_atomic(access.access_kind) if access.atomic else access.access_kind
+            prior_place, prior_access_kind = entry.reads[prior], state.reads[prior].access_kind
+        return DetectedHazard(
+            hazard, span, access_kind, prior_place, prior_access_kind, state, access.resource, self.viewer
+        )
 
     # -- barriers ---------------------------------------------------------------------------------------------------
 
@@ -305,21 +311,22 @@ class Context:
         spans: Iterable[Span],
         scopes: tuple[Scope, ...],
         resource: int,
-        sync: int = LAYOUT_TRANSITION,
+        access_kind: int = LAYOUT_TRANSITION,
     ) -> Iterator[DetectedHazard]:
-        """The hazards that a layout transition (or what else `sync` is) between these scopes meets; nothing changes."""
+        """The hazards that a layout transition (or what else `access_kind` is) between these scopes meets; nothing
+        changes."""
         held = self._maps.get(space)
         if held is None:
             return
-        access = Access(sync, space, (), resource)
+        access = Access(access_kind, space, (), resource)
         for begin, end in spans:
             for piece_begin, piece_end, entry in _pieces(held, begin, end):
                 entry = self._live(entry)
                 state = entry.slot.find().state
                 raced = None
                 if self.rivals is not NO_UNSYNCHRONIZED:
-                    raced = race(state, entry.write, entry.reads, sync, self.rivals)
-                outcome = after_transition(state, scopes, self.queue, self.viewer, sync)
+                    raced = race(state, entry.write, entry.reads, access_kind, self.rivals)
+                outcome = after_transition(state, scopes, self.queue, self.viewer, access_kind)
                 hazard, prior = raced or (outcome.hazard, outcome.prior)
                 if hazard:
                     yield self._hit(hazard, prior, (piece_begin, piece_end), access, entry)
@@ -380,8 +387,8 @@ class Context:
         """The pieces that barriers over ranges touch, each with every scope that covers it. A gap counts only when
         its layout is transitioned: a barrier over memory that was never accessed changes nothing."""
         if len(ranges) == 1:
-            space, span, scope, moved, sync = ranges[0]
-            return list(self._split(space, *span, ScopesOnRange((self.marked(scope, False),), moved, sync)))
+            space, span, scope, moved, access_kind = ranges[0]
+            return list(self._split(space, *span, ScopesOnRange((self.marked(scope, False),), moved, access_kind)))
         by_space: dict[int, SpanMap[ScopesOnRange]] = {}
         for each in ranges:
 
@@ -389,7 +396,7 @@ class Context:
                 # A plain barrier acts on what a transition beside it replaces, not on the transition.
                 scope = self.marked(each.scope, False)
                 if known is None or (each.moved and not known.moved):
-                    return ScopesOnRange((scope,), each.moved, each.sync)
+                    return ScopesOnRange((scope,), each.moved, each.access_kind)
                 return known._replace(scopes=(*known.scopes, scope)) if each.moved == known.moved else known
 
             by_space.setdefault(each.space, SpanMap()).update(*each.span, add)
@@ -416,8 +423,8 @@ class Context:
 
     def _settle(self, piece: RangePiece, everything: tuple[Scope, ...], place: Place) -> None:
         """A transition of one piece is a new write; nothing that was known of the range before it remains."""
-        space, (begin, end), _, state, (scopes, _, sync) = piece
-        outcome = after_transition(state, scopes, self.queue, self.viewer, sync)
+        space, (begin, end), _, state, (scopes, _, access_kind) = piece
+        outcome = after_transition(state, scopes, self.queue, self.viewer, access_kind)
         if self.journal.on:
             self.journal.add(self.queue, place, space, (piece.span,))
         self._maps[space].put(begin, end, RangeEntry(self._slot(outcome.state), place, ()))
@@ -550,7 +557,7 @@ class Context:
                 assert len(entry.reads) == len(slot.state.reads), "reads without their places"
 
 
-HOST_READ_BIT = 1 << BY_NAME["SYNC_HOST_HOST_READ"].index
+HOST_READ_BIT = 1 << ACCESS_KIND["SYNC_HOST_HOST_READ"].index
 _NEVER = RangeEntry(Slot(EMPTY), None, ())
 
 

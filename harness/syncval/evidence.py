@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from harness.findings import Box, Finding, Place
 from harness.spans import Span, merge
-from harness.spec.scopes import SYNC
+from harness.spec.scopes import ACCESS_KINDS
 from harness.syncval import messages
 from harness.syncval.context import DetectedHazard
 
@@ -37,11 +37,18 @@ class Reporter:
         """One finding a pair, with the key of the pair as recorded (without its execution)."""
         grouped: dict[tuple[Any, ...], list[DetectedHazard]] = {}
         for hit in hits:
-            group = (hit.hazard, id(hit.prior), hit.sync, hit.prior_sync, hit.resource)
+            group = (hit.hazard, id(hit.prior), hit.access_kind, hit.prior_access_kind, hit.resource)
             grouped.setdefault(group, []).append(hit)
         for same in grouped.values():
             first = same[0]
-            key = (first.hazard, place.call, first.prior.call, first.sync, first.prior_sync, first.resource)
+            key = (
+                first.hazard,
+                place.call,
+                first.prior.call,
+                first.access_kind,
+                first.prior_access_kind,
+                first.resource,
+            )
             yield self._finding(same, place), key
 
     def recorded(self, hits: list[DetectedHazard], place: Place, reported: set[Key]) -> Iterator[Finding]:
@@ -87,8 +94,8 @@ class Reporter:
         what = messages.resource(seen.type, first.resource, seen.ranges, seen.boxes)
         return Finding(
             hazard=first.hazard,
-            access=SYNC[first.sync].name,
-            prior_access=SYNC[first.prior_sync].name,
+            access=ACCESS_KINDS[first.access_kind].name,
+            prior_access=ACCESS_KINDS[first.prior_access_kind].name,
             place=place,
             prior=first.prior,
             resource=first.resource,

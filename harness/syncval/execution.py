@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from harness.findings import Finding, Place
 from harness.spans import merge, subtract
-from harness.spec.scopes import SYNC
+from harness.spec.scopes import ACCESS_KINDS
 from harness.syncval.context import Context, DetectedHazard, RangeScope
 from harness.syncval.event import Events
 from harness.syncval.ownership import OwnershipRole, half_of, half_scope
@@ -134,13 +134,13 @@ class Execution:
             if half is not OwnershipRole.NONE:
                 self.transfers, scope = True, half_scope(scope, half)
             writes = each.transition or half is not OwnershipRole.NONE
-            sync = LAYOUT_TRANSITION if each.transition else OWNERSHIP_TRANSFER
+            access_kind = LAYOUT_TRANSITION if each.transition else OWNERSHIP_TRANSFER
             if writes:
-                hits += context.check_transition(each.space, each.spans, (scope,), each.resource, sync)
-            ranges += [RangeScope(each.space, span, scope, writes, sync) for span in each.spans]
+                hits += context.check_transition(each.space, each.spans, (scope,), each.resource, access_kind)
+            ranges += [RangeScope(each.space, span, scope, writes, access_kind) for span in each.spans]
             for alias in each.aliases:
                 if writes:
-                    met = context.check_transition(alias.space, alias.spans, (scope,), alias.resource, sync)
+                    met = context.check_transition(alias.space, alias.spans, (scope,), alias.resource, access_kind)
                     hits += context.told(alias, each.resource, list(met))
                 ranges += [RangeScope(alias.space, span, scope, False) for span in alias.spans]
         everything = tuple(expand(each, queue_flags) for each in barrier.globals)
@@ -191,13 +191,13 @@ def _reads_beside(accesses: list[Access]) -> Iterator[Access]:
         if _writes(read):
             continue
         spans = merge(list(read.spans))
-        left, stage = spans, SYNC[read.sync].stage
+        left, stage = spans, ACCESS_KINDS[read.access_kind].stage
         for write in accesses:
-            if _writes(write) and write.space == read.space and SYNC[write.sync].stage != stage:
+            if _writes(write) and write.space == read.space and ACCESS_KINDS[write.access_kind].stage != stage:
                 left = subtract(left, merge(list(write.spans)))
         if left != spans:
             yield replace(read, spans=tuple(subtract(spans, left)))
 
 
 def _writes(access: Access) -> bool:
-    return access.atomic or SYNC[access.sync].write
+    return access.atomic or ACCESS_KINDS[access.access_kind].write

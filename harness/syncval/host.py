@@ -66,7 +66,7 @@ from collections.abc import Callable, Iterable, Iterator
 
 from harness.findings import Finding, Hazard, Place
 from harness.spans import Span
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.context import Context, DetectedHazard
 from harness.syncval.evidence import Reporter
 from harness.syncval.race import HOST_QUEUE, NO_UNSYNCHRONIZED, Tag, tag_of
@@ -74,8 +74,8 @@ from harness.syncval.state import State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 
-HOST_READ = BY_NAME["SYNC_HOST_HOST_READ"].index
-HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
+HOST_READ = ACCESS_KIND["SYNC_HOST_HOST_READ"].index
+HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
 SEEN = 1 << 60
 """The token of a write that is visible to the host; those of single batches are above."""
@@ -167,7 +167,7 @@ class Host:
         `late`: a submit waits for a signal, so that it was made before this."""
         place = Place(effect.call, "host write", effect.site)
         memory, span = effect.memory, effect.span
-        yield from self._conflicts(place, memory, memory, [_atoms(span, effect.atom)])
+        yield from self._conflicts(place, memory, memory, [_atoms(span, effect.non_coherent_atom_size)])
         context = self._context
         if effect.coherent:
             context.drop_writes(memory, span, _is_done)
@@ -196,7 +196,9 @@ class Host:
     def read(self, effect: HostDeclaredRead) -> Iterator[Finding]:
         """The host reads: the last write of the device to each byte must be complete, and visible to the host."""
         place = Place(effect.call, effect.name, effect.site)
-        return self._reads(place, effect.memory, effect.memory, (effect.span,), effect.coherent, effect.atom)
+        return self._reads(
+            place, effect.memory, effect.memory, (effect.span,), effect.coherent, effect.non_coherent_atom_size
+        )
 
     def accessed(self, effect: HostAccess) -> Iterator[Finding]:
         """The call itself reads or writes a resource on the host."""
@@ -209,17 +211,17 @@ class Host:
             self._context.drop_writes(effect.space, span, _is_done)
 
     def _reads(
-        self, place: Place, space: int, resource: int, spans: Iterable[Span], coherent: bool, atom: int
+        self, place: Place, space: int, resource: int, spans: Iterable[Span], coherent: bool, atom_size: int
     ) -> Iterator[Finding]:
         """What the host does not see of the device's last writes; each is reported once."""
         hits: list[DetectedHazard] = []
         for span in spans:
-            for piece, entry in self._context.known(space, *_atoms(span, atom)):
+            for piece, entry in self._context.known(space, *_atoms(span, atom_size)):
                 state, prior = entry.slot.find().state, entry.write
                 lack = self._lack(state, prior, coherent) if prior is not None else ""
                 begin, end = piece if lack == NO_WAIT else (max(piece[0], span[0]), min(piece[1], span[1]))
                 if lack and begin < end and prior is not None and state.write is not None:
-                    missing, before = lack.format(prior=prior.command), state.write.sync
+                    missing, before = lack.format(prior=prior.command), state.write.access_kind
                     hit = DetectedHazard(
                         Hazard.READ_AFTER_WRITE,
                         (begin, end),
@@ -242,9 +244,9 @@ class Host:
             for span, entry in self._context.unfinished(space, begin, end):
                 state = entry.slot.find().state
                 if entry.reads:
-                    kind, prior, before = Hazard.WRITE_AFTER_READ, entry.reads[0], state.reads[0].sync
+                    kind, prior, before = Hazard.WRITE_AFTER_READ, entry.reads[0], state.reads[0].access_kind
                 elif entry.write is not None and state.write is not None:
-                    kind, prior, before = Hazard.WRITE_AFTER_WRITE, entry.write, state.write.sync
+                    kind, prior, before = Hazard.WRITE_AFTER_WRITE, entry.write, state.write.access_kind
                 else:
                     continue
                 missing = NO_WAIT_TO_WRITE.format(prior=prior.command)
@@ -271,9 +273,9 @@ def _seen(state: State, tokens: frozenset[int]) -> State:
     return state
 
 
-def _atoms(span: Span, atom: int) -> Span:
+def _atoms(span: Span, atom_size: int) -> Span:
     """A span as whole atoms (specification, vkMapMemory: what the host may not do beside the device)."""
-    return (span[0] - span[0] % atom, -(-span[1] // atom) * atom)
+    return (span[0] - span[0] % atom_size, -(-span[1] // atom_size) * atom_size)
 
 
 def _lost(memory: int, where: tuple[int, int], place: Place, prior: Place) -> Finding:

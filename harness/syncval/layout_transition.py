@@ -9,25 +9,25 @@ from harness.syncval.state import LAYOUT_TRANSITION, AccessOrdering, AccessOutco
 
 
 def after_transition(
-    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int = LAYOUT_TRANSITION
+    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int = LAYOUT_TRANSITION
 ) -> AccessOutcome:
-    """What a layout transition ordered by these dependencies meets and makes; or, by `sync`, half of an ownership
-    transfer without one (memoised)."""
-    key = ("transition", scopes, queue, viewer, sync)
-    return state.after(key, lambda state: _transition(state, scopes, queue, viewer, sync))
+    """What a layout transition ordered by these dependencies meets and makes; or, by `access_kind`, half of an
+    ownership transfer without one (memoised)."""
+    key = ("transition", scopes, queue, viewer, access_kind)
+    return state.after(key, lambda state: _transition(state, scopes, queue, viewer, access_kind))
 
 
-def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int) -> AccessOutcome:
-    hazard, prior = transition_hazard(state, scopes, queue, viewer, sync)
+def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int) -> AccessOutcome:
+    hazard, prior = transition_hazard(state, scopes, queue, viewer, access_kind)
     barriers = union(scope.dst_accesses for scope in scopes)
     chain = union(scope.dst_stages for scope in scopes)
     guard = AccessOrdering(barriers, chain, frozenset(scope.host for scope in scopes if scope.host))
-    after = intern(Write(sync, queue, viewer), (), (View(viewer, guard, (), 0),))
+    after = intern(Write(access_kind, queue, viewer), (), (View(viewer, guard, (), 0),))
     return AccessOutcome(hazard, prior, after, -1)
 
 
 def transition_hazard(
-    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, sync: int = LAYOUT_TRANSITION
+    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int = LAYOUT_TRANSITION
 ) -> tuple[Hazard | None, int]:
     """The first access that a transition is not ordered after: (hazard, -1 for the write or the read's position)."""
     scopes = tuple(_source(scope) for scope in scopes)
@@ -38,7 +38,7 @@ def transition_hazard(
     write = state.write
     if state.followed or write is None or write.done:
         return None, -1
-    if write.sync == sync and write.queue == queue and write.viewer >= 0:
+    if write.access_kind == access_kind and write.queue == queue and write.viewer >= 0:
         return None, -1  # in submission order; those of one render pass instance are not
     if any(write_in_scope(write, view.write, scope, viewer) for scope in scopes):
         return None, -1

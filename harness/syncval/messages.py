@@ -4,34 +4,34 @@ from __future__ import annotations
 
 from harness.findings import Box, Hazard, Place
 from harness.spec import names
-from harness.spec.scopes import BY_NAME, SYNC
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.context import DetectedHazard
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, View, union
 
 _PSEUDO = {LAYOUT_TRANSITION: "the layout transition", OWNERSHIP_TRANSFER: "the ownership transfer"}
 """Accesses that belong to no stage."""
 
-ACQUIRE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
-PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
-HOST_WRITE = BY_NAME["SYNC_HOST_HOST_WRITE"].index
+ACQUIRE = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
+PRESENT = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
+HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
 
 def missing(hit: DetectedHazard) -> str:
     """What would prevent the hazard, in the specification's terms, and what is there instead."""
     if hit.missing:
         return hit.missing
-    if hit.prior_sync == HOST_WRITE:
+    if hit.prior_access_kind == HOST_WRITE:
         return "a submit after what the host wrote; before it vkFlushMappedMemoryRanges if memory is not HOST_COHERENT"
-    if hit.sync == PRESENT:
+    if hit.access_kind == PRESENT:
         return "a semaphore that the present waits for, signaled after the access"
-    if hit.prior_sync == PRESENT or (hit.prior_sync == ACQUIRE and hit.hazard.is_presentation):
+    if hit.prior_access_kind == PRESENT or (hit.prior_access_kind == ACQUIRE and hit.hazard.is_presentation):
         return "a wait, before the access, for the semaphore or the fence that an acquire of the image signals"
     if hit.hazard.is_race:
         return "any order between the two: a semaphore between the queues, or a dependency between the subpasses"
     if hit.hazard == Hazard.WRITE_AFTER_READ:
-        wanted = f"an execution dependency from {_stage(hit.prior_sync)} to {_stage(hit.sync)}"
+        wanted = f"an execution dependency from {_stage(hit.prior_access_kind)} to {_stage(hit.access_kind)}"
     else:
-        wanted = f"a memory dependency from {_scope(hit.prior_sync)} to {_scope(hit.sync)}"
+        wanted = f"a memory dependency from {_scope(hit.prior_access_kind)} to {_scope(hit.access_kind)}"
     return f"{wanted}; {_present(hit.hazard, hit.state.view(hit.viewer))}"
 
 
@@ -47,14 +47,14 @@ def _present(hazard: Hazard, view: View) -> str:
     return f"so far the write is visible only to {names.sync_accesses(view.write.barriers)}"
 
 
-def _stage(sync: int) -> str:
-    return _PSEUDO.get(sync) or names.stages(SYNC[sync].stage)
+def _stage(access_kind: int) -> str:
+    return _PSEUDO.get(access_kind) or names.stages(ACCESS_KINDS[access_kind].stage)
 
 
-def _scope(sync: int) -> str:
-    if sync in _PSEUDO:
-        return _PSEUDO[sync]
-    return f"{names.stages(SYNC[sync].stage)}/{names.accesses(SYNC[sync].access)}"
+def _scope(access_kind: int) -> str:
+    if access_kind in _PSEUDO:
+        return _PSEUDO[access_kind]
+    return f"{names.stages(ACCESS_KINDS[access_kind].stage)}/{names.accesses(ACCESS_KINDS[access_kind].access)}"
 
 
 def resource(kind: str, id: int, ranges: tuple[tuple[int, int], ...], boxes: tuple[Box, ...]) -> str:
@@ -73,16 +73,16 @@ def resource(kind: str, id: int, ranges: tuple[tuple[int, int], ...], boxes: tup
 
 def sentence(hit: DetectedHazard, place: Place, what: str, lack: str) -> str:
     """One sentence for people: who does what to which resource after whom, and what is missing."""
-    done = _verb(hit.sync, "transitions the layout of", "writes", "reads")
-    before = _verb(hit.prior_sync, "transitioned the layout of", "wrote", "read")
+    done = _verb(hit.access_kind, "transitions the layout of", "writes", "reads")
+    before = _verb(hit.prior_access_kind, "transitioned the layout of", "wrote", "read")
     if hit.through:
         what += f" (through its alias {hit.through})"
     return f"{place.command} {done} {what}, which {hit.prior.command} {before}. Missing: {lack}."
 
 
-def _verb(sync: int, transition: str, write: str, read: str) -> str:
-    if sync == LAYOUT_TRANSITION:
+def _verb(access_kind: int, transition: str, write: str, read: str) -> str:
+    if access_kind == LAYOUT_TRANSITION:
         return transition
-    if sync == OWNERSHIP_TRANSFER:
+    if access_kind == OWNERSHIP_TRANSFER:
         return transition.replace("layout", "ownership").replace("transition", "transfer")
-    return write if SYNC[sync].write else read
+    return write if ACCESS_KINDS[access_kind].write else read

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from harness.findings import Finding, Hazard, Place
 from harness.spans import Span, SpanMap, merge
-from harness.spec.scopes import BY_NAME, SYNC
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.barrier import Scope
 from harness.syncval.evidence import Describe
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
@@ -51,7 +51,7 @@ ALL_FAMILIES = FAMILY_IGNORED
 """The owner of what is shared by all families."""
 UNDEFINED = 0
 """VK_IMAGE_LAYOUT_UNDEFINED."""
-PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
+PRESENT = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 EVERYTHING: Span = (0, 1 << 62)
 
 
@@ -96,7 +96,7 @@ class Owner(NamedTuple):
 
     family: int
     place: Place
-    sync: int
+    access_kind: int
     release: RangeBarrier | None = None
 
     def gives(self, family: int) -> bool:
@@ -145,10 +145,10 @@ class Ownership:
     def _effect(self, effect: Effect, place: Place, family: int) -> Iterator[Finding]:
         match effect:
             case Access():
-                plain = SYNC[effect.sync].write
+                plain = ACCESS_KINDS[effect.access_kind].write
                 needed, writes = effect.atomic or not plain, effect.atomic or plain
                 where = effect.resource, effect.space, effect.spans
-                yield from self._use(*where, effect.sync, needed, place, family, writes)
+                yield from self._use(*where, effect.access_kind, needed, place, family, writes)
             case Barrier(ranges=ranges):
                 yield from self._barriers(ranges, place, family)
             case WaitEvents(barriers=barriers):
@@ -193,7 +193,7 @@ class Ownership:
         resource: int,
         space: int,
         spans: tuple[Span, ...],
-        sync: int,
+        access_kind: int,
         needed: bool,
         place: Place,
         family: int,
@@ -203,7 +203,7 @@ class Ownership:
         family = ALL_FAMILIES if resource in self._concurrent else family
         if family == ALL_FAMILIES and space not in self._held:
             return
-        mine = Owner(family, place, sync)
+        mine = Owner(family, place, access_kind)
         held = self._held.setdefault(space, SpanMap())
         others = []
         for span in spans:
@@ -213,7 +213,7 @@ class Ownership:
             elif writes:
                 held.set_exact(*span, mine)
         if needed and others:
-            yield from self._lost(resource, space, others, sync, place, family)
+            yield from self._lost(resource, space, others, access_kind, place, family)
         for span in others:
             if not writes:  # whoever wrote the contents is told of, rather than who read them last
                 held.update(*span, lambda _b, _e, known: known if known and known.gives(family) else mine)
@@ -221,7 +221,7 @@ class Ownership:
                 held.assign(*span, mine)
 
     def _lost(
-        self, resource: int, space: int, spans: Iterable[Span], sync: int, place: Place, family: int
+        self, resource: int, space: int, spans: Iterable[Span], access_kind: int, place: Place, family: int
     ) -> Iterator[Finding]:
         """Findings about contents that are undefined for a family: one for each thing that made them so."""
         lost: dict[tuple[Hazard, int], list[tuple[Span, Owner]]] = {}
@@ -236,7 +236,7 @@ class Ownership:
                 lack = f"a release by queue family {owner.family} and an acquire by {family}"
             else:
                 lack = f"the acquire by queue family {_family(owner.release.dst_family)}"
-            yield self._finding(name, resource, [span for span, _ in found], sync, place, owner, lack)
+            yield self._finding(name, resource, [span for span, _ in found], access_kind, place, owner, lack)
 
     # -- transfers -----------------------------------------------------------------------------------------------------
 
@@ -294,15 +294,15 @@ class Ownership:
         return held.pieces(*span) if held is not None else []
 
     def _finding(
-        self, hazard: Hazard, resource: int, spans: list[Span], sync: int, place: Place, owner: Owner, lack: str
+        self, hazard: Hazard, resource: int, spans: list[Span], access_kind: int, place: Place, owner: Owner, lack: str
     ) -> Finding:
         seen = self._describe(resource, merge(spans))
         prior = owner.place.command if owner.place is not place else "none"
         sentence = _SENTENCES[hazard].format(what=f"{seen.type} {resource}", prior=prior, family=owner.family)
         return Finding(
             hazard=hazard,
-            access=SYNC[sync].name,
-            prior_access=SYNC[owner.sync].name,
+            access=ACCESS_KINDS[access_kind].name,
+            prior_access=ACCESS_KINDS[owner.access_kind].name,
             place=place,
             prior=owner.place,
             resource=resource,

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from harness.findings import Hazard, Place
 from harness.spans import Span
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.barrier import read_in_scope, write_in_scope
 from harness.syncval.context import NEVER, Context, DetectedHazard, RangeEntry
 from harness.syncval.queue import Queues, Signal, engine_of, first_scope
@@ -19,8 +19,8 @@ from harness.syncval.race import NO_UNSYNCHRONIZED, Tag, tag_of
 from harness.syncval.state import Read, State, Write
 from harness.trace.effects import Access, Acquired, Presented
 
-ACQUIRE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
-PRESENT = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
+ACQUIRE = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
+PRESENT = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
 EVERYTHING: Span = (0, 1 << 62)
 
 
@@ -77,7 +77,7 @@ class Presentation:
                 for hazard, position, access, prior in _accesses(state, entry):
                     if access.queue != queue and not any(_covers(each, state, position, prior) for each in signals):
                         hits.append(
-                            DetectedHazard(hazard, span, PRESENT.index, prior, access.sync, state, image, queue)
+                            DetectedHazard(hazard, span, PRESENT.index, prior, access.access_kind, state, image, queue)
                         )
                         break
             self._engine_access(PRESENT.index, image, place)
@@ -86,13 +86,13 @@ class Presentation:
         for signal in signals:
             self._queues.dismiss(signal)
 
-    def _engine_access(self, sync: int, image: int, place: Place) -> None:
+    def _engine_access(self, access_kind: int, image: int, place: Place) -> None:
         """The engine's accesses are tested against nothing but what is above."""
         self._queues.follow_engine()
         context = self._context
         context.queue = context.viewer = engine_of(image)
         context.rivals = NO_UNSYNCHRONIZED
-        context.apply(Access(sync, image, (EVERYTHING,), image), place)
+        context.apply(Access(access_kind, image, (EVERYTHING,), image), place)
 
 
 def _accesses(state: State, entry: RangeEntry) -> Iterator[tuple[Hazard, int, Write | Read, Place]]:

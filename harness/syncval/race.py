@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from harness.findings import Hazard, Place
-from harness.spec.scopes import BY_NAME, SYNC
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.state import Read, State, Write
 
 Tag = tuple[int, int]
@@ -29,7 +29,7 @@ class UnsynchronizedWith(NamedTuple):
 
 NEVER: Tag = (-1, 0)
 """Before every batch."""
-PRESENT_ENGINE = BY_NAME["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].stage
+PRESENT_ENGINE = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].stage
 NO_UNSYNCHRONIZED = UnsynchronizedWith(0, {}, frozenset())
 HOST_QUEUE = (1 << 62) + 1
 """The queue of host writes that were not flushed. A submit comes after what the host did before it: that is no race."""
@@ -41,12 +41,12 @@ def tag_of(place: Place) -> Tag:
 
 
 def race(
-    state: State, write: Place | None, reads: tuple[Place, ...], sync: int, rivals: UnsynchronizedWith
+    state: State, write: Place | None, reads: tuple[Place, ...], access_kind: int, rivals: UnsynchronizedWith
 ) -> tuple[Hazard, int] | None:
     """The racing hazard that an access meets, with its prior access as `Outcome` spells it; None without one."""
-    writes = SYNC[sync].write
+    writes = ACCESS_KINDS[access_kind].write
     if state.write is not None and write is not None and not state.write.done and _is_rival(state.write, write, rivals):
-        if SYNC[state.write.sync].stage == PRESENT_ENGINE:
+        if ACCESS_KINDS[state.write.access_kind].stage == PRESENT_ENGINE:
             return (Hazard.WRITE_AFTER_PRESENT if writes else Hazard.READ_AFTER_PRESENT), -1
         return (Hazard.WRITE_RACING_WRITE if writes else Hazard.READ_RACING_WRITE), -1
     if writes:

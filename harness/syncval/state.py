@@ -94,10 +94,10 @@ from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
 from harness.findings import Hazard
-from harness.spec.scopes import BY_NAME, SYNC
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 
-LAYOUT_TRANSITION = BY_NAME["SYNC_IMAGE_LAYOUT_TRANSITION"].index
-OWNERSHIP_TRANSFER = BY_NAME["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
+LAYOUT_TRANSITION = ACCESS_KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
+OWNERSHIP_TRANSFER = ACCESS_KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
 RECORDING = 0
 """The viewer of accesses that are only recorded so far."""
 NO_TOKENS: frozenset[int] = frozenset()
@@ -108,7 +108,7 @@ class Write(NamedTuple):
     writes (and markers) do not conflict with others of their kind. One that is `done`, as the host knows, conflicts
     with no access of the device; it is kept because the host may not see it yet."""
 
-    sync: int
+    access_kind: int
     queue: int
     viewer: int
     atomic: bool = False
@@ -120,7 +120,7 @@ class Read(NamedTuple):
     """The most recent read by one stage of one queue. One that is `beside` the last write is of the same command: what
     is ordered after it need not be ordered after the write."""
 
-    sync: int
+    access_kind: int
     stage: int
     queue: int
     viewer: int
@@ -130,11 +130,12 @@ class Read(NamedTuple):
 class AccessOrdering(NamedTuple):
     """What a viewer may assume of one access.
 
-    Of a write: `barriers` is the set of accesses (bits of SYNC indices) that it was made visible to, `chain` the stages
-    that happen after it through dependencies that made it available. Of a read: `barriers` are the stages ordered after
-    it, `chain` those whose own later reads are known to happen after it, so that a barrier that covers them covers it.
-    `tokens` are the events that were set after it, as `barrier.after_set` marks them. Of a read: `passed` are stages of
-    subpasses, now over, that were ordered after it; nothing in them is any more, but a barrier that covers them is.
+    Of a write: `barriers` is the set of accesses (bits of ACCESS_KINDS indices) that it was made visible to, `chain`
+    the stages that happen after it through dependencies that made it available. Of a read: `barriers` are the stages
+    ordered after it, `chain` those whose own later reads are known to happen after it, so that a barrier that covers
+    them covers it. `tokens` are the events that were set after it, as `barrier.after_set` marks them. Of a read:
+    `passed` are stages of subpasses, now over, that were ordered after it; nothing in them is any more, but a barrier
+    that covers them is.
     """
 
     barriers: int = 0
@@ -237,8 +238,8 @@ class State:
         """Raises AssertionError when an invariant is broken."""
         stages = [(read.stage, read.queue) for read in self.reads]
         assert len(stages) == len(set(stages)), "two reads of one stage and queue"
-        assert self.write is None or SYNC[self.write.sync].write, "a write that is none"
-        assert all(not SYNC[read.sync].write for read in self.reads), "a read that is none"
+        assert self.write is None or ACCESS_KINDS[self.write.access_kind].write, "a write that is none"
+        assert all(not ACCESS_KINDS[read.access_kind].write for read in self.reads), "a read that is none"
         viewers = [view.viewer for view in self.views]
         assert viewers == sorted(set(viewers)), "views out of order"
         assert all(len(view.reads) == len(self.reads) for view in self.views), "a view that lacks a read"

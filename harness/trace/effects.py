@@ -53,13 +53,14 @@ class Alias:
 class Access:
     """One stage reads or writes some spans of one resource."""
 
-    sync: int
-    """Index into `harness.spec.scopes.SYNC`."""
+    access_kind: int
+    """Index into `harness.spec.scopes.ACCESS_KINDS`."""
     space: int
     spans: tuple[Span, ...]
     resource: int
     atomic: bool = False
-    """Read-modify-write: `sync` is its read access; unordered atomics of one range do not conflict with one another."""
+    """Read-modify-write: `access_kind` is its read access; unordered atomics of one range do not conflict with one
+    another."""
     order: RasterizationOrder = RasterizationOrder.NONE
     operation: AttachmentOperation = AttachmentOperation.ORDINARY
     marker: bool = False
@@ -333,7 +334,7 @@ class HostWrote:
     span: Span
     coherent: bool = True
     """The memory is HOST_COHERENT; what the host writes elsewhere needs a flush to become available."""
-    atom: int = 1
+    non_coherent_atom_size: int = 1
     """Bytes: what the host may not do beside the device is meant of whole atoms of this size (nonCoherentAtomSize)."""
 
 
@@ -413,7 +414,7 @@ class HostDeclaredRead:
     memory: int
     span: Span
     coherent: bool = True
-    atom: int = 1
+    non_coherent_atom_size: int = 1
     """As in `HostWrote`."""
     name: str = "host read"
     """What declared it."""

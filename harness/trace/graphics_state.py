@@ -146,7 +146,7 @@ class GraphicsState:
 @dataclass(frozen=True, slots=True)
 class Targets:
     """Which attachments of the render pass instance a draw accesses. Of colours the locations; of depth and stencil the
-    kinds of access (indices into `harness.spec.scopes.SYNC`); of input attachments the image views."""
+    kinds of access (indices into `harness.spec.scopes.ACCESS_KINDS`); of input attachments the image views."""
 
     written: tuple[int, ...] = ()
     blended: tuple[int, ...] = ()

@@ -31,9 +31,9 @@ class Memory:
     host_visible: bool = True
     coherent: bool = True
     """HOST_COHERENT, or not HOST_VISIBLE; what is unknown counts as both."""
-    atom: int = 1
+    non_coherent_atom_size: int = 1
     """nonCoherentAtomSize in bytes where it matters: in memory that is not coherent."""
-    page: int = 1
+    buffer_image_granularity: int = 1
     """bufferImageGranularity in bytes."""
 
 

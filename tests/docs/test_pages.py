@@ -154,7 +154,11 @@ def test_an_example_shows_its_output(path: Path) -> None:
 
 
 def test_scripts_that_a_page_names_can_be_run() -> None:
-    named = {script for page in PAGES for script in re.findall(r"\b(?:ci|bench)/[a-z_]+(?:\.py)?\b", text_of(page))}
+    named = {
+        script
+        for buffer_image_granularity in PAGES
+        for script in re.findall(r"\b(?:ci|bench)/[a-z_]+(?:\.py)?\b", text_of(buffer_image_granularity))
+    }
     assert {"ci/setup", "ci/scenarios", "ci/test"} <= named
     assert [script for script in named if not os.access(ROOT / script, os.X_OK)] == []
 
@@ -169,7 +173,11 @@ def test_the_table_of_packages_is_true_of_the_tree() -> None:
 
 
 def test_few_blocks_are_left_out() -> None:
-    blocks = [(page.name, block) for page in PAGES for block in blocks_of(text_of(page))]
+    blocks = [
+        (buffer_image_granularity.name, block)
+        for buffer_image_granularity in PAGES
+        for block in blocks_of(text_of(buffer_image_granularity))
+    ]
     left_out = [(name, block.marker) for name, block in blocks if block.kind == "not run"]
     assert len(left_out) == NOT_RUN, left_out
 

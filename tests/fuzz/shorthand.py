@@ -38,7 +38,7 @@ from itertools import count
 
 from harness.spec import names
 from harness.spec.masks import scope
-from harness.spec.scopes import BY_NAME, SYNC
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.trace.effects import (
     EXTERNAL,
     FAMILY_IGNORED,
@@ -230,7 +230,7 @@ def _effect(text: str) -> Effect:
 
 
 def _access(text: str) -> Access:
-    sync, where, *flags = text.split()
+    access_kind, where, *flags = text.split()
     resource, span = _range(where)
     order = next(
         (RasterizationOrder[each.upper()] for each in flags if each.upper() in RasterizationOrder.__members__),
@@ -238,12 +238,12 @@ def _access(text: str) -> Access:
     )
     kinds = [AttachmentOperation[each.upper()] for each in flags if each.upper() in AttachmentOperation.__members__]
     operation = kinds[0] if kinds else AttachmentOperation.ORDINARY
-    index = BY_NAME[f"SYNC_{sync}"].index
+    index = ACCESS_KIND[f"SYNC_{access_kind}"].index
     return Access(index, resource, (span,), resource, "atomic" in flags, order, operation, "marker" in flags)
 
 
 def _spell_access(access: Access) -> str:
-    words = [SYNC[access.sync].name.removeprefix("SYNC_"), _spell_range(access.resource, access.spans)]
+    words = [ACCESS_KINDS[access.access_kind].name.removeprefix("SYNC_"), _spell_range(access.resource, access.spans)]
     words += ["atomic"] * access.atomic + ["marker"] * access.marker
     words += [each.name.lower() for each in (access.order, access.operation) if each]
     return " ".join(words)
@@ -379,7 +379,7 @@ def _occurrence(words: list[str], body: list[str], calls: Iterator[int]) -> Stre
             return HostSetEvent(number(event), verb == "sets")
         case ["host", verb, where, *flags] if verb in _HOST:
             memory, span = _range(where)
-            given = {"coherent": False, "atom": ATOM} if "incoherent" in flags else {}
+            given = {"coherent": False, "non_coherent_atom_size": ATOM} if "incoherent" in flags else {}
             return _HOST[verb](next(calls), None, memory, span, **given)  # type: ignore[no-any-return]
         case ["queue", queue, "family", family]:
             return QueueObtained(number(queue), int(family))

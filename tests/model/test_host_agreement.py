@@ -61,7 +61,7 @@ visible = st.tuples(st.just("visible"), spaces, spans, st.booleans(), st.boolean
 steps = st.lists(submits | hosts | waits | visible, min_size=2, max_size=10)
 
 
-def stream(program: list[tuple], coherent: bool, atom: int) -> list[StreamEvent]:  # type: ignore[type-arg]
+def stream(program: list[tuple], coherent: bool, non_coherent_atom_size: int) -> list[StreamEvent]:  # type: ignore[type-arg]
     """The stream events of random steps on one queue: each submit has a fence; a wait is for one or for all.
 
     In half of the submits everything of the device is in order, so that only the host can be wrong.
@@ -92,9 +92,9 @@ def stream(program: list[tuple], coherent: bool, atom: int) -> list[StreamEvent]
                 back = rest[0]
                 made.append(HostWaited((fences[-back],) if 0 < back <= len(fences) else ()))
             case "write":
-                made.append(HostWrote(next(calls), None, rest[0], rest[1], coherent, atom))
+                made.append(HostWrote(next(calls), None, rest[0], rest[1], coherent, non_coherent_atom_size))
             case "read":
-                made.append(HostDeclaredRead(next(calls), None, rest[0], rest[1], coherent, atom))
+                made.append(HostDeclaredRead(next(calls), None, rest[0], rest[1], coherent, non_coherent_atom_size))
             case "flush":
                 made.append(HostFlushed(next(calls), None, rest[0], rest[1]))
             case _:
@@ -130,5 +130,5 @@ def test_of_coherent_memory(program: list[tuple]) -> None:  # type: ignore[type-
 
 @given(steps, st.sampled_from((1, 16)))
 @settings(max_examples=300, deadline=None)
-def test_of_memory_that_is_not_coherent(program: list[tuple], atom: int) -> None:  # type: ignore[type-arg]
-    agrees(stream(program, False, atom))
+def test_of_memory_that_is_not_coherent(program: list[tuple], non_coherent_atom_size: int) -> None:  # type: ignore[type-arg]
+    agrees(stream(program, False, non_coherent_atom_size))

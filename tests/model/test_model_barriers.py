@@ -34,7 +34,7 @@ VERTEX_WRITE, FRAGMENT_WRITE = (
 def test_scopes_are_those_of_the_other_expansion(queue_flags: int) -> None:
     """Two implementations that share only the tables; pseudo stages, and copies as builds, are each one's own."""
     build = STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_BUILD_BIT_KHR"]
-    staged = sum(1 << kind.index for kind in scopes.SYNC[1:] if kind.stage < 1 << 64)
+    staged = sum(1 << kind.index for kind in scopes.ACCESS_KINDS[1:] if kind.stage < 1 << 64)
     for stage in STAGES.values():
         for mine, other in ((first_scope, scopes.execution_scope_src), (second_scope, scopes.execution_scope_dst)):
             if not stage & build:

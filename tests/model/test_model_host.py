@@ -134,8 +134,10 @@ def test_an_invalidate_loses_dirty_memory() -> None:
 
 def test_whole_atoms_must_be_left_alone() -> None:
     beside = access("COPY_TRANSFER_READ", A, 32, 48)
-    assert Stream().submit(beside).host_write(end=16, coherent=False, atom=64).kinds() == ["unordered"]
-    assert Stream().submit(beside).host_write(end=16, coherent=False, atom=32).kinds() == []
+    assert Stream().submit(beside).host_write(end=16, coherent=False, non_coherent_atom_size=64).kinds() == [
+        "unordered"
+    ]
+    assert Stream().submit(beside).host_write(end=16, coherent=False, non_coherent_atom_size=32).kinds() == []
 
 
 def test_host_accesses_of_resources_are_where_the_host_is() -> None:

@@ -140,7 +140,7 @@ def test_host_writes_come_before_the_read(session: Session) -> None:
 # Memory that is not coherent: no software driver has any, so that the stream says so in the driver's place.
 
 
-def loose(blocks: list[Block], atom: int = ATOM) -> list[Finding]:
+def loose(blocks: list[Block], non_coherent_atom_size: int = ATOM) -> list[Finding]:
     """What is found in a stream whose driver has no coherent memory."""
     mirror = Analysis()
     for block in blocks:
@@ -148,7 +148,7 @@ def loose(blocks: list[Block], atom: int = ATOM) -> list[Finding]:
             for each in block.args["pMemoryProperties"]["memoryTypes"]:
                 each["propertyFlags"] &= ~COHERENT
         if isinstance(block, Call) and block.name == "vkGetPhysicalDeviceProperties":
-            block.args["pProperties"]["limits"]["nonCoherentAtomSize"] = atom
+            block.args["pProperties"]["limits"]["nonCoherentAtomSize"] = non_coherent_atom_size
         mirror.step(block)
     assert mirror.unmodelled == {}
     return mirror.findings

@@ -12,7 +12,7 @@ from harness.check import Analysis
 from harness.commands.handlers import COMMANDS
 from harness.findings import UserError
 from harness.model import judge
-from harness.model.stages import KINDS
+from harness.model.stages import ACCESS_KINDS
 from harness.replay.contents.observe import OutputDifference, Outputs, Surface
 from harness.replay.outcomes.legal_order_runs import OrderRun, Reorders, _leave_out_the_unstable, run_reorders
 from harness.replay.strategies import names
@@ -175,7 +175,9 @@ class TestOnDrivers:
         handler = COMMANDS["vkCmdCopyBuffer"]
 
         def writes_alone(*given: Any) -> list[Effect]:
-            return [each for each in handler(*given) if isinstance(each, Access) and KINDS[each.sync].write]
+            return [
+                each for each in handler(*given) if isinstance(each, Access) and ACCESS_KINDS[each.access_kind].write
+            ]
 
         monkeypatch.setitem(COMMANDS, "vkCmdCopyBuffer", writes_alone)
         assert judge(stream.blocks).clean and not Analysis().follow(stream.blocks).findings

@@ -28,14 +28,14 @@ def test_access_sets_are_grouped_by_stage() -> None:
     assert names.sync_accesses(transfer) == "COPY(TRANSFER_READ|TRANSFER_WRITE), CLEAR(TRANSFER_WRITE)"
     compute = scopes.stage_accesses(0x800)
     assert names.sync_accesses(compute) == "COMPUTE_SHADER(all)"
-    uniform = 1 << scopes.BY_NAME["SYNC_COMPUTE_SHADER_UNIFORM_READ"].index
+    uniform = 1 << scopes.ACCESS_KIND["SYNC_COMPUTE_SHADER_UNIFORM_READ"].index
     assert names.sync_accesses(uniform) == "COMPUTE_SHADER(UNIFORM_READ)"
     assert names.sync_accesses(0) == "NONE"
 
 
 def test_every_access_reads_as_stage_and_access() -> None:
     """The compact form keeps the whole name: joining its parts gives the SYNC_ name back."""
-    for row in scopes.SYNC[1:]:
+    for row in scopes.ACCESS_KINDS[1:]:
         text = names.sync_accesses(1 << row.index)
         assert "SYNC_" + text.replace("(", "_").replace(")", "") == row.name
 

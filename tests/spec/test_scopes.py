@@ -161,9 +161,9 @@ def test_negative_masks_are_refused() -> None:
 
 def test_reads_and_writes_divide_all_accesses() -> None:
     assert scopes.READS & scopes.WRITES == 0
-    assert sum(1 << row.index for row in scopes.SYNC[1:]) == scopes.READS | scopes.WRITES
-    assert [row.index for row in scopes.SYNC] == list(range(len(scopes.SYNC)))
-    assert scopes.BY_NAME["SYNC_CLEAR_TRANSFER_WRITE"] is scopes.SYNC[136]
+    assert sum(1 << row.index for row in scopes.ACCESS_KINDS[1:]) == scopes.READS | scopes.WRITES
+    assert [row.index for row in scopes.ACCESS_KINDS] == list(range(len(scopes.ACCESS_KINDS)))
+    assert scopes.ACCESS_KIND["SYNC_CLEAR_TRANSFER_WRITE"] is scopes.ACCESS_KINDS[136]
 
 
 @given(MASKS, QUEUES)

@@ -10,7 +10,7 @@ from harness.commands.interpret import Interpreter
 from harness.layer.silence import is_unrecorded
 from harness.layer.stream import Stream as RecordedStream
 from harness.shader.library import load
-from harness.spec.scopes import SYNC
+from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.effects import Access, Effect, Recorded, Unmodelled
 from tests.support import passes
 from tests.support.spirv_text import assemble
@@ -267,7 +267,7 @@ def seen(stream: Stream, command: int) -> list[Seen]:
     found = effects_of(stream).get(command, ())
     assert not [each for each in found if isinstance(each, Unmodelled)], found
     return [
-        (each.resource, SYNC[each.sync].name.removeprefix("SYNC_"), each.spans)
+        (each.resource, ACCESS_KINDS[each.access_kind].name.removeprefix("SYNC_"), each.spans)
         for each in found
         if isinstance(each, Access)
     ]

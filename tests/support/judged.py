@@ -7,7 +7,7 @@ from itertools import count
 
 from harness.findings import Finding
 from harness.spec.masks import scope
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.effects import (
@@ -36,7 +36,7 @@ Effects = Effect | tuple[Effect, ...]
 
 def access(name: str, space: int, begin: int = 0, end: int = 64, **more: object) -> Access:
     """`COPY_TRANSFER_READ` of [begin, end) of a resource with a space of its own."""
-    return Access(BY_NAME[f"SYNC_{name}"].index, space, ((begin, end),), space, **more)  # type: ignore[arg-type]
+    return Access(ACCESS_KIND[f"SYNC_{name}"].index, space, ((begin, end),), space, **more)  # type: ignore[arg-type]
 
 
 def read(space: int, begin: int = 0, end: int = 64) -> Access:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from harness.model import Opinion, judge_stream_events
-from harness.model.stages import KIND
+from harness.model.stages import ACCESS_KIND
 from harness.spec.masks import scope
 from harness.trace.effects import (
     FAMILY_IGNORED,
@@ -34,7 +34,7 @@ Step = Effect | tuple[Effect, ...]
 
 
 def access(name: str, space: int = A, begin: int = 0, end: int = 64, **more: object) -> Access:
-    return Access(KIND[f"SYNC_{name}"].index, space, ((begin, end),), space, **more)  # type: ignore[arg-type]
+    return Access(ACCESS_KIND[f"SYNC_{name}"].index, space, ((begin, end),), space, **more)  # type: ignore[arg-type]
 
 
 def dependency(src: str, dst: str) -> Dependency:
@@ -100,9 +100,11 @@ class Stream:
         call = next(self._calls)
         return self.add(Submitted(call, "vkQueueSubmit2", None, queue, flags, (batch,), fence, family))
 
-    def host_write(self, space: int = A, begin: int = 0, end: int = 64, coherent: bool = True, atom: int = 1) -> Stream:
+    def host_write(
+        self, space: int = A, begin: int = 0, end: int = 64, coherent: bool = True, non_coherent_atom_size: int = 1
+    ) -> Stream:
         """The host writes bytes of a memory object."""
-        return self.add(HostWrote(next(self._calls), None, space, (begin, end), coherent, atom))
+        return self.add(HostWrote(next(self._calls), None, space, (begin, end), coherent, non_coherent_atom_size))
 
     def host_read(self, begin: int = 0, end: int = 64, coherent: bool = True) -> Stream:
         """The host reads bytes of `A`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.commands.interpret import Interpreter
 from harness.spec.masks import scope
-from harness.spec.scopes import SYNC
+from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.effects import Access, Effect, Recorded
 from tests.support import passes
 from tests.support.passes import rect
@@ -36,7 +36,7 @@ def effects_of(stream: Stream) -> dict[int, tuple[Effect, ...]]:
 def accesses(found: tuple[Effect, ...]) -> list[tuple[int, str, str]]:
     """(resource, access, operation) of the accesses among effects."""
     return [
-        (each.resource, SYNC[each.sync].name.removeprefix("SYNC_"), each.operation.name)
+        (each.resource, ACCESS_KINDS[each.access_kind].name.removeprefix("SYNC_"), each.operation.name)
         for each in found
         if isinstance(each, Access)
     ]

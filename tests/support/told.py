@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harness.commands.interpret import Interpreter
-from harness.spec.scopes import SYNC
+from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.calls import Call
 from harness.trace.effects import Access, Effect, Recorded, StreamEvent
 from tests.support.streams import Stream
@@ -44,5 +44,5 @@ def short(effects: tuple[Effect, ...]) -> list[Written]:
     written = []
     for effect in effects:
         assert isinstance(effect, Access), effect
-        written.append((SYNC[effect.sync].name.removeprefix("SYNC_"), effect.resource, effect.spans))
+        written.append((ACCESS_KINDS[effect.access_kind].name.removeprefix("SYNC_"), effect.resource, effect.spans))
     return written

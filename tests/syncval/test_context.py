@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from harness.findings import Place
 from harness.spec.masks import scope
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.access import AccessRequest, after_use
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.context import Context, RangeScope
@@ -19,7 +19,7 @@ from harness.trace.effects import Access, Dependency
 SIZE = 12
 QUEUE = 1
 SYNCS = [
-    BY_NAME[name].index
+    ACCESS_KIND[name].index
     for name in (
         "SYNC_COPY_TRANSFER_READ",
         "SYNC_COPY_TRANSFER_WRITE",
@@ -48,10 +48,10 @@ class Cells:
     def __init__(self) -> None:
         self.states: dict[tuple[int, int], State] = {(space, at): EMPTY for space in (1, 2) for at in range(SIZE)}
 
-    def access(self, space: int, span: tuple[int, int], sync: int) -> set[tuple[int, str]]:
+    def access(self, space: int, span: tuple[int, int], access_kind: int) -> set[tuple[int, str]]:
         hazards: set[tuple[int, str]] = set()
         for at in range(*span):
-            outcome = after_use(self.states[space, at], AccessRequest(sync, QUEUE, QUEUE))
+            outcome = after_use(self.states[space, at], AccessRequest(access_kind, QUEUE, QUEUE))
             if outcome.hazard:
                 hazards.add((at, outcome.hazard))
             self.states[space, at] = outcome.state
@@ -75,11 +75,11 @@ def test_slots_never_change_what_is_found(program: list[tuple]) -> None:  # type
     for number, step in enumerate(program):
         place = Place(number, "vkCmdX", None, submit=1)
         if step[0] == "access":
-            _, space, span, sync = step
-            access = Access(sync, space, (span,), space)
+            _, space, span, access_kind = step
+            access = Access(access_kind, space, (span,), space)
             found = {(at, hit.hazard) for hit in context.check(access) for at in range(*hit.span)}
             context.apply(access, place)
-            assert found == cells.access(space, span, sync)
+            assert found == cells.access(space, span, access_kind)
         else:
             everything = tuple(step[1])
             ranges = [RangeScope(*each) for each in step[2]]

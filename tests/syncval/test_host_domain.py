@@ -56,19 +56,21 @@ ATOM = 64
 class Machine(Device):
     """A device with a host whose memory is coherent or not."""
 
-    def __init__(self, coherent: bool = True, atom: int = 1) -> None:
+    def __init__(self, coherent: bool = True, non_coherent_atom_size: int = 1) -> None:
         super().__init__()
-        self.coherent, self.atom = coherent, atom
+        self.coherent, self.non_coherent_atom_size = coherent, non_coherent_atom_size
 
     def findings_of_read(self, begin: int = 0, end: int = 64, memory: int = A) -> list[Finding]:
-        read = HostDeclaredRead(next(self.calls), None, memory, (begin, end), self.coherent, self.atom)
+        read = HostDeclaredRead(
+            next(self.calls), None, memory, (begin, end), self.coherent, self.non_coherent_atom_size
+        )
         return self.validator.consume(read)
 
     def reads(self, begin: int = 0, end: int = 64, memory: int = A) -> list[str]:
         return kinds(self.findings_of_read(begin, end, memory))
 
     def writes(self, begin: int = 0, end: int = 64) -> list[str]:
-        wrote = HostWrote(next(self.calls), None, A, (begin, end), self.coherent, self.atom)
+        wrote = HostWrote(next(self.calls), None, A, (begin, end), self.coherent, self.non_coherent_atom_size)
         return kinds(self.validator.consume(wrote))
 
     def flushes(self, begin: int = 0, end: int = 64) -> None:
@@ -404,15 +406,15 @@ def test_an_invalidate_loses_what_was_not_flushed() -> None:
 
 def test_atoms_of_non_coherent_memory() -> None:
     """Device work on the same atom is as near as work on the same byte; what is only beside the read may be unseen."""
-    machine = Machine(coherent=False, atom=ATOM)
+    machine = Machine(coherent=False, non_coherent_atom_size=ATOM)
     machine.submit(1, access("COPY_TRANSFER_READ", A, 32, 48), fence=5)
     assert machine.writes(0, 16) == [WAR]
-    machine = Machine(coherent=False, atom=ATOM)
+    machine = Machine(coherent=False, non_coherent_atom_size=ATOM)
     machine.submit(1, access("COPY_TRANSFER_WRITE", A, 32, 48), fence=5)
     assert machine.reads(0, 16) == [RAW]
     machine.waits(5)
     assert machine.reads(0, 16) == []
-    machine = Machine(atom=1)
+    machine = Machine(non_coherent_atom_size=1)
     machine.submit(1, access("COPY_TRANSFER_READ", A, 32, 48))
     assert machine.writes(0, 16) == []
 

@@ -6,7 +6,7 @@ from itertools import count
 
 from harness.findings import Finding
 from harness.spec.masks import scope
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.effects import (
@@ -42,7 +42,7 @@ A, B, IMAGE = 100, 101, 102
 
 
 def access(name: str, space: int, begin: int = 0, end: int = 64, **more: object) -> Access:
-    return Access(BY_NAME[f"SYNC_{name}"].index, space, ((begin, end),), space, **more)  # type: ignore[arg-type]
+    return Access(ACCESS_KIND[f"SYNC_{name}"].index, space, ((begin, end),), space, **more)  # type: ignore[arg-type]
 
 
 def dependency(src: str, dst: str) -> Dependency:

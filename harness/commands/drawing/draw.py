@@ -24,12 +24,12 @@ from harness.commands.handlers import CommandHandler, command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects, targets_for
 from harness.spans import Span
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Effect, Unmodelled
 from harness.trace.graphics_state import GraphicsPipeline, GraphicsState
 from harness.trace.resources import Buffer
 
-COUNTER_READ = BY_NAME["SYNC_DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
+COUNTER_READ = ACCESS_KIND["SYNC_DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
 COUNT_BYTES = 4
 DRAW_BYTES, INDEXED_BYTES, MESH_BYTES, MESH_NV_BYTES = 16, 20, 12, 8
 """Sizes of VkDrawIndirectCommand, VkDrawIndexedIndirectCommand, VkDrawMeshTasksIndirectCommandEXT and …NV."""

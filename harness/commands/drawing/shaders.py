@@ -22,7 +22,7 @@ from harness.commands.rendering.attachment_access import attachment_effects
 from harness.commands.resources.acceleration_structures import structure
 from harness.shader.reflect import ResourceUse, reflect
 from harness.spans import Span, merge, subtract
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Effect, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import Targets
 from harness.trace.resources import BufferView, Descriptor, DescriptorSet, ImageView, Pipeline, Stage
@@ -82,12 +82,12 @@ def _shader_effects(
             continue
         for effect in _stage_effects(objects, buffer, stage, sets):
             if isinstance(effect, Access):
-                key = (effect.sync, effect.space, effect.resource, effect.atomic, effect.order)
+                key = (effect.access_kind, effect.space, effect.resource, effect.atomic, effect.order)
                 joined.setdefault(key, []).extend(effect.spans)
             else:
                 yield effect
-    for (sync, space, resource, atomic, order), spans in joined.items():
-        yield Access(sync, space, tuple(merge(spans)), resource, atomic, order)
+    for (access_kind, space, resource, atomic, order), spans in joined.items():
+        yield Access(access_kind, space, tuple(merge(spans)), resource, atomic, order)
 
 
 def _stage_effects(
@@ -110,7 +110,7 @@ def _stage_effects(
             if held is not None and held.type == INPUT_ATTACHMENT:
                 yield from attachment_effects(objects, buffer, Targets(inputs=(held.resource,)))
             elif held is not None and held.type == ACCELERATION_STRUCTURE:
-                read = BY_NAME[f"SYNC_{name}_ACCELERATION_STRUCTURE_READ"].index
+                read = ACCESS_KIND[f"SYNC_{name}_ACCELERATION_STRUCTURE_READ"].index
                 yield from structure(objects, read, held.resource)
             elif held is not None:
                 offset = bound.offsets.get((use.binding, element), 0)
@@ -141,7 +141,7 @@ def _access(
     stage: str, access: str, space: int, spans: list[Span], resource: int, atomic: bool = False
 ) -> Iterator[Access]:
     if spans:
-        yield Access(BY_NAME[f"SYNC_{stage}_{access}"].index, space, tuple(spans), resource, atomic)
+        yield Access(ACCESS_KIND[f"SYNC_{stage}_{access}"].index, space, tuple(spans), resource, atomic)
 
 
 def _narrowed(held: Descriptor, spans: list[Span], ranges: tuple[Span, ...] | None) -> list[Span]:

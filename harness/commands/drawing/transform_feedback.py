@@ -10,15 +10,15 @@ from harness.commands.drawing.vertex import access_of, bound_span
 from harness.commands.handlers import command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.spans import Span
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Effect, Unmodelled
 from harness.trace.graphics_state import BoundBuffer
 from harness.trace.resources import WHOLE_SIZE
 
-COUNTER_READ = BY_NAME["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
-COUNTER_WRITE = BY_NAME["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_WRITE_EXT"].index
-FEEDBACK_WRITE = BY_NAME["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_WRITE_EXT"].index
-CONDITION_READ = BY_NAME["SYNC_CONDITIONAL_RENDERING_EXT_CONDITIONAL_RENDERING_READ_EXT"].index
+COUNTER_READ = ACCESS_KIND["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
+COUNTER_WRITE = ACCESS_KIND["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_WRITE_EXT"].index
+FEEDBACK_WRITE = ACCESS_KIND["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_WRITE_EXT"].index
+CONDITION_READ = ACCESS_KIND["SYNC_CONDITIONAL_RENDERING_EXT_CONDITIONAL_RENDERING_READ_EXT"].index
 COUNTER_BYTES, CONDITION_BYTES = 4, 4
 
 
@@ -57,11 +57,11 @@ def _counters(args: dict[str, Any]) -> dict[int, BoundBuffer]:
     return {binding: BoundBuffer(id, offset, COUNTER_BYTES) for binding, (id, offset) in pairs if id}
 
 
-def _counter_effects(objects: ObjectState, counters: dict[int, BoundBuffer], sync: int) -> Iterator[Effect]:
+def _counter_effects(objects: ObjectState, counters: dict[int, BoundBuffer], access_kind: int) -> Iterator[Effect]:
     for id, spans in _spans(objects, counters.values()).items():
         held = objects.buffer(id)
         if held is not None:
-            yield from access_of(held, sync, spans)
+            yield from access_of(held, access_kind, spans)
 
 
 def _spans(objects: ObjectState, bound: Iterable[BoundBuffer]) -> dict[int, list[Span]]:

@@ -14,13 +14,13 @@ from harness.commands.drawing.dynamic_state import BINDING_STRIDE, vertex_input
 from harness.commands.handlers import command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.spans import Span, merge
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Effect
 from harness.trace.graphics_state import BoundBuffer, BoundIndices, GraphicsState, VertexBinding
 from harness.trace.resources import WHOLE_SIZE, Buffer
 
-VERTEX_READ = BY_NAME["SYNC_VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"].index
-INDEX_READ = BY_NAME["SYNC_INDEX_INPUT_INDEX_READ"].index
+VERTEX_READ = ACCESS_KIND["SYNC_VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"].index
+INDEX_READ = ACCESS_KIND["SYNC_INDEX_INPUT_INDEX_READ"].index
 
 INDEX_BYTES = {0: 2, 1: 4, 1000265000: 1}
 """Size of an index by VkIndexType; VK_INDEX_TYPE_NONE_KHR has none."""
@@ -122,8 +122,8 @@ def index_effects(objects: ObjectState, buffer: CommandBuffer, ranges: Sequence[
     yield from access_of(held, INDEX_READ, spans)
 
 
-def access_of(buffer: Buffer, sync: int, spans: list[Span]) -> Iterator[Effect]:
+def access_of(buffer: Buffer, access_kind: int, spans: list[Span]) -> Iterator[Effect]:
     """One access of a buffer; none when nothing is left of the spans."""
     merged = tuple(merge(spans))
     if merged:
-        yield Access(sync, buffer.space, merged, buffer.id)
+        yield Access(access_kind, buffer.space, merged, buffer.id)

@@ -22,13 +22,13 @@ from harness.commands.rendering.attachments import (
 )
 from harness.commands.rendering.rendering_state import RenderingState
 from harness.shader.reflect import ReflectedEntryPoint, reflect
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Command, Effect, InheritedTargets, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DrawState, GraphicsPipeline, Targets
 from harness.trace.resources import ImageView
 
-INPUT_READ = BY_NAME["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
-LATE_READ = BY_NAME["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
+INPUT_READ = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
+LATE_READ = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
 
 
 NO_TARGETS = Targets()
@@ -100,10 +100,10 @@ def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) 
         yield from _access(rendering, colors.get(location), COLOR_READ, RasterizationOrder.COLOR)
     for location in targets.written:
         yield from _access(rendering, colors.get(location), COLOR_WRITE, RasterizationOrder.COLOR)
-    for sync in targets.depth:
-        yield from _access(rendering, rendering.depth, sync, RasterizationOrder.DEPTH_STENCIL)
-    for sync in targets.stencil:
-        yield from _access(rendering, rendering.stencil, sync, RasterizationOrder.DEPTH_STENCIL)
+    for access_kind in targets.depth:
+        yield from _access(rendering, rendering.depth, access_kind, RasterizationOrder.DEPTH_STENCIL)
+    for access_kind in targets.stencil:
+        yield from _access(rendering, rendering.stencil, access_kind, RasterizationOrder.DEPTH_STENCIL)
     for view in targets.inputs:
         held = objects.get(ImageView, view)
         attachment = find_attachment(objects, view, held.aspects if held is not None else 0)
@@ -111,12 +111,12 @@ def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) 
 
 
 def _access(
-    rendering: RenderingState, attachment: Attachment | None, sync: int, order: RasterizationOrder
+    rendering: RenderingState, attachment: Attachment | None, access_kind: int, order: RasterizationOrder
 ) -> Iterator[Access]:
     spans = rendering.spans(attachment) if attachment is not None else ()
     if attachment is not None and spans:
         image = attachment.image.id
-        yield Access(sync, image, spans, image, order=order)
+        yield Access(access_kind, image, spans, image, order=order)
 
 
 def inherited(

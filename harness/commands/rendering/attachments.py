@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.spans import Span, merge
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 from harness.trace.render_passes import LOAD_OP_LOAD, LOAD_OP_NONE, STORE_OP_NONE
 from harness.trace.resources import DEPTH, STENCIL, Image, ImageView
@@ -19,11 +19,11 @@ from harness.trace.resources import DEPTH, STENCIL, Image, ImageView
 if TYPE_CHECKING:
     from harness.commands.object_state import ObjectState
 
-COLOR_READ = BY_NAME["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].index
-COLOR_WRITE = BY_NAME["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"].index
-EARLY_READ = BY_NAME["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
-EARLY_WRITE = BY_NAME["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
-LATE_WRITE = BY_NAME["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
+COLOR_READ = ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].index
+COLOR_WRITE = ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"].index
+EARLY_READ = ACCESS_KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
+EARLY_WRITE = ACCESS_KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
+LATE_WRITE = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
 
 MOST_AREAS = 64
 """Areas of one image view whose addresses are remembered."""
@@ -112,7 +112,7 @@ def area_of(rect: dict[str, Any]) -> Area:
 
 def access(
     attachment: Attachment,
-    sync: int,
+    access_kind: int,
     layers: Sequence[int],
     area: Area,
     order: RasterizationOrder,
@@ -122,7 +122,7 @@ def access(
     spans = attachment.spans(layers, area)
     if spans:
         image = attachment.image.id
-        yield Access(sync, image, spans, image, order=order, operation=operation)
+        yield Access(access_kind, image, spans, image, order=order, operation=operation)
 
 
 def natural_order(attachment: Attachment) -> RasterizationOrder:
@@ -135,16 +135,17 @@ def load(attachment: Attachment, operation: int, layers: Sequence[int], area: Ar
     if operation == LOAD_OP_NONE:
         return
     reads = operation == LOAD_OP_LOAD
-    sync = (COLOR_READ if reads else COLOR_WRITE) if attachment.is_color else (EARLY_READ if reads else EARLY_WRITE)
-    yield from access(attachment, sync, layers, area, natural_order(attachment), AttachmentOperation.LOAD)
+    read, write = (COLOR_READ, COLOR_WRITE) if attachment.is_color else (EARLY_READ, EARLY_WRITE)
+    access_kind = read if reads else write
+    yield from access(attachment, access_kind, layers, area, natural_order(attachment), AttachmentOperation.LOAD)
 
 
 def store(attachment: Attachment, operation: int, layers: Sequence[int], area: Area) -> Iterator[Access]:
     """A VkAttachmentStoreOp: NONE does nothing, STORE and DONT_CARE write."""
     if operation == STORE_OP_NONE:
         return
-    sync = COLOR_WRITE if attachment.is_color else LATE_WRITE
-    yield from access(attachment, sync, layers, area, natural_order(attachment), AttachmentOperation.STORE)
+    access_kind = COLOR_WRITE if attachment.is_color else LATE_WRITE
+    yield from access(attachment, access_kind, layers, area, natural_order(attachment), AttachmentOperation.STORE)
 
 
 def resolve(source: Attachment, target: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:
@@ -156,5 +157,5 @@ def resolve(source: Attachment, target: Attachment, layers: Sequence[int], area:
 
 def clear(attachment: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:
     """vkCmdClearAttachments of one attachment: ordered with draws, in the stages in which draws write."""
-    sync = COLOR_WRITE if attachment.is_color else LATE_WRITE
-    yield from access(attachment, sync, layers, area, natural_order(attachment), AttachmentOperation.ORDINARY)
+    access_kind = COLOR_WRITE if attachment.is_color else LATE_WRITE
+    yield from access(attachment, access_kind, layers, area, natural_order(attachment), AttachmentOperation.ORDINARY)

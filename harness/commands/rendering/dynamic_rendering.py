@@ -164,4 +164,4 @@ def _clear(rendering: RenderingState, attachment: Attachment, rects: Rects) -> I
     if made:
         spans = merge([span for one in made for span in one.spans])
         example = made[0]
-        yield Access(example.sync, example.space, tuple(spans), example.resource, order=example.order)
+        yield Access(example.access_kind, example.space, tuple(spans), example.resource, order=example.order)

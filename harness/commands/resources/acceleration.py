@@ -16,20 +16,20 @@ from harness.commands.drawing.shaders import shader_effects
 from harness.commands.handlers import call, command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources.acceleration_structures import addressed, scratch_bytes, structure
-from harness.spec.scopes import BY_NAME
+from harness.spec.scopes import ACCESS_KIND
 from harness.trace.calls import Call
 from harness.trace.effects import Effect, StreamEvent, Unmodelled
 from harness.trace.resources import Pipeline, PipelineLayout, Stage
 
-BUILD_READ = BY_NAME["SYNC_ACCELERATION_STRUCTURE_BUILD_ACCELERATION_STRUCTURE_READ"].index
-BUILD_WRITE = BY_NAME["SYNC_ACCELERATION_STRUCTURE_BUILD_ACCELERATION_STRUCTURE_WRITE"].index
-BUILD_INPUT = BY_NAME["SYNC_ACCELERATION_STRUCTURE_BUILD_SHADER_READ"].index
-BUILD_INDIRECT = BY_NAME["SYNC_ACCELERATION_STRUCTURE_BUILD_INDIRECT_COMMAND_READ"].index
-COPY_READ = BY_NAME["SYNC_ACCELERATION_STRUCTURE_COPY_ACCELERATION_STRUCTURE_READ"].index
-COPY_WRITE = BY_NAME["SYNC_ACCELERATION_STRUCTURE_COPY_ACCELERATION_STRUCTURE_WRITE"].index
-SERIALIZED_READ = BY_NAME["SYNC_ACCELERATION_STRUCTURE_COPY_TRANSFER_READ"].index
-SERIALIZED_WRITE = BY_NAME["SYNC_ACCELERATION_STRUCTURE_COPY_TRANSFER_WRITE"].index
-TABLE_READ = BY_NAME["SYNC_RAY_TRACING_SHADER_SHADER_BINDING_TABLE_READ"].index
+BUILD_READ = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_ACCELERATION_STRUCTURE_READ"].index
+BUILD_WRITE = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_ACCELERATION_STRUCTURE_WRITE"].index
+BUILD_INPUT = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_SHADER_READ"].index
+BUILD_INDIRECT = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_BUILD_INDIRECT_COMMAND_READ"].index
+COPY_READ = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_ACCELERATION_STRUCTURE_READ"].index
+COPY_WRITE = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_ACCELERATION_STRUCTURE_WRITE"].index
+SERIALIZED_READ = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_TRANSFER_READ"].index
+SERIALIZED_WRITE = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_TRANSFER_WRITE"].index
+TABLE_READ = ACCESS_KIND["SYNC_RAY_TRACING_SHADER_SHADER_BINDING_TABLE_READ"].index
 
 UPDATE = 1
 RANGE_BYTES, RAYS_BYTES, RAYS2_BYTES, SERIALIZED_HEADER_BYTES = 16, 12, 104, 56
@@ -101,8 +101,8 @@ def deserialize(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) ->
     yield from structure(objects, COPY_WRITE, args["pInfo"]["dst"])
 
 
-def _serialized(objects: ObjectState, sync: int, place: dict[str, Any]) -> Iterator[Effect]:
-    yield from addressed(objects, sync, place.get("deviceAddress", 0), SERIALIZED_HEADER_BYTES)
+def _serialized(objects: ObjectState, access_kind: int, place: dict[str, Any]) -> Iterator[Effect]:
+    yield from addressed(objects, access_kind, place.get("deviceAddress", 0), SERIALIZED_HEADER_BYTES)
     yield Unmodelled("serialized acceleration structures, beyond the header")
 
 

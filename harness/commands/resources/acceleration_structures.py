@@ -92,7 +92,7 @@ def place(objects: ObjectState, id: int) -> tuple[Buffer, tuple[int, int]] | Non
     return buffer, buffer.span(held.offset, held.size)
 
 
-def structure(objects: ObjectState, sync: int, id: int) -> Iterator[Effect]:
+def structure(objects: ObjectState, access_kind: int, id: int) -> Iterator[Effect]:
     """An access of a whole acceleration structure."""
     found = place(objects, id)
     if found is None:
@@ -100,17 +100,17 @@ def structure(objects: ObjectState, sync: int, id: int) -> Iterator[Effect]:
         return
     buffer, span = found
     if span[0] < span[1]:
-        yield Access(sync, buffer.space, (span,), buffer.id)
+        yield Access(access_kind, buffer.space, (span,), buffer.id)
 
 
-def addressed(objects: ObjectState, sync: int, address: int, size: int) -> Iterator[Effect]:
+def addressed(objects: ObjectState, access_kind: int, address: int, size: int) -> Iterator[Effect]:
     """An access of bytes given by device address; one that no vkGetBufferDeviceAddress returned is named."""
     found = objects.addresses.find(address)
     if found is None:
         yield Unmodelled("a device address of no known buffer")
         return
     buffer, offset = found
-    yield Access(sync, buffer.space, (buffer.span(offset, size),), buffer.id)
+    yield Access(access_kind, buffer.space, (buffer.span(offset, size),), buffer.id)
 
 
 @call("vkBuildAccelerationStructuresKHR")

@@ -68,13 +68,16 @@ class Aliasing:
         self._things: dict[int, Placed] = {}
         self._overlaps: dict[int, list[Overlap]] = {}
 
-    def bind(self, thing: Buffer | Image, page: int = 1) -> None:
-        """A resource was bound to its memory, where linear and other resources lie in `page` bytes of their own."""
+    def bind(self, thing: Buffer | Image, granularity: int = 1) -> None:
+        """A resource was bound to its memory, where linear and other resources lie in `granularity` bytes of their
+        own."""
         self.remove(thing.id)
         bytes = (thing.offset, thing.offset + memory_size(thing))
         if thing.memory is None or bytes[0] >= bytes[1]:
             return
-        placed = Placed(thing, bytes, (bytes[0] // page * page, -(-bytes[1] // page) * page))
+        placed = Placed(
+            thing, bytes, (bytes[0] // granularity * granularity, -(-bytes[1] // granularity) * granularity)
+        )
         bound = self._bound.setdefault(thing.memory, SpanMap())
         others = {id for _, _, ids in bound.pieces(*placed.pages) for id in ids}
         bound.update(*placed.pages, lambda _begin, _end, ids: (*(ids or ()), thing.id))

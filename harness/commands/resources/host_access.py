@@ -36,8 +36,8 @@ def device_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
     """Remembers the size of the atoms of non-coherent memory, and of pages of linear and other resources."""
     found = call.args["pProperties"] or {}
     limits = found.get("properties", found).get("limits") or {}
-    objects.atoms[call.args["physicalDevice"]] = max(1, limits.get("nonCoherentAtomSize", 1))
-    objects.pages[call.args["physicalDevice"]] = max(1, limits.get("bufferImageGranularity", 1))
+    objects.atom_sizes[call.args["physicalDevice"]] = max(1, limits.get("nonCoherentAtomSize", 1))
+    objects.granularities[call.args["physicalDevice"]] = max(1, limits.get("bufferImageGranularity", 1))
     return ()
 
 
@@ -48,8 +48,9 @@ def new_memory(objects: ObjectState, device: int, id: int, info: dict[str, Any])
     flags = types[index] if index < len(types) else HOST_VISIBLE | HOST_COHERENT
     visible = bool(flags & HOST_VISIBLE)
     coherent = bool(flags & HOST_COHERENT) or not visible
-    atom, page = 1 if coherent else objects.atoms.get(physical, 1), objects.pages.get(physical, 1)
-    return Memory(id, info["allocationSize"], visible, coherent, atom, page)
+    atom_size = 1 if coherent else objects.atom_sizes.get(physical, 1)
+    granularity = objects.granularities.get(physical, 1)
+    return Memory(id, info["allocationSize"], visible, coherent, atom_size, granularity)
 
 
 @call("vkFlushMappedMemoryRanges")
@@ -72,7 +73,7 @@ def host_write(objects: ObjectState, write: HostWrite) -> Iterator[StreamEvent]:
     held = objects.get(Memory, write.memory) or Memory(write.memory, write.offset + len(write.data))
     span = (write.offset, min(held.size, write.offset + len(write.data)))
     if span[0] < span[1] and not write.initial:
-        yield HostWrote(write.index, write.site, write.memory, span, held.coherent, held.atom)
+        yield HostWrote(write.index, write.site, write.memory, span, held.coherent, held.non_coherent_atom_size)
 
 
 def host_read(objects: ObjectState, read: HostRead) -> Iterator[StreamEvent]:
@@ -85,7 +86,7 @@ def host_read(objects: ObjectState, read: HostRead) -> Iterator[StreamEvent]:
 
 def _read(objects: ObjectState, block: Call | HostRead, id: int, span: Span, name: str) -> StreamEvent:
     held = objects.get(Memory, id) or Memory(id, span[1])
-    return HostReadOccurrence(block.index, block.site, id, span, held.coherent, held.atom, name)
+    return HostReadOccurrence(block.index, block.site, id, span, held.coherent, held.non_coherent_atom_size, name)
 
 
 def _ranges(objects: ObjectState, call: Call) -> Iterator[tuple[int, Span]]:
@@ -95,7 +96,7 @@ def _ranges(objects: ObjectState, call: Call) -> Iterator[tuple[int, Span]]:
         if held is None:
             continue
         end = held.size if each["size"] == WHOLE_SIZE else min(held.size, each["offset"] + each["size"])
-        begin = each["offset"] - each["offset"] % held.atom
-        end = min(held.size, -(-end // held.atom) * held.atom)
+        begin = each["offset"] - each["offset"] % held.non_coherent_atom_size
+        end = min(held.size, -(-end // held.non_coherent_atom_size) * held.non_coherent_atom_size)
         if begin < end:
             yield held.id, (begin, end)

@@ -111,7 +111,7 @@ def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: 
         bound.memory, bound.offset = memory, offset
         if whole:
             held = objects.get(Memory, memory)
-            objects.aliasing.bind(bound, held.page if held is not None else 1)
+            objects.aliasing.bind(bound, held.buffer_image_granularity if held is not None else 1)
         objects.settled.clear()
 
 

@@ -16,11 +16,11 @@ from harness.model.ownership import UNDEFINED
 from harness.model.past_access import LAYOUT_TRANSITION
 from harness.model.rule_table import effect
 from harness.model.stages import (
+    ACCESS_KIND,
+    ACCESS_KINDS,
     BESIDE_STAGES,
     EVERY_STAGE,
     FRAMEBUFFER_SPACE,
-    KIND,
-    KINDS,
     SYNCHRONIZATION,
     TRANSFER_OF_OWNERSHIP,
     access_scope,
@@ -33,7 +33,7 @@ from harness.spans import Span
 from harness.spec import names
 from harness.trace.effects import FAMILY_IGNORED, Access, Barrier, Dependency, RangeBarrier
 
-TRANSFER = KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
+TRANSFER = ACCESS_KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
 RELEASE, ACQUIRE = "ownership release", "ownership acquire"
 
 
@@ -143,9 +143,9 @@ def transition(run: CommandBufferRun, half: OpenDependency) -> None:
     if ranged is None or not (ranged.transition or half.transfers):
         return
     order = run.program.order
-    sync, stage, what = LAYOUT_TRANSITION, TRANSITION_STAGE, "layout transition"
+    access_kind, stage, what = LAYOUT_TRANSITION, TRANSITION_STAGE, "layout transition"
     if half.transfers:
-        sync = sync if ranged.transition else TRANSFER
+        access_kind = access_kind if ranged.transition else TRANSFER
         stage, what = TRANSFER_OF_OWNERSHIP, half.transfers
     node = order.add(
         Node(TRANSITION, f"{what} by {run.command.name} ({run.command.call})", run.place, stage),
@@ -156,12 +156,12 @@ def transition(run: CommandBufferRun, half: OpenDependency) -> None:
     run.lane.issue(stage, half.between)
     if half.transfers == RELEASE and half.dependency.dst_stages:
         run.program.releases |= 1 << node
-    access = Access(sync, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
+    access = Access(access_kind, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
     run.program.access(access, node, run.place, run.lane.id, run.execution, automatic=True, learned=run.learned)
     if not half.transfers:
-        run.own(access, KINDS[sync].name, node, ranged.old_layout != UNDEFINED)
+        run.own(access, ACCESS_KINDS[access_kind].name, node, ranged.old_layout != UNDEFINED)
         return
-    use = ModelAccess(run.place, KINDS[TRANSFER].name, True, node)
+    use = ModelAccess(run.place, ACCESS_KINDS[TRANSFER].name, True, node)
     ownership = run.program.ownership
     transfer = ownership.release if half.transfers == RELEASE else ownership.acquire
     run.program.lose(transfer(ranged, run.family, use), use, ranged.resource)

@@ -10,7 +10,7 @@ from harness.model.order import FENCE, Node, NodeSet
 from harness.model.past_access import HOST_LANE, NOWHERE
 from harness.model.program import Program, QueueState
 from harness.model.rule_table import stream_event
-from harness.model.stages import EVERY_ACCESS, KIND, KINDS
+from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, EVERY_ACCESS
 from harness.spans import Span, overlap, subtract
 from harness.trace.effects import (
     Access,
@@ -25,7 +25,7 @@ from harness.trace.effects import (
     UnmodelledCall,
 )
 
-HOST_READ, HOST_WRITE = KIND["SYNC_HOST_HOST_READ"].index, KIND["SYNC_HOST_HOST_WRITE"].index
+HOST_READ, HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_READ"].index, ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
 
 @stream_event(HostWrote)
@@ -40,8 +40,8 @@ def host_wrote(program: Program, wrote: HostWrote) -> None:
     if not wrote.coherent:
         program.unflushed |= 1 << node
         held = program.dirty.setdefault(wrote.memory, [])
-        held.append((ModelAccess(place, KINDS[HOST_WRITE].name, True, node), [wrote.span]))
-    _access(program, HOST_WRITE, node, place, wrote.memory, wrote.span, wrote.atom)
+        held.append((ModelAccess(place, ACCESS_KINDS[HOST_WRITE].name, True, node), [wrote.span]))
+    _access(program, HOST_WRITE, node, place, wrote.memory, wrote.span, wrote.non_coherent_atom_size)
 
 
 @stream_event(HostDeclaredRead)
@@ -55,36 +55,36 @@ def host_read(program: Program, read: HostDeclaredRead) -> None:
     place = Place(read.call, read.name, read.site)
     node = program.host_node(read.name, place)
     if read.coherent:
-        _access(program, HOST_READ, node, place, read.memory, read.span, read.atom)
+        _access(program, HOST_READ, node, place, read.memory, read.span, read.non_coherent_atom_size)
         return
     left = [read.span]
     for invalidate, spans in reversed(program.invalidated.get(read.memory, [])):
         for span in overlap(left, spans):
-            _access(program, HOST_READ, node, place, read.memory, span, read.atom, invalidate)
+            _access(program, HOST_READ, node, place, read.memory, span, read.non_coherent_atom_size, invalidate)
         left = subtract(left, spans)
     for span in left:
-        _access(program, HOST_READ, node, place, read.memory, span, read.atom, NOWHERE)
+        _access(program, HOST_READ, node, place, read.memory, span, read.non_coherent_atom_size, NOWHERE)
 
 
 def _access(
     program: Program,
-    sync: int,
+    access_kind: int,
     node: int,
     place: Place,
     memory: int,
     span: Span,
-    atom: int,
+    atom_size: int,
     seen_at: int | None = None,
 ) -> None:
     """One access of the host. The rest of each atom that it touches must not be in use by the device either ("Host
     Access to Device Memory Objects": nonCoherentAtomSize)."""
     command = next(program.numbers)
-    access = Access(sync, memory, (span,), memory)
+    access = Access(access_kind, memory, (span,), memory)
     program.access(access, node, place, HOST_LANE, command, seen_at=seen_at)
-    around = (span[0] // atom * atom, -(-span[1] // atom) * atom)
+    around = (span[0] // atom_size * atom_size, -(-span[1] // atom_size) * atom_size)
     beside = subtract([around], [span])
     if beside:
-        program.beside(Access(sync, memory, tuple(beside), memory), node, place, HOST_LANE, command)
+        program.beside(Access(access_kind, memory, tuple(beside), memory), node, place, HOST_LANE, command)
 
 
 @stream_event(HostFlushed)
@@ -151,8 +151,8 @@ def host_access(program: Program, effect: HostAccess) -> None:
     """
     place = Place(effect.call, effect.name, effect.site)
     node = program.host_node(effect.name, place)
-    sync = HOST_WRITE if effect.write else HOST_READ
-    access = Access(sync, effect.space, effect.spans, effect.resource)
+    access_kind = HOST_WRITE if effect.write else HOST_READ
+    access = Access(access_kind, effect.space, effect.spans, effect.resource)
     program.access(access, node, place, HOST_LANE, next(program.numbers))
 
 

@@ -9,11 +9,11 @@ from harness.model.past_access import ENGINE_LANE
 from harness.model.program import Program, Work
 from harness.model.rule_table import stream_event
 from harness.model.rules.semaphore import take
-from harness.model.stages import KIND, KINDS
+from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.trace.effects import FAMILY_IGNORED, Access, Acquired, Presented
 
-PRESENTED = KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
-ACQUIRED = KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
+PRESENTED = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
+ACQUIRED = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
 WHOLE = (0, 1 << 62)
 """Every address of an image."""
 
@@ -47,7 +47,7 @@ def present(program: Program, effect: Presented, node: int) -> None:
         _engine(program, PRESENTED, image, node, place)
         family = program.families.get(effect.queue, FAMILY_IGNORED)
         if family != FAMILY_IGNORED:  # the engine shows what the queue's family owns
-            use = ModelAccess(place, KINDS[PRESENTED].name, True, node)
+            use = ModelAccess(place, ACCESS_KINDS[PRESENTED].name, True, node)
             program.lose(program.ownership.use(image, image, (WHOLE,), family, use, True), use, image)
 
 
@@ -72,7 +72,7 @@ def acquired(program: Program, effect: Acquired) -> None:
         program.fences[effect.fence] = done
 
 
-def _engine(program: Program, sync: int, image: int, node: int, place: Place) -> None:
+def _engine(program: Program, access_kind: int, image: int, node: int, place: Place) -> None:
     """The engine's accesses need an order alone: it writes nothing, and sees all that is available."""
-    access = Access(sync, image, (WHOLE,), image)
+    access = Access(access_kind, image, (WHOLE,), image)
     program.access(access, node, place, ENGINE_LANE, next(program.numbers), automatic=True)

@@ -14,7 +14,7 @@ from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.replay.schedule.steps import Step, StepKind, reading
 from harness.spans import Span, merge
-from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION, SYNC
+from harness.spec.scopes import ACCESS_KINDS, IMAGE_LAYOUT_TRANSITION
 from harness.trace.calls import Call
 from harness.trace.effects import Access, Recorded
 
@@ -56,12 +56,12 @@ class _Instance:
     def written(self, index: int) -> list[Span]:
         """The addresses of the resource that a command writes."""
         accesses = self._accesses.get(index, ())
-        spans = [s for each in accesses if each.resource == self.resource and SYNC[each.sync].write for s in each.spans]
-        return list(merge(spans))
+        written = (each for each in accesses if ACCESS_KINDS[each.access_kind].write)
+        return list(merge([span for each in written if each.resource == self.resource for span in each.spans]))
 
     def writes_it_alone(self, index: int) -> bool:
         """Whether a draw or clear writes the resource and nothing else."""
-        written = {each.resource for each in self._accesses.get(index, ()) if SYNC[each.sync].write}
+        written = {each.resource for each in self._accesses.get(index, ()) if ACCESS_KINDS[each.access_kind].write}
         return self._draws(index) and written == {self.resource}
 
     def _draws(self, index: int) -> bool:

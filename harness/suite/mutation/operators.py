@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.spec.masks import scope
-from harness.spec.scopes import SYNC
+from harness.spec.scopes import ACCESS_KINDS
 
 Written = Mapping[str, Any]
 Mutated = tuple[str, Written | None]
@@ -201,7 +201,7 @@ def _legal(stages: list[str], access: str) -> bool:
         return bool(stages)
     _, bit = scope(f"NONE/{access}")
     mask, _ = scope("|".join(stages))
-    return any(each.access & bit and (each.stage & mask or _is_meta(mask)) for each in SYNC[1:])
+    return any(each.access & bit and (each.stage & mask or _is_meta(mask)) for each in ACCESS_KINDS[1:])
 
 
 def _is_meta(mask: int) -> bool:
@@ -209,4 +209,4 @@ def _is_meta(mask: int) -> bool:
     return bool(mask & ~_PLAIN)
 
 
-_PLAIN = sum({each.stage for each in SYNC[1:]})
+_PLAIN = sum({each.stage for each in ACCESS_KINDS[1:]})
