@@ -12,7 +12,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 try:
     from vulkan_object import get_vulkan_object
@@ -34,7 +34,7 @@ HEAD = '''\
 Stages, accesses and formats are the registry's, whole. Types and commands are limited to what the header of the
 `vulkan` package declares and use the names of that header. Bits are plain integers.
 
-The four largest tables lie in data/, one JSON file each, and are read when they are first used.
+The large tables lie in data/, one JSON file each, and are read when they are first used.
 
 A member of a struct and a parameter of a command are the same tuple, `Member` (harness/spec/shapes.py names its parts):
     0 name
@@ -97,9 +97,14 @@ def flat(rows: Mapping[Any, Any], key: str = "text") -> Iterable[str]:
         yield f"{text(left) if key == 'text' else hex(left)}: {hex(right) if key == 'mask' else text(right)},"
 
 
-def later(name: str, kind: str, doc: str) -> str:
-    """The annotation of a table that is read when it is first used."""
-    return f'{name}: {kind}\n"""{doc}"""\n\n'
+class TableFile(NamedTuple):
+    """A table in a file of its own. `depth` is down to where each value has a line."""
+
+    name: str
+    kind: str
+    doc: str
+    rows: dict[Any, Any]
+    depth: int = 1
 
 
 def document(value: Any, depth: int) -> str:
@@ -107,7 +112,10 @@ def document(value: Any, depth: int) -> str:
     if depth == 0 or not isinstance(value, dict | list | tuple):
         return json.dumps(value)
     if isinstance(value, dict):
-        parts, brackets = [f"{json.dumps(key)}: {document(inner, depth - 1)}" for key, inner in value.items()], "{}"
+        parts, brackets = (
+            [f"{json.dumps(str(key))}: {document(inner, depth - 1)}" for key, inner in value.items()],
+            "{}",
+        )
     else:
         parts, brackets = [document(inner, depth - 1) for inner in value], "[]"
     return "\n".join([brackets[0], ",\n".join(parts), brackets[1]]) if parts else brackets
@@ -145,33 +153,38 @@ def sync_part(sync: Sync) -> Iterable[str]:
     yield table("SYNC_ACCESSES", "tuple[tuple[str, int, int, bool], ...]", doc, pairs, "()")
 
 
-def ordered(rows: Mapping[str, Any]) -> Iterable[str]:
-    """Rows `key: value,` in order of the key."""
-    return flat(dict(sorted(rows.items())))
+def ordered(rows: Mapping[str, Any]) -> dict[str, Any]:
+    """The same rows in order of the key."""
+    return dict(sorted(rows.items()))
 
 
 def type_part(types: Types) -> Iterable[str]:
-    """The type and command tables."""
-    count, known, counts = "dict[str, int]", "dict[str, str]", "Mapping[str, dict[str, int]]"
+    """The small tables of types."""
     names_set = ("frozenset({", "})")
-    tasks = "dict[str, tuple[str, ...]]"
-    yield table("HANDLES", "dict[str, bool]", "Handle type to: is dispatchable.", ordered(types.handles()))
-    doc = "Enum to its enumerants, in order of value, the preferred name of a value first."
-    yield later("ENUMS", counts, doc)
-    yield later("BITMASKS", counts, "Flags and FlagBits type to its enumerants.")
-    yield table("FLAG_WIDTH", count, "Flags and FlagBits type to 32 or 64.", ordered(types.flag_width()))
-    yield table("BASETYPES", known, "Typedef of a number to the C type under it.", ordered(types.base_types()))
-    yield table("TYPE_ALIASES", known, "Other name of a type to its key in these tables.", flat(types.type_aliases()))
+    yield table("HANDLES", "dict[str, bool]", "Handle type to: is dispatchable.", flat(ordered(types.handles())))
     yield table("FUNCPOINTERS", "frozenset[str]", "Callback types.", names(types.func_pointers()), names_set)
     yield table("UNIONS", "frozenset[str]", "Keys of STRUCTS that are unions.", names(types.unions()), names_set)
-    yield table("STYPES", "dict[int, str]", "Value of VkStructureType to its struct.", flat(types.stypes()))
-    yield later("STRUCTS", "Mapping[str, tuple[Member, ...]]", "Struct or union to its members.")
-    yield later("COMMANDS", "Mapping[str, Command]", "Command to its signature.")
-    doc = "Other name of a command to the one that stands for the group; also names newer than the header."
-    yield table("COMMAND_ALIASES", known, doc, flat(types.command_aliases()))
-    doc = "Command to its tasks: action, state, synchronization, indirection."
-    yield table("TASKS", tasks, doc, ordered(types.tasks()))
-    yield table("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", flat(formats(types.registry)))
+
+
+def table_files(types: Types) -> Iterable[TableFile]:
+    """The large tables of types, commands and formats."""
+    count, known, counts = "dict[str, int]", "dict[str, str]", "dict[str, dict[str, int]]"
+    enumerants = "Enum to its enumerants, in order of value, the preferred name of a value first."
+    flags = "Flags and FlagBits type to its enumerants."
+    aliases = "Other name of a command to the one that stands for the group; also names newer than the header."
+    tasks = "Command to its tasks: action, state, synchronization, indirection."
+    members = "Mapping[str, tuple[Member, ...]]"
+    yield TableFile("ENUMS", counts, enumerants, ordered(types.enums()), 2)
+    yield TableFile("BITMASKS", counts, flags, ordered(types.bitmasks()), 2)
+    yield TableFile("FLAG_WIDTH", count, "Flags and FlagBits type to 32 or 64.", ordered(types.flag_width()))
+    yield TableFile("BASETYPES", known, "Typedef of a number to the C type under it.", ordered(types.base_types()))
+    yield TableFile("TYPE_ALIASES", known, "Other name of a type to its key in these tables.", types.type_aliases())
+    yield TableFile("STYPES", "dict[int, str]", "Value of VkStructureType to its struct.", types.stypes())
+    yield TableFile("STRUCTS", members, "Struct or union to its members.", ordered(types.structs()), 2)
+    yield TableFile("COMMANDS", "Mapping[str, Command]", "Command to its signature.", ordered(types.commands()), 3)
+    yield TableFile("COMMAND_ALIASES", known, aliases, types.command_aliases())
+    yield TableFile("TASKS", "dict[str, tuple[str, ...]]", tasks, ordered(types.tasks()))
+    yield TableFile("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", formats(types.registry))
 
 
 TAIL = """
@@ -184,28 +197,18 @@ if not TYPE_CHECKING:
 """
 
 
-def data_part(types: Types) -> Iterable[tuple[str, str]]:
-    """The file of each large table, with its text."""
-    large: dict[str, tuple[dict[str, Any], int]] = {
-        "enums": (types.enums(), 2),
-        "bitmasks": (types.bitmasks(), 2),
-        "structs": (types.structs(), 2),
-        "commands": (types.commands(), 3),
-    }
-    for name, (rows, depth) in large.items():
-        yield f"data/{name}.json", document(dict(sorted(rows.items())), depth) + "\n"
-
-
 def generate() -> dict[str, str]:
     """The text of each file, by its name."""
     registry = get_vulkan_object()
     types = Types(registry, read_header())
     head = HEAD.replace("{version}", registry.headerVersionComplete)
-    parts = [*sync_part(Sync(registry)), *type_part(types)]
+    files = list(table_files(types))
+    later = [f'{each.name}: {each.kind}\n"""{each.doc}"""\n\n' for each in files]
+    parts = [*sync_part(Sync(registry)), *type_part(types), *later]
     return {
         "_generated.py": (head + "".join(parts)).rstrip("\n") + "\n" + TAIL,
         "enums.py": "".join(enums(registry)),
-        **dict(data_part(types)),
+        **{f"data/{each.name.lower()}.json": document(each.rows, each.depth) + "\n" for each in files},
     }
 
 

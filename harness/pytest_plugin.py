@@ -4,11 +4,16 @@ One session lasts for the whole run, since devices and buffers often come from f
 finding belongs to the test during which it came up. A finding of the set-up or of the test itself fails the test,
 one of the tear-down is an error there. A test that fails by itself keeps its own failure, with the findings beside it.
 
-Nothing of Vulkan is imported unless the option is given.
+The other options are of scenarios: claims that a module declares become items, which `harness.suite.items` runs.
+
+Every run of pytest where this package is installed loads this module. So it imports nothing of ours before an option or
+a claim asks for it.
 """
 
 from __future__ import annotations
 
+import sys
+from argparse import ArgumentTypeError
 from collections.abc import Generator
 from typing import TYPE_CHECKING
 
@@ -16,8 +21,6 @@ import pytest
 
 if TYPE_CHECKING:
     from harness.record.session import Session
-
-pytest_plugins = ("harness.suite.plugin",)
 
 GROUP = "vkharness"
 """Name of the option group that holds all options of this plugin."""
@@ -33,6 +36,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--vk-sync", action="store_true", help="mirror the Vulkan calls of the tests; a test that causes a hazard fails"
     )
+    group.addoption(
+        "--vk-device",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="driver to run scenarios on (repeatable; default: lavapipe and swiftshader)",
+    )
+    group.addoption(
+        "--vk-layer",
+        type=_layer_choice,
+        default="auto",
+        metavar="auto|off|VERSION",
+        help="ask the Khronos validation layer too: every version on this machine (auto), none (off), or one "
+        "('old', 'today', '1.3.239')",
+    )
+    group.addoption(
+        "--vk-artifacts", default="artifacts", metavar="DIR", help="folder for pictures, records and traces of hazards"
+    )
+    group.addoption(
+        "--vk-native",
+        type=int,
+        default=0,
+        metavar="N",
+        help="also run each stream N times as recorded (on a GPU a missing barrier may show by itself)",
+    )
+
+
+def _layer_choice(text: str) -> str:
+    """Checks the value of `--vk-layer` before anything runs; not the default's, since that means to look for layers."""
+    if text not in ("auto", "off"):
+        from harness.findings import UserError
+        from harness.suite.row_job import chosen_layers
+
+        try:
+            chosen_layers(text)
+        except UserError as error:
+            raise ArgumentTypeError(str(error)) from None
+    return text
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +82,38 @@ def pytest_configure(config: pytest.Config) -> None:
         from harness import attach
 
         config.pluginmanager.register(VkSync(attach()), "vkharness-sync")
+
+
+def pytest_pycollect_makeitem(
+    collector: pytest.Module | pytest.Class, name: str, obj: object
+) -> list[pytest.Item] | None:
+    """A claim becomes one item for each variant and device. Where nobody imported `Claim`, there are none."""
+    claims = sys.modules.get("harness.suite.claims")
+    if claims is None or not name.startswith("scenario_") or not isinstance(obj, claims.Claim):
+        return None
+    from harness.suite.items import items
+
+    return list(items(collector, name, obj))
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Ends the driver processes."""
+    if "harness.suite.items" in sys.modules:
+        from harness.suite.items import close_workers
+
+        close_workers(config)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """The verdict table of all rows, whichever process ran them."""
+    reports = [report for reports in terminalreporter.stats.values() for report in reports]
+    properties = [
+        each for report in reports if getattr(report, "when", "") == "call" for each in report.user_properties
+    ]
+    if any(name.startswith(GROUP) for name, _ in properties):
+        from harness.suite.items import print_rows
+
+        print_rows(terminalreporter, properties, str(config.getoption("--vk-artifacts")))
 
 
 class VkSync:

@@ -35,7 +35,7 @@ ALLOWED = {
     "agreement": "findings trace model check",
     "report": "findings spec trace model replay syncval",
     "suite": "findings spec trace model device rig replay layer agreement report",
-    "pytest_plugin": "record",
+    "pytest_plugin": "findings record suite",
     "cli": "findings trace model record device replay report suite check",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is

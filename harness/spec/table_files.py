@@ -10,9 +10,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+NESTED = ("STRUCTS", "COMMANDS")
+"""Tables with so many lists that they become tuples a row at a time, when the row is first asked for."""
+NUMBERED = ("FORMATS", "STYPES")
+"""Tables whose keys are numbers, which are text in JSON."""
 
-class TableFile(Mapping[str, Any]):
-    """A table of a file. A row's lists become tuples when the row is first asked for."""
+
+class NestedTable(Mapping[str, Any]):
+    """A table as read from JSON, with tuples for its rows."""
 
     def __init__(self, raw: dict[str, Any]) -> None:
         self._raw = raw
@@ -38,6 +43,9 @@ def _fixed(value: Any) -> Any:
     return tuple(map(_fixed, value)) if isinstance(value, list) else value
 
 
-def load(table: str) -> TableFile:
+def load(table: str) -> Mapping[Any, Any]:
     """Reads a table by its name in `_generated`: "STRUCTS" is in structs.json."""
-    return TableFile(json.loads((Path(__file__).parent / "data" / f"{table.lower()}.json").read_bytes()))
+    raw = json.loads((Path(__file__).parent / "data" / f"{table.lower()}.json").read_bytes())
+    if table in NESTED:
+        return NestedTable(raw)
+    return {int(key) if table in NUMBERED else key: _fixed(row) for key, row in raw.items()}

@@ -1,6 +1,9 @@
 """Scenarios: one claim each, recorded on a real device, and the twins that the harness makes of it."""
 
-from harness.rig.rig import Rig
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
 from harness.suite.claims import (
     Claim,
     ExpectedHazard,
@@ -10,6 +13,9 @@ from harness.suite.claims import (
     write_after_read,
     write_after_write,
 )
+
+if TYPE_CHECKING:
+    from harness.rig.rig import Rig
 
 __all__ = [
     "Claim",
@@ -21,3 +27,12 @@ __all__ = [
     "write_after_read",
     "write_after_write",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`Rig` is loaded when it is first named: reports and collection of other tests do without it."""
+    if name == "Rig":
+        from harness.rig.rig import Rig
+
+        return Rig
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,51 +15,15 @@ from harness.findings import UserError
 from harness.suite.claims import Claim
 from harness.suite.expectations import load
 from harness.suite.row import DIED, FAILED, UNAVAILABLE, Row, settle
-from harness.suite.row_job import AUTO, chosen_layers
 
 SOFTWARE_DEVICES = ("lavapipe", "swiftshader")
 EXPECTATIONS = "expectations.toml"
 PROPERTY = "vkharness-row"
+"""Of a test's report: the row, as JSON. It travels from the processes of pytest-xdist to the one that reports."""
+LOG_WIDTH = 180
+"""Characters of the table's lines where the output is no terminal."""
 
 WORKERS: pytest.StashKey[dict[str, Worker]] = pytest.StashKey()
-
-
-def add_options(group: pytest.OptionGroup) -> None:
-    """The options of the scenario suite."""
-    group.addoption(
-        "--vk-device",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="driver to run scenarios on (repeatable; default: lavapipe and swiftshader)",
-    )
-    group.addoption(
-        "--vk-layer",
-        type=_layer_choice,
-        default=AUTO,
-        metavar="auto|off|VERSION",
-        help="ask the Khronos validation layer too: every version on this machine (auto), none (off), or one "
-        "('old', 'today', '1.3.239')",
-    )
-    group.addoption(
-        "--vk-artifacts", default="artifacts", metavar="DIR", help="folder for pictures, records and traces of hazards"
-    )
-    group.addoption(
-        "--vk-native",
-        type=int,
-        default=0,
-        metavar="N",
-        help="also run each stream N times as recorded (on a GPU a missing barrier may show by itself)",
-    )
-
-
-def _layer_choice(text: str) -> str:
-    """Checks the value of `--vk-layer` before anything runs."""
-    try:
-        chosen_layers(text)
-    except UserError as error:
-        raise argparse.ArgumentTypeError(str(error)) from None
-    return text
 
 
 def devices(config: pytest.Config) -> list[str]:
@@ -156,6 +119,20 @@ def close_workers(config: pytest.Config) -> None:
     """Ends the child processes."""
     for worker in config.stash.get(WORKERS, {}).values():
         worker.close()
+
+
+def print_rows(reporter: pytest.TerminalReporter, properties: Iterable[tuple[str, object]], artifacts: str) -> None:
+    """Prints the verdict table of all rows among the properties of the reports."""
+    from rich.console import Console
+
+    from harness.suite.row_table import print_table
+
+    rows = [Row.from_dict(json.loads(str(value))) for name, value in properties if name == PROPERTY]
+    reporter.section("scenarios")
+    writer = reporter._tw
+    # A log has no width of its own: nothing may be cut there.
+    width = max(100, writer.fullwidth) if writer.hasmarkup else LOG_WIDTH
+    print_table(rows, Console(file=writer._file, force_terminal=writer.hasmarkup, width=width), artifacts)
 
 
 def _explain(row: Row) -> str:

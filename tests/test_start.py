@@ -1,0 +1,82 @@
+"""What has to be loaded before anything happens. Each figure is a set of modules or a count, never a time; how long the
+same starts take says `bench/start.py`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+TRACE = ROOT / "tests" / "data" / "gfxrecon" / "upstream-1.x.jsonl"
+CLAIM = "_".join(["scenario", "repeating_a_barrier_adds_nothing"])
+"""Not in one piece, which would make this module one that names it."""
+COLLECT = ["--collect-only", "-q", "-p", "no:cacheprovider"]
+STARTED = """
+import sys
+children = []
+sys.addaudithook(lambda event, _: children.append(event) if event in ("subprocess.Popen", "os.posix_spawn") else None)
+"""
+"""Begins a program that says, in `children`, which processes it started."""
+
+
+def modules_after(code: str, *arguments: str, cwd: Path = ROOT) -> set[str]:
+    """What a new Python has loaded when `code` is done; `arguments` are in `sys.argv`."""
+    code = f"{STARTED}\ntry:\n    exec({code!r})\nfinally:\n    print('MODULES', *sys.modules, *children)"
+    done = subprocess.run(
+        [sys.executable, "-c", code, *arguments], cwd=cwd, capture_output=True, text=True, check=False
+    )
+    line = next((each for each in done.stdout.splitlines() if each.startswith("MODULES")), None)
+    assert line is not None, done.stderr
+    return set(line.split()[1:])
+
+
+def ours(modules: set[str]) -> set[str]:
+    return {name for name in modules if name.split(".")[0] == "harness"}
+
+
+def packages(modules: set[str]) -> set[str]:
+    """Third-party packages, and packages of ours as `harness.x`."""
+    names = {".".join(name.split(".")[: 2 if name.startswith("harness.") else 1]) for name in modules}
+    return names - set(sys.stdlib_module_names)
+
+
+def test_the_package_itself_loads_nothing() -> None:
+    bare = modules_after("pass")
+    assert packages(modules_after("import harness") - bare) == {"harness"}
+
+
+def test_the_facts_of_synchronization_load_no_large_table() -> None:
+    code = "import harness.spec.scopes, harness.spec.masks, harness.spec._generated as g; print(sorted(vars(g)))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "'SYNC_ACCESSES'" in done.stdout
+    assert not any(f"'{name}'" in done.stdout for name in ("STRUCTS", "COMMANDS", "ENUMS", "BITMASKS"))
+
+
+def test_a_check_loads_the_judge_and_nothing_that_runs_or_draws() -> None:
+    loaded = modules_after("from harness.cli import main; main(sys.argv[1:])", "check", str(TRACE))
+    assert {"harness.syncval.validator", "harness.report.text"} <= loaded
+    beside = {"numpy", "PIL", "jinja2", "graphviz", "vulkan", "cffi", "_cffi_backend", "pytest", "hypothesis"}
+    beside |= {f"harness.{each}" for each in ("model", "record", "device", "rig", "replay", "layer", "suite")}
+    assert not packages(loaded) & beside
+
+
+def test_a_run_of_pytest_that_asks_for_nothing_loads_the_plugin_alone(tmp_path: Path) -> None:
+    (tmp_path / "test_anything.py").write_text("def test_a() -> None:\n    pass\n")
+    code = "import pytest; assert pytest.main(['-q', '-p', 'no:cacheprovider']) == 0"
+    assert ours(modules_after(code, cwd=tmp_path)) == {"harness", "harness.pytest_plugin"}
+
+
+@pytest.mark.parametrize(
+    "chosen", [["scenarios/barrier/scenario_chains.py", "-k", CLAIM], ["-k", CLAIM]], ids=["in", "all"]
+)
+def test_to_collect_one_claim_is_to_import_its_module(chosen: list[str]) -> None:
+    code = "import pytest; assert pytest.main(sys.argv[1:]) == 0"
+    loaded = modules_after(code, *chosen, *COLLECT)
+    collected = {name for name in loaded if name.split(".")[-1].startswith(("scenario_", "test_"))}
+    assert collected == {"scenarios.barrier.scenario_chains"}
+    judges = {f"harness.{each}" for each in ("model", "replay", "commands", "syncval", "record", "report")}
+    assert not packages(loaded) & (judges | {"numpy", "vulkan"})
+    assert not loaded & {"subprocess.Popen", "os.posix_spawn"}, "no driver and no layer is asked before a row runs"
