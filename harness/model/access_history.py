@@ -35,10 +35,10 @@ depends on what syncval leaves out, the gap carries a *fact* that says which; `d
 A worked example
 ----------------
 >>> from harness.model import judge_stream_events
->>> from harness.model.stages import KIND
+>>> from harness.model.stages import ACCESS_KIND
 >>> from harness.trace.effects import Access, Command, Submission, Submitted
 >>> def access(name):
-...     return Access(KIND[f"SYNC_{name}"].index, 10, ((0, 64),), resource=10)
+...     return Access(ACCESS_KIND[f"SYNC_{name}"].index, 10, ((0, 64),), resource=10)
 >>> fill = Command(1, "vkCmdFillBuffer", None, (access("CLEAR_TRANSFER_WRITE"),))
 >>> copy = Command(2, "vkCmdCopyBuffer", None, (access("COPY_TRANSFER_READ"),))
 >>> batch = Submission(0, ((5, (fill, copy)),))

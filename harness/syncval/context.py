@@ -45,7 +45,7 @@ A copy writes two buffers; a third range was cleared. The two copies share a slo
 >>> from harness.syncval.scope import expand
 >>> from harness.trace.effects import Dependency
 >>> def access(name, space):
-...     return Access(BY_NAME[f"SYNC_{name}"].index, space, ((0, 64),), resource=space)
+...     return Access(ACCESS_KIND[f"SYNC_{name}"].index, space, ((0, 64),), resource=space)
 >>> context, copy, clear = Context(queue=1), Place(1, "vkCmdCopyBuffer", None), Place(2, "vkCmdFillBuffer", None)
 >>> for space in (10, 11):
 ...     hazards = context.apply(access("COPY_TRANSFER_WRITE", space), copy)

@@ -49,7 +49,7 @@ The device fills a buffer and makes the fill visible to the host. The host waits
 >>> from harness.syncval.barrier import after_barrier
 >>> from harness.syncval.state import EMPTY, intern, Write
 >>> from harness.trace.effects import Dependency
->>> write = Write(BY_NAME["SYNC_CLEAR_TRANSFER_WRITE"].index, 1, 1)
+>>> write = Write(ACCESS_KIND["SYNC_CLEAR_TRANSFER_WRITE"].index, 1, 1)
 >>> to_host = expand(Dependency(*scope("CLEAR/TRANSFER_WRITE"), *scope("HOST/HOST_READ")), 0x7FFFFFFF)
 >>> batch = SEEN + 1
 >>> state = after_barrier(intern(write, (), ()), (to_host._replace(host=batch),), 1)

@@ -51,7 +51,7 @@ A copy writes a buffer, and a later copy reads it.
 >>> from harness.trace.effects import Dependency
 >>> QUEUE, ALL_QUEUE_FLAGS = 1, 0x7FFFFFFF
 >>> write, read = (
-...     AccessRequest(BY_NAME[f"SYNC_COPY_TRANSFER_{each}"].index, QUEUE, QUEUE) for each in ("WRITE", "READ")
+...     AccessRequest(ACCESS_KIND[f"SYNC_COPY_TRANSFER_{each}"].index, QUEUE, QUEUE) for each in ("WRITE", "READ")
 ... )
 >>> written = after_use(EMPTY, write).state
 
