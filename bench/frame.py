@@ -30,6 +30,7 @@ from harness.layer.manifest import find_layers
 from harness.report.console import terminal
 from harness.rig.render_passes import RigAttachment, RigSubpass
 from harness.rig.rig import Rig, RigBuffer
+from harness.spec.enums import VkPipelineBindPoint, VkStructureType
 
 GROUPS = 200
 """Groups of ten commands; the last of each is a barrier. Each writes one buffer of its own."""
@@ -40,7 +41,7 @@ SHADER_READ, SHADER_WRITE = (0x800, 0x2_0000_0000), (0x800, 0x4_0000_0000)
 COLOR = (0x400, 0x180)
 """(VkPipelineStageFlagBits2, VkAccessFlagBits2) of each side of the barriers."""
 BUFFER_BYTES = 4096
-COMPUTE, GRAPHICS = 1, 0
+COMPUTE, GRAPHICS = VkPipelineBindPoint.COMPUTE, VkPipelineBindPoint.GRAPHICS
 
 Recorded = tuple[str, tuple[Any, ...]]
 """One command without its command buffer: name and arguments."""
@@ -138,7 +139,12 @@ def draws(rig: Rig) -> list[Recorded]:
         vertex_buffers=[(8, 0)], attributes=[(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
     )  # fmt: skip
     area = {"extent": {"width": 16, "height": 16}}
-    info = {"sType": 43, "renderPass": made_pass.handle, "framebuffer": frame.handle, "renderArea": area}
+    info = {
+        "sType": VkStructureType.RENDER_PASS_BEGIN_INFO,
+        "renderPass": made_pass.handle,
+        "framebuffer": frame.handle,
+        "renderArea": area,
+    }
     begin = ffi.new("VkRenderPassBeginInfo *", info)
     made: list[Recorded] = []
     for at in range(GROUPS):
@@ -168,12 +174,17 @@ def _barrier(
     ffi = rig.vk.ffi
     stages = {"srcStageMask": src[0], "dstStageMask": dst[0] | more[0]}
     accesses = {"srcAccessMask": src[1], "dstAccessMask": dst[1] | more[1]}
-    whole = {"sType": 1000314000, **stages, **(accesses if buffer is None else {})}
+    whole = {"sType": VkStructureType.MEMORY_BARRIER_2, **stages, **(accesses if buffer is None else {})}
     lists = [ffi.new("VkMemoryBarrier2[]", [whole])]
-    members = {"sType": 1000314003, "memoryBarrierCount": 1, "pMemoryBarriers": lists[0]}
+    members = {"sType": VkStructureType.DEPENDENCY_INFO, "memoryBarrierCount": 1, "pMemoryBarriers": lists[0]}
     if buffer is not None:
         ignored = {"srcQueueFamilyIndex": 0xFFFFFFFF, "dstQueueFamilyIndex": 0xFFFFFFFF}
-        part = {"sType": 1000314001, "buffer": buffer.handle, "offset": 0, "size": BUFFER_BYTES}
+        part = {
+            "sType": VkStructureType.BUFFER_MEMORY_BARRIER_2,
+            "buffer": buffer.handle,
+            "offset": 0,
+            "size": BUFFER_BYTES,
+        }
         lists.append(ffi.new("VkBufferMemoryBarrier2[]", [{**part, **stages, **accesses, **ignored}]))
         members |= {"bufferMemoryBarrierCount": 1, "pBufferMemoryBarriers": lists[1]}
     info = ffi.new("VkDependencyInfo *", members)

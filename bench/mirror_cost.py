@@ -27,6 +27,7 @@ from harness.device.process import Died, Worker
 from harness.findings import UserError
 from harness.layer.listen import LayerWitness
 from harness.rig.rig import Rig
+from harness.spec.enums import VkStructureType
 
 RANGES = (100, 1_000, 10_000)
 CONFIGURATIONS = ("bare", "mirror", "layer")
@@ -115,7 +116,10 @@ def _barriers(rig: Rig, shape: str, handle: Any, tracked: Any) -> list[Callable[
             handle, src, dst, 0, counts[0], memory, counts[1], buffer, counts[2], image), keep)  # fmt: skip
 
     def memory(*pairs: tuple[int, int]) -> Any:
-        return ffi.new("VkMemoryBarrier[]", [{"sType": 46, "srcAccessMask": s, "dstAccessMask": d} for s, d in pairs])
+        return ffi.new(
+            "VkMemoryBarrier[]",
+            [{"sType": VkStructureType.MEMORY_BARRIER, "srcAccessMask": s, "dstAccessMask": d} for s, d in pairs],
+        )
 
     transfer, compute = 0x1000, 0x800
     if shape == "global barrier":
@@ -129,15 +133,20 @@ def _barriers(rig: Rig, shape: str, handle: Any, tracked: Any) -> list[Callable[
     families = {"srcQueueFamilyIndex": 0xFFFFFFFF, "dstQueueFamilyIndex": 0xFFFFFFFF}
     masks = {"srcAccessMask": 0x1000, "dstAccessMask": 0x800}
     if shape == "buffer barrier":
-        part = {"sType": 44, **masks, **families, "buffer": tracked.handle, "offset": 0, "size": 4}
+        part = {
+            "sType": VkStructureType.BUFFER_MEMORY_BARRIER,
+            **masks,
+            **families,
+            "buffer": tracked.handle,
+            "offset": 0,
+            "size": 4,
+        }
         return [call(transfer, transfer, null, ffi.new("VkBufferMemoryBarrier[]", [part]))]
     image = rig.image()
     whole = {"aspectMask": 1, "levelCount": 1, "layerCount": 1}
     layouts = (1, 1) if shape == "image barrier" else (0, 1)
-    part = {
-        "sType": 45, **masks, **families, "image": image.handle, "subresourceRange": whole,
-        "oldLayout": layouts[0], "newLayout": layouts[1],
-    }  # fmt: skip
+    kind = {"sType": VkStructureType.IMAGE_MEMORY_BARRIER, "oldLayout": layouts[0], "newLayout": layouts[1]}
+    part = {**kind, **masks, **families, "image": image.handle, "subresourceRange": whole}
     return [call(transfer, transfer, null, null, ffi.new("VkImageMemoryBarrier[]", [part]))]
 
 

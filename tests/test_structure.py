@@ -22,7 +22,7 @@ ALLOWED = {
     "findings": "",
     "spec": "findings",
     "trace": "findings spans spec",
-    "shader": "findings",
+    "shader": "findings spec",
     "commands": "findings spans spec trace shader",
     "model": "findings spans spec trace commands",
     "syncval": "findings spans spec trace",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from harness.commands.drawing.pipelines import COMPUTE_BIND_POINT
 from harness.commands.drawing.shaders import shader_effects
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.transfer import buffer_access
+from harness.spec.enums import VkPipelineBindPoint
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Effect
 
@@ -21,7 +21,7 @@ DISPATCH_INDIRECT_BYTES = 12
 def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """The shader's accesses; an empty grid runs nothing."""
     runs = args["groupCountX"] and args["groupCountY"] and args["groupCountZ"]
-    return shader_effects(objects, buffer, COMPUTE_BIND_POINT) if runs else ()
+    return shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE) if runs else ()
 
 
 @command("vkCmdDispatchIndirect")
@@ -30,4 +30,4 @@ def dispatch_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[st
     source = objects.buffer(args["buffer"])
     if source is not None:
         yield from buffer_access(INDIRECT_READ, source, [source.span(args["offset"], DISPATCH_INDIRECT_BYTES)])
-    yield from shader_effects(objects, buffer, COMPUTE_BIND_POINT)
+    yield from shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE)

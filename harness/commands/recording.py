@@ -6,11 +6,9 @@ from collections.abc import Iterable
 
 from harness.commands.handlers import call
 from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.spec.enums import VkCommandBufferLevel, VkCommandBufferUsage
 from harness.trace.calls import Call
 from harness.trace.effects import CommandBufferReset, StreamEvent
-
-LEVEL_SECONDARY = 1
-RENDER_PASS_CONTINUE = 2
 
 
 @call("vkAllocateCommandBuffers")
@@ -19,7 +17,7 @@ def allocate_command_buffers(objects: ObjectState, call: Call) -> Iterable[Strea
     info = call.args["pAllocateInfo"]
     members = objects.children.setdefault(info["commandPool"], set())
     for id in call.args["pCommandBuffers"] or ():
-        buffer = CommandBuffer(id, info["commandPool"], info["level"] == LEVEL_SECONDARY)
+        buffer = CommandBuffer(id, info["commandPool"], info["level"] == VkCommandBufferLevel.SECONDARY)
         buffer.queue_flags = objects.pool_flags(buffer.pool)
         objects.add(buffer)
         members.add(id)
@@ -37,7 +35,7 @@ def begin(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     buffer.reset()
     buffer.queue_flags = objects.pool_flags(buffer.pool)
     info = call.args.get("pBeginInfo")
-    if info and buffer.secondary and info["flags"] & RENDER_PASS_CONTINUE:
+    if info and buffer.secondary and info["flags"] & VkCommandBufferUsage.RENDER_PASS_CONTINUE:
         buffer.inheritance = info["pInheritanceInfo"]
     return (CommandBufferReset(id),)
 

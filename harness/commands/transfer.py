@@ -8,9 +8,10 @@ from typing import Any
 from harness.commands.handlers import command, folded
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.spans import Span, merge
+from harness.spec.enums import VkImageType
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Effect
-from harness.trace.resources import IMAGE_TYPE_3D, Buffer, Extent, Image
+from harness.trace.resources import Buffer, Extent, Image
 
 COPY_READ = ACCESS_KIND["SYNC_COPY_TRANSFER_READ"].index
 COPY_WRITE = ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index
@@ -84,7 +85,7 @@ def _region(image: Image | None, layers: dict[str, int], offset: Extent, extent:
     """Addresses of VkImageSubresourceLayers and a box; a 3D image has slices, every other kind has layers."""
     if image is None:
         return []
-    if image.type == IMAGE_TYPE_3D:
+    if image.type == VkImageType.TYPE_3D:
         chosen = range(1)
     else:
         chosen = image.layer_range(layers["baseArrayLayer"], layers["layerCount"])
@@ -100,7 +101,7 @@ def _target_extent(extent: Extent, source: Image | None, target: Image | None, r
     write = target.block_extent(region["dstSubresource"]["aspectMask"])
     blocks = tuple(-(-extent[i] // read[i]) * write[i] for i in range(3))
     depth = blocks[2]
-    if target.type == IMAGE_TYPE_3D and source.type != IMAGE_TYPE_3D:
+    if target.type == VkImageType.TYPE_3D and source.type != VkImageType.TYPE_3D:
         depth = max(depth, region["srcSubresource"]["layerCount"])
     return (blocks[0], blocks[1], depth)
 
@@ -205,7 +206,9 @@ def _rows_of(buffer: Buffer | None, image: Image | None, regions: Iterable[dict[
         pitch = -(-(region["bufferRowLength"] or extent[0]) // block[0]) * size
         slice_rows = -(-(region["bufferImageHeight"] or extent[1]) // block[1])
         layers = (
-            1 if image.type == IMAGE_TYPE_3D else len(image.layer_range(part["baseArrayLayer"], part["layerCount"]))
+            1
+            if image.type == VkImageType.TYPE_3D
+            else len(image.layer_range(part["baseArrayLayer"], part["layerCount"]))
         )
         for index in range(layers * -(-extent[2] // block[2])):
             first = region["bufferOffset"] + index * slice_rows * pitch

@@ -14,12 +14,11 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.findings import UserError
+from harness.spec.enums import VkQueueFlag
 
 API_1_2 = (1 << 22) | (2 << 12)
 API_1_3 = (1 << 22) | (3 << 12)
 
-QUEUE_GRAPHICS, QUEUE_COMPUTE, QUEUE_TRANSFER = 1, 2, 4
-"""VkQueueFlagBits."""
 
 USUAL_FEATURES = (
     "accelerationStructure",
@@ -113,7 +112,7 @@ class Headless:
         instance_extensions: Sequence[str] = (),
         instance_next: Any = None,
         physical_device: int = 0,
-        queues: Sequence[int] = (QUEUE_GRAPHICS | QUEUE_COMPUTE,),
+        queues: Sequence[int] = (VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE,),
         device_extensions: Sequence[str] = (),
         optional_device_extensions: Sequence[str] = (),
         features: Sequence[str] = (),
@@ -307,7 +306,7 @@ def place_queues(families: Sequence[tuple[int, int]], wanted: Sequence[int]) -> 
         fitting = [
             (have.bit_count(), family)
             for family, (have, count) in enumerate(families)
-            if taken[family] < count and (have | (QUEUE_TRANSFER if have & 3 else 0)) & mask == mask
+            if taken[family] < count and (have | (VkQueueFlag.TRANSFER if have & 3 else 0)) & mask == mask
         ]
         if not fitting:
             return None

@@ -16,21 +16,12 @@ from typing import Any
 
 from harness.device.headless import place_queues
 from harness.record.proxy import rebind
-from harness.spec.scopes import ALL_COMMANDS
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkPipelineStage2, VkResult, VkSemaphoreType, VkStructureType
+from harness.spec.shapes import new_struct
 from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
 
 FAMILIES = ((0x7, 8), (0x6, 4), (0x4, 2))
 """(VkQueueFlags, queues) of each logical family: everything; compute and transfer; transfer."""
-
-TIMELINE_SUBMIT, SEMAPHORE_TYPE = 1000207003, 1000207002
-"""VkStructureType of VkTimelineSemaphoreSubmitInfo and VkSemaphoreTypeCreateInfo."""
-SUBMIT_2, SEMAPHORE_SUBMIT, COMMAND_BUFFER_SUBMIT = 1000314004, 1000314005, 1000314006
-"""VkStructureType of VkSubmitInfo2, VkSemaphoreSubmitInfo and VkCommandBufferSubmitInfo."""
-IGNORED = 0xFFFFFFFF
-"""VK_QUEUE_FAMILY_IGNORED."""
-TIMELINE = 1
-"""VK_SEMAPHORE_TYPE_TIMELINE."""
-SUCCESS = 0
 
 
 Operation = tuple[Any, int, int]
@@ -126,7 +117,12 @@ class QueueEmulator:
     ) -> int:
         """One real queue."""
         priority = self.ffi.new("float[1]", [1.0])
-        queue = {"sType": 2, "queueFamilyIndex": device.family, "queueCount": 1, "pQueuePriorities": priority}
+        queue = {
+            "sType": VkStructureType.DEVICE_QUEUE_CREATE_INFO,
+            "queueFamilyIndex": device.family,
+            "queueCount": 1,
+            "pQueuePriorities": priority,
+        }
         queues = self.ffi.new("VkDeviceQueueCreateInfo *", queue)
         changed = self.ffi.new("VkDeviceCreateInfo *", info[0])
         changed.queueCreateInfoCount, changed.pQueueCreateInfos = 1, queues
@@ -164,7 +160,7 @@ class QueueEmulator:
             stages = _list(info.pWaitDstStageMask, info.waitSemaphoreCount)
             signals = _list(info.pSignalSemaphores, info.signalSemaphoreCount)
             waited, signaled = self._timeline_values(info)
-            everything = [ALL_COMMANDS] * len(signals)
+            everything = [VkPipelineStage2.ALL_COMMANDS] * len(signals)
             batches.append(
                 EmulatedBatch(
                     tuple(zip(waits, stages, waited or [0] * len(waits), strict=True)),
@@ -192,7 +188,9 @@ class QueueEmulator:
 
     def _timeline_values(self, info: Any) -> tuple[list[int], list[int]]:
         """Values that a batch of the first form waits for and signals; empty lists when it names no timeline."""
-        values = self._chained(info.pNext, "VkTimelineSemaphoreSubmitInfo *", TIMELINE_SUBMIT)
+        values = self._chained(
+            info.pNext, "VkTimelineSemaphoreSubmitInfo *", VkStructureType.TIMELINE_SEMAPHORE_SUBMIT_INFO
+        )
         if values is None:
             return [], []
         return (
@@ -219,7 +217,7 @@ class QueueEmulator:
     def _send(self, device: EmulatedDevice, batches: Iterable[EmulatedBatch]) -> int:
         """Submits what can run now to the one queue; the first error, or VK_SUCCESS."""
         results = [self._send_one(device, each) for each in batches]
-        return next((result for result in results if result), SUCCESS)
+        return next((result for result in results if result), VkResult.SUCCESS)
 
     def _send_one(self, device: EmulatedDevice, batch: EmulatedBatch) -> int:
         ffi = self.ffi
@@ -227,25 +225,30 @@ class QueueEmulator:
             ffi.new(
                 "VkSemaphoreSubmitInfo[]",
                 [
-                    {"sType": SEMAPHORE_SUBMIT, "semaphore": semaphore, "stageMask": stages, "value": value}
+                    {
+                        "sType": VkStructureType.SEMAPHORE_SUBMIT_INFO,
+                        "semaphore": semaphore,
+                        "stageMask": stages,
+                        "value": value,
+                    }
                     for semaphore, stages, value in operations
                 ],
             )
             for operations in (batch.waits, batch.signals)
         )
-        buffers = [{"sType": COMMAND_BUFFER_SUBMIT, "commandBuffer": each} for each in batch.buffers]
+        buffers = [
+            {"sType": VkStructureType.COMMAND_BUFFER_SUBMIT_INFO, "commandBuffer": each} for each in batch.buffers
+        ]
         infos = ffi.new("VkCommandBufferSubmitInfo[]", buffers)
-        info = ffi.new(
-            "VkSubmitInfo2 *",
-            {
-                "sType": SUBMIT_2,
-                "waitSemaphoreInfoCount": len(waits),
-                "pWaitSemaphoreInfos": waits,
-                "commandBufferInfoCount": len(infos),
-                "pCommandBufferInfos": infos,
-                "signalSemaphoreInfoCount": len(signals),
-                "pSignalSemaphoreInfos": signals,
-            },
+        info = new_struct(
+            ffi,
+            "VkSubmitInfo2",
+            waitSemaphoreInfoCount=len(waits),
+            pWaitSemaphoreInfos=waits,
+            commandBufferInfoCount=len(infos),
+            pCommandBufferInfos=infos,
+            signalSemaphoreInfoCount=len(signals),
+            pSignalSemaphoreInfos=signals,
         )
         return int(self.lib.vkQueueSubmit2(device.queue, 1, info, batch.fence))
 
@@ -262,8 +265,8 @@ class QueueEmulator:
     ) -> int:
         """Timelines decide which batches are held."""
         result = int(real(handle, info, allocator, out))
-        kind = self._chained(info.pNext, "VkSemaphoreTypeCreateInfo *", SEMAPHORE_TYPE)
-        if result == SUCCESS and kind is not None and kind.semaphoreType == TIMELINE:
+        kind = self._chained(info.pNext, "VkSemaphoreTypeCreateInfo *", VkStructureType.SEMAPHORE_TYPE_CREATE_INFO)
+        if result == VkResult.SUCCESS and kind is not None and kind.semaphoreType == VkSemaphoreType.TIMELINE:
             device.releases.create(self._id(out[0]), kind.initialValue)
         return result
 
@@ -288,8 +291,8 @@ class QueueEmulator:
     def vkAllocateCommandBuffers(self, device: EmulatedDevice, real: Any, handle: Any, info: Any, out: Any) -> int:
         """They have the family of their pool."""
         result = int(real(handle, info, out))
-        if result == SUCCESS:
-            family = device.pools.get(self._id(info.commandPool), IGNORED)
+        if result == VkResult.SUCCESS:
+            family = device.pools.get(self._id(info.commandPool), VK_QUEUE_FAMILY_IGNORED)
             device.buffers.update((self._id(each), family) for each in out[0 : info.commandBufferCount])
         return result
 
@@ -346,7 +349,7 @@ class QueueEmulator:
             acquires = source != target and target == device.buffers.get(self._id(commands))
             if acquires and kind.startswith("VkImage"):
                 each.oldLayout = each.newLayout
-            each.srcQueueFamilyIndex = each.dstQueueFamilyIndex = IGNORED
+            each.srcQueueFamilyIndex = each.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED
         return changed
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.device.headless import API_1_2, QUEUE_COMPUTE, QUEUE_GRAPHICS, Headless, import_vulkan, is_null_hardware
+from harness.device.headless import API_1_2, Headless, import_vulkan, is_null_hardware
+from harness.spec.enums import VkQueueFlag
 
 ABILITIES = {
     "synchronization2": "synchronization2",
@@ -55,7 +56,9 @@ def _describe(headless: Headless) -> dict[str, Any]:
     flags = 0
     for family in families:
         flags |= int(family.queueFlags)
-    abilities = [word for word, bit in (("graphics", QUEUE_GRAPHICS), ("compute", QUEUE_COMPUTE)) if flags & bit]
+    abilities = [
+        word for word, bit in (("graphics", VkQueueFlag.GRAPHICS), ("compute", VkQueueFlag.COMPUTE)) if flags & bit
+    ]
     have = {*headless.features, *extensions}
     abilities += [word for word, name in ABILITIES.items() if name in have]
     return {

@@ -17,14 +17,12 @@ from typing import Any
 
 from harness.device.drivers import environment, find_driver
 from harness.findings import UserError
+from harness.spec.enums import VkResult
+from harness.spec.shapes import new_struct
 
 DRIVER = "swiftshader"
 """The software driver that has VK_EXT_headless_surface."""
 EXTENSIONS = ("VK_KHR_surface", "VK_EXT_headless_surface")
-HEADLESS_SURFACE_CREATE_INFO = 1000256000
-"""VK_STRUCTURE_TYPE_HEADLESS_SURFACE_CREATE_INFO_EXT."""
-EXTENSION_NOT_PRESENT = -7
-"""VK_ERROR_EXTENSION_NOT_PRESENT: what GLFW answers when the instance lacks the extension."""
 IMAGES = 8
 """The most images of a swapchain that a program is told of when there is no limit."""
 CAPABILITIES = "vkGetPhysicalDeviceSurfaceCapabilitiesKHR"
@@ -156,8 +154,8 @@ class Windowless:
         owner = vk.ffi.cast("VkInstance", _address(instance))
         found = vk.lib.vkGetInstanceProcAddr(owner, vk.ffi.new("char[]", b"vkCreateHeadlessSurfaceEXT"))
         if found == vk.ffi.NULL:
-            return EXTENSION_NOT_PRESENT
-        info = vk.ffi.new("VkHeadlessSurfaceCreateInfoEXT *", {"sType": HEADLESS_SURFACE_CREATE_INFO})
+            return VkResult.ERROR_EXTENSION_NOT_PRESENT
+        info = new_struct(vk.ffi, "VkHeadlessSurfaceCreateInfoEXT")
         create = vk.ffi.cast("PFN_vkCreateHeadlessSurfaceEXT", found)
         return int(create(owner, info, vk.ffi.NULL, vk.ffi.cast("VkSurfaceKHR *", _address(surface))))
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from harness.layer.conditions import condition
 from harness.layer.stream import Stream, barrier_scopes
 from harness.layer.subject import Subject
-from harness.spec.scopes import BOTTOM_OF_PIPE
+from harness.spec.enums import VkPipelineStage2
 from harness.trace.calls import Call
 
 SET, RESET, WAIT = "vkCmdSetEvent", "vkCmdResetEvent", "vkCmdWaitEvents"
@@ -105,7 +105,7 @@ def bottom_of_pipe_first(subject: Subject) -> bool:
         since = [*before[operations[0] :], second] if operations else [second]
         masks = [each.src_stages for call in since if not _events(call) for each in barrier_scopes(call)]
         masks += [stages for call in since[1:] if _events(call) & mine for stages in _own_stages(call)]
-        if any(stages & BOTTOM_OF_PIPE for stages in masks):
+        if any(stages & VkPipelineStage2.BOTTOM_OF_PIPE for stages in masks):
             return True
     return False
 

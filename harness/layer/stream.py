@@ -10,13 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from harness.commands.drawing.dynamic_state import vertex_input
-from harness.commands.drawing.graphics import GRAPHICS_BIND_POINT
 from harness.commands.interpret import Interpreter
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.commands.recording import RENDER_PASS_CONTINUE
 from harness.commands.rendering.attachments import Area, Attachment, area_of
 from harness.commands.rendering.rendering_state import RenderingState
 from harness.spans import Span
+from harness.spec.enums import VkCommandBufferUsage, VkPipelineBindPoint
 from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.calls import Block, Call
 from harness.trace.effects import (
@@ -159,7 +158,7 @@ class Stream:
             if command is not None and call.index < index and call.name == "vkBeginCommandBuffer"
             if call.args["commandBuffer"] == command.args.get("commandBuffer")
         ]
-        return bool(infos and infos[-1].get("flags", 0) & RENDER_PASS_CONTINUE)
+        return bool(infos and infos[-1].get("flags", 0) & VkCommandBufferUsage.RENDER_PASS_CONTINUE)
 
     def executed(self, submit: Call | None) -> list[list[int]]:
         """Command buffers of each batch of one vkQueueSubmit*; those of a vkCmdExecuteCommands as one batch."""
@@ -351,7 +350,7 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
 
 
 def _instanced(buffer: CommandBuffer) -> frozenset[int]:
-    pipeline, drawing = buffer.pipelines.get(GRAPHICS_BIND_POINT), buffer.drawing
+    pipeline, drawing = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS), buffer.drawing
     if not isinstance(pipeline, GraphicsPipeline):
         return frozenset()
     rates: dict[int, list[bool]] = {}

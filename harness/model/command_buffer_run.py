@@ -13,7 +13,8 @@ from harness.model.past_access import is_write
 from harness.model.program import Program
 from harness.model.rule_table import EFFECTS
 from harness.model.stages import ACCESS_KINDS
-from harness.trace.effects import FAMILY_IGNORED, Access, Command, RasterizationOrder, Submitted, SubpassDependency
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
+from harness.trace.effects import Access, Command, RasterizationOrder, Submitted, SubpassDependency
 
 
 @dataclass(slots=True)
@@ -51,7 +52,7 @@ class CommandBufferRun:
 
     @property
     def family(self) -> int:
-        """The queue's family; FAMILY_IGNORED when it is not known."""
+        """The queue's family; VK_QUEUE_FAMILY_IGNORED when it is not known."""
         return self.submitted.family
 
     @property
@@ -119,7 +120,7 @@ class CommandBufferRun:
 
     def own(self, access: Access, name: str, node: int, contents: bool) -> None:
         """The queue's family uses a resource, and depends on its contents or does not."""
-        if self.family != FAMILY_IGNORED:
+        if self.family != VK_QUEUE_FAMILY_IGNORED:
             use = ModelAccess(self.place, name, is_write(access), node)
             where = (access.space, access.resource, access.spans)
             losses = self.program.ownership.use(*where, self.family, use, contents)

@@ -11,12 +11,11 @@ from dataclasses import dataclass, replace
 
 from harness.model.opinion import ModelAccess
 from harness.spans import Span, overlap, subtract
-from harness.trace.effects import FAMILIES_OUTSIDE, FAMILY_IGNORED, RangeBarrier
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
+from harness.trace.effects import FAMILIES_OUTSIDE, RangeBarrier
 
-EVERYBODY = FAMILY_IGNORED
+EVERYBODY = VK_QUEUE_FAMILY_IGNORED
 """The owner of a resource that all families share."""
-UNDEFINED = 0
-"""VK_IMAGE_LAYOUT_UNDEFINED."""
 
 
 @dataclass(frozen=True, slots=True)

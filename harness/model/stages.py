@@ -13,20 +13,15 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.spec import _generated as tables
+from harness.spec.enums import VkAccess2, VkPipelineStage2
 
 TOP, BOTTOM = (tables.STAGES[f"VK_PIPELINE_STAGE_2_{name}_OF_PIPE_BIT"] for name in ("TOP", "BOTTOM"))
-ALL_COMMANDS = tables.STAGES["VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT"]
-HOST = tables.STAGES["VK_PIPELINE_STAGE_2_HOST_BIT"]
 TRANSITION = tables.PSEUDO_STAGES["LAYOUT_TRANSITION"]
 PRESENT = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
 SYNCHRONIZATION = max(tables.PSEUDO_STAGES.values()) << 1
 TRANSFER_OF_OWNERSHIP = tables.PSEUDO_STAGES["OWNERSHIP_TRANSFER"]
 BESIDE_STAGES = TRANSITION | TRANSFER_OF_OWNERSHIP | SYNCHRONIZATION
 """What only ALL_COMMANDS names: all operations of all commands, those of synchronization commands included."""
-_BUILD = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_BUILD_BIT_KHR"]
-_BUILD_COPY = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_COPY_BIT_KHR"]
-_MEMORY_READ = tables.ACCESSES["VK_ACCESS_2_MEMORY_READ_BIT"]
-_MEMORY_WRITE = tables.ACCESSES["VK_ACCESS_2_MEMORY_WRITE_BIT"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +48,7 @@ FRAMEBUFFER_SPACE = sum(
 )
 """Stages that work region by region ("Framebuffer Region Dependencies")."""
 EVERY_ACCESS = (1 << len(ACCESS_KINDS)) - 1
-DEVICE_ACCESSES = sum(1 << kind.index for kind in ACCESS_KINDS[1:] if kind.stage != HOST)
+DEVICE_ACCESSES = sum(1 << kind.index for kind in ACCESS_KINDS[1:] if kind.stage != VkPipelineStage2.HOST)
 EVERY_STAGE = sum(tables.EARLIER) | BESIDE_STAGES | PRESENT
 
 
@@ -84,7 +79,11 @@ def concrete(mask: int, queue_flags: int) -> int:
     for stage in bits(mask):
         parts = tables.STAGE_EXPANSION.get(stage)
         found |= stage if parts is None else parts & _supported(queue_flags)
-    return found | (_BUILD_COPY if found & _BUILD else 0)
+    return found | (
+        VkPipelineStage2.ACCELERATION_STRUCTURE_COPY_KHR
+        if found & VkPipelineStage2.ACCELERATION_STRUCTURE_BUILD_KHR
+        else 0
+    )
 
 
 @cache
@@ -97,7 +96,7 @@ def first_scope(mask: int, queue_flags: int) -> int:
     """
     found = concrete(mask, queue_flags)
     found |= _union(tables.EARLIER, found) & _supported(queue_flags)
-    return found | (BESIDE_STAGES if mask & (ALL_COMMANDS | BOTTOM) else 0)
+    return found | (BESIDE_STAGES if mask & (VkPipelineStage2.ALL_COMMANDS | BOTTOM) else 0)
 
 
 @cache
@@ -105,7 +104,7 @@ def second_scope(mask: int, queue_flags: int) -> int:
     """Second synchronization scope: the stages named and all logically later ones; TOP_OF_PIPE is ALL_COMMANDS here."""
     found = concrete(mask, queue_flags)
     found |= _union(tables.LATER, found) & _supported(queue_flags)
-    return found | (BESIDE_STAGES if mask & (ALL_COMMANDS | TOP) else 0)
+    return found | (BESIDE_STAGES if mask & (VkPipelineStage2.ALL_COMMANDS | TOP) else 0)
 
 
 @cache
@@ -118,7 +117,7 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
     accesses = access_mask | _union(tables.ACCESS_EXPANSION, access_mask)
     found = 0
     for kind in ACCESS_KINDS[1:]:
-        every = _MEMORY_WRITE if kind.write else _MEMORY_READ
+        every = VkAccess2.MEMORY_WRITE if kind.write else VkAccess2.MEMORY_READ
         if kind.stage & stages and (kind.access | every) & accesses:
             found |= 1 << kind.index
     return found

@@ -19,16 +19,15 @@ from typing import Any
 from harness.record import struct_layout as layout
 from harness.record.handles import HandleRegistry
 from harness.record.sites import GENERATED
-from harness.record.template_data import Templates, hooks
+from harness.record.template_data import BUFFERS, IMAGES, TEXEL_BUFFERS, Templates, hooks
 from harness.spec._generated import HANDLES, STRUCTS, STYPES, UNIONS
 from harness.spec.shapes import Member, members
 
 NEVER_FOLLOWED = frozenset({"pAllocator", "pUserData"})
-IMAGE_DESCRIPTORS = "(0, 1, 2, 3, 10, 1000440000, 1000440001)"
 GUARDS: dict[tuple[str, str], str] = {
-    ("VkWriteDescriptorSet", "pImageInfo"): f"{{descriptorType}} in {IMAGE_DESCRIPTORS}",
-    ("VkWriteDescriptorSet", "pBufferInfo"): "{descriptorType} in (6, 7, 8, 9)",
-    ("VkWriteDescriptorSet", "pTexelBufferView"): "{descriptorType} in (4, 5)",
+    ("VkWriteDescriptorSet", "pImageInfo"): f"{{descriptorType}} in {IMAGES}",
+    ("VkWriteDescriptorSet", "pBufferInfo"): f"{{descriptorType}} in {BUFFERS}",
+    ("VkWriteDescriptorSet", "pTexelBufferView"): f"{{descriptorType}} in {TEXEL_BUFFERS}",
     ("VkDescriptorSetLayoutBinding", "pImmutableSamplers"): "{descriptorType} in (0, 1)",
     ("VkBufferCreateInfo", "pQueueFamilyIndices"): "{sharingMode} == 1",
     ("VkImageCreateInfo", "pQueueFamilyIndices"): "{sharingMode} == 1",

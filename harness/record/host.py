@@ -38,8 +38,9 @@ from typing import Any
 from harness.record import struct_layout as layout
 from harness.record.mapped_memory import Mapping, Range
 from harness.record.work import DeviceWork, Ranges, UnfinishedSubmit
-from harness.record.writes import ENDLESS, WHOLE_SIZE
+from harness.record.writes import ENDLESS
 from harness.spec._generated import STYPES
+from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.spec.shapes import main_name
 from harness.trace.chain import links
 
@@ -49,8 +50,6 @@ SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueBindSparse"})
 PUBLISHES = frozenset({"vkFlushMappedMemoryRanges", "vkSignalSemaphore", "vkSetEvent"})
 """Calls by which the host tells the device of what it wrote; work that was submitted before may go on."""
 WAITS = frozenset({"vkWaitForFences", "vkQueueWaitIdle", "vkDeviceWaitIdle", "vkWaitSemaphores"})
-HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
-"""VkMemoryPropertyFlagBits."""
 POLLS = frozenset({"vkGetFenceStatus", "vkGetSemaphoreCounterValue"})
 
 
@@ -242,7 +241,7 @@ class HostMemory:
 
     def _map(self, args: dict[str, Any]) -> None:
         memory, offset, size = args["memory"], args["offset"], args["size"]
-        if size == WHOLE_SIZE:
+        if size == VK_WHOLE_SIZE:
             if memory not in self._sizes:
                 self._unknown("vkMapMemory")
                 return
@@ -280,7 +279,7 @@ class HostMemory:
 
     def _invalidate(self, args: dict[str, Any]) -> None:
         for span in args["pMemoryRanges"] or ():
-            end = 1 << 62 if span["size"] == WHOLE_SIZE else span["offset"] + span["size"]
+            end = 1 << 62 if span["size"] == VK_WHOLE_SIZE else span["offset"] + span["size"]
             self._refresh({span["memory"]: [(span["offset"], end)]})
 
 
@@ -308,7 +307,11 @@ class NonCoherent:
         """vkAllocateMemory."""
         flags = self._flags.get(self._physical.get(args["device"], 0), [])
         index = args["pAllocateInfo"].get("memoryTypeIndex", len(flags))
-        if index < len(flags) and flags[index] & (HOST_VISIBLE | HOST_COHERENT) == HOST_VISIBLE:
+        if (
+            index < len(flags)
+            and flags[index] & (VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT)
+            == VkMemoryProperty.HOST_VISIBLE
+        ):
             self.memories.add(args["pMemory"])
 
 

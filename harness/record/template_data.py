@@ -10,19 +10,28 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harness.record import struct_layout as layout
+from harness.spec.enums import VkDescriptorType, VkDescriptorUpdateTemplateType, VkStructureType
 from harness.trace.templates import BIND_POINT, WRITES
 
 if TYPE_CHECKING:
     from harness.record.decode import Decoder
 
-IMAGES = (0, 1, 2, 3, 10, 1000440000, 1000440001)
-BUFFERS = (6, 7, 8, 9)
-TEXEL_BUFFERS = (4, 5)
-INLINE_UNIFORM_BLOCK = 1000138000
-ACCELERATION_STRUCTURE = 1000150000
-PUSH_DESCRIPTORS = 1
-"""VK_DESCRIPTOR_UPDATE_TEMPLATE_TYPE_PUSH_DESCRIPTORS_KHR."""
-WRITE_STYPE, INLINE_STYPE, ACCELERATION_STYPE = 35, 1000138002, 1000150007
+IMAGES = (
+    VkDescriptorType.SAMPLER,
+    VkDescriptorType.COMBINED_IMAGE_SAMPLER,
+    VkDescriptorType.SAMPLED_IMAGE,
+    VkDescriptorType.STORAGE_IMAGE,
+    VkDescriptorType.INPUT_ATTACHMENT,
+    VkDescriptorType.SAMPLE_WEIGHT_IMAGE_QCOM,
+    VkDescriptorType.BLOCK_MATCH_IMAGE_QCOM,
+)
+BUFFERS = (
+    VkDescriptorType.UNIFORM_BUFFER,
+    VkDescriptorType.STORAGE_BUFFER,
+    VkDescriptorType.UNIFORM_BUFFER_DYNAMIC,
+    VkDescriptorType.STORAGE_BUFFER_DYNAMIC,
+)
+TEXEL_BUFFERS = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_TEXEL_BUFFER)
 
 
 class Templates:
@@ -47,14 +56,14 @@ class Templates:
             return {}
         target = args.get("descriptorSet", 0)
         writes = [self._write(target, entry, data) for entry in info["pDescriptorUpdateEntries"] or ()]
-        if info["templateType"] == PUSH_DESCRIPTORS:
+        if info["templateType"] == VkDescriptorUpdateTemplateType.PUSH_DESCRIPTORS:
             return {BIND_POINT: info["pipelineBindPoint"], WRITES: writes}
         return {WRITES: writes}
 
     def _write(self, target: int, entry: dict[str, Any], data: int) -> dict[str, Any]:
         kind, count = entry["descriptorType"], entry["descriptorCount"]
         first, stride = data + entry["offset"], entry["stride"]
-        places = range(count) if kind != INLINE_UNIFORM_BLOCK else range(0)
+        places = range(count) if kind != VkDescriptorType.INLINE_UNIFORM_BLOCK else range(0)
         chain, images, buffers, views = None, None, None, None
         if kind in IMAGES:
             images = [self._decoder.read("VkDescriptorImageInfo", first + i * stride) for i in places]
@@ -62,15 +71,23 @@ class Templates:
             buffers = [self._decoder.read("VkDescriptorBufferInfo", first + i * stride) for i in places]
         elif kind in TEXEL_BUFFERS:
             views = self._handles("VkBufferView", [first + i * stride for i in places])
-        elif kind == INLINE_UNIFORM_BLOCK:
-            chain = {"sType": INLINE_STYPE, "pNext": None, "dataSize": count}
+        elif kind == VkDescriptorType.INLINE_UNIFORM_BLOCK:
+            chain = {
+                "sType": VkStructureType.WRITE_DESCRIPTOR_SET_INLINE_UNIFORM_BLOCK,
+                "pNext": None,
+                "dataSize": count,
+            }
             chain["pData"] = layout.read_bytes(first, count)
-        elif kind == ACCELERATION_STRUCTURE:
+        elif kind == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
             handles = self._handles("VkAccelerationStructureKHR", [first + i * stride for i in places])
-            chain = {"sType": ACCELERATION_STYPE, "pNext": None, "accelerationStructureCount": count}
+            chain = {
+                "sType": VkStructureType.WRITE_DESCRIPTOR_SET_ACCELERATION_STRUCTURE_KHR,
+                "pNext": None,
+                "accelerationStructureCount": count,
+            }
             chain["pAccelerationStructures"] = handles
         return {
-            "sType": WRITE_STYPE,
+            "sType": VkStructureType.WRITE_DESCRIPTOR_SET,
             "pNext": chain,
             "dstSet": target,
             "dstBinding": entry["dstBinding"],

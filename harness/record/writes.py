@@ -13,18 +13,17 @@ from typing import Any
 
 from harness.record.mapped_memory import Range
 from harness.spec._generated import TASKS
+from harness.spec.enums import VK_WHOLE_SIZE, VkBufferUsage, VkDescriptorType, VkImageUsage
 from harness.spec.shapes import main_name
 
-WHOLE_SIZE = (1 << 64) - 1
 ENDLESS = 1 << 62
 """End of what reaches to the end of its memory, as far as we know: images."""
-STORAGE_TEXEL, STORAGE_BUFFER, STORAGE_DYNAMIC, STORAGE_IMAGE = 5, 7, 9, 3
 SHADER_WRITABLE = 0x800 | 0x1000 | 0x20000 | 0x100000
 """Buffer usages that shaders or fixed functions may write with no descriptor: transform feedback (both), device
 address, acceleration structure storage."""
-STORAGE = 0x8 | 0x20
+STORAGE = VkBufferUsage.STORAGE_TEXEL_BUFFER | VkBufferUsage.STORAGE_BUFFER
 """Storage texel buffer (and storage image), storage buffer. For images the second bit is an attachment usage."""
-ATTACHMENT = 0x10 | 0x20
+ATTACHMENT = VkImageUsage.COLOR_ATTACHMENT | VkImageUsage.DEPTH_STENCIL_ATTACHMENT
 """Image usages written with no descriptor: colour and depth/stencil attachment."""
 
 
@@ -37,11 +36,11 @@ class BoundResource:
     memory: int = 0
     offset: int = 0
 
-    def range(self, offset: int = 0, size: int = WHOLE_SIZE) -> tuple[int, Range]:
+    def range(self, offset: int = 0, size: int = VK_WHOLE_SIZE) -> tuple[int, Range]:
         """(memory, bytes) of a part of the resource."""
         start = self.offset + offset
         limit = self.offset + self.size if self.size else ENDLESS
-        return self.memory, (start, limit if size == WHOLE_SIZE else min(start + size, limit))
+        return self.memory, (start, limit if size == VK_WHOLE_SIZE else min(start + size, limit))
 
 
 @dataclass(slots=True)
@@ -118,11 +117,11 @@ class Writes:
     def _transfer(self, command: str, args: dict[str, Any]) -> Iterator[tuple[int, Range]]:
         info = args[f"p{command[5:-1]}Info"] or {} if command.endswith("2") else args
         target = info.get("dstBuffer") or info.get("dstImage") or args.get("image") or 0
-        size = info.get("size", info.get("dataSize", WHOLE_SIZE)) if command in _SIZED else WHOLE_SIZE
+        size = info.get("size", info.get("dataSize", VK_WHOLE_SIZE)) if command in _SIZED else VK_WHOLE_SIZE
         if info.get("dstBuffer") and "pRegions" in info:
             for region in info["pRegions"] or ():
                 if "bufferOffset" in region:
-                    yield from self._bound_range(target, region["bufferOffset"], WHOLE_SIZE)
+                    yield from self._bound_range(target, region["bufferOffset"], VK_WHOLE_SIZE)
                 else:
                     yield from self._bound_range(target, region["dstOffset"], region["size"])
         else:
@@ -132,13 +131,13 @@ class Writes:
         """((binding, element), (resource, offset, size)) of each storage descriptor in VkWriteDescriptorSet structs."""
         for write in writes:
             kind, binding, first = write["descriptorType"], write["dstBinding"], write["dstArrayElement"]
-            if kind in (STORAGE_BUFFER, STORAGE_DYNAMIC):
+            if kind in (VkDescriptorType.STORAGE_BUFFER, VkDescriptorType.STORAGE_BUFFER_DYNAMIC):
                 places = [(b["buffer"], b["offset"], b["range"]) for b in write["pBufferInfo"] or ()]
-                if kind == STORAGE_DYNAMIC:
-                    places = [(buffer, offset, WHOLE_SIZE) for buffer, offset, _ in places]
-            elif kind == STORAGE_TEXEL:
+                if kind == VkDescriptorType.STORAGE_BUFFER_DYNAMIC:
+                    places = [(buffer, offset, VK_WHOLE_SIZE) for buffer, offset, _ in places]
+            elif kind == VkDescriptorType.STORAGE_TEXEL_BUFFER:
                 places = [self.views.get(view, (0, 0, 0)) for view in write["pTexelBufferView"] or ()]
-            elif kind == STORAGE_IMAGE:
+            elif kind == VkDescriptorType.STORAGE_IMAGE:
                 places = [self.views.get(image["imageView"], (0, 0, 0)) for image in write["pImageInfo"] or ()]
             else:
                 continue
@@ -164,7 +163,7 @@ class Writes:
     def viewed(self, args: dict[str, Any]) -> None:
         """vkCreateBufferView, vkCreateImageView."""
         info = args["pCreateInfo"]
-        place = (info.get("buffer") or info.get("image") or 0, info.get("offset", 0), info.get("range", WHOLE_SIZE))
+        place = (info.get("buffer") or info.get("image") or 0, info.get("offset", 0), info.get("range", VK_WHOLE_SIZE))
         self.views[args["pView"]] = place
 
     def updated(self, args: dict[str, Any]) -> None:

@@ -11,14 +11,13 @@ from harness.rig import events as rig_events
 from harness.rig import queries as rig_query
 from harness.rig import rendering_attachments as rig_rendering
 from harness.rig import secondaries as rig_secondary
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VK_WHOLE_SIZE
 from harness.spec.masks import scope
 from harness.spec.names import enum_value
 
 if TYPE_CHECKING:
     from harness.rig.rig import Rig, RigBuffer, RigDescriptorSet, RigImage, RigPipeline
 
-WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
-IGNORED = 0xFFFFFFFF
 GENERAL = "GENERAL"
 
 Part = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
@@ -67,7 +66,7 @@ class Commands:
 
     # -- transfer ------------------------------------------------------------------------------------------------------
 
-    def fill(self, buffer: RigBuffer, value: int, offset: int = 0, size: int = WHOLE_SIZE) -> None:
+    def fill(self, buffer: RigBuffer, value: int, offset: int = 0, size: int = VK_WHOLE_SIZE) -> None:
         """vkCmdFillBuffer."""
         self.vk.vkCmdFillBuffer(self.handle, buffer.handle, offset, size, value)
 
@@ -454,10 +453,10 @@ class Commands:
 
     def _target(self, each: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         buffer, image = each.get("buffer"), each.get("image")
-        source, target = each.get("families", (IGNORED, IGNORED))
+        source, target = each.get("families", (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED))
         families = {"srcQueueFamilyIndex": source, "dstQueueFamilyIndex": target}
         if buffer is not None:
-            place = {"offset": each.get("offset", 0), "size": each.get("size", WHOLE_SIZE)}
+            place = {"offset": each.get("offset", 0), "size": each.get("size", VK_WHOLE_SIZE)}
             return "BufferMemory", {"buffer": buffer.handle, **place, **families}
         if image is not None:
             layouts = {"oldLayout": layout(each.get("old", GENERAL)), "newLayout": layout(each.get("new", GENERAL))}

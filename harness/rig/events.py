@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.findings import UserError
+from harness.spec.enums import VkPipelineStage2
 from harness.spec.masks import scope
-from harness.spec.scopes import ALL_COMMANDS
 
 if TYPE_CHECKING:
     from harness.rig.command_buffers import Commands
@@ -120,4 +120,4 @@ def _stages(several: Sequence[Mapping[str, Any]], side: str) -> int:
     mask = 0
     for each in several:
         mask |= scope(each[side])[0]
-    return mask or ALL_COMMANDS
+    return mask or VkPipelineStage2.ALL_COMMANDS

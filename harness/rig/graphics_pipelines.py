@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from harness.spec.enums import VkCompareOp, VkPipelineBindPoint, VkPrimitiveTopology, VkShaderStage
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
@@ -13,10 +14,6 @@ if TYPE_CHECKING:
     from harness.rig.render_passes import RigRenderPass
     from harness.rig.rig import Rig, RigPipeline
 
-GRAPHICS_POINT = 0
-VERTEX_STAGE, FRAGMENT_STAGE = 0x1, 0x10
-TRIANGLES = 3
-COMPARE_ALWAYS = 7
 ALL_CHANNELS = 0xF
 
 Target = tuple["RigRenderPass | None", int, tuple[str, ...], "str | None"]
@@ -31,13 +28,13 @@ class PipelineState:
 
     vertex_buffers: Sequence[tuple[int, int]] = ()
     attributes: Sequence[tuple[int, int, str, int]] = ()
-    topology: int = TRIANGLES
+    topology: int = VkPrimitiveTopology.TRIANGLE_LIST
     samples: int = 1
     blend: bool = False
     write_masks: Sequence[int] = ()
     depth_test: bool = False
     depth_write: bool = False
-    depth_compare: int = COMPARE_ALWAYS
+    depth_compare: int = VkCompareOp.ALWAYS
     stencil: Mapping[str, int] = field(default_factory=dict)
     discard: bool = False
     views: int = 0
@@ -57,9 +54,9 @@ def make_graphics(
     from harness.rig.rig import RigPipeline
 
     vk, kept = rig.vk, []
-    layout, set_layout, types = rig.pipeline_layout(bindings, push_bytes, VERTEX_STAGE | FRAGMENT_STAGE)
+    layout, set_layout, types = rig.pipeline_layout(bindings, push_bytes, VkShaderStage.VERTEX | VkShaderStage.FRAGMENT)
     stages = []
-    for stage, shader in zip((VERTEX_STAGE, FRAGMENT_STAGE), shaders, strict=True):
+    for stage, shader in zip((VkShaderStage.VERTEX, VkShaderStage.FRAGMENT), shaders, strict=True):
         if shader is not None:
             stages.append(
                 vk.VkPipelineShaderStageCreateInfo(stage=stage, module=rig.shader_module(shader), pName="main")
@@ -88,9 +85,14 @@ def make_graphics(
         **aim,
     )
     made = vk.vkCreateGraphicsPipelines(rig.device, None, 1, [info], None)
-    pushed = (VERTEX_STAGE | FRAGMENT_STAGE) if push_bytes else 0
+    pushed = (VkShaderStage.VERTEX | VkShaderStage.FRAGMENT) if push_bytes else 0
     return RigPipeline(
-        rig._made("Pipeline", made[0]), layout, set_layout, types, point=GRAPHICS_POINT, push_stages=pushed
+        rig._made("Pipeline", made[0]),
+        layout,
+        set_layout,
+        types,
+        point=VkPipelineBindPoint.GRAPHICS,
+        push_stages=pushed,
     )
 
 

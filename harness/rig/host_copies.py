@@ -7,18 +7,15 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harness.rig.command_buffers import layout
+from harness.spec.enums import VkImageAspect, VkImageUsage
 
 if TYPE_CHECKING:
     from harness.rig.rig import Rig, RigImage
 
-HOST_TRANSFER = 0x400000
-"""VK_IMAGE_USAGE_HOST_TRANSFER_BIT_EXT."""
-COLOR = 1
-
 
 def host_image(rig: Rig, extent: tuple[int, int, int] = (16, 16, 1)) -> RigImage:
     """An image that the host and the device copy from and to."""
-    return rig.image(extent=extent, usage=HOST_TRANSFER | 0x3)
+    return rig.image(extent=extent, usage=VkImageUsage.HOST_TRANSFER | 0x3)
 
 
 def copy_to_image(rig: Rig, data: bytes, image: RigImage, *, at: str = "GENERAL", **part: Any) -> None:
@@ -44,7 +41,7 @@ def copy_to_memory(rig: Rig, image: RigImage, *, at: str = "GENERAL", **part: An
 def host_transition(rig: Rig, image: RigImage, old: str = "UNDEFINED", new: str = "GENERAL") -> None:
     """vkTransitionImageLayoutEXT of the whole image."""
     vk = rig.vk
-    part = vk.VkImageSubresourceRange(aspectMask=COLOR, levelCount=image.mips, layerCount=image.layers)
+    part = vk.VkImageSubresourceRange(aspectMask=VkImageAspect.COLOR, levelCount=image.mips, layerCount=image.layers)
     info = vk.VkHostImageLayoutTransitionInfoEXT(
         image=image.handle, oldLayout=layout(old), newLayout=layout(new), subresourceRange=part
     )
@@ -54,7 +51,9 @@ def host_transition(rig: Rig, image: RigImage, old: str = "UNDEFINED", new: str 
 def _place(rig: Rig, image: RigImage, part: Mapping[str, Any]) -> dict[str, Any]:
     vk = rig.vk
     return {
-        "imageSubresource": vk.VkImageSubresourceLayers(aspectMask=COLOR, mipLevel=part.get("mip", 0), layerCount=1),
+        "imageSubresource": vk.VkImageSubresourceLayers(
+            aspectMask=VkImageAspect.COLOR, mipLevel=part.get("mip", 0), layerCount=1
+        ),
         "imageOffset": vk.VkOffset3D(*part.get("offset", (0, 0, 0))),
         "imageExtent": vk.VkExtent3D(*part.get("extent", image.extent)),
     }

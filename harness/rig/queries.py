@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.findings import UserError
+from harness.spec.enums import VK_WHOLE_SIZE
 from harness.spec.masks import scope
 from harness.spec.names import enum_value, flags_value
 
@@ -21,7 +22,6 @@ BUFFER_USAGE = {
     "VK_KHR_acceleration_structure": 0x20000 | 0x80000 | 0x100000,
 }
 """The uses of buffers that extensions add, as VkBufferUsageFlags."""
-WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
 
 
 @dataclass(slots=True)
@@ -108,7 +108,7 @@ def end_condition(commands: Commands) -> None:
     commands.rig.function("vkCmdEndConditionalRenderingEXT")(commands.handle)
 
 
-def bind_feedback(commands: Commands, buffer: RigBuffer, offset: int = 0, size: int = WHOLE_SIZE) -> None:
+def bind_feedback(commands: Commands, buffer: RigBuffer, offset: int = 0, size: int = VK_WHOLE_SIZE) -> None:
     """vkCmdBindTransformFeedbackBuffersEXT of binding 0."""
     bind = commands.rig.function("vkCmdBindTransformFeedbackBuffersEXT")
     bind(commands.handle, 0, 1, [buffer.handle], [offset], [size])

@@ -9,8 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harness.device.headless import QUEUE_COMPUTE, QUEUE_GRAPHICS, QUEUE_TRANSFER, DeviceQueue
+from harness.device.headless import DeviceQueue
 from harness.rig import events as rig_events
+from harness.spec.enums import VkQueueFlag, VkSemaphoreType, VkSemaphoreWait
 from harness.spec.masks import scope
 
 if TYPE_CHECKING:
@@ -18,13 +19,12 @@ if TYPE_CHECKING:
     from harness.rig.rig import Rig
 
 QUEUE_KINDS = {
-    "GRAPHICS": QUEUE_GRAPHICS | QUEUE_COMPUTE,
-    "COMPUTE": QUEUE_COMPUTE,
-    "TRANSFER": QUEUE_TRANSFER,
+    "GRAPHICS": VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE,
+    "COMPUTE": VkQueueFlag.COMPUTE,
+    "TRANSFER": VkQueueFlag.TRANSFER,
 }
 """VkQueueFlags that a queue of each kind has at least."""
 FOREVER = 0xFFFFFFFFFFFFFFFF
-TIMELINE, WAIT_ANY = 1, 1
 
 
 def queue_masks(kinds: Sequence[str]) -> list[int]:
@@ -147,7 +147,7 @@ def semaphore(self: Rig) -> Any:
 def timeline(self: Rig, initial: int = 0) -> Any:
     """A timeline semaphore with its first value."""
     vk = self.vk
-    kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=TIMELINE, initialValue=initial)
+    kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=VkSemaphoreType.TIMELINE, initialValue=initial)
     return self._made("Semaphore", vk.vkCreateSemaphore(self.device, vk.VkSemaphoreCreateInfo(pNext=kind), None))
 
 
@@ -176,7 +176,7 @@ def host_wait_timeline(
                 pass
         return
     info = vk.VkSemaphoreWaitInfo(
-        flags=WAIT_ANY if amended["how"] == "any" else 0,
+        flags=VkSemaphoreWait.ANY if amended["how"] == "any" else 0,
         semaphoreCount=len(waited),
         pSemaphores=[each for each, _ in waited],
         pValues=[value for _, value in waited],

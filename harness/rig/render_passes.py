@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harness.findings import UserError
 from harness.rig.command_buffers import layout
+from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkFramebufferCreate, VkImageUsage
 from harness.spec.formats import format_of
 from harness.spec.masks import scope
 from harness.spec.names import enum_value, flags_value
@@ -19,13 +20,8 @@ from harness.spec.names import enum_value, flags_value
 if TYPE_CHECKING:
     from harness.rig.rig import Rig, RigImage, RigPipeline
 
-UNUSED = EXTERNAL = 0xFFFFFFFF
-"""VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL."""
 COLOR_FORMAT = "VK_FORMAT_R8G8B8A8_UNORM"
-BY_REGION, VIEW_LOCAL = 0x1, 0x2
-"""VkDependencyFlagBits."""
-IMAGELESS = 1
-TRANSFER, SAMPLED, COLOR_TARGET, DEPTH_TARGET, INPUT = 0x3, 0x4, 0x10, 0x20, 0x80
+TRANSFER = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
 """VkImageUsageFlags."""
 
 
@@ -122,7 +118,12 @@ def target(
 ) -> RigImage:
     """An image to render to, by its format's aspects; it can be an input attachment, sampled and copied too."""
     color = format_of(enum_value("VkFormat", format)).aspects == 1
-    usage = TRANSFER | INPUT | (SAMPLED if samples == 1 else 0) | (COLOR_TARGET if color else DEPTH_TARGET)
+    usage = (
+        TRANSFER
+        | VkImageUsage.INPUT_ATTACHMENT
+        | (VkImageUsage.SAMPLED if samples == 1 else 0)
+        | (VkImageUsage.COLOR_ATTACHMENT if color else VkImageUsage.DEPTH_STENCIL_ATTACHMENT)
+    )
     return rig.image(format, extent, mips=mips, layers=layers, samples=samples, usage=usage)
 
 
@@ -181,7 +182,11 @@ def framebuffer(
         ]
         following = kept(vk.VkFramebufferAttachmentsCreateInfo(pAttachmentImageInfos=infos))
         info = vk.VkFramebufferCreateInfo(
-            pNext=following, flags=IMAGELESS, renderPass=render_pass.handle, attachmentCount=len(views), **size
+            pNext=following,
+            flags=VkFramebufferCreate.IMAGELESS,
+            renderPass=render_pass.handle,
+            attachmentCount=len(views),
+            **size,
         )
     handle = rig._made("Framebuffer", vk.vkCreateFramebuffer(rig.device, info, None))
     return RigFramebuffer(handle, extent, tuple(views), bool(imageless))
@@ -243,7 +248,9 @@ def _subpass(vk: Any, kept: _Kept, each: RigSubpass, attachments: Sequence[RigAt
         index = use[0] if isinstance(use, tuple) else use
         if number < len(each.input_aspects):
             return each.input_aspects[number]
-        return format_of(enum_value("VkFormat", attachments[index].format)).aspects if index != UNUSED else 0
+        return (
+            format_of(enum_value("VkFormat", attachments[index].format)).aspects if index != VK_ATTACHMENT_UNUSED else 0
+        )
 
     color, deep = "COLOR_ATTACHMENT_OPTIMAL", "DEPTH_STENCIL_ATTACHMENT_OPTIMAL"
     more: dict[str, Any] = {"viewMask": each.views} if two else {}

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 Rect = tuple[int, int, int, int]
 """x, y, width, height in texels."""
 ClearValue = int | tuple[float, int]
-SUSPENDING, RESUMING = 0x2, 0x4
-"""VkRenderingFlagBits."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,18 +21,24 @@ from harness.rig import render_passes as rig_graphics
 from harness.rig import secondaries as rig_secondary
 from harness.rig import swapchains as rig_presentation
 from harness.rig.command_buffers import Amend, Commands, unamended
+from harness.spec.enums import (
+    VK_WHOLE_SIZE,
+    VkCommandBufferUsage,
+    VkDescriptorType,
+    VkImageUsage,
+    VkMemoryProperty,
+    VkPipelineBindPoint,
+    VkShaderStage,
+)
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
-WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
 BUFFER_USAGE = 0x1FF
 """TRANSFER_SRC, TRANSFER_DST, UNIFORM_TEXEL, STORAGE_TEXEL, UNIFORM, STORAGE, INDEX, VERTEX, INDIRECT."""
-TRANSFER_USAGE, SAMPLED_USAGE, STORAGE_USAGE = 0x1 | 0x2, 0x4, 0x8
-COMPUTE_STAGE, COMPUTE_POINT = 0x20, 1
-FRAGMENT_STAGE, INPUT_ATTACHMENT = 0x10, 10
-HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
-ONE_TIME_SUBMIT, SIMULTANEOUS_USE = 0x1, 0x4
-"""VkCommandBufferUsageFlags."""
+SIMULTANEOUS_USE = VkCommandBufferUsage.SIMULTANEOUS_USE
+DIRECT = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
+SHADER_USAGE = VkImageUsage.SAMPLED | VkImageUsage.STORAGE
+TRANSFER_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
 
 
 @dataclass(slots=True)
@@ -70,8 +76,8 @@ class RigPipeline:
     set_layout: Any
     types: dict[int, tuple[int, int]]
     push: bool = False
-    point: int = COMPUTE_POINT
-    push_stages: int = COMPUTE_STAGE
+    point: int = VkPipelineBindPoint.COMPUTE
+    push_stages: int = VkShaderStage.COMPUTE
 
 
 @dataclass(slots=True)
@@ -154,7 +160,7 @@ class Rig:
 
     # -- memory and resources ------------------------------------------------------------------------------------------
 
-    def memory(self, size: int, allowed: int = 0xFFFFFFFF, wanted: int = HOST_VISIBLE | HOST_COHERENT) -> Any:
+    def memory(self, size: int, allowed: int = 0xFFFFFFFF, wanted: int = DIRECT) -> Any:
         """A memory object of `size` bytes in an allowed type with the wanted properties.
 
         Host-visible memory is cleared: an indirect dispatch of what a driver left there could run for ever.
@@ -165,7 +171,7 @@ class Rig:
             self.device, vk.VkMemoryAllocateInfo(allocationSize=size, memoryTypeIndex=index), None
         )
         self.gpu.cleanup.callback(vk.vkFreeMemory, self.device, handle, None)
-        if wanted & HOST_VISIBLE:
+        if wanted & VkMemoryProperty.HOST_VISIBLE:
             vk.vkMapMemory(self.device, handle, 0, size, 0)[:] = bytes(size)
             vk.vkUnmapMemory(self.device, handle)
         return handle
@@ -208,7 +214,7 @@ class Rig:
         aspects = format_of(value).aspects
         kind = 2 if extent[2] > 1 else 1 if extent[1] > 1 else 0
         if usage is None:
-            usage = TRANSFER_USAGE | (SAMPLED_USAGE | STORAGE_USAGE if samples == 1 and aspects == 1 else 0)
+            usage = TRANSFER_USAGE | (SHADER_USAGE if samples == 1 and aspects == 1 else 0)
         if samples > 1:
             usage |= 0x10 if aspects == 1 else 0x20  # a multisample image must be an attachment of some kind
         info = vk.VkImageCreateInfo(
@@ -243,7 +249,7 @@ class Rig:
         info = vk.VkImageViewCreateInfo(image=image.handle, viewType=kind, format=image.format, subresourceRange=part)
         return self._made("ImageView", vk.vkCreateImageView(self.device, info, None))
 
-    def buffer_view(self, buffer: RigBuffer, format: str, offset: int = 0, size: int = WHOLE_SIZE) -> Any:
+    def buffer_view(self, buffer: RigBuffer, format: str, offset: int = 0, size: int = VK_WHOLE_SIZE) -> Any:
         """A texel view of bytes of a buffer."""
         vk = self.vk
         info = vk.VkBufferViewCreateInfo(
@@ -272,13 +278,14 @@ class Rig:
         VK_DESCRIPTOR_TYPE_; `push` makes set 0 a push descriptor set; `counts` gives array sizes, `constants` the
         32-bit specialization constants from id 0, `flags` are VkPipelineCreateFlags."""
         vk = self.vk
-        layout, set_layout, types = self.pipeline_layout(bindings, push_bytes, COMPUTE_STAGE, push=push, counts=counts)
+        stage = VkShaderStage.COMPUTE
+        layout, set_layout, types = self.pipeline_layout(bindings, push_bytes, stage, push=push, counts=counts)
         module = self.shader_module(shader)
         words = vk.ffi.new("uint32_t[]", constants)
         entries = [vk.VkSpecializationMapEntry(constantID=i, offset=4 * i, size=4) for i in range(len(constants))]
         chosen = vk.VkSpecializationInfo(pMapEntries=entries, dataSize=4 * len(constants), pData=words)
         stage = vk.VkPipelineShaderStageCreateInfo(
-            stage=COMPUTE_STAGE, module=module, pName="main", pSpecializationInfo=chosen if constants else None
+            stage=stage, module=module, pName="main", pSpecializationInfo=chosen if constants else None
         )
         pipeline_info = vk.VkComputePipelineCreateInfo(flags=flags, stage=stage, layout=layout)
         made = vk.vkCreateComputePipelines(self.device, None, 1, [pipeline_info], None)
@@ -313,7 +320,7 @@ class Rig:
                 binding=at,
                 descriptorType=kind,
                 descriptorCount=count,
-                stageFlags=FRAGMENT_STAGE if kind == INPUT_ATTACHMENT else stages,
+                stageFlags=VkShaderStage.FRAGMENT if kind == VkDescriptorType.INPUT_ATTACHMENT else stages,
             )
             for at, (kind, count) in types.items()
         ]
@@ -374,13 +381,13 @@ class Rig:
         common = {"dstSet": target, "dstBinding": binding, "descriptorType": kind, "descriptorCount": len(many)}
         if kind in (4, 5):
             return vk.VkWriteDescriptorSet(pTexelBufferView=many, **common)
-        if kind in (1, 2, 3, INPUT_ATTACHMENT):
+        if kind in (1, 2, 3, VkDescriptorType.INPUT_ATTACHMENT):
             images = [vk.VkDescriptorImageInfo(imageView=v, sampler=s, imageLayout=at) for v, s, at in many]
             return vk.VkWriteDescriptorSet(pImageInfo=images, **common)
         if kind == 0:
             images = [vk.VkDescriptorImageInfo(sampler=each) for each in many]
             return vk.VkWriteDescriptorSet(pImageInfo=images, **common)
-        triples = [(each, 0, WHOLE_SIZE) if isinstance(each, RigBuffer) else each for each in many]
+        triples = [(each, 0, VK_WHOLE_SIZE) if isinstance(each, RigBuffer) else each for each in many]
         infos = [vk.VkDescriptorBufferInfo(buffer=b.handle, offset=at, range=size) for b, at, size in triples]
         return vk.VkWriteDescriptorSet(pBufferInfo=infos, **common)
 

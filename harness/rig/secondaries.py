@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from harness.spec.enums import VkCommandBufferUsage
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
@@ -13,11 +14,6 @@ if TYPE_CHECKING:
     from harness.rig.command_buffers import Commands
     from harness.rig.render_passes import RigFramebuffer, RigRenderPass
     from harness.rig.rig import Rig
-
-RENDER_PASS_CONTINUE, SIMULTANEOUS_USE = 0x2, 0x4
-"""VkCommandBufferUsageFlags."""
-SECONDARY_CONTENTS = 0x1
-"""VK_RENDERING_CONTENTS_SECONDARY_COMMAND_BUFFERS_BIT, and VK_SUBPASS_CONTENTS_SECONDARY_COMMAND_BUFFERS."""
 
 
 @contextmanager
@@ -30,7 +26,7 @@ def secondary(
     framebuffer: RigFramebuffer | None = None,
     colors: Sequence[str] = (),
     depth: str | None = None,
-    flags: int = SIMULTANEOUS_USE,
+    flags: int = VkCommandBufferUsage.SIMULTANEOUS_USE,
 ) -> Iterator[Commands]:
     """Records a new secondary command buffer, or `again` the same one.
 
@@ -53,7 +49,7 @@ def secondary(
         framebuffer=framebuffer.handle if framebuffer else None,
     )
     if render_pass or following is not None:
-        flags |= RENDER_PASS_CONTINUE
+        flags |= VkCommandBufferUsage.RENDER_PASS_CONTINUE
     again.event_operations.clear()
     vk.vkBeginCommandBuffer(again.handle, vk.VkCommandBufferBeginInfo(flags=flags, pInheritanceInfo=inherited))
     yield again

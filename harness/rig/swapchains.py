@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from harness.device.headless import DeviceQueue
 from harness.findings import UserError
 from harness.rig.queues import SemaphoreUse
+from harness.spec.enums import VkCompositeAlpha, VkImageUsage, VkPresentMode
 
 if TYPE_CHECKING:
     from harness.rig.rig import Rig, RigImage
@@ -19,9 +20,8 @@ PRESENTS = ("VK_KHR_swapchain", *SURFACE_EXTENSIONS)
 """What a scenario with a swapchain needs."""
 EXTENT = (16, 16)
 """Texels of a swapchain image."""
-USAGE = 0x1 | 0x2 | 0x10
+USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.COLOR_ATTACHMENT
 """TRANSFER_SRC, TRANSFER_DST, COLOR_ATTACHMENT."""
-FIFO, OPAQUE = 2, 1
 SHOWN = "PRESENT_SRC_KHR"
 """The VkImageLayout of images that are presented."""
 FOREVER = 0xFFFFFFFFFFFFFFFF
@@ -82,8 +82,8 @@ def swapchain(self: Rig, old: RigSwapchain | None = None) -> RigSwapchain:
         imageArrayLayers=1,
         imageUsage=USAGE,
         preTransform=limits.currentTransform,
-        compositeAlpha=OPAQUE,
-        presentMode=FIFO,
+        compositeAlpha=VkCompositeAlpha.OPAQUE,
+        presentMode=VkPresentMode.FIFO,
         clipped=True,
         oldSwapchain=None if old is None else old.handle,
         **{"imageSharingMode" if key == "sharingMode" else key: each for key, each in self.sharing(False).items()},

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from enum import IntEnum
 
+from harness.spec.enums import VkShaderStage
+
 
 class Op(IntEnum):
     """Instructions (SPIR-V specification, section 3.56)."""
@@ -198,26 +200,25 @@ DIM_SUBPASS_DATA = 6
 BUILT_IN_WORKGROUP_SIZE = 25
 
 STAGES = {
-    0: 0x1,
-    1: 0x2,
-    2: 0x4,
-    3: 0x8,
-    4: 0x10,
-    5: 0x20,
-    5267: 0x40,
-    5268: 0x80,
-    5313: 0x100,
-    5314: 0x1000,
-    5315: 0x200,
-    5316: 0x400,
-    5317: 0x800,
-    5318: 0x2000,
-    5364: 0x40,
-    5365: 0x80,
+    0: VkShaderStage.VERTEX,
+    1: VkShaderStage.TESSELLATION_CONTROL,
+    2: VkShaderStage.TESSELLATION_EVALUATION,
+    3: VkShaderStage.GEOMETRY,
+    4: VkShaderStage.FRAGMENT,
+    5: VkShaderStage.COMPUTE,
+    5267: VkShaderStage.TASK_EXT,
+    5268: VkShaderStage.MESH_EXT,
+    5313: VkShaderStage.RAYGEN_KHR,
+    5314: VkShaderStage.INTERSECTION_KHR,
+    5315: VkShaderStage.ANY_HIT_KHR,
+    5316: VkShaderStage.CLOSEST_HIT_KHR,
+    5317: VkShaderStage.MISS_KHR,
+    5318: VkShaderStage.CALLABLE_KHR,
+    5364: VkShaderStage.TASK_EXT,
+    5365: VkShaderStage.MESH_EXT,
 }
 """VkShaderStageFlagBits by ExecutionModel ("Shader Modules" of the Vulkan specification)."""
 
-FRAGMENT = 0x10
 
 PLAIN_RANGES = (
     (0, 1),  # no-op, undef

@@ -15,16 +15,10 @@ from threading import Lock
 
 from harness.shader.accesses import DescriptorAccess, Range, ShaderAccesses
 from harness.shader.flow import follow
-from harness.shader.opcodes import (
-    BUILT_IN_WORKGROUP_SIZE,
-    FRAGMENT,
-    STAGES,
-    Decoration,
-    ExecutionMode,
-    Op,
-)
+from harness.shader.opcodes import BUILT_IN_WORKGROUP_SIZE, STAGES, Decoration, ExecutionMode, Op
 from harness.shader.spirv import EntryPoint, Module, SpirvError, parse
 from harness.shader.variables import BUFFERS, PUSH_CONSTANTS, RESOURCES, Declarations, Variable, declare
+from harness.spec.enums import VkShaderStage
 
 CACHED_ENTRIES = 1024
 FRONT_ENTRIES = 256
@@ -133,7 +127,7 @@ def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: in
         stage=STAGES[point.model],
         uses=tuple(uses),
         push_constants=any(variable.kind == PUSH_CONSTANTS for variable in referenced),
-        outputs=frozenset(accesses.outputs) if STAGES[point.model] == FRAGMENT else frozenset(),
+        outputs=frozenset(accesses.outputs) if STAGES[point.model] == VkShaderStage.FRAGMENT else frozenset(),
         local_size=_local_size(declarations, modes),
         early_fragment_tests=ExecutionMode.EarlyFragmentTests in modes,
         depth_replacing=ExecutionMode.DepthReplacing in modes,

@@ -12,10 +12,8 @@ from functools import cache
 
 from harness.findings import UserError
 from harness.spec import _generated as tables
+from harness.spec.enums import VkImageAspect
 
-COLOR = 0x1
-DEPTH = 0x2
-STENCIL = 0x4
 PLANES = (0x10, 0x20, 0x40)
 
 
@@ -51,17 +49,17 @@ class Format:
         Depth of D16 formats takes 2, of all others 4 (the 24 bits of D24 in a 32-bit word); stencil takes 1.
         Raises UserError when the format lacks the aspect.
         """
-        if aspect == STENCIL and self.aspects & STENCIL:
+        if aspect == VkImageAspect.STENCIL and self.aspects & VkImageAspect.STENCIL:
             return 1
-        if aspect == DEPTH and self.aspects & DEPTH:
+        if aspect == VkImageAspect.DEPTH and self.aspects & VkImageAspect.DEPTH:
             return 2 if self.name.startswith("VK_FORMAT_D16") else 4
-        if aspect == COLOR and (self.aspects & COLOR or self.planes):
+        if aspect == VkImageAspect.COLOR and (self.aspects & VkImageAspect.COLOR or self.planes):
             return self.block_bytes
         return self._plane(aspect).block_bytes
 
     def aspect_extent(self, aspect: int, extent: tuple[int, int, int]) -> tuple[int, int, int]:
         """Extent in texels of one aspect of an image (or mip level) of that extent: smaller for subsampled planes."""
-        if aspect in (COLOR, DEPTH, STENCIL):
+        if aspect in (VkImageAspect.COLOR, VkImageAspect.DEPTH, VkImageAspect.STENCIL):
             return extent
         plane = self._plane(aspect)
         width, height, depth = extent
@@ -75,7 +73,11 @@ class Format:
 
     def aspect_list(self) -> tuple[int, ...]:
         """The single aspect bits, lowest first."""
-        return tuple(bit for bit in (COLOR, DEPTH, STENCIL, *PLANES) if self.aspects & bit)
+        return tuple(
+            bit
+            for bit in (VkImageAspect.COLOR, VkImageAspect.DEPTH, VkImageAspect.STENCIL, *PLANES)
+            if self.aspects & bit
+        )
 
     def _plane(self, aspect: int) -> Plane:
         for plane in self.planes:

@@ -15,16 +15,9 @@ from functools import cache
 
 from harness.findings import UserError
 from harness.spec import _generated as tables
+from harness.spec.enums import VkAccess2, VkPipelineStage2
 
-TOP_OF_PIPE = tables.STAGES["VK_PIPELINE_STAGE_2_TOP_OF_PIPE_BIT"]
-BOTTOM_OF_PIPE = tables.STAGES["VK_PIPELINE_STAGE_2_BOTTOM_OF_PIPE_BIT"]
-HOST = tables.STAGES["VK_PIPELINE_STAGE_2_HOST_BIT"]
-ALL_COMMANDS = tables.STAGES["VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT"]
 PRESENT_ENGINE = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
-MEMORY_READ = tables.ACCESSES["VK_ACCESS_2_MEMORY_READ_BIT"]
-MEMORY_WRITE = tables.ACCESSES["VK_ACCESS_2_MEMORY_WRITE_BIT"]
-_BUILD = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_BUILD_BIT_KHR"]
-_BUILD_COPY = tables.STAGES["VK_PIPELINE_STAGE_2_ACCELERATION_STRUCTURE_COPY_BIT_KHR"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +134,15 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
     holds the pseudo accesses of layout transitions and ownership transfers, whose writes are available unnamed.
     """
     stages = expand_stages(mask, queue_flags)
-    if stages & _BUILD:
-        stages |= _BUILD_COPY
+    if stages & VkPipelineStage2.ACCELERATION_STRUCTURE_BUILD_KHR:
+        stages |= VkPipelineStage2.ACCELERATION_STRUCTURE_COPY_KHR
     accesses = expand_accesses(access_mask)
     found = 0
     for access in ACCESS_KINDS[1:]:
-        meta = MEMORY_WRITE if access.write else MEMORY_READ
+        meta = VkAccess2.MEMORY_WRITE if access.write else VkAccess2.MEMORY_READ
         if access.stage & stages and (access.access | meta) & accesses:
             found |= 1 << access.index
-    if mask & ALL_COMMANDS:
+    if mask & VkPipelineStage2.ALL_COMMANDS:
         found |= 1 << IMAGE_LAYOUT_TRANSITION.index | 1 << OWNERSHIP_TRANSFER.index
     return found
 

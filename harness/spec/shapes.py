@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.spec import _generated as tables
 
@@ -36,6 +37,15 @@ def members(struct: str) -> tuple[Member, ...] | None:
     """Members of a struct or union under any of its names, in C order; None for a type that the tables lack."""
     rows = tables.STRUCTS.get(tables.TYPE_ALIASES.get(struct, struct))
     return None if rows is None else tuple(Member(*row) for row in rows)
+
+
+STRUCT_TYPES: Mapping[str, int] = {struct: value for value, struct in tables.STYPES.items()}
+"""Struct to the VkStructureType that it carries."""
+
+
+def new_struct(ffi: Any, name: str, **given: Any) -> Any:
+    """A pointer to a new C struct (cffi) with its sType and the given members set; all others are zero."""
+    return ffi.new(f"{name} *", {"sType": STRUCT_TYPES[name], **given})
 
 
 @cache

@@ -10,10 +10,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from harness.findings import Finding, Hazard, Place
+from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import (
-    ALL_COMMANDS,
-    BOTTOM_OF_PIPE,
-    TOP_OF_PIPE,
     execution_scope_src,
     expand_stages,
     stage_accesses,
@@ -25,7 +23,7 @@ from harness.syncval.scope import expand
 from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, WaitEvents
 
 SET, RESET, WAIT = "set", "reset", "wait"
-EVERYTHING = ALL_COMMANDS | BOTTOM_OF_PIPE
+EVERYTHING = VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.BOTTOM_OF_PIPE
 """In a first scope both are all earlier commands."""
 
 
@@ -46,7 +44,7 @@ class EventState:
         """Whether a wait comes after the last operation. It may see another set than an unordered one, or one from
         before a reset that nothing orders before the wait: what follows the wait is then still to be ordered after it.
         """
-        return not self.unordered and (self.last != RESET or bool(self.barriers & TOP_OF_PIPE))
+        return not self.unordered and (self.last != RESET or bool(self.barriers & VkPipelineStage2.TOP_OF_PIPE))
 
 
 class Events:
@@ -188,7 +186,7 @@ class Events:
     ) -> list[Finding]:
         """`hazard`, if nothing orders an operation after the last one of its event."""
         # An expanded second scope holds TOP_OF_PIPE only when it is all later commands, operations on events included.
-        reached = event.barriers & (TOP_OF_PIPE | execution_scope_src(stages, queue_flags))
+        reached = event.barriers & (VkPipelineStage2.TOP_OF_PIPE | execution_scope_src(stages, queue_flags))
         covered = stages & EVERYTHING or reached
         if covered or hazard is None or event.place is None or self._is_complete(event.place):
             return []

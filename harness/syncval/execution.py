@@ -8,6 +8,7 @@ from itertools import pairwise
 
 from harness.findings import Finding, Place
 from harness.spans import merge, subtract
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.spec.scopes import ACCESS_KINDS
 from harness.syncval.context import Context, DetectedHazard, RangeScope
 from harness.syncval.event import Events
@@ -16,7 +17,6 @@ from harness.syncval.pass_execution import InstanceExecution
 from harness.syncval.scope import expand
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import (
-    FAMILY_IGNORED,
     Access,
     Barrier,
     Command,
@@ -45,7 +45,7 @@ class Execution:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.events = Events(context)
-        self.family = FAMILY_IGNORED
+        self.family = VK_QUEUE_FAMILY_IGNORED
         """The queue's; unknown while recording, where halves of ownership transfers count as plain barriers."""
         self.transfers = False
         """Whether it met half of an ownership transfer."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harness.findings import Hazard
-from harness.spec.scopes import TOP_OF_PIPE
+from harness.spec.enums import VkPipelineStage2
 from harness.syncval.barrier import Scope, read_in_scope, write_in_scope
 from harness.syncval.state import LAYOUT_TRANSITION, AccessOrdering, AccessOutcome, State, View, Write, intern, union
 
@@ -49,4 +49,4 @@ def _source(scope: Scope) -> Scope:
     """NONE without accesses means TOP_OF_PIPE (specification, VK_PIPELINE_STAGE_2_NONE)."""
     if scope.src_stages or scope.src_accesses or scope.event:
         return scope
-    return scope._replace(src_stages=TOP_OF_PIPE)
+    return scope._replace(src_stages=VkPipelineStage2.TOP_OF_PIPE)

@@ -26,13 +26,13 @@ from typing import NamedTuple
 
 from harness.findings import Finding, Hazard, Place
 from harness.spans import Span, SpanMap, merge
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.barrier import Scope
 from harness.syncval.evidence import Describe
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import (
     FAMILIES_OUTSIDE,
-    FAMILY_IGNORED,
     Access,
     AutomaticTransition,
     Barrier,
@@ -47,10 +47,8 @@ from harness.trace.effects import (
     WaitEvents,
 )
 
-ALL_FAMILIES = FAMILY_IGNORED
+ALL_FAMILIES = VK_QUEUE_FAMILY_IGNORED
 """The owner of what is shared by all families."""
-UNDEFINED = 0
-"""VK_IMAGE_LAYOUT_UNDEFINED."""
 PRESENT = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 EVERYTHING: Span = (0, 1 << 62)
 
@@ -71,7 +69,7 @@ def half_of(barrier: RangeBarrier, family: int) -> OwnershipRole:
         return OwnershipRole.RELEASE
     if barrier.src_family in FAMILIES_OUTSIDE:
         return OwnershipRole.ACQUIRE
-    if family == FAMILY_IGNORED:
+    if family == VK_QUEUE_FAMILY_IGNORED:
         return OwnershipRole.NONE
     return (
         OwnershipRole.RELEASE
@@ -117,7 +115,7 @@ class Ownership:
 
     def obtained(self, queue: int, family: int) -> None:
         """A queue is of a family."""
-        if family != FAMILY_IGNORED:
+        if family != VK_QUEUE_FAMILY_IGNORED:
             self._families[queue] = family
             self.active = self.active or len(set(self._families.values())) > 1
 
@@ -137,7 +135,7 @@ class Ownership:
 
     def follow(self, command: Command, place: Place, family: int) -> Iterator[Finding]:
         """One command that a queue of this family executes; the findings that it causes."""
-        if family == FAMILY_IGNORED:
+        if family == VK_QUEUE_FAMILY_IGNORED:
             return
         for effect in command.effects:
             yield from self._effect(effect, place, family)
@@ -185,7 +183,7 @@ class Ownership:
                     yield from self._transition(each, place, family)
 
     def _transition(self, each: RangeBarrier | AutomaticTransition, place: Place, family: int) -> Iterator[Finding]:
-        needed = each.old_layout != UNDEFINED
+        needed = each.old_layout != VkImageLayout.UNDEFINED
         return self._use(each.resource, each.space, each.spans, LAYOUT_TRANSITION, needed, place, family)
 
     def _use(
@@ -246,7 +244,7 @@ class Ownership:
             barrier.space,
             barrier.spans,
             OWNERSHIP_TRANSFER,
-            not (barrier.transition and barrier.old_layout == UNDEFINED),
+            not (barrier.transition and barrier.old_layout == VkImageLayout.UNDEFINED),
             place,
             family,
         )

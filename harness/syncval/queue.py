@@ -13,14 +13,8 @@ from operator import itemgetter
 
 from sortedcontainers import SortedKeyList
 
-from harness.spec.scopes import (
-    ALL_COMMANDS,
-    BOTTOM_OF_PIPE,
-    TOP_OF_PIPE,
-    execution_scope_dst,
-    execution_scope_src,
-    stage_accesses,
-)
+from harness.spec.enums import VkPipelineStage2
+from harness.spec.scopes import execution_scope_dst, execution_scope_src, stage_accesses
 from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, import_dependencies
@@ -34,7 +28,7 @@ HOST = -1
 """The queue of signals made by the host."""
 PRESENTATION = 1 << 63
 """The queue of the presentation engine; what it does with an image has one of its own above this (`engine_of`)."""
-WHOLE_PIPE = ALL_COMMANDS | TOP_OF_PIPE | BOTTOM_OF_PIPE
+WHOLE_PIPE = VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.TOP_OF_PIPE | VkPipelineStage2.BOTTOM_OF_PIPE
 """Stages with which a semaphore's scope holds layout transitions and ownership transfers too."""
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
 FIRST_TOKEN = 1 << 40
@@ -212,7 +206,7 @@ class Queues:
         context.queue = context.viewer = queue
         for wait in batch.submission.waits:
             met = self._wait(queue, flags, wait)
-            if met is not None and met.queue == queue and met.stages & WHOLE_PIPE & ~TOP_OF_PIPE:
+            if met is not None and met.queue == queue and met.stages & WHOLE_PIPE & ~VkPipelineStage2.TOP_OF_PIPE:
                 batch.after.append((met.tag, execution_scope_dst(wait.stages, flags)))
         several = len(self._clocks) > 1
         context.rivals = UnsynchronizedWith(queue, self._clocks[queue], frozenset()) if several else NO_UNSYNCHRONIZED

@@ -14,6 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from harness.spans import Span
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.trace.graphics_state import Targets
 
 
@@ -85,8 +86,6 @@ class Dependency(NamedTuple):
         return self
 
 
-FAMILY_IGNORED = 0xFFFFFFFF
-"""VK_QUEUE_FAMILY_IGNORED."""
 FAMILIES_OUTSIDE = (0xFFFFFFFE, 0xFFFFFFFD)
 """VK_QUEUE_FAMILY_EXTERNAL and VK_QUEUE_FAMILY_FOREIGN_EXT: queues of other instances, devices or APIs."""
 
@@ -106,8 +105,8 @@ class RangeBarrier:
     transition: bool = False
     old_layout: int = 0
     new_layout: int = 0
-    src_family: int = FAMILY_IGNORED
-    dst_family: int = FAMILY_IGNORED
+    src_family: int = VK_QUEUE_FAMILY_IGNORED
+    dst_family: int = VK_QUEUE_FAMILY_IGNORED
     aliases: tuple[Alias, ...] = ()
 
 
@@ -305,7 +304,7 @@ class Submitted:
     queue_flags: int
     batches: tuple[Submission, ...]
     fence: int
-    family: int = FAMILY_IGNORED
+    family: int = VK_QUEUE_FAMILY_IGNORED
     """The queue family's index."""
 
 

@@ -9,12 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.trace.resources import WHOLE_SIZE, Pipeline
-
-KEEP = 0
-"""VK_STENCIL_OP_KEEP."""
-NEVER, ALWAYS = 0, 7
-"""VkCompareOp: the two whose outcome does not depend on what is stored."""
+from harness.spec.enums import VK_WHOLE_SIZE, VkCompareOp, VkStencilOp
+from harness.trace.resources import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +32,10 @@ class VertexBinding:
 class StencilFace:
     """A VkStencilOpState without its reference."""
 
-    fail: int = KEEP
-    passed: int = KEEP
-    depth_fail: int = KEEP
-    compare: int = ALWAYS
+    fail: int = VkStencilOp.KEEP
+    passed: int = VkStencilOp.KEEP
+    depth_fail: int = VkStencilOp.KEEP
+    compare: int = VkCompareOp.ALWAYS
     compare_mask: int = 0
     write_mask: int = 0
 
@@ -47,14 +43,14 @@ class StencilFace:
         """Whether some outcome changes what is stored."""
         if not self.write_mask:
             return False
-        failing = self.fail != KEEP and self.compare != ALWAYS
-        passing = self.passed != KEEP and self.compare != NEVER
-        return failing or passing or (self.depth_fail != KEEP and depth_test)
+        failing = self.fail != VkStencilOp.KEEP and self.compare != VkCompareOp.ALWAYS
+        passing = self.passed != VkStencilOp.KEEP and self.compare != VkCompareOp.NEVER
+        return failing or passing or (self.depth_fail != VkStencilOp.KEEP and depth_test)
 
     @property
     def reads(self) -> bool:
         """Whether the outcome of the test depends on what is stored."""
-        return self.compare not in (NEVER, ALWAYS) and self.compare_mask != 0
+        return self.compare not in (VkCompareOp.NEVER, VkCompareOp.ALWAYS) and self.compare_mask != 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +59,7 @@ class DepthStencil:
 
     depth_test: bool = False
     depth_write: bool = False
-    depth_compare: int = NEVER
+    depth_compare: int = VkCompareOp.NEVER
     depth_bounds: bool = False
     stencil_test: bool = False
     front: StencilFace = StencilFace()
@@ -77,7 +73,9 @@ class DepthStencil:
     @property
     def reads_depth(self) -> bool:
         """Whether a test depends on the stored depth."""
-        return self.depth_bounds or (self.depth_test and self.depth_compare not in (NEVER, ALWAYS))
+        return self.depth_bounds or (
+            self.depth_test and self.depth_compare not in (VkCompareOp.NEVER, VkCompareOp.ALWAYS)
+        )
 
     @property
     def writes_stencil(self) -> bool:
@@ -171,7 +169,7 @@ class BoundBuffer:
 
     buffer: int
     offset: int
-    size: int = WHOLE_SIZE
+    size: int = VK_WHOLE_SIZE
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,23 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp
 from harness.trace.effects import SubpassDependency
-
-UNUSED = 0xFFFFFFFF
-"""VK_ATTACHMENT_UNUSED."""
-LOAD_OP_LOAD, LOAD_OP_CLEAR, LOAD_OP_DONT_CARE, LOAD_OP_NONE = 0, 1, 2, 1000400000
-"""VkAttachmentLoadOp; _NONE_EXT and _NONE_KHR are one value."""
-STORE_OP_STORE, STORE_OP_DONT_CARE, STORE_OP_NONE = 0, 1, 1000301000
-"""VkAttachmentStoreOp; the _EXT, _KHR and _QCOM names of NONE are one value."""
-RESOLVE_MODE_NONE = 0
 
 
 def stored_as(load: int, store: int) -> int:
     """What a VkAttachmentStoreOp does after that VkAttachmentLoadOp: NONE behaves as DONT_CARE when values are written
     (specification, VK_ATTACHMENT_STORE_OP_NONE). Only load operations count here: what draws write is an access of
     theirs, in the same order and stage."""
-    written = load in (LOAD_OP_CLEAR, LOAD_OP_DONT_CARE)
-    return STORE_OP_DONT_CARE if store == STORE_OP_NONE and written else store
+    written = load in (VkAttachmentLoadOp.CLEAR, VkAttachmentLoadOp.DONT_CARE)
+    return VkAttachmentStoreOp.DONT_CARE if store == VkAttachmentStoreOp.NONE and written else store
 
 
 ALL_VIEWS = -1

@@ -9,16 +9,10 @@ from typing import Any
 
 from harness.findings import Box
 from harness.spans import Span, merge
+from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkImageAspect, VkImageType, VkSharingMode
 from harness.spec.formats import Format, format_of
 
-WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
-REMAINING = 0xFFFFFFFF
-IMAGE_TYPE_3D = 2
-CONCURRENT = 1
-"""VK_SHARING_MODE_CONCURRENT."""
-
-COLOR, DEPTH, STENCIL = 1, 2, 4
-PLANES = 0x70
+PLANES = VkImageAspect.PLANE_0 | VkImageAspect.PLANE_1 | VkImageAspect.PLANE_2
 Extent = tuple[int, int, int]
 
 
@@ -81,7 +75,7 @@ class Image:
     @property
     def concurrent(self) -> bool:
         """VK_SHARING_MODE_CONCURRENT."""
-        return self.info.get("sharingMode") == CONCURRENT
+        return self.info.get("sharingMode") == VkSharingMode.CONCURRENT
 
     @property
     def whole(self) -> Span:
@@ -119,7 +113,7 @@ class Image:
 
     def texels(self, aspect: int, mip: int) -> Extent:
         """Extent of one mip level of one aspect, in texels of that aspect's plane."""
-        depth = self.extent[2] if self.type == IMAGE_TYPE_3D else 1
+        depth = self.extent[2] if self.type == VkImageType.TYPE_3D else 1
         width, height, depth = (max(1, size >> mip) for size in (self.extent[0], self.extent[1], depth))
         return self.format.aspect_extent(aspect, (width, height, depth))
 
@@ -134,18 +128,18 @@ class Image:
 
     def split_aspects(self, mask: int) -> list[int]:
         """The image's aspects that a VkImageAspectFlags names; COLOR names every plane of a multi-planar format."""
-        if mask & COLOR and self.format.aspects & PLANES:
+        if mask & VkImageAspect.COLOR and self.format.aspects & PLANES:
             mask |= PLANES
         return [aspect for aspect in self.aspects if aspect & mask]
 
     def level_range(self, base: int, count: int) -> range:
         """Mip levels, clipped to the image."""
-        end = self.mips if count == REMAINING else min(self.mips, base + count)
+        end = self.mips if count == VK_REMAINING_ARRAY_LAYERS else min(self.mips, base + count)
         return range(min(base, end), end)
 
     def layer_range(self, base: int, count: int) -> range:
         """Array layers, clipped to the image."""
-        end = self.layers if count == REMAINING else min(self.layers, base + count)
+        end = self.layers if count == VK_REMAINING_ARRAY_LAYERS else min(self.layers, base + count)
         return range(min(base, end), end)
 
     def subresources(self, aspects: int, base_mip: int, mips: int, base_layer: int, layers: int) -> tuple[Span, ...]:

@@ -1,11 +1,12 @@
 """Depth and stencil aspects: separate ranges of one image."""
 
+from harness.spec.enums import VkImageAspect
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 CLEAR, COPY = "vkCmdClearDepthStencilImage", "vkCmdCopyImage"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 BOTH = "VK_FORMAT_D32_SFLOAT_S8_UINT"
-DEPTH, STENCIL = 2, 4
+DEPTH, STENCIL = VkImageAspect.DEPTH, VkImageAspect.STENCIL
 
 
 @scenario(

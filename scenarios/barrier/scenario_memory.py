@@ -1,6 +1,6 @@
 """What a memory dependency is: execution, availability, visibility, in the right direction and over the right bytes."""
 
-from harness.rig.command_buffers import IGNORED, WHOLE_SIZE
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VK_WHOLE_SIZE
 from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 FILL, UPDATE, COPY, COPY2 = "vkCmdFillBuffer", "vkCmdUpdateBuffer", "vkCmdCopyBuffer", "vkCmdCopyBuffer2"
@@ -215,10 +215,10 @@ def scenario_barrier2_khr_is_the_same_command(rig: Rig) -> None:
                     srcAccessMask=vk.VK_ACCESS_2_TRANSFER_WRITE_BIT,
                     dstStageMask=vk.VK_PIPELINE_STAGE_2_COPY_BIT,
                     dstAccessMask=vk.VK_ACCESS_2_TRANSFER_READ_BIT,
-                    srcQueueFamilyIndex=IGNORED,
-                    dstQueueFamilyIndex=IGNORED,
+                    srcQueueFamilyIndex=VK_QUEUE_FAMILY_IGNORED,
+                    dstQueueFamilyIndex=VK_QUEUE_FAMILY_IGNORED,
                     buffer=each.handle,
-                    size=WHOLE_SIZE,
+                    size=VK_WHOLE_SIZE,
                 )
                 for each in covered
             ]

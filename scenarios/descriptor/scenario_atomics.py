@@ -2,7 +2,7 @@
 
 from harness.rig.command_buffers import Commands
 from harness.rig.rig import RigPipeline
-from harness.spec.names import enum_value
+from harness.spec.enums import VkImageLayout
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdDispatch", "vkCmdDispatch")
@@ -10,7 +10,7 @@ WAR = write_after_read("vkCmdDispatch", "vkCmdDispatch")
 WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
 WRITE, READ = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ"
 BOTH = "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE"
-GENERAL = enum_value("VkImageLayout", "VK_IMAGE_LAYOUT_GENERAL")
+GENERAL = VkImageLayout.GENERAL
 
 
 def _pipeline(rig: Rig, shader: str) -> RigPipeline:

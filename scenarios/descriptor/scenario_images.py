@@ -2,7 +2,7 @@
 
 from harness.rig.command_buffers import Commands
 from harness.rig.rig import RigImage, RigPipeline
-from harness.spec.names import enum_value
+from harness.spec.enums import VkImageLayout
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FROM_CLEAR = read_after_write("vkCmdDispatch", "vkCmdClearColorImage")
@@ -14,7 +14,7 @@ WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
 COMPUTE = "COMPUTE_SHADER"
 CLEARED = "ALL_TRANSFER/TRANSFER_WRITE"
 WRITE, READ = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ"
-GENERAL = enum_value("VkImageLayout", "VK_IMAGE_LAYOUT_GENERAL")
+GENERAL = VkImageLayout.GENERAL
 SMALL = (8, 8, 1)
 
 

@@ -1,7 +1,8 @@
 """Which bytes a descriptor means: offset, range, dynamic offset, copies of descriptors, arrays, pushed descriptors."""
 
 from harness.rig.command_buffers import Commands
-from harness.rig.rig import WHOLE_SIZE, RigBuffer, RigPipeline
+from harness.rig.rig import RigBuffer, RigPipeline
+from harness.spec.enums import VK_WHOLE_SIZE
 from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
@@ -27,7 +28,7 @@ def scenario_disjoint_ranges_of_one_buffer(rig: Rig) -> None:
     """Two dispatches whose descriptors cover different bytes of one buffer do not conflict."""
     a = rig.buffer(512)
     fill = _fill(rig)
-    part = rig.choose("second range", (256, 256), {"the first": (0, 256), "all": (0, WHOLE_SIZE)})
+    part = rig.choose("second range", (256, 256), {"the first": (0, 256), "all": (0, VK_WHOLE_SIZE)})
     with rig.commands() as commands:
         _run(commands, fill, 0x100, (a, 0, 256))
         _run(commands, fill, 0x200, (a, *part))
@@ -41,7 +42,7 @@ def scenario_whole_size_is_the_rest_of_the_buffer(rig: Rig) -> None:
     fill = _fill(rig)
     with rig.commands() as commands:
         commands.fill(a, 0x77, *rig.choose("filled", (0, 256), {"the rest": (508, 4)}))
-        _run(commands, fill, 0x300, (a, 256, WHOLE_SIZE))
+        _run(commands, fill, 0x300, (a, 256, VK_WHOLE_SIZE))
     rig.submit(commands)
 
 

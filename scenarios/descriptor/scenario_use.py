@@ -2,12 +2,13 @@
 
 from harness.rig.command_buffers import Commands
 from harness.rig.rig import RigBuffer, RigPipeline
+from harness.spec.enums import VkPipelineCreate
 from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")
 FROM_FILL = read_after_write("vkCmdDispatch", "vkCmdFillBuffer")
 THREE = dict.fromkeys((0, 1, 2), "STORAGE_BUFFER")
-DISPATCH_BASE = 0x10
+DISPATCH_BASE = VkPipelineCreate.DISPATCH_BASE
 """VK_PIPELINE_CREATE_DISPATCH_BASE_BIT."""
 
 

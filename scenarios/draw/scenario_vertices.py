@@ -6,12 +6,13 @@ from typing import Any
 from harness.rig.command_buffers import Commands
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import RigBuffer, RigImage
+from harness.spec.enums import VkPrimitiveTopology
 from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 DRAW, UPDATE = "vkCmdDraw", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 VERTICES = "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
-STRIP = 4
+STRIP = VkPrimitiveTopology.TRIANGLE_STRIP
 CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
 HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
 """Strips of two triangles: over all of the viewport, and over its left half."""

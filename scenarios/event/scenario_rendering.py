@@ -3,8 +3,9 @@
 import struct
 from typing import Any
 
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, read_after_write, scenario
 
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
@@ -88,7 +89,9 @@ def scenario_wait_inside_a_subpass(rig: Rig) -> None:
     """The same inside a subpass, whose own dependencies order no fill before it."""
     image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24)
     rig.host_write(corners, CORNERS)
-    made = rig.render_pass([RigAttachment()], [RigSubpass([0])], [RigSubpassDependency("", 0, EXTERNAL, COLOR, FROM)])
+    made = rig.render_pass(
+        [RigAttachment()], [RigSubpass([0])], [RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, COLOR, FROM)]
+    )
     frame = rig.framebuffer(made, [rig.view(image)])
     pipeline = rig.graphics(render_pass=made, **POSITIONS)
     filled = rig.event(

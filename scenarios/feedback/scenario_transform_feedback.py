@@ -4,6 +4,7 @@ import struct
 
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import RigPipeline
+from harness.spec.enums import VkPrimitiveTopology
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY, DRAW = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDraw"
@@ -13,7 +14,7 @@ COUNTED, COUNTS = "TRANSFORM_FEEDBACK/TRANSFORM_FEEDBACK_COUNTER_WRITE", "TRANSF
 FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"
 NEEDS = ["VK_EXT_transform_feedback"]
 COUNT_DRAW = "vkCmdDrawIndirectByteCountEXT"
-POINTS = 0
+POINTS = VkPrimitiveTopology.POINT_LIST
 
 
 def pipeline_of(rig: Rig) -> RigPipeline:

@@ -1,5 +1,6 @@
 """The range of a layout transition: whole subresources of the levels, layers and aspects that it names."""
 
+from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkImageAspect
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BARRIER2 = "vkCmdPipelineBarrier2"
@@ -7,8 +8,8 @@ UPLOAD, DOWNLOAD, COPY = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer", "vk
 CLEAR, BLIT, CLEAR_DEPTH = "vkCmdClearColorImage", "vkCmdBlitImage", "vkCmdClearDepthStencilImage"
 SRC, DST = "TRANSFER_SRC_OPTIMAL", "TRANSFER_DST_OPTIMAL"
 TEXELS = bytes(i % 241 for i in range(1024))
-DEPTH, STENCIL = 2, 4
-REMAINING = 0xFFFFFFFF
+DEPTH, STENCIL = VkImageAspect.DEPTH, VkImageAspect.STENCIL
+REMAINING = VK_REMAINING_ARRAY_LAYERS
 
 
 @scenario(

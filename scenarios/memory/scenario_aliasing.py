@@ -1,12 +1,13 @@
 """Several resources in one memory object (specification: "Memory Aliasing"): uses of what overlaps need an order."""
 
 from harness.rig.rig import RigBuffer, RigImage
+from harness.spec.enums import VkImageCreate
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
 CLEAR, DOWNLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
 BARRIER = "vkCmdPipelineBarrier2"
-ALIAS_BIT = 0x400
+ALIAS_BIT = VkImageCreate.ALIAS
 """VK_IMAGE_CREATE_ALIAS_BIT."""
 
 

@@ -1,10 +1,10 @@
 """Ownership that goes to what is outside of the instance, and comes back (specification: "Queue Family Ownership
 Transfer", VK_QUEUE_FAMILY_EXTERNAL)."""
 
+from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL
 from harness.suite import Rig, race, scenario, write_after_write
 
 BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuffer"
-EXTERNAL = 0xFFFFFFFE
 
 
 @scenario(
@@ -23,12 +23,12 @@ def scenario_buffer_comes_back_from_outside(rig: Rig) -> None:
             "CLEAR/TRANSFER_WRITE",
             "NONE",
             buffer=a,
-            families=(family, EXTERNAL),
+            families=(family, VK_QUEUE_FAMILY_EXTERNAL),
             weaker={"execution only": {"src": "CLEAR"}},
         )
     rig.submit(first)
     rig.wait()
     with rig.commands() as second:
-        second.barrier("acquire", "NONE", "COPY/TRANSFER_READ", buffer=a, families=(EXTERNAL, family))
+        second.barrier("acquire", "NONE", "COPY/TRANSFER_READ", buffer=a, families=(VK_QUEUE_FAMILY_EXTERNAL, family))
         second.copy(a, b)
     rig.submit(second)

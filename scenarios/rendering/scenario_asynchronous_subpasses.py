@@ -1,14 +1,8 @@
 """Subpasses that only read one attachment may still race: a transition for one of them, and a store, are writes."""
 
-from harness.rig.render_passes import (
-    EXTERNAL,
-    RigAttachment,
-    RigFramebuffer,
-    RigRenderPass,
-    RigSubpass,
-    RigSubpassDependency,
-)
+from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
 from harness.rig.rig import RigImage
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, race, scenario
 
 NEXT, DRAW, END, CLEAR = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdEndRenderPass", "vkCmdClearAttachments"
@@ -31,8 +25,8 @@ def _pass(rig: Rig, base: RigAttachment, at: str, read: str) -> tuple[RigRenderP
             RigSubpassDependency("", 0, 1, WRITTEN, READ_OR_USED),
             RigSubpassDependency("", 0, 2, WRITTEN, READ_OR_USED),
             RigSubpassDependency("first reader before second", 1, 2, READ_OR_USED, READ_OR_USED),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
-            RigSubpassDependency("", 2, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 2, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     return made, rig.framebuffer(made, [rig.view(each) for each in images]), images
@@ -106,8 +100,8 @@ def scenario_subpasses_that_both_depend_on_one(rig: Rig) -> None:
         [
             RigSubpassDependency("", 0, 1, WRITTEN, READ_OR_USED),
             RigSubpassDependency("first before third", 0, 2, WRITTEN, READ_OR_USED),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
-            RigSubpassDependency("", 2, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 2, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     views = [rig.view(each) for each in (base, left, right)]

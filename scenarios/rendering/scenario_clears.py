@@ -1,7 +1,8 @@
 """vkCmdClearAttachments: ordered writes, in the stages in which draws write, of aspects, rectangles and layers."""
 
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, CLEAR, DOWNLOAD, UPLOAD = (
@@ -120,7 +121,9 @@ def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
     """Load operation, draw, clear, draw and store operation of one attachment need nothing between them."""
     image, out = rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [RigAttachment()], [RigSubpass([0])], [RigSubpassDependency("", 0, EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_READ")]
+        [RigAttachment()],
+        [RigSubpass([0])],
+        [RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_READ")],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
     with rig.commands() as commands:

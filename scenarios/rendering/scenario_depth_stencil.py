@@ -5,6 +5,7 @@ from typing import Any
 from harness.rig.command_buffers import Commands
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import RigImage
+from harness.spec.enums import VkCompareOp, VkStencilOp
 from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 BEGIN, DRAW, CLEAR, DOWNLOAD = (
@@ -18,8 +19,8 @@ TESTS = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS"
 USED = f"{TESTS}/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
 READ = f"{TESTS}/DEPTH_STENCIL_ATTACHMENT_READ"
 LATE_WRITE = "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE"
-LESS, ALWAYS, NEVER = 1, 7, 0
-KEEP, REPLACE = 0, 2
+LESS, ALWAYS, NEVER = VkCompareOp.LESS, VkCompareOp.ALWAYS, VkCompareOp.NEVER
+KEEP, REPLACE = VkStencilOp.KEEP, VkStencilOp.REPLACE
 SET = {"passOp": REPLACE, "compareOp": ALWAYS, "compareMask": 255, "writeMask": 255, "reference": 9}
 
 

@@ -1,7 +1,8 @@
 """Framebuffers: imageless ones, layers, mip levels and render areas say what load and store operations access."""
 
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 BEGIN, END, RENDER_END = "vkCmdBeginRenderPass", "vkCmdEndRenderPass", "vkCmdEndRendering"
@@ -28,8 +29,8 @@ def scenario_imageless_framebuffer(rig: Rig) -> None:
         [RigAttachment(load="LOAD", initial=AT)],
         [RigSubpass([(0, AT)])],
         [
-            RigSubpassDependency("uploaded before loaded", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            RigSubpassDependency("stored before downloaded", 0, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("uploaded before loaded", VK_SUBPASS_EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("stored before downloaded", 0, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)], imageless=[image])
@@ -53,7 +54,7 @@ def scenario_imageless_framebuffer_with_other_views(rig: Rig) -> None:
     made = rig.render_pass(
         [RigAttachment(initial=AT)],
         [RigSubpass([(0, AT)])],
-        [RigSubpassDependency("", 0, EXTERNAL, WRITTEN, "COLOR_ATTACHMENT_OUTPUT")],
+        [RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, WRITTEN, "COLOR_ATTACHMENT_OUTPUT")],
     )
     frame = rig.framebuffer(made, [rig.view(first)], imageless=[first])
     views = {"other": rig.view(second), "same": frame.views[0]}

@@ -1,16 +1,9 @@
 """Input attachments inside a subpass: reads by the fragment shader, which rasterization order does not cover."""
 
 from harness.rig.command_buffers import Commands
-from harness.rig.render_passes import (
-    BY_REGION,
-    EXTERNAL,
-    RigAttachment,
-    RigFramebuffer,
-    RigRenderPass,
-    RigSubpass,
-    RigSubpassDependency,
-)
+from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
 from harness.rig.rig import RigImage, RigPipeline
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, DRAW, CLEAR, NEXT = "vkCmdBeginRenderPass", "vkCmdDraw", "vkCmdClearAttachments", "vkCmdNextSubpass"
@@ -26,10 +19,10 @@ EARLY = "EARLY_FRAGMENT_TESTS"
 DEPTH = "VK_FORMAT_D32_SFLOAT"
 COPIED = "COPY/TRANSFER_READ"
 SELF = [
-    RigSubpassDependency("", 0, 0, WRITTEN, READ_OR_USED, BY_REGION),
-    RigSubpassDependency("", 0, 0, "FRAGMENT_SHADER", WRITTEN, BY_REGION),
+    RigSubpassDependency("", 0, 0, WRITTEN, READ_OR_USED, VkDependency.BY_REGION),
+    RigSubpassDependency("", 0, 0, "FRAGMENT_SHADER", WRITTEN, VkDependency.BY_REGION),
 ]
-LEAVE = RigSubpassDependency("", 0, EXTERNAL, WRITTEN, COPIED)
+LEAVE = RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED)
 
 
 class _Pass:
@@ -76,7 +69,7 @@ def scenario_input_attachment_read_after_a_write(rig: Rig) -> None:
             "cleared before read",
             WRITTEN,
             READ_OR_USED,
-            flags=BY_REGION,
+            flags=VkDependency.BY_REGION,
             weaker={"execution only": {"src": OUTPUT, "dst": "FRAGMENT_SHADER"}},
         )
         one.draw(commands)
@@ -96,7 +89,7 @@ def scenario_input_attachment_written_after_a_read(rig: Rig) -> None:
     with rig.commands() as commands:
         one.begin(commands, shown, read)
         one.draw(commands)
-        commands.barrier("read before cleared", "FRAGMENT_SHADER", WRITTEN, flags=BY_REGION)
+        commands.barrier("read before cleared", "FRAGMENT_SHADER", WRITTEN, flags=VkDependency.BY_REGION)
         commands.clear_attachments((1, 1, 0x10203040))
         commands.end_pass()
         commands.image_to_buffer(shown, out)
@@ -190,7 +183,7 @@ def scenario_resolved_attachment_as_input(rig: Rig) -> None:
         [RigSubpass([0], resolves=[1]), RigSubpass([(2, AT)], inputs=[1])],
         [
             RigSubpassDependency("resolved before read", 0, 1, WRITTEN, INPUT, weaker=weaker),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     views = [rig.view(many), rig.view(one), rig.view(shown)]

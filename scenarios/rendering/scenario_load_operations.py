@@ -1,7 +1,8 @@
 """Load operations: reads or writes at the beginning of rendering, in the stages of their aspect."""
 
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, PASS, DRAW = "vkCmdBeginRendering", "vkCmdBeginRenderPass", "vkCmdDraw"
@@ -88,7 +89,7 @@ def scenario_load_reads_a_depth_attachment_in_the_early_tests(rig: Rig) -> None:
     made = rig.render_pass(
         [RigAttachment(DEPTH, "LOAD", initial="GENERAL", final="GENERAL")],
         [RigSubpass(depth=(0, "GENERAL"))],
-        [RigSubpassDependency("", 0, EXTERNAL, LATE_WRITE, "COPY/TRANSFER_READ")],
+        [RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, LATE_WRITE, "COPY/TRANSFER_READ")],
     )
     frame = rig.framebuffer(made, [rig.view(image, aspect=2)])
     with rig.commands() as commands:

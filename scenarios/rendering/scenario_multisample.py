@@ -1,7 +1,8 @@
 """Resolves at the end of rendering: colour accesses at COLOR_ATTACHMENT_OUTPUT, for depth too."""
 
-from harness.rig.render_passes import EXTERNAL, UNUSED, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
+from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, END, NEXT, PASS_END = "vkCmdBeginRendering", "vkCmdEndRendering", "vkCmdNextSubpass2", "vkCmdEndRenderPass2"
@@ -119,7 +120,7 @@ def scenario_depth_resolve_of_a_subpass(rig: Rig) -> None:
             RigSubpassDependency(
                 "resolved before downloaded",
                 0,
-                EXTERNAL,
+                VK_SUBPASS_EXTERNAL,
                 WRITTEN,
                 COPIED,
                 weaker={"after late tests": {"before": LATE}},
@@ -152,7 +153,7 @@ def scenario_resolve_of_what_another_subpass_drew(rig: Rig) -> None:
         [
             RigSubpassDependency("drawn before resolved", 0, 1, WRITTEN, USED),
             RigSubpassDependency("", 1, 2, WRITTEN, USED),
-            RigSubpassDependency("", 2, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 2, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
@@ -175,7 +176,7 @@ def scenario_unused_resolve_attachments(rig: Rig) -> None:
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
         [RigAttachment(samples=4, store="DONT_CARE"), RigAttachment(load="LOAD", store="NONE", initial="GENERAL")],
-        [RigSubpass([0, UNUSED], resolves=[UNUSED, UNUSED])],
+        [RigSubpass([0, VK_ATTACHMENT_UNUSED], resolves=[VK_ATTACHMENT_UNUSED, VK_ATTACHMENT_UNUSED])],
     )
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
     with rig.commands() as commands:

@@ -1,7 +1,8 @@
 """Multiview: each view is a layer of its own, loaded by the first subpass that uses it and stored by the last."""
 
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, race, read_after_write, scenario, write_after_write
 
 BEGIN, CLEAR, NEXT, END = "vkCmdBeginRenderPass", "vkCmdClearAttachments", "vkCmdNextSubpass", "vkCmdEndRenderPass"
@@ -25,10 +26,10 @@ def scenario_views_are_loaded_by_the_subpass_that_uses_them_first(rig: Rig) -> N
         [RigAttachment(load="LOAD", initial=AT)],
         [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=0b10)],
         [
-            RigSubpassDependency("", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            RigSubpassDependency("uploaded before the second", EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
-            RigSubpassDependency("", 0, EXTERNAL, WRITTEN, COPIED),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", VK_SUBPASS_EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("uploaded before the second", VK_SUBPASS_EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
@@ -122,10 +123,10 @@ def scenario_transitions_of_views(rig: Rig) -> None:
         [RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
         [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=0b10)],
         [
-            RigSubpassDependency("uploaded before moved", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("uploaded before moved", VK_SUBPASS_EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
             RigSubpassDependency("", 0, 1, WRITTEN, USED),
-            RigSubpassDependency("", 0, EXTERNAL, WRITTEN, COPIED),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])

@@ -1,7 +1,8 @@
 """Transitions of a render pass instance where nothing is loaded or drawn: unused attachments, other subpasses, outside
 the render area, and other command buffers."""
 
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 BEGIN, NEXT, END = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRenderPass"
@@ -9,7 +10,7 @@ UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 OUTPUT = "COLOR_ATTACHMENT_OUTPUT"
 WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
 USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
-TO_COPY = RigSubpassDependency("", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
+TO_COPY = RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
 RAMP = bytes(range(256)) * 4
 
 
@@ -27,7 +28,7 @@ def scenario_transition_of_a_resolve_attachment_between_subpasses(rig: Rig) -> N
             RigSubpassDependency(
                 "resolved before moved", 0, 1, WRITTEN, USED, weaker={"execution only": {"before": OUTPUT}}
             ),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
@@ -125,8 +126,8 @@ def scenario_transitions_across_command_buffers(rig: Rig) -> None:
         [RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
         [RigSubpass([0])],
         [
-            RigSubpassDependency("upload before pass", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            RigSubpassDependency("pass before download", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+            RigSubpassDependency("upload before pass", VK_SUBPASS_EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("pass before download", 0, VK_SUBPASS_EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])

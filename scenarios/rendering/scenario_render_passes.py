@@ -1,6 +1,7 @@
 """Subpass dependencies with what is outside the render pass instance."""
 
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, read_after_write, scenario
 
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
@@ -22,9 +23,9 @@ def scenario_external_dependencies_order_a_pass_among_copies(rig: Rig) -> None:
         [RigSubpass([(0, "GENERAL")])],
         [
             RigSubpassDependency(
-                "upload before load", EXTERNAL, 0, "COPY/TRANSFER_WRITE", f"{WRITTEN}|COLOR_ATTACHMENT_READ"
+                "upload before load", VK_SUBPASS_EXTERNAL, 0, "COPY/TRANSFER_WRITE", f"{WRITTEN}|COLOR_ATTACHMENT_READ"
             ),
-            RigSubpassDependency("store before download", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+            RigSubpassDependency("store before download", 0, VK_SUBPASS_EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])

@@ -1,7 +1,8 @@
 """Store operations: writes at the end of rendering, also where nothing was drawn."""
 
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RESUMING, SUSPENDING, RenderingAttachment
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkRendering
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, END, PASS_END = "vkCmdBeginRendering", "vkCmdEndRendering", "vkCmdEndRenderPass"
@@ -83,7 +84,7 @@ def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
     """DONT_CARE leaves undefined contents behind, which may land on a later upload."""
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
-    into = RigSubpassDependency("discarded before uploaded", 0, EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_WRITE")
+    into = RigSubpassDependency("discarded before uploaded", 0, VK_SUBPASS_EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_WRITE")
     made = rig.render_pass([RigAttachment(store="DONT_CARE")], [RigSubpass([0])], [into])
     frame = rig.framebuffer(made, [rig.view(image)])
     with rig.commands() as commands:
@@ -155,9 +156,9 @@ def scenario_suspended_rendering_stores_once(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.transition(image)
         color = RenderingAttachment(rig.view(image), clear=1)
-        commands.begin_rendering(color, flags=SUSPENDING)
+        commands.begin_rendering(color, flags=VkRendering.SUSPENDING)
         commands.end_rendering()
-        commands.begin_rendering(color, flags=RESUMING)
+        commands.begin_rendering(color, flags=VkRendering.RESUMING)
         commands.clear_attachments((1, 0, 2), rects=[((4, 4, 8, 8), 0, 1)])
         commands.end_rendering()
         commands.barrier("stored before downloaded", COLOR_WRITE, "COPY/TRANSFER_READ")
@@ -178,10 +179,10 @@ def scenario_suspended_rendering_in_two_command_buffers(rig: Rig) -> None:
         first.transition(image)
         first.buffer_to_image(data, image)
         first.barrier("uploaded before loaded", "COPY/TRANSFER_WRITE", COLOR_WRITE)
-        first.begin_rendering(color, flags=SUSPENDING)
+        first.begin_rendering(color, flags=VkRendering.SUSPENDING)
         first.end_rendering()
     with rig.commands() as second:
-        second.begin_rendering(color, flags=RESUMING)
+        second.begin_rendering(color, flags=VkRendering.RESUMING)
         second.clear_attachments((1, 0, 2), rects=[((4, 4, 8, 8), 0, 1)])
         second.end_rendering()
         second.barrier("", COLOR_WRITE, "COPY/TRANSFER_READ")

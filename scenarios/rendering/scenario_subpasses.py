@@ -1,6 +1,7 @@
 """Dependencies between subpasses: what they order, how they join, and what races without them."""
 
-from harness.rig.render_passes import BY_REGION, EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
 from harness.suite import Rig, race, read_after_write, scenario, write_after_write
 
 NEXT, DRAW, CLEAR = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdClearAttachments"
@@ -38,10 +39,10 @@ def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
                 1,
                 WRITTEN,
                 READ_OR_USED,
-                BY_REGION,
+                VkDependency.BY_REGION,
                 weaker={"before other accesses": {"after": INPUT}},
             ),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image), rig.view(other)])
@@ -68,8 +69,8 @@ def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
         [RigAttachment(load="LOAD", store="NONE", initial="GENERAL")],
         [RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")])],
         [
-            RigSubpassDependency("first before second", 0, 1, WRITTEN, USED, BY_REGION),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("first before second", 0, 1, WRITTEN, USED, VkDependency.BY_REGION),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
@@ -102,7 +103,7 @@ def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
         [
             RigSubpassDependency("", 0, 1, WRITTEN, USED),
             RigSubpassDependency("second before third", 1, 2, WRITTEN, READ_OR_USED, weaker=weaker),
-            RigSubpassDependency("", 2, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 2, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     views = [rig.view(kept), rig.view(other)]
@@ -148,13 +149,13 @@ def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
                 1,
                 WRITTEN,
                 f"{INPUT}",
-                BY_REGION,
+                VkDependency.BY_REGION,
                 weaker={
                     "execution only": {"before": OUTPUT, "after": FRAGMENT},
                     "before sampling": {"after": "FRAGMENT_SHADER/SHADER_SAMPLED_READ"},
                 },
             ),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     views = [rig.view(source), rig.view(image)]
@@ -187,9 +188,9 @@ def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
         [RigAttachment(final="COLOR_ATTACHMENT_OPTIMAL"), RigAttachment(load="LOAD", initial="GENERAL")],
         [RigSubpass([0]), RigSubpass([(1, "GENERAL")])],
         [
-            RigSubpassDependency("", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
-            RigSubpassDependency("from outside to the second", EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", VK_SUBPASS_EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("from outside to the second", VK_SUBPASS_EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
@@ -216,7 +217,7 @@ def scenario_dependencies_chain_out_of_the_render_pass(rig: Rig) -> None:
         [RigSubpass([(0, "GENERAL")]), RigSubpass([(1, "GENERAL")])],
         [
             RigSubpassDependency("first before second", 0, 1, WRITTEN, USED),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, COPIED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
         ],
     )
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])

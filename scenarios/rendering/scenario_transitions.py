@@ -1,7 +1,8 @@
 """Automatic layout transitions of a render pass instance: writes of whole subresources, which subpass dependencies
 order like other accesses."""
 
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, NEXT, END = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRenderPass"
@@ -12,7 +13,7 @@ USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
 LATE = "LATE_FRAGMENT_TESTS"
 STORED = f"{LATE}/DEPTH_STENCIL_ATTACHMENT_WRITE"
 DEPTH = "VK_FORMAT_D32_SFLOAT"
-TO_COPY = RigSubpassDependency("", 0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
+TO_COPY = RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
 RAMP = bytes(range(256)) * 4
 
 
@@ -35,7 +36,7 @@ def scenario_initial_transition_of_an_uploaded_image(rig: Rig) -> None:
         [
             RigSubpassDependency(
                 "upload before transition",
-                EXTERNAL,
+                VK_SUBPASS_EXTERNAL,
                 0,
                 "COPY/TRANSFER_WRITE",
                 USED,
@@ -62,7 +63,7 @@ def scenario_initial_transition_of_an_uploaded_image(rig: Rig) -> None:
 def scenario_initial_transition_after_a_read_chained_through_top_of_pipe(rig: Rig) -> None:
     """A barrier to TOP_OF_PIPE chains with a dependency from there: a transition that discards waits for a download."""
     image, out = rig.target(), rig.buffer(1024)
-    into = RigSubpassDependency("", EXTERNAL, 0, "TOP_OF_PIPE", USED)
+    into = RigSubpassDependency("", VK_SUBPASS_EXTERNAL, 0, "TOP_OF_PIPE", USED)
     made = rig.render_pass([RigAttachment(initial="UNDEFINED")], [RigSubpass([0])], [into])
     frame = rig.framebuffer(made, [rig.view(image)])
     with rig.commands() as commands:
@@ -99,7 +100,7 @@ def scenario_final_transition_of_a_stored_attachment(rig: Rig) -> None:
             RigSubpassDependency(
                 "stored before downloaded",
                 0,
-                EXTERNAL,
+                VK_SUBPASS_EXTERNAL,
                 STORED,
                 "COPY/TRANSFER_READ",
                 weaker={
@@ -139,11 +140,11 @@ def scenario_dependency_of_the_last_subpass_leaves_another_transition(rig: Rig) 
         [RigSubpass([0]), RigSubpass([1])],
         [
             RigSubpassDependency("", 0, 1, WRITTEN, USED),
-            RigSubpassDependency("", 1, EXTERNAL, WRITTEN, sampled),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, sampled),
             RigSubpassDependency(
                 "first subpass before sampling",
                 0,
-                EXTERNAL,
+                VK_SUBPASS_EXTERNAL,
                 WRITTEN,
                 sampled,
                 weaker={
@@ -183,10 +184,10 @@ def scenario_several_dependencies_from_outside_order_their_transitions(rig: Rig)
         [loaded, loaded],
         [RigSubpass([0, 1])],
         [
-            RigSubpassDependency("upload before the first", EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("upload before the first", VK_SUBPASS_EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
             RigSubpassDependency(
                 "clear before the second",
-                EXTERNAL,
+                VK_SUBPASS_EXTERNAL,
                 0,
                 "CLEAR/TRANSFER_WRITE",
                 USED,

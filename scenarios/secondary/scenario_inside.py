@@ -4,9 +4,9 @@ import struct
 from typing import Any
 
 from harness.findings import Hazard
-from harness.rig.render_passes import BY_REGION, COLOR_FORMAT, EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import COLOR_FORMAT, RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.secondaries import SECONDARY_CONTENTS
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency, VkRendering
 from harness.suite import Rig, race, read_after_write, scenario
 
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
@@ -44,7 +44,9 @@ def scenario_secondary_draws_vertices_that_the_primary_filled(rig: Rig) -> None:
             "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ",
             weaker={"for indices": {"dst": "INDEX_INPUT/INDEX_READ"}},
         )
-        commands.begin_rendering(RenderingAttachment(rig.view(image)), flags=SECONDARY_CONTENTS)
+        commands.begin_rendering(
+            RenderingAttachment(rig.view(image)), flags=VkRendering.CONTENTS_SECONDARY_COMMAND_BUFFERS
+        )
         commands.execute(draws)
         commands.end_rendering()
         commands.barrier("", COLOR, FROM)
@@ -70,7 +72,9 @@ def scenario_two_secondaries_draw_in_one_instance(rig: Rig) -> None:
         clears.clear_attachments((1, 0, 5), rects=[((0, 0, 4, 4), 0, 1)])
     with rig.commands() as commands:
         commands.transition(image)
-        commands.begin_rendering(RenderingAttachment(rig.view(image)), flags=SECONDARY_CONTENTS)
+        commands.begin_rendering(
+            RenderingAttachment(rig.view(image)), flags=VkRendering.CONTENTS_SECONDARY_COMMAND_BUFFERS
+        )
         commands.execute(*made, clears)
         commands.end_rendering()
         commands.barrier("rendered before copied", COLOR, FROM)
@@ -90,7 +94,10 @@ def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
     made = rig.render_pass(
         [RigAttachment()],
         [RigSubpass([(0, "GENERAL")], inputs=[(0, "GENERAL")])],
-        [RigSubpassDependency("", 0, 0, *masks, BY_REGION), RigSubpassDependency("", 0, EXTERNAL, COLOR, FROM)],
+        [
+            RigSubpassDependency("", 0, 0, *masks, VkDependency.BY_REGION),
+            RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, COLOR, FROM),
+        ],
     )
     view = rig.view(image)
     frame = rig.framebuffer(made, [view])
@@ -103,7 +110,7 @@ def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
         draws.barrier(
             "one after the other",
             *masks,
-            flags=BY_REGION,
+            flags=VkDependency.BY_REGION,
             weaker={"execution only": {"src": "COLOR_ATTACHMENT_OUTPUT", "dst": "FRAGMENT_SHADER"}},
         )
     with rig.secondary(render_pass=made, framebuffer=frame) as inverts:
@@ -135,7 +142,7 @@ def scenario_secondaries_of_two_subpasses(rig: Rig) -> None:
         [RigSubpass([(0, "GENERAL")]), RigSubpass([(1, "GENERAL")], inputs=[(0, "GENERAL")])],
         [
             RigSubpassDependency("first subpass before second", 0, 1, *masks),
-            RigSubpassDependency("", 1, EXTERNAL, COLOR, FROM),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, COLOR, FROM),
         ],
     )
     views = [rig.view(image), rig.view(second)]

@@ -1,6 +1,7 @@
 """Command buffers that are submitted again, recorded again, or never submitted."""
 
-from harness.rig.rig import ONE_TIME_SUBMIT, RigPipeline
+from harness.rig.rig import RigPipeline
+from harness.spec.enums import VkCommandBufferUsage
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")
@@ -142,9 +143,9 @@ def scenario_command_buffer_recorded_again_after_a_wait(rig: Rig) -> None:
 def scenario_one_time_submits_conflict_like_others(rig: Rig) -> None:
     """A command buffer that is submitted once is ordered no better."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands(flags=ONE_TIME_SUBMIT) as first:
+    with rig.commands(flags=VkCommandBufferUsage.ONE_TIME_SUBMIT) as first:
         first.fill(a, 0x1A1A1A1A)
-    with rig.commands(flags=ONE_TIME_SUBMIT) as second:
+    with rig.commands(flags=VkCommandBufferUsage.ONE_TIME_SUBMIT) as second:
         second.barrier("between", WRITE, READ)
         second.copy(a, b)
     rig.submit(first)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harness.commands.resources.addresses import PRUNE_AT, Addresses
+from harness.spec.enums import VkFormat, VkGeometryType, VkIndexType
 from harness.trace.effects import HostAccess, Unmodelled, UnmodelledCall
 from harness.trace.resources import Buffer
 from tests.support.streams import struct
@@ -15,8 +16,8 @@ from tests.support.told import Told, short
 
 BASE = 0x7F00_0000_0000
 """Device address of the first buffer that is told of; the next ones follow at a distance."""
-TRIANGLES, AABBS, INSTANCES = 0, 1, 2
-R32G32B32, UINT16, NO_INDEX = 106, 0, 1000165000
+TRIANGLES, AABBS, INSTANCES = VkGeometryType.TRIANGLES, VkGeometryType.AABBS, VkGeometryType.INSTANCES
+R32G32B32, UINT16, NO_INDEX = VkFormat.R32G32B32_SFLOAT, VkIndexType.UINT16, VkIndexType.NONE_KHR
 BUILD, COPY = "ACCELERATION_STRUCTURE_BUILD_", "ACCELERATION_STRUCTURE_COPY_"
 AS_READ, AS_WRITE = "ACCELERATION_STRUCTURE_READ", "ACCELERATION_STRUCTURE_WRITE"
 

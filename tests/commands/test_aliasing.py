@@ -11,6 +11,7 @@ from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.layer.silence import ALIASES, reason_for_silence
 from harness.layer.stream import Stream as RecordedStream
+from harness.spec.enums import VkAccess2, VkImageCreate
 from harness.trace.effects import Barrier, Command, Recorded
 from tests.support.streams import COLOR, DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream, extent, struct
 
@@ -19,8 +20,8 @@ TEXELS = 4 * 4 * 4
 """Bytes of an image's texels."""
 MEMORY = 256
 """Bytes that its requirements say."""
-TRANSFER_READ, TRANSFER_WRITE = 0x800, 0x1000
-ALIAS_BIT = 0x400
+TRANSFER_READ, TRANSFER_WRITE = VkAccess2.TRANSFER_READ, VkAccess2.TRANSFER_WRITE
+ALIAS_BIT = VkImageCreate.ALIAS
 
 
 class Aliased(Stream):

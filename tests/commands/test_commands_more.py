@@ -6,6 +6,7 @@ import pytest
 
 from harness.commands.object_state import CommandBuffer
 from harness.commands.resources.presentation import Swapchain
+from harness.spec.enums import VK_WHOLE_SIZE, VkAccess2, VkPipelineStage2, VkQueryType, VkResult
 from harness.trace.effects import (
     Access,
     Acquired,
@@ -31,9 +32,9 @@ from harness.trace.effects import (
 from tests.support.streams import COLOR, DST, R8G8B8A8, extent, layers, struct
 from tests.support.told import Told, short
 
-COPY, COPY_WRITE = 0x100000000, 0x1000
-FRAGMENT, SAMPLED = 0x80, 0x100000000
-WHOLE = 0xFFFFFFFFFFFFFFFF
+COPY, COPY_WRITE = VkPipelineStage2.COPY, VkAccess2.TRANSFER_WRITE
+FRAGMENT, SAMPLED = VkPipelineStage2.FRAGMENT_SHADER, VkAccess2.SHADER_SAMPLED_READ
+WHOLE = VK_WHOLE_SIZE
 
 
 @pytest.fixture
@@ -196,7 +197,10 @@ def test_a_secondary_keeps_what_it_inherits_of_a_render_pass(told: Told) -> None
 
 # Queries and markers
 
-OCCLUSION, STATISTICS, TIMESTAMP, STREAM = 0, 1, 2, 1000028004
+OCCLUSION = VkQueryType.OCCLUSION
+STATISTICS = VkQueryType.PIPELINE_STATISTICS
+TIMESTAMP = VkQueryType.TIMESTAMP
+STREAM = VkQueryType.TRANSFORM_FEEDBACK_STREAM_EXT
 
 
 def query_pool(told: Told, kind: int, statistics: int = 0) -> int:
@@ -302,7 +306,7 @@ def test_only_certain_waits_count(
 
 # Presentation
 
-SUBOPTIMAL = 1000001003
+SUBOPTIMAL = VkResult.SUBOPTIMAL_KHR
 
 
 def swapchain(told: Told, images: int = 2, old: int = 0) -> tuple[int, list[int]]:

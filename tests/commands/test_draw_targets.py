@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.spec._generated import ENUMS
+from harness.spec.enums import VkBlendFactor, VkBlendOp, VkStencilFace
 from harness.trace.calls import Call
 from harness.trace.effects import Access, Execute, InheritedTargets, RasterizationOrder
 from tests.support import drawing, passes
@@ -35,8 +36,11 @@ LATE_READ = "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"
 LATE_WRITE = "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"
 INPUT_READ = "FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"
 STATES = {name.removeprefix("VK_DYNAMIC_STATE_"): value for name, value in ENUMS["VkDynamicState"].items()}
-ZERO, ONE, SRC_ALPHA, DST_COLOR = 0, 1, 6, 4
-MAX = 4
+ZERO = VkBlendFactor.ZERO
+ONE = VkBlendFactor.ONE
+SRC_ALPHA = VkBlendFactor.SRC_ALPHA
+DST_COLOR = VkBlendFactor.DST_COLOR
+MAX = VkBlendOp.MAX
 
 
 def color_draw(stream: Stream, **more: Any) -> tuple[int, int]:
@@ -271,7 +275,7 @@ DYNAMIC_TESTS = [
         "STENCIL_COMPARE_MASK",
     )
 ]
-FRONT, BACK, BOTH = 1, 2, 3
+FRONT, BACK, BOTH = VkStencilFace.FRONT, VkStencilFace.BACK, VkStencilFace.FRONT_AND_BACK
 
 
 class TestDynamicTests:

@@ -10,6 +10,7 @@ from harness.check import Analysis
 from harness.findings import Finding
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream as RecordedStream
+from harness.spec.enums import VkDynamicState, VkIndexType
 from tests.support import drawing
 from tests.support.drawing import R32, attribute, binding, draw, seen, vertex_input
 from tests.support.streams import Stream, struct
@@ -18,8 +19,8 @@ VERTEX_READ = "VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"
 INDEX_READ = "INDEX_INPUT_INDEX_READ"
 INDIRECT_READ = "DRAW_INDIRECT_INDIRECT_COMMAND_READ"
 COUNTER_READ = "DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"
-BINDING_STRIDE, VERTEX_INPUT = 1000267005, 1000352000
-UINT8, UINT16, UINT32 = 1000265000, 0, 1
+BINDING_STRIDE, VERTEX_INPUT = VkDynamicState.VERTEX_INPUT_BINDING_STRIDE, VkDynamicState.VERTEX_INPUT_EXT
+UINT8, UINT16, UINT32 = VkIndexType.UINT8, VkIndexType.UINT16, VkIndexType.UINT32
 ONE = vertex_input([binding()], [attribute()])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL
 from harness.trace import effects
 from harness.trace.effects import (
     Access,
@@ -30,7 +31,6 @@ from tests.support.passes import (
     NONE_STORE,
     READ_ONLY,
     STORE,
-    UNUSED,
     described,
     rect,
     refer,
@@ -98,10 +98,10 @@ class TestRenderPass:
         _, view = target(stream)
         masks = (0x400, 0x100, 0x400, 0x180)
         given = [
-            passes.depends(passes.EXTERNAL, 0, masks),
-            passes.depends(passes.EXTERNAL, 0, (1, 2, 4, 8)),
+            passes.depends(VK_SUBPASS_EXTERNAL, 0, masks),
+            passes.depends(VK_SUBPASS_EXTERNAL, 0, (1, 2, 4, 8)),
             passes.depends(0, 0, masks),
-            passes.depends(0, passes.EXTERNAL, masks),
+            passes.depends(0, VK_SUBPASS_EXTERNAL, masks),
         ]
         passed = passes.render_pass(stream, [described(final=1)], [subpass([refer(0)])], given, form)
         frame = passes.framebuffer(stream, passed, [view], (8, 8))
@@ -180,7 +180,7 @@ class TestSubpasses:
         stream = Stream()
         (image, view), (other, other_view) = target(stream), target(stream)
         made = [described(initial=COLOR_LAYOUT), described(initial=1, final=READ_ONLY)]
-        passed = passes.render_pass(stream, made, [subpass([refer(0), refer(UNUSED)], preserve=[])])
+        passed = passes.render_pass(stream, made, [subpass([refer(0), refer(VK_ATTACHMENT_UNUSED)], preserve=[])])
         begin, end = self.run(passed, stream, [view, other_view], 1)
         assert begin[0].dependencies == ()
         assert accesses(begin) + accesses(end) == [(image, COLOR_WRITE, "LOAD"), (image, COLOR_WRITE, "STORE")]
@@ -190,7 +190,10 @@ class TestSubpasses:
         stream = Stream()
         (many, many_view), (one, one_view) = target(stream, samples=4), target(stream)
         made = [described(samples=4, store=DISCARD), described(load=DONT_CARE)]
-        several = [subpass([refer(0), refer(UNUSED)], resolves=[refer(1), refer(UNUSED)]), subpass([refer(1)])]
+        several = [
+            subpass([refer(0), refer(VK_ATTACHMENT_UNUSED)], resolves=[refer(1), refer(VK_ATTACHMENT_UNUSED)]),
+            subpass([refer(1)]),
+        ]
         passed = passes.render_pass(stream, made, several)
         begin, middle, end = self.run(passed, stream, [many_view, one_view], 2)
         assert accesses(begin) == [(many, COLOR_WRITE, "LOAD"), (one, COLOR_WRITE, "LOAD")]
@@ -246,7 +249,7 @@ class TestSubpasses:
         stream = Stream()
         _, view = target(stream)
         masks = (1 << 32, 0x1000, 1 << 33, 1 << 40)
-        given = [passes.depends(passes.EXTERNAL, 0, masks, barrier=True)]
+        given = [passes.depends(VK_SUBPASS_EXTERNAL, 0, masks, barrier=True)]
         passed = passes.render_pass(stream, [described()], [subpass([refer(0)])], given)
         begin, _ = self.run(passed, stream, [view], 1)
         assert begin[0].dependencies[0].dependency == Dependency(*masks)

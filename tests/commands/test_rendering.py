@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from harness.spec.enums import VK_ATTACHMENT_UNUSED
 from harness.trace.effects import Access, Execute, RasterizationOrder, Unmodelled
 from tests.support import passes
-from tests.support.passes import CLEAR, DISCARD, DONT_CARE, LOAD, NONE_LOAD, NONE_STORE, STORE, UNUSED, rect
+from tests.support.passes import CLEAR, DISCARD, DONT_CARE, LOAD, NONE_LOAD, NONE_STORE, STORE, rect
 from tests.support.render_effects import (
     AREA,
     COLOR_READ,
@@ -215,7 +216,7 @@ class TestClears:
         assert spans(found) == [((0, 64),)]
         assert found[0].order is RasterizationOrder.DEPTH_STENCIL
 
-    @pytest.mark.parametrize("index", [2, 7, UNUSED])
+    @pytest.mark.parametrize("index", [2, 7, VK_ATTACHMENT_UNUSED])
     def test_unused_color_attachments_are_skipped(self, index: int) -> None:
         assert self.clear([(COLOR, index)], [(AREA, 0, 1)])[1] == ()
 

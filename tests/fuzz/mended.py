@@ -20,13 +20,14 @@ from harness.device.process import Died, Worker
 from harness.findings import UserError
 from harness.model import judge
 from harness.replay.outcomes.legal_order_runs import run_reorders
+from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp
 from harness.trace.calls import Block, Call
 from tests.fuzz.random_player import Player, open_rig
 from tests.fuzz.random_steps import make
 from tests.support.streams import ALL_COMMANDS, READ_WRITE, struct
 
 MOST_BARRIERS = 40
-LOAD_DONT_CARE, STORE = 2, 0
+LOAD_DONT_CARE, STORE = VkAttachmentLoadOp.DONT_CARE, VkAttachmentStoreOp.STORE
 """VkAttachmentLoadOp, VkAttachmentStoreOp."""
 
 

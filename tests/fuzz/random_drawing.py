@@ -8,15 +8,16 @@ from typing import Any
 
 from harness.rig.command_buffers import Commands
 from harness.rig.render_passes import RigAttachment, RigRenderPass, RigSubpass, RigSubpassDependency
-from harness.rig.rendering_attachments import RESUMING, SUSPENDING, Rect, RenderingAttachment
+from harness.rig.rendering_attachments import Rect, RenderingAttachment
 from harness.rig.rig import Rig
+from harness.spec.enums import VkRendering
 from tests.fuzz.random_steps import Step
 from tests.fuzz.random_targets import DEPTH, SAMPLES, Attachment, Dynamic, Instance, Part
 
 EXTENT = (8, 8)
 DEPTH_FORMAT = "VK_FORMAT_D32_SFLOAT_S8_UINT"
 LOAD_STORE_NONE = "VK_EXT_load_store_op_none"
-SECONDARY_CONTENTS = 0x1
+SECONDARY_CONTENTS = VkRendering.CONTENTS_SECONDARY_COMMAND_BUFFERS
 """VK_RENDERING_CONTENTS_SECONDARY_COMMAND_BUFFERS_BIT"""
 
 
@@ -86,8 +87,8 @@ class Drawing:
         target = Target(spec["area"], len(colors), spec["depth"] is not None, 4 if many else 1, attached)
         parts = [inner[: len(inner) // 2], inner[len(inner) // 2 :]] if spec["suspended"] else [inner]
         for at, part in enumerate(parts):
-            flags = SUSPENDING if at < len(parts) - 1 else 0
-            flags |= RESUMING if at else 0
+            flags = VkRendering.SUSPENDING if at < len(parts) - 1 else 0
+            flags |= VkRendering.RESUMING if at else 0
             flags |= SECONDARY_CONTENTS if spec["secondary"] else 0
             commands.begin_rendering(*colors, depth=depth, stencil=stencil, area=spec["area"], flags=flags)
             self._inside(commands, part, target, spec["secondary"])

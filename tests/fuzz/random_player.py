@@ -12,18 +12,26 @@ from harness.rig.command_buffers import Commands
 from harness.rig.events import RESET, SET, WAIT, RigEvent
 from harness.rig.queues import RigBatch, SemaphoreUse
 from harness.rig.rig import Rig
+from harness.spec.enums import VkImageUsage, VkPipelineCreate, VkPipelineStage2, VkQueryType
 from tests.fuzz.random_drawing import Drawing
 from tests.fuzz.random_steps import SEMAPHORES, TIMELINES, Step, Submitted
 
 PUSH_DESCRIPTORS, LOAD_STORE_NONE = "VK_KHR_push_descriptor", "VK_EXT_load_store_op_none"
-DISPATCH_BASE = 0x10
+DISPATCH_BASE = VkPipelineCreate.DISPATCH_BASE
 """VK_PIPELINE_CREATE_DISPATCH_BASE_BIT"""
-IMAGE_USAGE = 0x1 | 0x2 | 0x4 | 0x8 | 0x10 | 0x80
+IMAGE_USAGE = (
+    VkImageUsage.TRANSFER_SRC
+    | VkImageUsage.TRANSFER_DST
+    | VkImageUsage.SAMPLED
+    | VkImageUsage.STORAGE
+    | VkImageUsage.COLOR_ATTACHMENT
+    | VkImageUsage.INPUT_ATTACHMENT
+)
 """TRANSFER_SRC, TRANSFER_DST, SAMPLED, STORAGE, COLOR_ATTACHMENT, INPUT_ATTACHMENT."""
-DEPTH_USAGE = 0x1 | 0x2 | 0x20
+DEPTH_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.DEPTH_STENCIL_ATTACHMENT
 QUERIES = 4
-TIMESTAMPS = 2
-BOTTOM_OF_PIPE = 0x2000
+TIMESTAMPS = VkQueryType.TIMESTAMP
+BOTTOM_OF_PIPE = VkPipelineStage2.BOTTOM_OF_PIPE
 
 
 def open_rig(witness: LayerWitness | None) -> Rig:

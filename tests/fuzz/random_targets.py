@@ -5,13 +5,14 @@ from __future__ import annotations
 import random
 from typing import Any, TypedDict
 
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
+
 Step = tuple[Any, ...]
 
 DEPTH, SAMPLES = 2, 3
 """Numbers of the depth/stencil image and of the multisample one; colour images are 0 and 1."""
-EXTERNAL = 0xFFFFFFFF
 GENERAL = "GENERAL"
-BY_REGION = 1
+BY_REGION = VkDependency.BY_REGION
 
 GRAPHICS_SCOPES = [
     "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ",
@@ -196,9 +197,21 @@ def _dependency(rng: random.Random, count: int) -> Depends:
     first = rng.randrange(count)
     match rng.choice(("before", "after", "self")):
         case "before":
-            return EXTERNAL, first, rng.choice(GRAPHICS_SCOPES + OUTER_SCOPES), rng.choice(GRAPHICS_SCOPES), 0
+            return (
+                VK_SUBPASS_EXTERNAL,
+                first,
+                rng.choice(GRAPHICS_SCOPES + OUTER_SCOPES),
+                rng.choice(GRAPHICS_SCOPES),
+                0,
+            )
         case "after":
-            return first, EXTERNAL, rng.choice(GRAPHICS_SCOPES), rng.choice(GRAPHICS_SCOPES + OUTER_SCOPES), 0
+            return (
+                first,
+                VK_SUBPASS_EXTERNAL,
+                rng.choice(GRAPHICS_SCOPES),
+                rng.choice(GRAPHICS_SCOPES + OUTER_SCOPES),
+                0,
+            )
         case _:
             return first, first, *rng.choice(SELF_SCOPES), BY_REGION
 

@@ -37,11 +37,11 @@ from dataclasses import replace
 from itertools import count
 
 from harness.spec import names
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.trace.effects import (
     EXTERNAL,
-    FAMILY_IGNORED,
     Access,
     Acquired,
     AttachmentOperation,
@@ -189,7 +189,7 @@ def _barrier(text: str) -> Barrier:
             everything[dependency] = None
             continue
         resource, span = _range(words[0])
-        layouts, families = (0, 0), (FAMILY_IGNORED, FAMILY_IGNORED)
+        layouts, families = (0, 0), (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
         if "family" in words:
             families = _pair(words[words.index("family") + 1])
         if "->" in words[1]:
@@ -420,7 +420,7 @@ def _submitted(queue: str, options: str, body: list[str], calls: Iterator[int]) 
     waits, signals = (_operations(found.get(key, "")) for key in ("wait", "signal"))
     batch = Submission(0, ((100000 + call, commands),), waits, signals)
     fence = number(found["fence"]) if "fence" in found else 0
-    family = int(found.get("family", FAMILY_IGNORED))
+    family = int(found.get("family", VK_QUEUE_FAMILY_IGNORED))
     return Submitted(call, "vkQueueSubmit2", None, number(queue), QUEUE_FLAGS, (batch,), fence, family)
 
 
@@ -449,7 +449,7 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             for batch in batches:
                 options = _spell_operations("wait", batch.waits) + _spell_operations("signal", batch.signals)
                 options += f" fence {name(fence)}" if fence and batch is batches[-1] else ""
-                options += f" family {family}" if family != FAMILY_IGNORED and batch is batches[0] else ""
+                options += f" family {family}" if family != VK_QUEUE_FAMILY_IGNORED and batch is batches[0] else ""
                 yield (f"submit {name(queue)}" if batch is batches[0] else "next") + options
                 for _, commands in batch.buffers:
                     for command in commands:

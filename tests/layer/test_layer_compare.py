@@ -12,6 +12,7 @@ from harness.layer.compare import Comparison, compare
 from harness.layer.conditions import CONDITIONS
 from harness.layer.known_differences import FILE, SIDES, known_differences, load
 from harness.layer.parse import LayerMessage
+from harness.spec.enums import VkPipelineStage2
 from harness.trace.calls import Call
 
 OLD, TODAY = (1, 3, 239), (1, 4, 360)
@@ -19,7 +20,10 @@ RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
 COPY_READ, COPY_WRITE, CLEAR_WRITE = "SYNC_COPY_TRANSFER_READ", "SYNC_COPY_TRANSFER_WRITE", "SYNC_CLEAR_TRANSFER_WRITE"
 STORAGE_WRITE = "SYNC_COMPUTE_SHADER_SHADER_STORAGE_WRITE"
 ILT = "SYNC_IMAGE_LAYOUT_TRANSITION"
-TRANSFER, ALL_COMMANDS, COPY, CLEAR = 0x1000, 0x10000, 1 << 32, 1 << 35
+TRANSFER = VkPipelineStage2.ALL_TRANSFER
+ALL_COMMANDS = VkPipelineStage2.ALL_COMMANDS
+COPY = VkPipelineStage2.COPY
+CLEAR = VkPipelineStage2.CLEAR
 CB, A, B, IMAGE = 100, 201, 202, 301
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from harness.layer.manifest import find_layer
+from harness.spec.enums import VkPipelineStage2
 from tests.support.layer_rig import (
     COMPUTE,
     GENERAL,
@@ -24,7 +25,7 @@ from tests.support.layer_rig import (
 )
 
 OLD, TODAY = "1.3.239", "1.4.364"
-CLEAR_STAGE, COMPUTE_STAGE = 1 << 35, 0x800
+CLEAR_STAGE, COMPUTE_STAGE = VkPipelineStage2.CLEAR, VkPipelineStage2.COMPUTE_SHADER
 
 
 @pytest.fixture(params=[OLD, TODAY])

@@ -9,11 +9,12 @@ import pytest
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
 from harness.layer.manifest import find_layer
+from harness.spec.enums import VkQueryResult, VkQueryType
 from tests.support.layer_rig import Rig, rig
 
 OLD, TODAY = "1.3.239", "1.4.364"
-WAIT, WITH_AVAILABILITY = 0x2, 0x4
-OCCLUSION = 0
+WAIT, WITH_AVAILABILITY = VkQueryResult.WAIT, VkQueryResult.WITH_AVAILABILITY
+OCCLUSION = VkQueryType.OCCLUSION
 
 
 BY_READ = {

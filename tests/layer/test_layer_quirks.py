@@ -13,6 +13,7 @@ import pytest
 
 from harness.layer.manifest import find_layer
 from harness.layer.parse import RECORD, SUBMIT, LayerMessage
+from harness.spec.enums import VkPipelineStage2
 from tests.support.layer_rig import (
     ALL_COMMANDS,
     COMPUTE,
@@ -32,7 +33,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
-COPY, CLEAR = 1 << 32, 1 << 35
+COPY, CLEAR = VkPipelineStage2.COPY, VkPipelineStage2.CLEAR
 EXECUTION = (TRANSFER, TRANSFER)
 HEAD = "#version 450\nlayout(local_size_x=1) in; layout(binding=1) buffer B{uint b[];};"
 SHADERS = {

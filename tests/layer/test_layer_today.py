@@ -12,6 +12,7 @@ import pytest
 
 from harness.layer.manifest import find_layer
 from harness.layer.parse import LayerMessage
+from harness.spec.enums import VkAccess2, VkPipelineStage2
 from tests.support.layer_rig import (
     ALL_COMMANDS,
     GENERAL,
@@ -29,7 +30,7 @@ LAYER = find_layer("1.4.364")
 pytestmark = pytest.mark.skipif(LAYER is None, reason="evidence about the layer 1.4.364, which is not installed")
 
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
-ALL_GRAPHICS, MEMORY_READ, MEMORY_WRITE = 0x8000, 0x8000, 0x10000
+ALL_GRAPHICS, MEMORY_READ, MEMORY_WRITE = VkPipelineStage2.ALL_GRAPHICS, VkAccess2.MEMORY_READ, VkAccess2.MEMORY_WRITE
 HEAD = "#version 450\nlayout(local_size_x=1) in; layout(binding=0) buffer A{uint a[];};"
 ATOMIC = HEAD + "void main(){ atomicAdd(a[0],1); }"
 

@@ -11,9 +11,10 @@ import pytest
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
 from harness.layer.manifest import find_layer
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from tests.fuzz.random_steps import Step
 from tests.fuzz.random_streams import ask
-from tests.fuzz.random_targets import BY_REGION, EXTERNAL
+from tests.fuzz.random_targets import BY_REGION
 
 LAYER = "1.4.364"
 pytestmark = pytest.mark.skipif(find_layer(LAYER) is None, reason=f"evidence about {LAYER}, which is not installed")
@@ -44,7 +45,13 @@ def depth_pass() -> Step:
     attachment = {"image": 2, "layer": 0, "load": "LOAD", "store": "STORE", "stencil": ("CLEAR", "STORE")}
     attachment["initial"] = "GENERAL"
     subpass = {"colors": [], "resolves": [], "depth": (0, "GENERAL"), "inputs": [], "secondary": False}
-    into = (EXTERNAL, 0, "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ", "FRAGMENT_SHADER/SHADER_READ", 0)
+    into = (
+        VK_SUBPASS_EXTERNAL,
+        0,
+        "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ",
+        "FRAGMENT_SHADER/SHADER_READ",
+        0,
+    )
     spec: dict[str, Any] = {"attachments": [attachment], "subpasses": [subpass], "dependencies": [into]}
     return ("pass", spec | {"area": (0, 0, 8, 8), "form": 1}, [])
 
@@ -136,7 +143,7 @@ STREAMS: dict[str, list[Step]] = {
             {"colors": [COLOR]},
             dependencies=[
                 (0, 1, FRAGMENTS, "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", BY_REGION),
-                (EXTERNAL, 1, "ALL_TRANSFER/TRANSFER_WRITE", "FRAGMENT_SHADER", 0),
+                (VK_SUBPASS_EXTERNAL, 1, "ALL_TRANSFER/TRANSFER_WRITE", "FRAGMENT_SHADER", 0),
             ],
         )
     ],
@@ -149,7 +156,9 @@ STREAMS: dict[str, list[Step]] = {
         )
     ],
     "no-chain-through-a-pass": [
-        in_passes([attachment(3)], {}, dependencies=[(0, EXTERNAL, FRAGMENTS, "ALL_TRANSFER/TRANSFER_WRITE", 0)]),
+        in_passes(
+            [attachment(3)], {}, dependencies=[(0, VK_SUBPASS_EXTERNAL, FRAGMENTS, "ALL_TRANSFER/TRANSFER_WRITE", 0)]
+        ),
         upload(1, 2, 0),
         ("barriers", [{"src": "ALL_COMMANDS/MEMORY_WRITE", "dst": DEPTHS, "form": 2}]),
         submit(0, 0),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harness.spec.enums import VkPipelineStage2
 from harness.trace.effects import (
     Access,
     Acquired,
@@ -210,7 +211,7 @@ def test_the_host_sets_and_resets() -> None:
 # -- presentation ------------------------------------------------------------------------------------------------------
 
 CLEAR = access("CLEAR_TRANSFER_WRITE", IMAGE)
-CLEAR_STAGE = 0x800000000
+CLEAR_STAGE = VkPipelineStage2.CLEAR
 
 
 def present(*waits: int) -> Presented:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,13 +18,13 @@ from harness.record.mapped_memory import Mapping
 from harness.record.session import Session
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
 from harness.rig.rig import Rig, RigBuffer
+from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.codec import load, save
 
 RAW = "READ_AFTER_WRITE"
 LOST = Hazard.UNFLUSHED_WRITE
-COHERENT, ATOM = 0x4, 64
-WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
+COHERENT, ATOM = VkMemoryProperty.HOST_COHERENT, 64
 
 
 @pytest.fixture(autouse=True)
@@ -157,7 +158,8 @@ def loose(blocks: list[Block], non_coherent_atom_size: int = ATOM) -> list[Findi
 @pytest.fixture
 def seen_loose(monkeypatch: pytest.MonkeyPatch) -> None:
     """The recorder takes all host-visible memory for non-coherent."""
-    monkeypatch.setattr(host, "HOST_COHERENT", 0)
+    visible = SimpleNamespace(HOST_VISIBLE=VkMemoryProperty.HOST_VISIBLE, HOST_COHERENT=0)
+    monkeypatch.setattr(host, "VkMemoryProperty", visible)
 
 
 def bare(rig: Rig) -> RigBuffer:
@@ -170,7 +172,7 @@ def other(mapped: Any) -> bytes:
     return bytes(255 - value for value in bytes(mapped))
 
 
-def ranged(rig: Rig, name: str, memory: Any, offset: int = 0, size: int = WHOLE_SIZE) -> None:
+def ranged(rig: Rig, name: str, memory: Any, offset: int = 0, size: int = VK_WHOLE_SIZE) -> None:
     """vkFlushMappedMemoryRanges or vkInvalidateMappedMemoryRanges of one range."""
     getattr(rig.vk, name)(rig.device, 1, [rig.vk.VkMappedMemoryRange(memory=memory, offset=offset, size=size)])
 

@@ -17,10 +17,9 @@ from harness.record.mapped_memory import CHUNK, FRESH_LIMIT, Mapping
 from harness.record.session import Session
 from harness.record.struct_layout import package_ffi
 from harness.record.writes import Writes
+from harness.spec.enums import VK_WHOLE_SIZE
 from harness.trace.calls import Call, HostWrite
 from tests.support.mirrored import Keeper, make_rig
-
-WHOLE_SIZE = 0xFFFFFFFFFFFFFFFF
 
 # Comparing.
 
@@ -131,13 +130,13 @@ def rig(session: Session) -> Iterator[Any]:
     made.close()
 
 
-def mapped(rig: Any, memory: Any, offset: int = 0, size: int = WHOLE_SIZE) -> Any:
+def mapped(rig: Any, memory: Any, offset: int = 0, size: int = VK_WHOLE_SIZE) -> Any:
     """A writable buffer of mapped memory. (The package's own vkMapMemory cannot take VK_WHOLE_SIZE.)"""
     import vulkan as vk
 
     address = vk.ffi.new("void **")
     assert vk.lib.vkMapMemory(rig.device, memory, offset, size, 0, address) == 0
-    return vk.ffi.buffer(address[0], 1024 if size == WHOLE_SIZE else size)
+    return vk.ffi.buffer(address[0], 1024 if size == VK_WHOLE_SIZE else size)
 
 
 def seen_buffer(rig: Any, keeper: Keeper) -> tuple[Any, Any]:
@@ -247,10 +246,13 @@ def test_the_mirror_knows_best_what_pending_work_writes() -> None:
 
     for name, args in (
         ("vkAllocateMemory", {"device": 1, "pMemory": 9, "pAllocateInfo": {"allocationSize": 1024}}),
-        ("vkMapMemory", {"memory": 9, "offset": 0, "size": WHOLE_SIZE, "ppData": int(ffi.cast("uintptr_t", memory))}),
+        (
+            "vkMapMemory",
+            {"memory": 9, "offset": 0, "size": VK_WHOLE_SIZE, "ppData": int(ffi.cast("uintptr_t", memory))},
+        ),
         ("vkCreateBuffer", {"pCreateInfo": {"size": 1024, "usage": 0x23}, "pBuffer": 2}),
         ("vkBindBufferMemory", {"buffer": 2, "memory": 9, "memoryOffset": 0}),
-        ("vkCmdFillBuffer", {"commandBuffer": 5, "dstBuffer": 2, "dstOffset": 0, "size": WHOLE_SIZE}),
+        ("vkCmdFillBuffer", {"commandBuffer": 5, "dstBuffer": 2, "dstOffset": 0, "size": VK_WHOLE_SIZE}),
     ):
         after(host, name, args)
     before(host, "vkQueueWaitIdle", {"queue": 3})
@@ -293,7 +295,7 @@ def test_a_fence_wait_ends_what_its_submit_wrote(rig: Any, keeper: Keeper) -> No
     vk.vkCmdFillBuffer(commands, buffer, 0, 1024, 0x05050505)
     vk.vkEndCommandBuffer(commands)
     vk.vkQueueSubmit(rig.queue, 1, [vk.VkSubmitInfo(pCommandBuffers=[commands])], fence)
-    vk.vkWaitForFences(rig.device, 1, [fence], True, WHOLE_SIZE)
+    vk.vkWaitForFences(rig.device, 1, [fence], True, VK_WHOLE_SIZE)
     view[0:4] = b"host"
     while vk.lib.vkGetFenceStatus(rig.device, fence) != 0:
         pass
@@ -374,7 +376,7 @@ def writes() -> Writes:
     return made
 
 
-def storage_write(target: int, binding: int, buffer: int, size: int = WHOLE_SIZE, kind: int = 7) -> dict[str, Any]:
+def storage_write(target: int, binding: int, buffer: int, size: int = VK_WHOLE_SIZE, kind: int = 7) -> dict[str, Any]:
     info = {"buffer": buffer, "offset": 16, "range": size}
     return {
         "dstSet": target,
@@ -395,7 +397,7 @@ def test_copies_write_their_regions(writes: Writes) -> None:
 
 
 def test_fills_and_updates_write_their_range(writes: Writes) -> None:
-    fill = ("vkCmdFillBuffer", {"dstBuffer": 1, "dstOffset": 16, "size": WHOLE_SIZE, "data": 0})
+    fill = ("vkCmdFillBuffer", {"dstBuffer": 1, "dstOffset": 16, "size": VK_WHOLE_SIZE, "data": 0})
     update = ("vkCmdUpdateBuffer", {"dstBuffer": 2, "dstOffset": 0, "dataSize": 4, "pData": b"1234"})
     assert writes_of(writes, fill, update) == {(9, (16, 1024)), (9, (4096, 4100))}
 

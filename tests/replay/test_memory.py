@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harness.findings import UserError
-from harness.replay.objects.allocations import DEVICE_LOCAL, DIRECT, WantedResource, choose_type, plan
+from harness.replay.objects.allocations import DIRECT, WantedResource, choose_type, plan
 from harness.replay.objects.target import MemoryType
+from harness.spec.enums import VkMemoryProperty
 
 
 def test_a_layout_that_fits_is_kept() -> None:
@@ -77,7 +78,11 @@ def test_what_overlapped_overlaps_alike_and_nothing_else_does(rows: list[tuple[i
 
 
 def test_memory_types() -> None:
-    types = (MemoryType(DEVICE_LOCAL, 1), MemoryType(DIRECT, 1), MemoryType(DEVICE_LOCAL | DIRECT, 1))
+    types = (
+        MemoryType(VkMemoryProperty.DEVICE_LOCAL, 1),
+        MemoryType(DIRECT, 1),
+        MemoryType(VkMemoryProperty.DEVICE_LOCAL | DIRECT, 1),
+    )
     assert choose_type(types, 0b111, mapped=False) == 0
     assert choose_type(types, 0b111, mapped=True) == 1
     assert choose_type(types, 0b101, mapped=True) == 2

@@ -7,12 +7,17 @@ import pytest
 
 from harness.replay.contents.observe import Outputs, Surface, compare
 from harness.replay.outcomes.jobs import run_serial
+from harness.spec.enums import VkFormat, VkImageUsage
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import COLOR, D32, D32_S8, DEPTH, DST, S8, STENCIL, UNDEFINED, Stream
 
-DEPTH_USAGE = 0x1 | 0x2 | 0x20
-COLOR_TARGET = 0x1 | 0x2 | 0x10
-R32_UINT, R32_SFLOAT, R16_SINT, R5G6B5, BC1 = 98, 100, 75, 4, 131
+DEPTH_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.DEPTH_STENCIL_ATTACHMENT
+COLOR_TARGET = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.COLOR_ATTACHMENT
+R32_UINT = VkFormat.R32_UINT
+R32_SFLOAT = VkFormat.R32_SFLOAT
+R16_SINT = VkFormat.R16_SINT
+R5G6B5 = VkFormat.R5G6B5_UNORM_PACK16
+BC1 = VkFormat.BC1_RGB_UNORM_BLOCK
 
 
 def cleared(format_value: int, aspects: int, samples: int = 1, array: int = 1) -> tuple[Stream, int]:

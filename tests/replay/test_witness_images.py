@@ -11,6 +11,7 @@ import pytest
 from harness.findings import Box
 from harness.replay.contents.regions import POISON
 from harness.replay.outcomes.jobs import WitnessResult, run_witness
+from harness.spec.enums import VkImageUsage
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import (
     COLOR,
@@ -31,7 +32,8 @@ pytestmark = on_each_driver
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
 RED, GREEN = (1.0, 0.0, 0.0, 1.0), (0.0, 1.0, 0.0, 1.0)
 RED_TEXEL, GREEN_TEXEL = [255, 0, 0, 255], [0, 255, 0, 255]
-COLOR_TARGET, DEPTH_USAGE = 0x1 | 0x2 | 0x10, 0x1 | 0x2 | 0x20
+COLOR_TARGET = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.COLOR_ATTACHMENT
+DEPTH_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.DEPTH_STENCIL_ATTACHMENT
 
 
 def whole(size: Extent, aspect: int = COLOR, mip: int = 0, layer: int = 0) -> Box:

@@ -6,7 +6,8 @@ import pytest
 
 from harness.findings import UserError
 from harness.spec import _generated as tables
-from harness.spec.formats import COLOR, DEPTH, PLANES, STENCIL, Format, format_of
+from harness.spec.enums import VkImageAspect
+from harness.spec.formats import PLANES, Format, format_of
 
 
 def named(name: str) -> Format:
@@ -15,9 +16,9 @@ def named(name: str) -> Format:
 
 def test_colour_format() -> None:
     found = named("R8G8B8A8_UNORM")
-    assert (found.block_bytes, found.block_extent, found.aspects) == (4, (1, 1, 1), COLOR)
-    assert found.aspect_bytes(COLOR) == 4
-    assert found.aspect_list() == (COLOR,)
+    assert (found.block_bytes, found.block_extent, found.aspects) == (4, (1, 1, 1), VkImageAspect.COLOR)
+    assert found.aspect_bytes(VkImageAspect.COLOR) == 4
+    assert found.aspect_list() == (VkImageAspect.COLOR,)
     assert not found.compressed
 
 
@@ -35,8 +36,8 @@ def test_colour_format() -> None:
 )
 def test_depth_and_stencil_are_copied_apart(name: str, depth: int | None, stencil: int | None) -> None:
     found = named(name)
-    assert found.aspects == (DEPTH if depth else 0) | (STENCIL if stencil else 0)
-    for aspect, size in ((DEPTH, depth), (STENCIL, stencil)):
+    assert found.aspects == (VkImageAspect.DEPTH if depth else 0) | (VkImageAspect.STENCIL if stencil else 0)
+    for aspect, size in ((VkImageAspect.DEPTH, depth), (VkImageAspect.STENCIL, stencil)):
         if size:
             assert found.aspect_bytes(aspect) == size
         else:
@@ -48,7 +49,7 @@ def test_compressed_formats_count_blocks() -> None:
     found = named("BC1_RGB_UNORM_BLOCK")
     assert (found.block_bytes, found.block_extent) == (8, (4, 4, 1))
     assert found.compressed
-    assert found.aspect_blocks(COLOR, (9, 4, 1)) == (3, 1, 1)
+    assert found.aspect_blocks(VkImageAspect.COLOR, (9, 4, 1)) == (3, 1, 1)
     wide = named("ASTC_10x6_SRGB_BLOCK")
     assert (wide.block_bytes, wide.block_extent) == (16, (10, 6, 1))
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from harness.findings import UserError
 from harness.spec import _generated as tables
 from harness.spec import names, scopes
+from harness.spec.enums import VkAccess2
 
 
 def test_masks_read_as_the_specification_names_them() -> None:
@@ -24,7 +25,7 @@ def test_pseudo_stages_have_names() -> None:
 
 
 def test_access_sets_are_grouped_by_stage() -> None:
-    transfer = scopes.access_scope(0x1_0000_0000 | 0x8_0000_0000, scopes.MEMORY_READ | scopes.MEMORY_WRITE, 7)
+    transfer = scopes.access_scope(0x1_0000_0000 | 0x8_0000_0000, VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE, 7)
     assert names.sync_accesses(transfer) == "COPY(TRANSFER_READ|TRANSFER_WRITE), CLEAR(TRANSFER_WRITE)"
     compute = scopes.stage_accesses(0x800)
     assert names.sync_accesses(compute) == "COMPUTE_SHADER(all)"

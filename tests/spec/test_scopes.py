@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from harness.findings import UserError
 from harness.spec import _generated as tables
 from harness.spec import scopes
+from harness.spec.enums import VkAccess2, VkPipelineStage2, VkQueueFlag
 
-GRAPHICS, COMPUTE, TRANSFER = 1, 2, 4
+GRAPHICS, COMPUTE, TRANSFER = VkQueueFlag.GRAPHICS, VkQueueFlag.COMPUTE, VkQueueFlag.TRANSFER
 UNIVERSAL = GRAPHICS | COMPUTE | TRANSFER
-TOP, BOTTOM = scopes.TOP_OF_PIPE, scopes.BOTTOM_OF_PIPE
+TOP, BOTTOM = VkPipelineStage2.TOP_OF_PIPE, VkPipelineStage2.BOTTOM_OF_PIPE
 MASKS = st.sets(st.sampled_from(sorted(tables.STAGE_QUEUES))).map(sum)
 ACCESS_MASKS = st.sets(st.sampled_from(sorted(tables.ACCESSES.values()))).map(sum)
 QUEUES = st.integers(min_value=0, max_value=UNIVERSAL)
@@ -48,13 +49,13 @@ def test_synchronization1_masks_have_the_same_bits() -> None:
 
 
 def test_meta_stages_stand_only_for_what_the_queue_supports() -> None:
-    everything = scopes.expand_stages(scopes.ALL_COMMANDS, COMPUTE)
+    everything = scopes.expand_stages(VkPipelineStage2.ALL_COMMANDS, COMPUTE)
     assert everything & stage("COMPUTE_SHADER_BIT")
     assert everything & stage("COPY_BIT")
     assert everything & TOP
     assert everything & BOTTOM
     assert not everything & stage("FRAGMENT_SHADER_BIT")
-    assert not everything & scopes.HOST
+    assert not everything & VkPipelineStage2.HOST
     assert scopes.expand_stages(stage("ALL_GRAPHICS_BIT"), COMPUTE) == stage("DRAW_INDIRECT_BIT") | stage(
         "CONDITIONAL_RENDERING_BIT_EXT"
     )
@@ -74,7 +75,7 @@ def test_source_scope_reaches_back_and_destination_scope_reaches_forward() -> No
 
 
 def test_ends_of_the_pipe() -> None:
-    everything = scopes.expand_stages(scopes.ALL_COMMANDS, UNIVERSAL)
+    everything = scopes.expand_stages(VkPipelineStage2.ALL_COMMANDS, UNIVERSAL)
     assert scopes.execution_scope_dst(TOP, UNIVERSAL) == everything
     assert scopes.execution_scope_src(BOTTOM, UNIVERSAL) == everything
     assert scopes.execution_scope_src(TOP, UNIVERSAL) == TOP
@@ -84,9 +85,9 @@ def test_ends_of_the_pipe() -> None:
 
 
 def test_host_is_outside_the_order() -> None:
-    assert scopes.execution_scope_src(scopes.HOST, UNIVERSAL) == scopes.HOST
-    assert scopes.execution_scope_dst(scopes.HOST, UNIVERSAL) == scopes.HOST
-    assert not scopes.execution_scope_dst(TOP, UNIVERSAL) & scopes.HOST
+    assert scopes.execution_scope_src(VkPipelineStage2.HOST, UNIVERSAL) == VkPipelineStage2.HOST
+    assert scopes.execution_scope_dst(VkPipelineStage2.HOST, UNIVERSAL) == VkPipelineStage2.HOST
+    assert not scopes.execution_scope_dst(TOP, UNIVERSAL) & VkPipelineStage2.HOST
 
 
 def test_access_scope_is_not_extended() -> None:
@@ -124,25 +125,27 @@ def test_acceleration_structure_build_stage_covers_copies() -> None:
 
 def test_memory_read_and_write_are_all_of_the_stage() -> None:
     copy = stage("COPY_BIT")
-    assert covered(copy, scopes.MEMORY_READ) == {"COPY_TRANSFER_READ"}
-    assert covered(copy, scopes.MEMORY_WRITE) == {"COPY_TRANSFER_WRITE"}
-    assert covered(scopes.HOST, scopes.MEMORY_WRITE) == {"HOST_HOST_WRITE"}
-    reads = scopes.access_scope(stage("FRAGMENT_SHADER_BIT"), scopes.MEMORY_READ, UNIVERSAL)
+    assert covered(copy, VkAccess2.MEMORY_READ) == {"COPY_TRANSFER_READ"}
+    assert covered(copy, VkAccess2.MEMORY_WRITE) == {"COPY_TRANSFER_WRITE"}
+    assert covered(VkPipelineStage2.HOST, VkAccess2.MEMORY_WRITE) == {"HOST_HOST_WRITE"}
+    reads = scopes.access_scope(stage("FRAGMENT_SHADER_BIT"), VkAccess2.MEMORY_READ, UNIVERSAL)
     assert reads == scopes.stage_accesses(stage("FRAGMENT_SHADER_BIT")) & scopes.READS
 
 
 def test_illegal_access_and_ends_of_the_pipe_cover_nothing() -> None:
     assert covered(stage("CLEAR_BIT"), access("TRANSFER_READ_BIT")) == set()
-    assert covered(TOP | BOTTOM, scopes.MEMORY_READ | scopes.MEMORY_WRITE) == set()
+    assert covered(TOP | BOTTOM, VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE) == set()
     assert covered(stage("COPY_BIT"), 0) == set()
-    assert covered(0, scopes.MEMORY_WRITE) == set()
+    assert covered(0, VkAccess2.MEMORY_WRITE) == set()
 
 
 def test_all_commands_covers_layout_transitions_and_all_graphics_does_not() -> None:
-    assert covered(scopes.ALL_COMMANDS, 0) == {"IMAGE_LAYOUT_TRANSITION", "QUEUE_FAMILY_OWNERSHIP_TRANSFER"}
-    assert "IMAGE_LAYOUT_TRANSITION" in covered(scopes.ALL_COMMANDS, scopes.MEMORY_READ)
-    assert "IMAGE_LAYOUT_TRANSITION" not in covered(stage("ALL_GRAPHICS_BIT"), scopes.MEMORY_WRITE)
-    assert not {name for name in covered(scopes.ALL_COMMANDS, scopes.MEMORY_WRITE) if name.startswith("HOST")}
+    assert covered(VkPipelineStage2.ALL_COMMANDS, 0) == {"IMAGE_LAYOUT_TRANSITION", "QUEUE_FAMILY_OWNERSHIP_TRANSFER"}
+    assert "IMAGE_LAYOUT_TRANSITION" in covered(VkPipelineStage2.ALL_COMMANDS, VkAccess2.MEMORY_READ)
+    assert "IMAGE_LAYOUT_TRANSITION" not in covered(stage("ALL_GRAPHICS_BIT"), VkAccess2.MEMORY_WRITE)
+    assert not {
+        name for name in covered(VkPipelineStage2.ALL_COMMANDS, VkAccess2.MEMORY_WRITE) if name.startswith("HOST")
+    }
 
 
 def test_find_gives_the_access_or_says_that_there_is_none() -> None:
@@ -193,8 +196,8 @@ def test_access_scope_holds_only_reads_and_writes_that_were_asked_for(
     named = scopes.expand_accesses(accesses)
     for row in scopes.members(scopes.access_scope(mask, accesses, queue_flags)):
         if row in (scopes.IMAGE_LAYOUT_TRANSITION, scopes.OWNERSHIP_TRANSFER):
-            assert mask & scopes.ALL_COMMANDS
+            assert mask & VkPipelineStage2.ALL_COMMANDS
             continue
         build = row.stage == stage("ACCELERATION_STRUCTURE_COPY_BIT_KHR")
         assert allowed & row.stage or (build and allowed & stage("ACCELERATION_STRUCTURE_BUILD_BIT_KHR"))
-        assert named & (row.access | (scopes.MEMORY_WRITE if row.write else scopes.MEMORY_READ))
+        assert named & (row.access | (VkAccess2.MEMORY_WRITE if row.write else VkAccess2.MEMORY_READ))

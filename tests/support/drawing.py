@@ -10,18 +10,19 @@ from harness.commands.interpret import Interpreter
 from harness.layer.silence import is_unrecorded
 from harness.layer.stream import Stream as RecordedStream
 from harness.shader.library import load
+from harness.spec.enums import VkCompareOp, VkFormat, VkShaderStage, VkStencilOp
 from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.effects import Access, Effect, Recorded, Unmodelled
 from tests.support import passes
 from tests.support.spirv_text import assemble
 from tests.support.streams import D32_S8, DEPTH, R8G8B8A8, STENCIL, Stream, struct
 
-VERTEX, FRAGMENT = 0x1, 0x10
-R32G32, R32 = 103, 100
+VERTEX, FRAGMENT = VkShaderStage.VERTEX, VkShaderStage.FRAGMENT
+R32G32, R32 = VkFormat.R32G32_SFLOAT, VkFormat.R32_SFLOAT
 FLOAT2 = 8
 """Bytes of R32G32."""
-KEEP, REPLACE = 0, 2
-NEVER, LESS, ALWAYS = 0, 1, 7
+KEEP, REPLACE = VkStencilOp.KEEP, VkStencilOp.REPLACE
+NEVER, LESS, ALWAYS = VkCompareOp.NEVER, VkCompareOp.LESS, VkCompareOp.ALWAYS
 SIZE = (8, 8)
 
 

@@ -9,8 +9,9 @@ from harness.layer.listen import LayerWitness
 from harness.layer.manifest import find_layer
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import Rig
+from harness.spec.enums import VkPrimitiveTopology
 
-POINTS = 0
+POINTS = VkPrimitiveTopology.POINT_LIST
 
 
 def said_of_a_byte_count(version: str, read: str) -> dict[str, Any]:

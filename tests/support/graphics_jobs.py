@@ -12,25 +12,18 @@ import harness
 from harness.findings import Box, Finding, Hazard, Place
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
 from harness.rig.command_buffers import Commands
-from harness.rig.render_passes import (
-    BY_REGION,
-    EXTERNAL,
-    RigAttachment,
-    RigFramebuffer,
-    RigRenderPass,
-    RigSubpass,
-    RigSubpassDependency,
-)
-from harness.rig.rendering_attachments import RESUMING, SUSPENDING, RenderingAttachment
+from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import Rig, RigImage
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkDependency, VkPrimitiveTopology, VkRendering
 from harness.trace.calls import Call
 
 WORDS = 256
 CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
 """A rectangle over the viewport, as a strip of two triangles."""
-STRIP = 4
+STRIP = VkPrimitiveTopology.TRIANGLE_STRIP
 TO_COPY = ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "ALL_TRANSFER/TRANSFER_READ")
-LEAVE = RigSubpassDependency("", 0, EXTERNAL, *TO_COPY)
+LEAVE = RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, *TO_COPY)
 """What comes after a render pass instance of one subpass may read the attachment in its final layout."""
 POSITIONS: dict[str, Any] = {
     "vertex": "vertex_position",
@@ -39,7 +32,7 @@ POSITIONS: dict[str, Any] = {
     "topology": STRIP,
 }
 DEPTH = "VK_FORMAT_D32_SFLOAT_S8_UINT"
-LESS, EQUAL = 1, 2
+LESS, EQUAL = VkCompareOp.LESS, VkCompareOp.EQUAL
 
 
 def picture(how: str, device: str) -> dict[str, Any]:
@@ -150,9 +143,9 @@ def _subpasses(form: int) -> Callable[[Rig, Commands, RigImage], None]:
                     1,
                     "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
                     "FRAGMENT_SHADER|COLOR_ATTACHMENT_OUTPUT/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
-                    BY_REGION,
+                    VkDependency.BY_REGION,
                 ),
-                RigSubpassDependency("", 1, EXTERNAL, *TO_COPY),
+                RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, *TO_COPY),
             ],
             form=form,
         )
@@ -178,14 +171,16 @@ def _self_dependency(rig: Rig, commands: Commands, image: RigImage) -> None:
         "FRAGMENT_SHADER|COLOR_ATTACHMENT_OUTPUT/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
     )
     both = RigSubpass([(0, "GENERAL")], inputs=[(0, "GENERAL")])
-    made = rig.render_pass([RigAttachment()], [both], [RigSubpassDependency("", 0, 0, *scopes, BY_REGION), LEAVE])
+    made = rig.render_pass(
+        [RigAttachment()], [both], [RigSubpassDependency("", 0, 0, *scopes, VkDependency.BY_REGION), LEAVE]
+    )
     view = rig.view(image)
     frame = rig.framebuffer(made, [view])
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
     commands.begin_pass(made, frame)
     commands.bind(rig.graphics(render_pass=made))
     commands.draw()
-    commands.barrier("", *scopes, flags=BY_REGION)
+    commands.barrier("", *scopes, flags=VkDependency.BY_REGION)
     commands.bind(invert, rig.descriptors(invert, b0=(view, None, rig.vk.VK_IMAGE_LAYOUT_GENERAL)))
     commands.draw()
     commands.end_pass()
@@ -195,9 +190,9 @@ def _suspended(rig: Rig, commands: Commands, image: RigImage) -> None:
     """Rendering that clears, suspends, resumes and clears a rectangle: words 1 outside and 2 inside."""
     commands.transition(image)
     color = RenderingAttachment(rig.view(image), clear=1)
-    commands.begin_rendering(color, flags=SUSPENDING)
+    commands.begin_rendering(color, flags=VkRendering.SUSPENDING)
     commands.end_rendering()
-    commands.begin_rendering(color, flags=RESUMING)
+    commands.begin_rendering(color, flags=VkRendering.RESUMING)
     commands.clear_attachments((1, 0, 2), rects=[((4, 4, 8, 8), 0, 1)])
     commands.end_rendering()
 

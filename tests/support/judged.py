@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from itertools import count
 
 from harness.findings import Finding
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkPipelineStage2
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.effects import (
-    FAMILY_IGNORED,
     Access,
     Acquired,
     Barrier,
@@ -28,7 +28,7 @@ from harness.trace.effects import (
 )
 
 ALL_FLAGS = 0x7FFFFFFF
-ALL_COMMANDS = 0x10000
+ALL_COMMANDS = VkPipelineStage2.ALL_COMMANDS
 WHOLE = ((0, 64),)
 
 Effects = Effect | tuple[Effect, ...]
@@ -94,7 +94,7 @@ class Device:
             Command(next(self.calls), "vkCmdX", None, each if isinstance(each, tuple) else (each,)) for each in effects
         )
         batch = Submission(0, ((next(self.calls) + 1000, commands),), tuple(waits), tuple(signals))
-        family = self.families.get(queue, FAMILY_IGNORED)
+        family = self.families.get(queue, VK_QUEUE_FAMILY_IGNORED)
         call = next(self.calls)
         return self.take(Submitted(call, "vkQueueSubmit2", None, queue, ALL_FLAGS, (batch,), fence, family))
 

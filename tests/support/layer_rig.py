@@ -16,13 +16,21 @@ from typing import Any
 from harness.layer.listen import LayerWitness
 from harness.layer.manifest import LayerInfo
 from harness.layer.parse import LayerMessage
+from harness.spec.enums import VkAccess2, VkImageLayout, VkPipelineStage2
 
 ICD_FOLDERS = (Path("/usr/share/vulkan/icd.d"), Path("/etc/vulkan/icd.d"))
-TRANSFER = 0x1000
-COMPUTE = 0x800
-ALL_COMMANDS = 0x10000
-TRANSFER_READ, TRANSFER_WRITE, SHADER_READ, SHADER_WRITE, UNIFORM_READ = 0x800, 0x1000, 0x20, 0x40, 0x8
-UNDEFINED, GENERAL, TRANSFER_SRC, TRANSFER_DST = 0, 1, 6, 7
+TRANSFER = VkPipelineStage2.ALL_TRANSFER
+COMPUTE = VkPipelineStage2.COMPUTE_SHADER
+ALL_COMMANDS = VkPipelineStage2.ALL_COMMANDS
+TRANSFER_READ = VkAccess2.TRANSFER_READ
+TRANSFER_WRITE = VkAccess2.TRANSFER_WRITE
+SHADER_READ = VkAccess2.SHADER_READ
+SHADER_WRITE = VkAccess2.SHADER_WRITE
+UNIFORM_READ = VkAccess2.UNIFORM_READ
+UNDEFINED = VkImageLayout.UNDEFINED
+GENERAL = VkImageLayout.GENERAL
+TRANSFER_SRC = VkImageLayout.TRANSFER_SRC_OPTIMAL
+TRANSFER_DST = VkImageLayout.TRANSFER_DST_OPTIMAL
 
 
 def lavapipe_manifest() -> Path | None:

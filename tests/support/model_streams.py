@@ -6,9 +6,9 @@ from itertools import count
 
 from harness.model import Opinion, judge_stream_events
 from harness.model.stages import ACCESS_KIND
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkPipelineStage2
 from harness.spec.masks import scope
 from harness.trace.effects import (
-    FAMILY_IGNORED,
     Access,
     Barrier,
     Command,
@@ -27,7 +27,11 @@ from harness.trace.effects import (
 )
 
 ALL_FLAGS = 0x7FFFFFFF
-ALL, TRANSFER, COPY_STAGE, COMPUTE, BOTTOM = 0x10000, 0x1000, 0x100000000, 0x800, 0x2000
+ALL = VkPipelineStage2.ALL_COMMANDS
+TRANSFER = VkPipelineStage2.ALL_TRANSFER
+COPY_STAGE = VkPipelineStage2.COPY
+COMPUTE = VkPipelineStage2.COMPUTE_SHADER
+BOTTOM = VkPipelineStage2.BOTTOM_OF_PIPE
 A, B, IMAGE = 100, 101, 102
 
 Step = Effect | tuple[Effect, ...]
@@ -93,7 +97,7 @@ class Stream:
         signals: tuple[SemaphoreOperation, ...] = (),
         fence: int = 0,
         flags: int = ALL_FLAGS,
-        family: int = FAMILY_IGNORED,
+        family: int = VK_QUEUE_FAMILY_IGNORED,
     ) -> Stream:
         """A submit of one batch with one command buffer."""
         batch = Submission(0, ((next(self._calls) + 1000, self.commands(*steps)),), waits, signals)

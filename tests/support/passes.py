@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp, VkImageLayout
 from tests.support.streams import COLOR, R8G8B8A8, Stream, struct
 
-LOAD, CLEAR, DONT_CARE, NONE_LOAD = 0, 1, 2, 1000400000
-STORE, DISCARD, NONE_STORE = 0, 1, 1000301000
-COLOR_LAYOUT, DEPTH_LAYOUT, READ_ONLY = 2, 3, 5
-UNUSED = EXTERNAL = 0xFFFFFFFF
+LOAD = VkAttachmentLoadOp.LOAD
+CLEAR = VkAttachmentLoadOp.CLEAR
+DONT_CARE = VkAttachmentLoadOp.DONT_CARE
+NONE_LOAD = VkAttachmentLoadOp.NONE
+STORE, DISCARD, NONE_STORE = VkAttachmentStoreOp.STORE, VkAttachmentStoreOp.DONT_CARE, VkAttachmentStoreOp.NONE
+COLOR_LAYOUT = VkImageLayout.COLOR_ATTACHMENT_OPTIMAL
+DEPTH_LAYOUT = VkImageLayout.DEPTH_STENCIL_ATTACHMENT_OPTIMAL
+READ_ONLY = VkImageLayout.SHADER_READ_ONLY_OPTIMAL
 WHITE = {"color": {"uint32": [0x3F800000] * 4}}
 
 Size = tuple[int, int]

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from harness.layer.listen import LayerWitness
 from harness.rig.command_buffers import Commands
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import Rig
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 USED = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
@@ -103,7 +104,7 @@ def _own_transition(rig: Rig, commands: Commands) -> None:
     made = rig.render_pass(
         [RigAttachment(load="LOAD", initial=AT, final="COLOR_ATTACHMENT_OPTIMAL")],
         [RigSubpass([0])],
-        [RigSubpassDependency("", EXTERNAL, 0, "ALL_COMMANDS/MEMORY_WRITE", WRITTEN)],
+        [RigSubpassDependency("", VK_SUBPASS_EXTERNAL, 0, "ALL_COMMANDS/MEMORY_WRITE", WRITTEN)],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
     commands.transition(image)
@@ -115,7 +116,9 @@ def _own_store(rig: Rig, commands: Commands) -> None:
     """A store that is not made available to the final transition."""
     image = rig.target()
     made = rig.render_pass(
-        [RigAttachment()], [RigSubpass([0])], [RigSubpassDependency("", 0, EXTERNAL, "COLOR_ATTACHMENT_OUTPUT", USED)]
+        [RigAttachment()],
+        [RigSubpass([0])],
+        [RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, "COLOR_ATTACHMENT_OUTPUT", USED)],
     )
     commands.begin_pass(made, rig.framebuffer(made, [rig.view(image)]))
     commands.end_pass()

@@ -7,8 +7,9 @@ from typing import Any
 import harness
 from harness.layer.listen import LayerWitness
 from harness.layer.manifest import find_layer
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rig import Rig
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 
 WRITE = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 
@@ -23,7 +24,7 @@ def said_of_two_subpasses(version: str) -> dict[str, Any]:
         made = rig.render_pass(
             [RigAttachment()],
             [RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")])],
-            [RigSubpassDependency("", 1, EXTERNAL, WRITE, "COPY/TRANSFER_READ")],
+            [RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITE, "COPY/TRANSFER_READ")],
         )
         frame = rig.framebuffer(made, [rig.view(image)])
         clears = []

@@ -7,17 +7,36 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.findings import Box, Finding, Hazard, Place
-from harness.replay.objects.encode import STRUCT_TYPES, EncodedMember, members, parameters
+from harness.replay.objects.encode import EncodedMember, members, parameters
 from harness.shader.library import load
+from harness.spec.enums import (
+    VkAccess2,
+    VkBufferUsage,
+    VkFormat,
+    VkImageAspect,
+    VkImageLayout,
+    VkImageUsage,
+    VkPipelineStage2,
+)
+from harness.spec.shapes import STRUCT_TYPES
 from harness.trace.calls import Block, Call, HostWrite
 
-ALL_COMMANDS, TRANSFER, COMPUTE = 0x10000, 0x1000, 0x800
-READ_WRITE = 0x18000
-BUFFER_USAGE = 0x1 | 0x2 | 0x20
-IMAGE_USAGE = 0x1 | 0x2
-UNDEFINED, GENERAL, SRC, DST = 0, 1, 6, 7
-R8G8B8A8, R32_UINT, D32_S8, D32, S8 = 37, 98, 130, 126, 127
-COLOR, DEPTH, STENCIL = 1, 2, 4
+ALL_COMMANDS = VkPipelineStage2.ALL_COMMANDS
+TRANSFER = VkPipelineStage2.ALL_TRANSFER
+COMPUTE = VkPipelineStage2.COMPUTE_SHADER
+READ_WRITE = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
+BUFFER_USAGE = VkBufferUsage.TRANSFER_SRC | VkBufferUsage.TRANSFER_DST | VkBufferUsage.STORAGE_BUFFER
+IMAGE_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
+UNDEFINED = VkImageLayout.UNDEFINED
+GENERAL = VkImageLayout.GENERAL
+SRC = VkImageLayout.TRANSFER_SRC_OPTIMAL
+DST = VkImageLayout.TRANSFER_DST_OPTIMAL
+R8G8B8A8 = VkFormat.R8G8B8A8_UNORM
+R32_UINT = VkFormat.R32_UINT
+D32_S8 = VkFormat.D32_SFLOAT_S8_UINT
+D32 = VkFormat.D32_SFLOAT
+S8 = VkFormat.S8_UINT
+COLOR, DEPTH, STENCIL = VkImageAspect.COLOR, VkImageAspect.DEPTH, VkImageAspect.STENCIL
 Extent = tuple[int, int, int]
 
 

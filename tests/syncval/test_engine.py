@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harness.check import Analysis
+from harness.spec.enums import VkResult
 from harness.trace.calls import Call
 from harness.trace.effects import Barrier, Destroyed, FenceReset, RangeBarrier
 from tests.support.judged import ALL_COMMANDS, Device, barrier, dependency, operation, read, write
@@ -241,7 +242,9 @@ def test_frames_leave_nothing_behind() -> None:
 
 # -- the calls ---------------------------------------------------------------------------------------------------------
 
-OUT_OF_DATE, SUBOPTIMAL, OUT_OF_MEMORY = -1000001004, 1000001003, -2
+OUT_OF_DATE = VkResult.ERROR_OUT_OF_DATE_KHR
+SUBOPTIMAL = VkResult.SUBOPTIMAL_KHR
+OUT_OF_MEMORY = VkResult.ERROR_OUT_OF_DEVICE_MEMORY
 
 
 class Window(Stream):

@@ -7,9 +7,9 @@ import pytest
 
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from harness.trace.effects import (
     FAMILIES_OUTSIDE,
-    FAMILY_IGNORED,
     AutomaticTransition,
     Barrier,
     Command,
@@ -26,7 +26,7 @@ from tests.support.judged import Device, access, dependency, operation, read, wr
 BUFFER, IMAGE = 100, 102
 G, C = 1, 2
 """Queues: of family 0 and of family 1."""
-DST, READ_ONLY = 7, 5
+DST, READ_ONLY = VkImageLayout.TRANSFER_DST_OPTIMAL, VkImageLayout.SHADER_READ_ONLY_OPTIMAL
 EXTERNAL, FOREIGN = FAMILIES_OUTSIDE
 
 
@@ -315,13 +315,13 @@ def test_what_comes_from_outside_was_released_there() -> None:
 def test_a_concurrent_resource_goes_outside_and_comes_back_to_all() -> None:
     held = device()
     held.take(SharedResource(BUFFER))
-    held.submit(G, write(BUFFER), transfer(src=WRITTEN, families=(FAMILY_IGNORED, EXTERNAL)))
+    held.submit(G, write(BUFFER), transfer(src=WRITTEN, families=(VK_QUEUE_FAMILY_IGNORED, EXTERNAL)))
     held.wait()
     assert held.submit(C, read(BUFFER)) == ["ownership-not-acquired"]
     held.wait()
-    held.submit(G, write(BUFFER), transfer(src=WRITTEN, families=(FAMILY_IGNORED, EXTERNAL)))
+    held.submit(G, write(BUFFER), transfer(src=WRITTEN, families=(VK_QUEUE_FAMILY_IGNORED, EXTERNAL)))
     held.wait()
-    held.submit(G, transfer(dst=READ, families=(EXTERNAL, FAMILY_IGNORED)))
+    held.submit(G, transfer(dst=READ, families=(EXTERNAL, VK_QUEUE_FAMILY_IGNORED)))
     held.wait()
     assert held.submit(C, read(BUFFER)) == []
 

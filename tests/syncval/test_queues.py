@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import count
 
 from harness.findings import Finding
+from harness.spec.enums import VkPipelineStage2
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.evidence import Description
@@ -37,7 +38,10 @@ from harness.trace.effects import (
 )
 
 ALL_FLAGS = 0x7FFFFFFF
-ALL, TRANSFER, BOTTOM, COLOR_OUTPUT = 0x10000, 0x1000, 0x2000, 0x400
+ALL = VkPipelineStage2.ALL_COMMANDS
+TRANSFER = VkPipelineStage2.ALL_TRANSFER
+BOTTOM = VkPipelineStage2.BOTTOM_OF_PIPE
+COLOR_OUTPUT = VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
 A, B, IMAGE = 100, 101, 102
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.replay.schedule.batch_scheduler import runnable
+from harness.spec.enums import VkPipelineStage2
 from harness.syncval.journal import LENGTH
 from harness.trace.calls import Block, Call
 from harness.trace.effects import SemaphoreCreated
@@ -12,7 +13,7 @@ from harness.trace.pending_batches import PendingBatch, PendingBatches
 from tests.syncval.test_queues import ALL, READ_A, WRITE_A, WRITE_B, Device, access, at
 
 TIMELINE = 7
-COPY, VERTEX = 0x100000000, 0x8
+COPY, VERTEX = VkPipelineStage2.COPY, VkPipelineStage2.VERTEX_SHADER
 
 
 def test_a_wait_leaves_out_what_its_queue_did_after_the_signal() -> None:

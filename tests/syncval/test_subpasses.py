@@ -8,9 +8,10 @@ from harness.check import Analysis
 from harness.findings import Finding, Hazard, Place
 from harness.replay.outcomes.inside import InsideOutcome, inside
 from harness.replay.schedule.steps import Step, flatten
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.spec.masks import scope
 from tests.support import drawing, passes
-from tests.support.passes import EXTERNAL, LOAD, NONE_STORE, READ_ONLY, depends, described, rect, refer, subpass
+from tests.support.passes import LOAD, NONE_STORE, READ_ONLY, depends, described, rect, refer, subpass
 from tests.support.streams import COLOR, DEPTH, Stream, struct
 
 SIZE = (8, 8)
@@ -82,7 +83,7 @@ def test_a_final_transition_races_with_those_that_its_own_subpass_does_not_follo
     (_, view), (_, other_view) = target(stream), target(stream)
     made = [described(load=LOAD, initial=AT, final=READ_ONLY), described(load=LOAD, initial=AT, final=AT)]
     second = [refer(0, AT), refer(1, AT)] if shared else [refer(1, AT)]
-    leave = [depends(each, EXTERNAL, (*WRITTEN, *COPIED)) for each in (0, 1)]
+    leave = [depends(each, VK_SUBPASS_EXTERNAL, (*WRITTEN, *COPIED)) for each in (0, 1)]
     passed = passes.render_pass(stream, made, [subpass([refer(0, AT)]), subpass(second)], leave)
     frame = passes.framebuffer(stream, passed, [view, other_view], SIZE)
     stream.begin()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_WHOLE_SIZE
 from harness.spec.names import enum_value
-from harness.trace.resources import REMAINING, WHOLE_SIZE, Buffer, Image
+from harness.trace.resources import Buffer, Image
 
 
 def image(format: str = "VK_FORMAT_R8G8B8A8_UNORM", extent: tuple[int, int, int] = (5, 4, 1), **more: int) -> Image:
@@ -32,7 +33,7 @@ def test_a_region_is_exactly_its_texels(
     mip = min(mip, mips - 1)
     width, height, depth = made.texels(1, mip)
     expected = set()
-    whole = made.subresources(1, mip, 1, 0, REMAINING)
+    whole = made.subresources(1, mip, 1, 0, VK_REMAINING_ARRAY_LAYERS)
     base = whole[0][0]
     for layer in range(layers):
         for z in range(offset[2], min(depth, offset[2] + size[2])):
@@ -53,7 +54,11 @@ def test_subresources_are_disjoint_and_fill_the_space() -> None:
                 assert part
                 assert not part & seen
                 seen |= part
-    assert seen == cells(made.subresources(6, 0, REMAINING, 0, REMAINING)) == set(range(len(seen)))
+    assert (
+        seen
+        == cells(made.subresources(6, 0, VK_REMAINING_ARRAY_LAYERS, 0, VK_REMAINING_ARRAY_LAYERS))
+        == set(range(len(seen)))
+    )
 
 
 def test_boxes_lead_back_to_the_spans_of_whole_rows() -> None:
@@ -79,6 +84,6 @@ def test_planes_have_extents_of_their_own() -> None:
 def test_buffers_of_one_memory_have_addresses_by_offset() -> None:
     buffer = Buffer(7, 64, memory=3, offset=128)
     assert buffer.space == 3
-    assert buffer.span(16, WHOLE_SIZE) == (144, 192)
+    assert buffer.span(16, VK_WHOLE_SIZE) == (144, 192)
     assert buffer.span(48, 64) == (176, 192)
     assert buffer.span(80, 4) == (192, 192)

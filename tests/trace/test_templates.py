@@ -15,13 +15,14 @@ from harness.record.session import Session
 from harness.replay.outcomes.executor import execute, open_scene
 from harness.replay.schedule.steps import flatten
 from harness.spec._generated import ENUMS
+from harness.spec.enums import VkDescriptorType
 from harness.trace.calls import Block, Call
 from harness.trace.codec import load, save
 from harness.trace.templates import PUSH, UPDATE, plain
 from tests.support.mirrored import make_rig
 
 SHADER = Path(__file__).resolve().parents[2] / "shaders" / "copy_words.comp.spv"
-STORAGE_BUFFER = 7
+STORAGE_BUFFER = VkDescriptorType.STORAGE_BUFFER
 OFFSET, STRIDE = 8, 40
 WORDS = 256
 PUSH_EXTENSION = "VK_KHR_push_descriptor"
@@ -232,10 +233,15 @@ def test_inline_uniform_data_stand_in_the_chain() -> None:
 
     from harness.record.decode import Decoder
     from harness.record.handles import HandleRegistry
-    from harness.record.template_data import INLINE_UNIFORM_BLOCK, Templates
+    from harness.record.template_data import Templates
 
     templates = Templates(Decoder(HandleRegistry()))
-    entry = {"dstBinding": 0, "dstArrayElement": 4, "descriptorCount": 8, "descriptorType": INLINE_UNIFORM_BLOCK}
+    entry = {
+        "dstBinding": 0,
+        "dstArrayElement": 4,
+        "descriptorCount": 8,
+        "descriptorType": VkDescriptorType.INLINE_UNIFORM_BLOCK,
+    }
     info = {"templateType": 0, "pDescriptorUpdateEntries": [entry | {"offset": 2, "stride": 0}]}
     templates.created({"pDescriptorUpdateTemplate": 5, "pCreateInfo": info})
     data = vk.ffi.new("char[]", b"__bytes of the uniform block")

@@ -8,6 +8,7 @@ from typing import Any
 from harness.commands.drawing.descriptors import DYNAMIC_TYPES, write_descriptor
 from harness.commands.handlers import command
 from harness.commands.object_state import NOTHING, BoundSet, CommandBuffer, ObjectState
+from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from harness.trace.effects import Effect
 from harness.trace.resources import DescriptorSet, Pipeline, PipelineLayout
 
@@ -24,7 +25,19 @@ TOUCHES_NOTHING = (
 )
 """Commands with no memory access and no state that decides one."""
 
-STAGES_OF = {0: 0x1F | 0x40 | 0x80, 1: 0x20, 1000165000: 0x3F00}
+_RAY_TRACING = (
+    VkShaderStage.RAYGEN_KHR
+    | VkShaderStage.ANY_HIT_KHR
+    | VkShaderStage.CLOSEST_HIT_KHR
+    | VkShaderStage.MISS_KHR
+    | VkShaderStage.INTERSECTION_KHR
+    | VkShaderStage.CALLABLE_KHR
+)
+STAGES_OF = {
+    VkPipelineBindPoint.GRAPHICS: VkShaderStage.ALL_GRAPHICS | VkShaderStage.TASK_EXT | VkShaderStage.MESH_EXT,
+    VkPipelineBindPoint.COMPUTE: VkShaderStage.COMPUTE,
+    VkPipelineBindPoint.RAY_TRACING_KHR: _RAY_TRACING,
+}
 """VkShaderStageFlags that each VkPipelineBindPoint runs: graphics with mesh shading, compute, ray tracing."""
 
 

@@ -7,33 +7,28 @@ from typing import Any
 
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
+from harness.spec.enums import VkDescriptorSetLayoutCreate, VkDescriptorType, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import StreamEvent, UnmodelledCall
 from harness.trace.resources import Binding, Descriptor, DescriptorSet, PipelineLayout, SetLayout
 
-SAMPLER = 0
-COMBINED_IMAGE_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE = 1, 2, 3
-UNIFORM_TEXEL_BUFFER, STORAGE_TEXEL_BUFFER = 4, 5
-UNIFORM_BUFFER, STORAGE_BUFFER, UNIFORM_BUFFER_DYNAMIC, STORAGE_BUFFER_DYNAMIC = 6, 7, 8, 9
-INPUT_ATTACHMENT = 10
-ACCELERATION_STRUCTURE = 1000150000
-DYNAMIC_TYPES = (UNIFORM_BUFFER_DYNAMIC, STORAGE_BUFFER_DYNAMIC)
-IMAGE_TYPES = (COMBINED_IMAGE_SAMPLER, SAMPLED_IMAGE, STORAGE_IMAGE, INPUT_ATTACHMENT)
-BUFFER_TYPES = (UNIFORM_BUFFER, STORAGE_BUFFER, *DYNAMIC_TYPES)
-TEXEL_TYPES = (UNIFORM_TEXEL_BUFFER, STORAGE_TEXEL_BUFFER)
-
-PUSH_DESCRIPTOR_LAYOUT = 1
-UPDATE_AFTER_BIND_POOL_LAYOUT = 2
-BINDING_FLAGS_CREATE_INFO = 1000161000
-WRITE_ACCELERATION_STRUCTURE = 1000150007
+DYNAMIC_TYPES = (VkDescriptorType.UNIFORM_BUFFER_DYNAMIC, VkDescriptorType.STORAGE_BUFFER_DYNAMIC)
+IMAGE_TYPES = (
+    VkDescriptorType.COMBINED_IMAGE_SAMPLER,
+    VkDescriptorType.SAMPLED_IMAGE,
+    VkDescriptorType.STORAGE_IMAGE,
+    VkDescriptorType.INPUT_ATTACHMENT,
+)
+BUFFER_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.STORAGE_BUFFER, *DYNAMIC_TYPES)
+TEXEL_TYPES = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_TEXEL_BUFFER)
 
 
 @call("vkCreateDescriptorSetLayout")
 def create_set_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Bindings by number."""
     info = call.args["pCreateInfo"]
-    extra = chained(info, BINDING_FLAGS_CREATE_INFO)
+    extra = chained(info, VkStructureType.DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO)
     flags = (extra or {}).get("pBindingFlags") or []
     bindings = {
         each["binding"]: Binding(
@@ -41,8 +36,10 @@ def create_set_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
         )
         for at, each in enumerate(info["pBindings"] or ())
     }
-    objects.add(SetLayout(call.args["pSetLayout"], bindings, bool(info["flags"] & PUSH_DESCRIPTOR_LAYOUT)))
-    if info["flags"] & UPDATE_AFTER_BIND_POOL_LAYOUT:
+    objects.add(
+        SetLayout(call.args["pSetLayout"], bindings, bool(info["flags"] & VkDescriptorSetLayoutCreate.PUSH_DESCRIPTOR))
+    )
+    if info["flags"] & VkDescriptorSetLayoutCreate.UPDATE_AFTER_BIND_POOL:
         return (UnmodelledCall("descriptors updated after bind"),)
     return ()
 
@@ -136,8 +133,8 @@ def write_descriptor(target: DescriptorSet, write: dict[str, Any]) -> None:
         found = [Descriptor(kind, each["buffer"], each["offset"], each["range"]) for each in write["pBufferInfo"] or ()]
     elif kind in TEXEL_TYPES:
         found = [Descriptor(kind, each) for each in write["pTexelBufferView"] or ()]
-    elif kind == ACCELERATION_STRUCTURE:
-        listed = chained(write, WRITE_ACCELERATION_STRUCTURE) or {}
+    elif kind == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
+        listed = chained(write, VkStructureType.WRITE_DESCRIPTOR_SET_ACCELERATION_STRUCTURE_KHR) or {}
         found = [Descriptor(kind, each) for each in listed.get("pAccelerationStructures") or ()]
     else:
         found = []

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.commands.compute import INDIRECT_READ
 from harness.commands.drawing.dynamic_state import discards
-from harness.commands.drawing.graphics import FRAGMENT, GRAPHICS_BIND_POINT, UNSEEN
+from harness.commands.drawing.graphics import UNSEEN
 from harness.commands.drawing.shaders import shader_effects
 from harness.commands.drawing.transform_feedback import feedback_effects
 from harness.commands.drawing.vertex import (
@@ -24,6 +24,7 @@ from harness.commands.handlers import CommandHandler, command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects, targets_for
 from harness.spans import Span
+from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Effect, Unmodelled
 from harness.trace.graphics_state import GraphicsPipeline, GraphicsState
@@ -42,7 +43,7 @@ Reads = Callable[[GraphicsState], Iterable[Effect]]
 
 def draw_effects(objects: ObjectState, buffer: CommandBuffer, reads: Reads) -> Iterator[Effect]:
     """Everything that a draw with the bound pipeline touches."""
-    pipeline = buffer.pipelines.get(GRAPHICS_BIND_POINT)
+    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
     if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
         yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
         return
@@ -58,16 +59,16 @@ def _settled(objects: ObjectState, buffer: CommandBuffer, pipeline: GraphicsPipe
     holds (where layouts allow it, no verdict is clean).
     """
     drawing = buffer.drawing
-    bound = tuple(buffer.sets.get(GRAPHICS_BIND_POINT, {}).items())
+    bound = tuple(buffer.sets.get(VkPipelineBindPoint.GRAPHICS, {}).items())
     targets = targets_for(pipeline, drawing)
     key = (pipeline, targets, buffer.rendering, *(each for _, each in bound))
     numbers = [number for number, _ in bound]
     held = drawing.settled
     if held is not None and held[1] == numbers and len(held[0]) == len(key) and all(map(is_, held[0], key)):
         return tuple(held[2])
-    idle = FRAGMENT if discards(pipeline.state, drawing) else 0
+    idle = VkShaderStage.FRAGMENT if discards(pipeline.state, drawing) else 0
     made = (
-        *shader_effects(objects, buffer, GRAPHICS_BIND_POINT, idle),
+        *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, idle),
         *attachment_effects(objects, buffer, targets),
     )
     drawing.settled = (key, numbers, made)

@@ -11,6 +11,7 @@ from harness.commands.drawing.graphics import MOST_ATTACHMENTS, equation_of, mak
 from harness.commands.handlers import CommandHandler, command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.spec._generated import ENUMS
+from harness.spec.enums import VkStencilFace
 from harness.trace.effects import Effect
 from harness.trace.graphics_state import ColorBlend, DepthStencil, DrawState, GraphicsState, StencilFace, VertexBinding
 
@@ -33,8 +34,6 @@ COLOR_BLEND_EQUATION = _STATES["VK_DYNAMIC_STATE_COLOR_BLEND_EQUATION_EXT"]
 COLOR_BLEND_ADVANCED = _STATES["VK_DYNAMIC_STATE_COLOR_BLEND_ADVANCED_EXT"]
 VERTEX_INPUT = _STATES["VK_DYNAMIC_STATE_VERTEX_INPUT_EXT"]
 BINDING_STRIDE = _STATES["VK_DYNAMIC_STATE_VERTEX_INPUT_BINDING_STRIDE"]
-FRONT, BACK = 1, 2
-"""VkStencilFaceFlagBits."""
 
 VALUES = {
     "vkCmdSetDepthTestEnable": (DEPTH_TEST, "depthTestEnable"),
@@ -141,7 +140,10 @@ def _value_setter(state: int, parameter: str) -> CommandHandler:
 def _face_setter(state: int, parameters: tuple[str, ...]) -> CommandHandler:
     def handler(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
         values = tuple(args[each] for each in parameters)
-        return _set(buffer.drawing, {(state, face): values for face in (FRONT, BACK) if args["faceMask"] & face})
+        return _set(
+            buffer.drawing,
+            {(state, face): values for face in (VkStencilFace.FRONT, VkStencilFace.BACK) if args["faceMask"] & face},
+        )
 
     return handler
 
@@ -205,8 +207,8 @@ def depth_stencil(state: GraphicsState, drawing: DrawState) -> DepthStencil:
         _value(state, drawing, DEPTH_COMPARE, held.depth_compare),
         bool(_value(state, drawing, DEPTH_BOUNDS_TEST, held.depth_bounds)),
         bool(_value(state, drawing, STENCIL_TEST, held.stencil_test)),
-        _face(state, drawing, held.front, FRONT),
-        _face(state, drawing, held.back, BACK),
+        _face(state, drawing, held.front, VkStencilFace.FRONT),
+        _face(state, drawing, held.back, VkStencilFace.BACK),
     )
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from harness.commands.drawing.vertex import INDEX_BYTES
 from harness.spec.formats import format_of
 
-TRIANGLES, AABBS, INSTANCES = 0, 1, 2
-INDEX_BYTES = {0: 2, 1: 4, 1000265000: 1}
 """Bytes of an index by VkIndexType; VK_INDEX_TYPE_NONE_KHR is not among them."""
 TRANSFORM_BYTES, AABB_BYTES, INSTANCE_BYTES, ADDRESS_BYTES = 48, 24, 64, 8
 

@@ -10,6 +10,7 @@ from typing import Any
 from harness.commands.drawing.pipelines import make_stage
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
+from harness.spec.enums import VkGraphicsPipelineLibrary, VkPipelineBindPoint, VkStructureType
 from harness.spec.formats import format_of
 from harness.trace.calls import Call
 from harness.trace.chain import chained
@@ -24,15 +25,6 @@ from harness.trace.graphics_state import (
 )
 from harness.trace.resources import PipelineLayout, Stage
 
-GRAPHICS_BIND_POINT = 0
-FRAGMENT = 0x10
-"""VK_SHADER_STAGE_FRAGMENT_BIT."""
-RENDERING_CREATE_INFO = 1000044002
-DIVISOR_CREATE_INFO = 1000190001
-COLOR_WRITE_CREATE_INFO = 1000381001
-LIBRARY_CREATE_INFO, LINKED_LIBRARIES = 1000320002, 1000290000
-SHADER_GROUPS_CREATE_INFO = 1000277002
-VERTEX_PART, PRE_RASTERIZATION_PART, FRAGMENT_PART, OUTPUT_PART = 1, 2, 4, 8
 WHOLE_PIPELINE = 15
 MOST_ATTACHMENTS = 64
 """More colour attachments than any device has."""
@@ -49,17 +41,17 @@ def create_graphics_pipelines(objects: ObjectState, call: Call) -> Iterable[Stre
 
 
 def _pipeline(objects: ObjectState, id: int, info: dict[str, Any]) -> GraphicsPipeline:
-    linked = chained(info, LINKED_LIBRARIES)
+    linked = chained(info, VkStructureType.PIPELINE_LIBRARY_CREATE_INFO_KHR)
     libraries = [objects.get(GraphicsPipeline, each) for each in (linked or {}).get("pLibraries") or ()]
-    own = chained(info, LIBRARY_CREATE_INFO)
+    own = chained(info, VkStructureType.GRAPHICS_PIPELINE_LIBRARY_CREATE_INFO_EXT)
     parts = own["flags"] if own else 0 if libraries else WHOLE_PIPELINE
     stages = [make_stage(objects, each) for each in info["pStages"] or ()]
     unmodelled = UNSEEN if None in stages else ""
-    if chained(info, SHADER_GROUPS_CREATE_INFO):
+    if chained(info, VkStructureType.GRAPHICS_PIPELINE_SHADER_GROUPS_CREATE_INFO_NV):
         unmodelled = "a pipeline with shader groups"
     made = GraphicsPipeline(
         id,
-        GRAPHICS_BIND_POINT,
+        VkPipelineBindPoint.GRAPHICS,
         objects.get(PipelineLayout, info["layout"]),
         tuple(stage for stage in stages if stage is not None),
         _state(info, parts),
@@ -78,13 +70,21 @@ def _linked(made: GraphicsPipeline, library: GraphicsPipeline | None) -> Graphic
     state, more = made.state, library.state
     joined = replace(
         state,
-        vertex_input=more.vertex_input if library.parts & VERTEX_PART else state.vertex_input,
-        discard=more.discard if library.parts & PRE_RASTERIZATION_PART else state.discard,
-        depth_stencil=more.depth_stencil if library.parts & FRAGMENT_PART else state.depth_stencil,
-        colors=more.colors if library.parts & OUTPUT_PART else state.colors,
-        logic_enabled=more.logic_enabled if library.parts & OUTPUT_PART else state.logic_enabled,
-        logic_op=more.logic_op if library.parts & OUTPUT_PART else state.logic_op,
-        formats=more.formats if library.parts & OUTPUT_PART else state.formats,
+        vertex_input=more.vertex_input
+        if library.parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE
+        else state.vertex_input,
+        discard=more.discard if library.parts & VkGraphicsPipelineLibrary.PRE_RASTERIZATION_SHADERS else state.discard,
+        depth_stencil=more.depth_stencil
+        if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_SHADER
+        else state.depth_stencil,
+        colors=more.colors if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE else state.colors,
+        logic_enabled=more.logic_enabled
+        if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE
+        else state.logic_enabled,
+        logic_op=more.logic_op
+        if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE
+        else state.logic_op,
+        formats=more.formats if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE else state.formats,
         dynamic=state.dynamic | more.dynamic,
     )
     return replace(
@@ -105,25 +105,29 @@ def _stages(held: tuple[Stage, ...], more: tuple[Stage, ...]) -> tuple[Stage, ..
 def _state(info: dict[str, Any], parts: int) -> GraphicsState:
     """The state of the parts that this create info gives; what it leaves out has no effect."""
     dynamic = frozenset((info["pDynamicState"] or {}).get("pDynamicStates") or ())
-    raster = info["pRasterizationState"] if parts & PRE_RASTERIZATION_PART else None
-    depth_stencil = info["pDepthStencilState"] if parts & FRAGMENT_PART else None
-    blend = info["pColorBlendState"] if parts & OUTPUT_PART else None
+    raster = info["pRasterizationState"] if parts & VkGraphicsPipelineLibrary.PRE_RASTERIZATION_SHADERS else None
+    depth_stencil = info["pDepthStencilState"] if parts & VkGraphicsPipelineLibrary.FRAGMENT_SHADER else None
+    blend = info["pColorBlendState"] if parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE else None
     return GraphicsState(
-        vertex_input=_vertex_input(info["pVertexInputState"] if parts & VERTEX_PART else None),
+        vertex_input=_vertex_input(
+            info["pVertexInputState"] if parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE else None
+        ),
         discard=bool(raster and raster["rasterizerDiscardEnable"]),
         depth_stencil=_depth_stencil(depth_stencil),
         colors=_colors(blend),
         logic_enabled=bool(blend and blend["logicOpEnable"]),
         logic_op=blend["logicOp"] if blend else 0,
         dynamic=dynamic,
-        formats=_formats(info) if parts & OUTPUT_PART else None,
+        formats=_formats(info) if parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE else None,
     )
 
 
 def _vertex_input(info: dict[str, Any] | None) -> tuple[VertexBinding, ...]:
     if info is None:
         return ()
-    divisors = (chained(info, DIVISOR_CREATE_INFO) or {}).get("pVertexBindingDivisors") or ()
+    divisors = (chained(info, VkStructureType.PIPELINE_VERTEX_INPUT_DIVISOR_STATE_CREATE_INFO) or {}).get(
+        "pVertexBindingDivisors"
+    ) or ()
     by_binding = {each["binding"]: each["divisor"] for each in divisors}
     bindings = info["pVertexBindingDescriptions"] or ()
     return make_vertex_input(
@@ -180,7 +184,9 @@ def _face(info: dict[str, Any]) -> StencilFace:
 def _colors(info: dict[str, Any] | None) -> tuple[ColorBlend, ...]:
     if info is None:
         return ()
-    enables = (chained(info, COLOR_WRITE_CREATE_INFO) or {}).get("pColorWriteEnables") or ()
+    enables = (chained(info, VkStructureType.PIPELINE_COLOR_WRITE_CREATE_INFO_EXT) or {}).get(
+        "pColorWriteEnables"
+    ) or ()
     attachments = info["pAttachments"]
     if attachments is None:  # allowed when all of it is dynamic
         return tuple(ColorBlend() for _ in range(min(info["attachmentCount"], MOST_ATTACHMENTS)))
@@ -208,5 +214,5 @@ def equation_of(info: dict[str, Any]) -> tuple[int, int, int, int, int, int]:
 
 
 def _formats(info: dict[str, Any]) -> tuple[int, ...] | None:
-    rendering = None if info["renderPass"] else chained(info, RENDERING_CREATE_INFO)
+    rendering = None if info["renderPass"] else chained(info, VkStructureType.PIPELINE_RENDERING_CREATE_INFO)
     return tuple(rendering["pColorAttachmentFormats"] or ()) if rendering else None

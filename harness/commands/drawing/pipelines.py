@@ -7,13 +7,11 @@ from typing import Any
 
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
+from harness.spec.enums import VkPipelineBindPoint, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import StreamEvent
 from harness.trace.resources import Pipeline, PipelineLayout, ShaderModule, Stage
-
-COMPUTE_BIND_POINT = 1
-SHADER_MODULE_CREATE_INFO = 16
 
 
 @call("vkCreateComputePipelines")
@@ -22,14 +20,14 @@ def create_compute_pipelines(objects: ObjectState, call: Call) -> Iterable[Strea
     for id, info in zip(call.args["pPipelines"] or (), call.args["pCreateInfos"] or (), strict=False):
         stage = make_stage(objects, info["stage"])
         layout = objects.get(PipelineLayout, info["layout"])
-        objects.add(Pipeline(id, COMPUTE_BIND_POINT, layout, (stage,) if stage else ()))
+        objects.add(Pipeline(id, VkPipelineBindPoint.COMPUTE, layout, (stage,) if stage else ()))
     return ()
 
 
 def make_stage(objects: ObjectState, info: dict[str, Any]) -> Stage | None:
     """A VkPipelineShaderStageCreateInfo with its SPIR-V, from the module or from the chained create info."""
     module = objects.get(ShaderModule, info["module"])
-    inline = chained(info, SHADER_MODULE_CREATE_INFO)
+    inline = chained(info, VkStructureType.SHADER_MODULE_CREATE_INFO)
     code = module.code if module is not None else inline["pCode"] if inline else None
     if code is None:
         return None

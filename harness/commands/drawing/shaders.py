@@ -4,46 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from harness.commands.drawing.descriptors import (
-    ACCELERATION_STRUCTURE,
-    BUFFER_TYPES,
-    IMAGE_TYPES,
-    INPUT_ATTACHMENT,
-    STORAGE_BUFFER,
-    STORAGE_BUFFER_DYNAMIC,
-    STORAGE_IMAGE,
-    STORAGE_TEXEL_BUFFER,
-    TEXEL_TYPES,
-    UNIFORM_BUFFER,
-    UNIFORM_BUFFER_DYNAMIC,
-)
+from harness.commands.drawing.bind import STAGES_OF
+from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects
 from harness.commands.resources.acceleration_structures import structure
 from harness.shader.reflect import ResourceUse, reflect
 from harness.spans import Span, merge, subtract
-from harness.spec.scopes import ACCESS_KIND
+from harness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShaderStage
+from harness.spec.scopes import ACCESS_KIND, bits
 from harness.trace.effects import Access, Effect, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import Targets
 from harness.trace.resources import BufferView, Descriptor, DescriptorSet, ImageView, Pipeline, Stage
 
 STAGE_NAMES = {
-    0x1: "VERTEX_SHADER",
-    0x2: "TESSELLATION_CONTROL_SHADER",
-    0x4: "TESSELLATION_EVALUATION_SHADER",
-    0x8: "GEOMETRY_SHADER",
-    0x10: "FRAGMENT_SHADER",
-    0x20: "COMPUTE_SHADER",
-    0x40: "TASK_SHADER_EXT",
-    0x80: "MESH_SHADER_EXT",
+    VkShaderStage.VERTEX: "VERTEX_SHADER",
+    VkShaderStage.TESSELLATION_CONTROL: "TESSELLATION_CONTROL_SHADER",
+    VkShaderStage.TESSELLATION_EVALUATION: "TESSELLATION_EVALUATION_SHADER",
+    VkShaderStage.GEOMETRY: "GEOMETRY_SHADER",
+    VkShaderStage.FRAGMENT: "FRAGMENT_SHADER",
+    VkShaderStage.COMPUTE: "COMPUTE_SHADER",
+    VkShaderStage.TASK_EXT: "TASK_SHADER_EXT",
+    VkShaderStage.MESH_EXT: "MESH_SHADER_EXT",
 }
 """Pipeline stage name by VkShaderStageFlagBits, as access names spell it."""
-STAGE_NAMES |= dict.fromkeys((0x100, 0x200, 0x400, 0x800, 0x1000, 0x2000), "RAY_TRACING_SHADER")
+STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]), "RAY_TRACING_SHADER")
 
 SETTLED_LIMIT = 1 << 14
 """So many combinations of a pipeline and what is bound are remembered."""
-UNIFORM_TYPES = (UNIFORM_BUFFER, UNIFORM_BUFFER_DYNAMIC)
-STORAGE_TYPES = (STORAGE_BUFFER, STORAGE_BUFFER_DYNAMIC, STORAGE_IMAGE, STORAGE_TEXEL_BUFFER)
+UNIFORM_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.UNIFORM_BUFFER_DYNAMIC)
+STORAGE_TYPES = (
+    VkDescriptorType.STORAGE_BUFFER,
+    VkDescriptorType.STORAGE_BUFFER_DYNAMIC,
+    VkDescriptorType.STORAGE_IMAGE,
+    VkDescriptorType.STORAGE_TEXEL_BUFFER,
+)
 
 
 def shader_effects(objects: ObjectState, buffer: CommandBuffer, bind_point: int, idle: int = 0) -> tuple[Effect, ...]:
@@ -70,7 +65,9 @@ def shader_effects(objects: ObjectState, buffer: CommandBuffer, bind_point: int,
 def _depends_on_more(held: DescriptorSet) -> bool:
     """Whether what descriptors of a set mean depends on more than the set: on the render pass instance, on the last
     build of an acceleration structure, on what was pushed."""
-    return held.id == 0 or bool(held.layout.places(INPUT_ATTACHMENT, ACCELERATION_STRUCTURE))
+    return held.id == 0 or bool(
+        held.layout.places(VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
+    )
 
 
 def _shader_effects(
@@ -107,9 +104,9 @@ def _stage_effects(
         for element in use.elements:
             # Elements past the end of a binding continue in the next one only for updates, never for access.
             held = bound.set.slots.get((use.binding, element))
-            if held is not None and held.type == INPUT_ATTACHMENT:
+            if held is not None and held.type == VkDescriptorType.INPUT_ATTACHMENT:
                 yield from attachment_effects(objects, buffer, Targets(inputs=(held.resource,)))
-            elif held is not None and held.type == ACCELERATION_STRUCTURE:
+            elif held is not None and held.type == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
                 read = ACCESS_KIND[f"SYNC_{name}_ACCELERATION_STRUCTURE_READ"].index
                 yield from structure(objects, read, held.resource)
             elif held is not None:

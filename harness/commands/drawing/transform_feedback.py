@@ -10,10 +10,10 @@ from harness.commands.drawing.vertex import access_of, bound_span
 from harness.commands.handlers import command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.spans import Span
+from harness.spec.enums import VK_WHOLE_SIZE
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Effect, Unmodelled
 from harness.trace.graphics_state import BoundBuffer
-from harness.trace.resources import WHOLE_SIZE
 
 COUNTER_READ = ACCESS_KIND["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
 COUNTER_WRITE = ACCESS_KIND["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_WRITE_EXT"].index
@@ -27,7 +27,7 @@ def bind_feedback_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str,
     """Remembers the ranges that feedback writes to."""
     sizes, offsets = args["pSizes"], args["pOffsets"] or ()
     for at, (id, offset) in enumerate(zip(args["pBuffers"] or (), offsets, strict=False)):
-        bound = BoundBuffer(id, offset, sizes[at] if sizes else WHOLE_SIZE)
+        bound = BoundBuffer(id, offset, sizes[at] if sizes else VK_WHOLE_SIZE)
         buffer.drawing.feedback.buffers[args["firstBinding"] + at] = bound
     return NOTHING
 

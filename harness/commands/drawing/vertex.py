@@ -14,15 +14,16 @@ from harness.commands.drawing.dynamic_state import BINDING_STRIDE, vertex_input
 from harness.commands.handlers import command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.spans import Span, merge
+from harness.spec.enums import VK_WHOLE_SIZE, VkIndexType
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Effect
 from harness.trace.graphics_state import BoundBuffer, BoundIndices, GraphicsState, VertexBinding
-from harness.trace.resources import WHOLE_SIZE, Buffer
+from harness.trace.resources import Buffer
 
 VERTEX_READ = ACCESS_KIND["SYNC_VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"].index
 INDEX_READ = ACCESS_KIND["SYNC_INDEX_INPUT_INDEX_READ"].index
 
-INDEX_BYTES = {0: 2, 1: 4, 1000265000: 1}
+INDEX_BYTES = {VkIndexType.UINT16: 2, VkIndexType.UINT32: 4, VkIndexType.UINT8: 1}
 """Size of an index by VkIndexType; VK_INDEX_TYPE_NONE_KHR has none."""
 
 Elements = tuple[int, int | None]
@@ -38,7 +39,7 @@ def bind_vertex_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, A
     offsets = args["pOffsets"] or ()
     for at, (id, offset) in enumerate(zip(args["pBuffers"] or (), offsets, strict=False)):
         binding = args["firstBinding"] + at
-        drawing.vertex_buffers[binding] = BoundBuffer(id, offset, sizes[at] if sizes else WHOLE_SIZE)
+        drawing.vertex_buffers[binding] = BoundBuffer(id, offset, sizes[at] if sizes else VK_WHOLE_SIZE)
         if strides:
             drawing.dynamic[BINDING_STRIDE, binding] = strides[at]
     return NOTHING
@@ -48,13 +49,13 @@ def bind_vertex_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, A
 def bind_index_buffer(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """The second form may limit the size."""
     size = INDEX_BYTES.get(args["indexType"], 0)
-    buffer.drawing.indices = BoundIndices(args["buffer"], args["offset"], args.get("size", WHOLE_SIZE), size)
+    buffer.drawing.indices = BoundIndices(args["buffer"], args["offset"], args.get("size", VK_WHOLE_SIZE), size)
     return NOTHING
 
 
 def bound_span(buffer: Buffer, offset: int, size: int, begin: int, end: int | None) -> Span:
     """Bytes [begin, end) of a range of a buffer, clipped to it, as addresses; to the end of the range for None."""
-    limit = max(0, buffer.size - offset) if size == WHOLE_SIZE else size
+    limit = max(0, buffer.size - offset) if size == VK_WHOLE_SIZE else size
     end = limit if end is None else min(end, limit)
     return buffer.span(offset + begin, max(0, end - begin))
 

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from harness.commands.drawing import dynamic_state
-from harness.commands.drawing.graphics import FRAGMENT
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachments import (
     COLOR_READ,
@@ -22,6 +21,7 @@ from harness.commands.rendering.attachments import (
 )
 from harness.commands.rendering.rendering_state import RenderingState
 from harness.shader.reflect import ReflectedEntryPoint, reflect
+from harness.spec.enums import VkShaderStage
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Command, Effect, InheritedTargets, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DrawState, GraphicsPipeline, Targets
@@ -79,7 +79,7 @@ def _targets(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
 def fragment_entry(pipeline: GraphicsPipeline) -> ReflectedEntryPoint | None:
     """The fragment shader; None when there is none."""
     for stage in pipeline.stages:
-        if stage.stage == FRAGMENT:
+        if stage.stage == VkShaderStage.FRAGMENT:
             return reflect(stage.code, stage.entry, stage.specialization, stage.stage)
     return None
 

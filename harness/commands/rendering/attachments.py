@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harness.spans import Span, merge
+from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp, VkImageAspect
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
-from harness.trace.render_passes import LOAD_OP_LOAD, LOAD_OP_NONE, STORE_OP_NONE
-from harness.trace.resources import DEPTH, STENCIL, Image, ImageView
+from harness.trace.resources import Image, ImageView
 
 if TYPE_CHECKING:
     from harness.commands.object_state import ObjectState
@@ -42,7 +42,7 @@ class Attachment:
     @property
     def is_color(self) -> bool:
         """Whether it is a colour attachment."""
-        return not self.aspects & (DEPTH | STENCIL)
+        return not self.aspects & (VkImageAspect.DEPTH | VkImageAspect.STENCIL)
 
     def only(self, aspects: int) -> Attachment:
         """The same view for fewer aspects. A colour attachment keeps the aspects of its view (a plane, for one)."""
@@ -95,11 +95,11 @@ def find_attachment(objects: ObjectState, view: int, aspects: int = 0) -> Attach
     image = objects.image(held.image) if held is not None else None
     if held is None or image is None or not held.mips:
         return None
-    both = image.format.aspects & (DEPTH | STENCIL)
+    both = image.format.aspects & (VkImageAspect.DEPTH | VkImageAspect.STENCIL)
     if both:
         chosen = both & aspects if aspects else both
     else:
-        chosen = 0 if aspects & (DEPTH | STENCIL) else held.aspects
+        chosen = 0 if aspects & (VkImageAspect.DEPTH | VkImageAspect.STENCIL) else held.aspects
     return Attachment(image, held, chosen) if chosen else None
 
 
@@ -132,9 +132,9 @@ def natural_order(attachment: Attachment) -> RasterizationOrder:
 
 def load(attachment: Attachment, operation: int, layers: Sequence[int], area: Area) -> Iterator[Access]:
     """A VkAttachmentLoadOp: LOAD reads, NONE does nothing, CLEAR and DONT_CARE write."""
-    if operation == LOAD_OP_NONE:
+    if operation == VkAttachmentLoadOp.NONE:
         return
-    reads = operation == LOAD_OP_LOAD
+    reads = operation == VkAttachmentLoadOp.LOAD
     read, write = (COLOR_READ, COLOR_WRITE) if attachment.is_color else (EARLY_READ, EARLY_WRITE)
     access_kind = read if reads else write
     yield from access(attachment, access_kind, layers, area, natural_order(attachment), AttachmentOperation.LOAD)
@@ -142,7 +142,7 @@ def load(attachment: Attachment, operation: int, layers: Sequence[int], area: Ar
 
 def store(attachment: Attachment, operation: int, layers: Sequence[int], area: Area) -> Iterator[Access]:
     """A VkAttachmentStoreOp: NONE does nothing, STORE and DONT_CARE write."""
-    if operation == STORE_OP_NONE:
+    if operation == VkAttachmentStoreOp.NONE:
         return
     access_kind = COLOR_WRITE if attachment.is_color else LATE_WRITE
     yield from access(attachment, access_kind, layers, area, natural_order(attachment), AttachmentOperation.STORE)

@@ -21,16 +21,11 @@ from harness.commands.rendering.attachments import (
 )
 from harness.commands.rendering.rendering_state import RenderingState, layers_of
 from harness.spans import merge
+from harness.spec.enums import VkImageAspect, VkRendering, VkResolveMode, VkStructureType
 from harness.trace.chain import chained
 from harness.trace.effects import Access, Command, Effect, InheritedClear, Unmodelled
 from harness.trace.graphics_state import Targets
-from harness.trace.render_passes import ALL_VIEWS, RESOLVE_MODE_NONE, stored_as
-from harness.trace.resources import COLOR, DEPTH, STENCIL
-
-SUSPENDING, RESUMING = 0x2, 0x4
-"""VkRenderingFlagBits."""
-FRAGMENT_SHADING_RATE, FRAGMENT_DENSITY_MAP = 1000044006, 1000044007
-SINGLE_SAMPLED = 1000376002
+from harness.trace.render_passes import ALL_VIEWS, stored_as
 
 Rects = tuple[tuple[int, int, int, int, int, int], ...]
 """x, y, width, height in texels, first layer, layers."""
@@ -42,8 +37,8 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     info = args["pRenderingInfo"]
     area = area_of(info["renderArea"])
     layers = layers_of(info["viewMask"] or ALL_VIEWS, info["layerCount"])
-    uses = [(each, COLOR) for each in info["pColorAttachments"] or ()]
-    uses += [(info["pDepthAttachment"], DEPTH), (info["pStencilAttachment"], STENCIL)]
+    uses = [(each, VkImageAspect.COLOR) for each in info["pColorAttachments"] or ()]
+    uses += [(info["pDepthAttachment"], VkImageAspect.DEPTH), (info["pStencilAttachment"], VkImageAspect.STENCIL)]
     attached = [_attachment(objects, each, aspect) for each, aspect in uses]
     at_end: list[Access] = []
     for (each, aspect), attachment in zip(uses, attached, strict=True):
@@ -51,9 +46,9 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
             if each and each["imageView"]:
                 yield Unmodelled("an attachment that was not seen")
             continue
-        if not info["flags"] & RESUMING:
+        if not info["flags"] & VkRendering.RESUMING:
             yield from load(attachment, each["loadOp"], layers, area)
-        if not info["flags"] & SUSPENDING:
+        if not info["flags"] & VkRendering.SUSPENDING:
             at_end += _resolved(objects, attachment, each, aspect, layers, area)
             at_end += store(attachment, stored_as(each["loadOp"], each["storeOp"]), layers, area)
     for what in _extras(info):
@@ -81,7 +76,7 @@ def _attachment(objects: ObjectState, info: dict[str, Any] | None, aspect: int) 
 def _resolved(
     objects: ObjectState, source: Attachment, info: dict[str, Any], aspect: int, layers: Sequence[int], area: Area
 ) -> Iterator[Access]:
-    if info["resolveMode"] != RESOLVE_MODE_NONE:
+    if info["resolveMode"] != VkResolveMode.NONE:
         target = find_attachment(objects, info["resolveImageView"], aspect)
         if target is not None:
             yield from resolve(source, target, layers, area)
@@ -89,11 +84,13 @@ def _resolved(
 
 def _extras(info: dict[str, Any]) -> Iterator[str]:
     """What rendering accesses beyond its attachments, and that has no rule here."""
-    if (chained(info, FRAGMENT_SHADING_RATE) or {}).get("imageView"):
+    if (chained(info, VkStructureType.RENDERING_FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR) or {}).get("imageView"):
         yield "a fragment shading rate attachment"
-    if (chained(info, FRAGMENT_DENSITY_MAP) or {}).get("imageView"):
+    if (chained(info, VkStructureType.RENDERING_FRAGMENT_DENSITY_MAP_ATTACHMENT_INFO_EXT) or {}).get("imageView"):
         yield "a fragment density map attachment"
-    if (chained(info, SINGLE_SAMPLED) or {}).get("multisampledRenderToSingleSampledEnable"):
+    if (chained(info, VkStructureType.MULTISAMPLED_RENDER_TO_SINGLE_SAMPLED_INFO_EXT) or {}).get(
+        "multisampledRenderToSingleSampledEnable"
+    ):
         yield "multisampled rendering to a single-sampled attachment"
 
 
@@ -141,9 +138,9 @@ def _clear_all(rendering: RenderingState | None, clears: Iterable[tuple[int, int
 
 def _cleared(rendering: RenderingState, aspects: int, index: int) -> Iterator[Attachment]:
     chosen = [
-        (COLOR, rendering.colors[index] if index < len(rendering.colors) else None),
-        (DEPTH, rendering.depth),
-        (STENCIL, rendering.stencil),
+        (VkImageAspect.COLOR, rendering.colors[index] if index < len(rendering.colors) else None),
+        (VkImageAspect.DEPTH, rendering.depth),
+        (VkImageAspect.STENCIL, rendering.stencil),
     ]
     for aspect, attachment in chosen:
         if aspects & aspect and attachment is not None:

@@ -11,14 +11,12 @@ from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachments import area_of, find_attachment
 from harness.commands.rendering.render_pass_instance import PassInstance, instance
 from harness.commands.rendering.render_pass_plan import make_render_pass
+from harness.spec.enums import VkFramebufferCreate, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import Effect, PassBegin, StreamEvent, Unmodelled
 from harness.trace.render_passes import Framebuffer, RenderPass
 
-IMAGELESS = 1
-"""VK_FRAMEBUFFER_CREATE_IMAGELESS_BIT."""
-ATTACHMENT_BEGIN_INFO = 1000108003
 MOST_INSTANCES = 16
 """Ways to begin an instance that a framebuffer remembers."""
 
@@ -34,7 +32,7 @@ def create_render_pass(objects: ObjectState, call: Call) -> Iterable[StreamEvent
 def create_framebuffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """An imageless one gets its image views when a render pass instance begins."""
     info = call.args["pCreateInfo"]
-    views = None if info["flags"] & IMAGELESS else tuple(info["pAttachments"] or ())
+    views = None if info["flags"] & VkFramebufferCreate.IMAGELESS else tuple(info["pAttachments"] or ())
     id = call.args["pFramebuffer"]
     objects.add(Framebuffer(id, views, (info["width"], info["height"]), info["layers"]))
     return ()
@@ -58,7 +56,9 @@ def begin_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[st
         return (Unmodelled("a render pass or framebuffer that was not seen"),)
     views = framebuffer.views
     if views is None:
-        views = tuple((chained(info, ATTACHMENT_BEGIN_INFO) or {}).get("pAttachments") or ())
+        views = tuple(
+            (chained(info, VkStructureType.RENDER_PASS_ATTACHMENT_BEGIN_INFO) or {}).get("pAttachments") or ()
+        )
     area = area_of(info["renderArea"])
     key = (render_pass.id, views, area)
     first = framebuffer.instances.get(key)

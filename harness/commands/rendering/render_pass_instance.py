@@ -10,17 +10,16 @@ from dataclasses import dataclass
 
 from harness.commands.rendering.attachments import Area, Attachment, load, resolve, store
 from harness.commands.rendering.rendering_state import RenderingState, layers_of
+from harness.spec.enums import VkImageAspect, VkResolveMode
 from harness.trace.effects import Access, AutomaticTransition, Effect, PassEnd, SubpassBegin
 from harness.trace.render_passes import (
     ALL_VIEWS,
-    RESOLVE_MODE_NONE,
     AttachmentAspectOperation,
     AttachmentTransition,
     Reference,
     RenderPass,
     Subpass,
 )
-from harness.trace.resources import DEPTH, STENCIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,11 +87,11 @@ def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[Access]:
         read, written = _attached(begun, reference), _attached(begun, target)
         if read is not None and written is not None:
             yield from resolve(read, written, layers, begun.area)
-    modes = ((DEPTH, subpass.depth_resolve_mode), (STENCIL, subpass.stencil_resolve_mode))
+    modes = ((VkImageAspect.DEPTH, subpass.depth_resolve_mode), (VkImageAspect.STENCIL, subpass.stencil_resolve_mode))
     for aspect, mode in modes:
         read = _attached(begun, subpass.depth_stencil, aspect)
         written = _attached(begun, subpass.depth_stencil_resolve, aspect)
-        if mode != RESOLVE_MODE_NONE and read is not None and written is not None:
+        if mode != VkResolveMode.NONE and read is not None and written is not None:
             yield from resolve(read, written, layers, begun.area)
 
 
@@ -118,8 +117,8 @@ def _subpass_rendering(
         layers=begun.layers_of(subpass.view_mask),
         view_mask=0 if subpass.view_mask == ALL_VIEWS else subpass.view_mask,
         colors=tuple(_attached(begun, each) for each in subpass.colors),
-        depth=_attached(begun, subpass.depth_stencil, DEPTH),
-        stencil=_attached(begun, subpass.depth_stencil, STENCIL),
+        depth=_attached(begun, subpass.depth_stencil, VkImageAspect.DEPTH),
+        stencil=_attached(begun, subpass.depth_stencil, VkImageAspect.STENCIL),
         inputs=tuple(inputs),
         at_begin=tuple(_begin_subpass(begun, index)),
         at_end=tuple(_end_subpass(begun, index)),

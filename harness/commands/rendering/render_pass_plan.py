@@ -7,16 +7,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.commands.synchronization.barrier import BY_REGION
 from harness.findings import UserError
+from harness.spec.enums import (
+    VK_ATTACHMENT_UNUSED,
+    VK_SUBPASS_EXTERNAL,
+    VkDependency,
+    VkImageAspect,
+    VkResolveMode,
+    VkStructureType,
+)
 from harness.spec.formats import format_of
 from harness.spec.masks import scope
 from harness.trace.chain import chained
 from harness.trace.effects import EXTERNAL, Dependency, SubpassDependency
 from harness.trace.render_passes import (
     ALL_VIEWS,
-    RESOLVE_MODE_NONE,
-    UNUSED,
     AttachmentAspect,
     AttachmentAspectOperation,
     AttachmentDescription,
@@ -27,18 +32,6 @@ from harness.trace.render_passes import (
     SubpassWork,
     stored_as,
 )
-from harness.trace.resources import COLOR, DEPTH, STENCIL
-
-SUBPASS_EXTERNAL = 0xFFFFFFFF
-MULTIVIEW_CREATE_INFO = 1000053000
-INPUT_ASPECT_CREATE_INFO = 1000117001
-DEPTH_STENCIL_RESOLVE = 1000199001
-DESCRIPTION_STENCIL_LAYOUT = 1000241002
-REFERENCE_STENCIL_LAYOUT = 1000241001
-MEMORY_BARRIER_2 = 1000314000
-FRAGMENT_SHADING_RATE = 1000226000
-FRAGMENT_DENSITY_MAP = 1000218002
-SINGLE_SAMPLED = 1000376002
 
 ATTACHMENT_ACCESSES = scope(
     "NONE/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
@@ -66,17 +59,19 @@ def _description(info: dict[str, Any]) -> AttachmentDescription:
     try:
         aspects = format_of(info["format"]).aspects
     except UserError:
-        aspects = COLOR  # an external format: colour
-    stencil = chained(info, DESCRIPTION_STENCIL_LAYOUT)
+        aspects = VkImageAspect.COLOR  # an external format: colour
+    stencil = chained(info, VkStructureType.ATTACHMENT_DESCRIPTION_STENCIL_LAYOUT)
     layouts = (info["initialLayout"], info["finalLayout"])
     stencil_layouts = (stencil["stencilInitialLayout"], stencil["stencilFinalLayout"]) if stencil else layouts
     parts = []
-    if not aspects & (DEPTH | STENCIL):
-        parts.append(AttachmentAspect(COLOR, info["loadOp"], info["storeOp"], *layouts))
-    if aspects & DEPTH:
-        parts.append(AttachmentAspect(DEPTH, info["loadOp"], info["storeOp"], *layouts))
-    if aspects & STENCIL:
-        parts.append(AttachmentAspect(STENCIL, info["stencilLoadOp"], info["stencilStoreOp"], *stencil_layouts))
+    if not aspects & (VkImageAspect.DEPTH | VkImageAspect.STENCIL):
+        parts.append(AttachmentAspect(VkImageAspect.COLOR, info["loadOp"], info["storeOp"], *layouts))
+    if aspects & VkImageAspect.DEPTH:
+        parts.append(AttachmentAspect(VkImageAspect.DEPTH, info["loadOp"], info["storeOp"], *layouts))
+    if aspects & VkImageAspect.STENCIL:
+        parts.append(
+            AttachmentAspect(VkImageAspect.STENCIL, info["stencilLoadOp"], info["stencilStoreOp"], *stencil_layouts)
+        )
     return AttachmentDescription(info["format"], tuple(parts))
 
 
@@ -84,12 +79,15 @@ def _subpasses(info: dict[str, Any], attachments: int) -> tuple[Subpass, ...]:
     """The subpasses; view masks of the first form are chained to the render pass. A render pass has multiview when
     any of its subpasses names a view."""
     several = info["pSubpasses"] or ()
-    chain = chained(info, MULTIVIEW_CREATE_INFO)
+    chain = chained(info, VkStructureType.RENDER_PASS_MULTIVIEW_CREATE_INFO)
     masks = list((chain or {}).get("pViewMasks") or ())
     masks = [each.get("viewMask", masks[at] if at < len(masks) else 0) for at, each in enumerate(several)]
     aspects = {
         (each["subpass"], each["inputAttachmentIndex"]): each["aspectMask"]
-        for each in (chained(info, INPUT_ASPECT_CREATE_INFO) or {}).get("pAspectReferences") or ()
+        for each in (chained(info, VkStructureType.RENDER_PASS_INPUT_ATTACHMENT_ASPECT_CREATE_INFO) or {}).get(
+            "pAspectReferences"
+        )
+        or ()
     }
     return tuple(
         _subpass(each, attachments, masks[at] if any(masks) else ALL_VIEWS, at, aspects)
@@ -103,7 +101,7 @@ def _subpass(
     def refer(reference: dict[str, Any] | None, chosen: int = 0) -> Reference | None:
         if reference is None or not 0 <= reference["attachment"] < attachments:
             return None  # VK_ATTACHMENT_UNUSED, or out of range
-        stencil = chained(reference, REFERENCE_STENCIL_LAYOUT)
+        stencil = chained(reference, VkStructureType.ATTACHMENT_REFERENCE_STENCIL_LAYOUT)
         layout = reference["layout"]
         return Reference(
             reference["attachment"],
@@ -113,32 +111,32 @@ def _subpass(
         )
 
     inputs = [refer(each, aspects.get((index, at), 0)) for at, each in enumerate(info["pInputAttachments"] or ())]
-    resolve = chained(info, DEPTH_STENCIL_RESOLVE) or {}
+    resolve = chained(info, VkStructureType.SUBPASS_DESCRIPTION_DEPTH_STENCIL_RESOLVE) or {}
     return Subpass(
         inputs=tuple(inputs),
         colors=tuple(refer(each) for each in info["pColorAttachments"] or ()),
         resolves=tuple(refer(each) for each in info["pResolveAttachments"] or ()),
         depth_stencil=refer(info["pDepthStencilAttachment"]),
         depth_stencil_resolve=refer(resolve.get("pDepthStencilResolveAttachment")),
-        depth_resolve_mode=resolve.get("depthResolveMode", RESOLVE_MODE_NONE),
-        stencil_resolve_mode=resolve.get("stencilResolveMode", RESOLVE_MODE_NONE),
+        depth_resolve_mode=resolve.get("depthResolveMode", VkResolveMode.NONE),
+        stencil_resolve_mode=resolve.get("stencilResolveMode", VkResolveMode.NONE),
         view_mask=views,
     )
 
 
 def _dependency(info: dict[str, Any]) -> SubpassDependency:
     """A VkSubpassDependency(2); a chained VkMemoryBarrier2 replaces its masks."""
-    masks = chained(info, MEMORY_BARRIER_2) or info
+    masks = chained(info, VkStructureType.MEMORY_BARRIER_2) or info
     return SubpassDependency(
         _end(info["srcSubpass"]),
         _end(info["dstSubpass"]),
         Dependency(masks["srcStageMask"], masks["srcAccessMask"], masks["dstStageMask"], masks["dstAccessMask"]),
-        bool(info.get("dependencyFlags", 0) & BY_REGION),
+        bool(info.get("dependencyFlags", 0) & VkDependency.BY_REGION),
     )
 
 
 def _end(subpass: int) -> int:
-    return EXTERNAL if subpass == SUBPASS_EXTERNAL else subpass
+    return EXTERNAL if subpass == VK_SUBPASS_EXTERNAL else subpass
 
 
 def _work(attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]) -> tuple[SubpassWork, ...]:
@@ -179,7 +177,7 @@ def _first_uses(
 
 
 def _layout(reference: Reference, aspect: int) -> int:
-    return reference.stencil_layout if aspect == STENCIL else reference.layout
+    return reference.stencil_layout if aspect == VkImageAspect.STENCIL else reference.layout
 
 
 def _changes(
@@ -252,12 +250,14 @@ def _implicit(
 
 def _unmodelled(info: dict[str, Any]) -> Iterator[str]:
     """What a render pass accesses beyond its attachments, and that has no rule here."""
-    if chained(info, FRAGMENT_DENSITY_MAP):
+    if chained(info, VkStructureType.RENDER_PASS_FRAGMENT_DENSITY_MAP_CREATE_INFO_EXT):
         yield "a fragment density map attachment"
     for each in info["pSubpasses"] or ():
-        rate = chained(each, FRAGMENT_SHADING_RATE)
+        rate = chained(each, VkStructureType.FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR)
         reference = (rate or {}).get("pFragmentShadingRateAttachment")
-        if reference is not None and reference["attachment"] != UNUSED:
+        if reference is not None and reference["attachment"] != VK_ATTACHMENT_UNUSED:
             yield "a fragment shading rate attachment"
-        if (chained(each, SINGLE_SAMPLED) or {}).get("multisampledRenderToSingleSampledEnable"):
+        if (chained(each, VkStructureType.MULTISAMPLED_RENDER_TO_SINGLE_SAMPLED_INFO_EXT) or {}).get(
+            "multisampledRenderToSingleSampledEnable"
+        ):
             yield "multisampled rendering to a single-sampled attachment"

@@ -16,6 +16,7 @@ from harness.commands.drawing.shaders import shader_effects
 from harness.commands.handlers import call, command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources.acceleration_structures import addressed, scratch_bytes, structure
+from harness.spec.enums import VkBuildAccelerationStructureMode, VkPipelineBindPoint
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.calls import Call
 from harness.trace.effects import Effect, StreamEvent, Unmodelled
@@ -31,9 +32,7 @@ SERIALIZED_READ = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_TRANSFER_READ"].
 SERIALIZED_WRITE = ACCESS_KIND["SYNC_ACCELERATION_STRUCTURE_COPY_TRANSFER_WRITE"].index
 TABLE_READ = ACCESS_KIND["SYNC_RAY_TRACING_SHADER_SHADER_BINDING_TABLE_READ"].index
 
-UPDATE = 1
 RANGE_BYTES, RAYS_BYTES, RAYS2_BYTES, SERIALIZED_HEADER_BYTES = 16, 12, 104, 56
-RAY_TRACING_BIND_POINT = 1000165000
 TABLES = (
     "pRaygenShaderBindingTable",
     "pMissShaderBindingTable",
@@ -69,7 +68,7 @@ def build_indirect(objects: ObjectState, _: CommandBuffer, args: dict[str, Any])
 
 def _built(objects: ObjectState, info: dict[str, Any], counts: list[int]) -> Iterator[Effect]:
     """An update in place reads what it writes; the write stands for both."""
-    update = info["mode"] == UPDATE
+    update = info["mode"] == VkBuildAccelerationStructureMode.UPDATE
     yield from structure(objects, BUILD_WRITE, info["dstAccelerationStructure"])
     if update and info["srcAccelerationStructure"] != info["dstAccelerationStructure"]:
         yield from structure(objects, BUILD_READ, info["srcAccelerationStructure"])
@@ -124,7 +123,7 @@ def create_ray_tracing_pipelines(objects: ObjectState, call: Call) -> Iterable[S
             found += library.stages if library is not None else ()
         complete = None not in stages and None not in libraries
         layout = objects.get(PipelineLayout, info["layout"])
-        objects.add(Pipeline(id, RAY_TRACING_BIND_POINT, layout, tuple(found) if complete else ()))
+        objects.add(Pipeline(id, VkPipelineBindPoint.RAY_TRACING_KHR, layout, tuple(found) if complete else ()))
     return ()
 
 
@@ -147,7 +146,7 @@ def trace_rays_indirect2(objects: ObjectState, buffer: CommandBuffer, args: dict
     """The places of the binding tables, too, stand in device memory."""
     yield from addressed(objects, INDIRECT_READ, args["indirectDeviceAddress"], RAYS2_BYTES)
     yield Unmodelled("shader binding tables named in device memory")
-    yield from shader_effects(objects, buffer, RAY_TRACING_BIND_POINT)
+    yield from shader_effects(objects, buffer, VkPipelineBindPoint.RAY_TRACING_KHR)
 
 
 def _traced(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterator[Effect]:
@@ -155,4 +154,4 @@ def _traced(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -
         table = args[name]
         if table and table["size"]:
             yield from addressed(objects, TABLE_READ, table["deviceAddress"], table["size"])
-    yield from shader_effects(objects, buffer, RAY_TRACING_BIND_POINT)
+    yield from shader_effects(objects, buffer, VkPipelineBindPoint.RAY_TRACING_KHR)

@@ -12,11 +12,11 @@ from typing import Any
 from harness.commands.drawing.geometry import shape
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
+from harness.spec.enums import VkBuildAccelerationStructureMode
 from harness.trace.calls import Call
 from harness.trace.effects import Access, Effect, HostAccess, StreamEvent, Unmodelled, UnmodelledCall
 from harness.trace.resources import Buffer
 
-UPDATE = 1
 SIZES = 4096
 """So many sizes of scratch memory are remembered for one shape of build, and so many shapes."""
 
@@ -119,7 +119,10 @@ def host_build(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     yield from _deferred(call)
     for info in call.args["pInfos"] or ():
         yield from _host(objects, call, info["dstAccelerationStructure"], True)
-        if info["mode"] == UPDATE and info["srcAccelerationStructure"] != info["dstAccelerationStructure"]:
+        if (
+            info["mode"] == VkBuildAccelerationStructureMode.UPDATE
+            and info["srcAccelerationStructure"] != info["dstAccelerationStructure"]
+        ):
             yield from _host(objects, call, info["srcAccelerationStructure"], False)
 
 

@@ -22,6 +22,7 @@ from typing import NamedTuple
 
 from harness.findings import UserError
 from harness.spans import Span, SpanMap
+from harness.spec.enums import VkImageCreate, VkImageTiling
 from harness.trace.effects import (
     Access,
     Alias,
@@ -34,11 +35,6 @@ from harness.trace.effects import (
     WaitEvents,
 )
 from harness.trace.resources import Buffer, Image
-
-CREATE_ALIAS = 0x400
-"""VK_IMAGE_CREATE_ALIAS_BIT."""
-TILING_LINEAR = 1
-"""VK_IMAGE_TILING_LINEAR."""
 
 
 class Overlap(NamedTuple):
@@ -197,7 +193,7 @@ def _shared(one: Placed, other: Placed) -> Span | None:
 
 
 def _is_linear(thing: Buffer | Image) -> bool:
-    return isinstance(thing, Buffer) or thing.info.get("tiling") == TILING_LINEAR
+    return isinstance(thing, Buffer) or thing.info.get("tiling") == VkImageTiling.LINEAR
 
 
 def _common(one: Span, other: Span) -> Span:
@@ -208,7 +204,7 @@ def _alike(one: Buffer | Image, other: Buffer | Image) -> bool:
     """Images that interpret memory alike: created with identical parameters and the alias flag, bound identically."""
     if not isinstance(one, Image) or not isinstance(other, Image) or one.offset != other.offset:
         return False
-    return one.info == other.info and bool(one.info.get("flags", 0) & CREATE_ALIAS)
+    return one.info == other.info and bool(one.info.get("flags", 0) & VkImageCreate.ALIAS)
 
 
 def _alias(overlap: Overlap, spans: tuple[Span, ...]) -> Alias:

@@ -13,13 +13,11 @@ from typing import Any
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.spans import Span
+from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.trace.calls import Call, HostRead, HostWrite
 from harness.trace.effects import HostDeclaredRead as HostReadOccurrence
 from harness.trace.effects import HostFlushed, HostInvalidated, HostWrote, StreamEvent
-from harness.trace.resources import WHOLE_SIZE, Memory
-
-HOST_VISIBLE, HOST_COHERENT = 0x2, 0x4
-"""VkMemoryPropertyFlagBits."""
+from harness.trace.resources import Memory
 
 
 @call("vkGetPhysicalDeviceMemoryProperties", "vkGetPhysicalDeviceMemoryProperties2")
@@ -45,9 +43,9 @@ def new_memory(objects: ObjectState, device: int, id: int, info: dict[str, Any])
     """The memory object that a VkMemoryAllocateInfo makes."""
     physical = objects.devices.get(device, 0)
     types, index = objects.memory_types.get(physical, []), info["memoryTypeIndex"]
-    flags = types[index] if index < len(types) else HOST_VISIBLE | HOST_COHERENT
-    visible = bool(flags & HOST_VISIBLE)
-    coherent = bool(flags & HOST_COHERENT) or not visible
+    flags = types[index] if index < len(types) else VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
+    visible = bool(flags & VkMemoryProperty.HOST_VISIBLE)
+    coherent = bool(flags & VkMemoryProperty.HOST_COHERENT) or not visible
     atom_size = 1 if coherent else objects.atom_sizes.get(physical, 1)
     granularity = objects.granularities.get(physical, 1)
     return Memory(id, info["allocationSize"], visible, coherent, atom_size, granularity)
@@ -95,7 +93,7 @@ def _ranges(objects: ObjectState, call: Call) -> Iterator[tuple[int, Span]]:
         held = objects.get(Memory, each["memory"])
         if held is None:
             continue
-        end = held.size if each["size"] == WHOLE_SIZE else min(held.size, each["offset"] + each["size"])
+        end = held.size if each["size"] == VK_WHOLE_SIZE else min(held.size, each["offset"] + each["size"])
         begin = each["offset"] - each["offset"] % held.non_coherent_atom_size
         end = min(held.size, -(-end // held.non_coherent_atom_size) * held.non_coherent_atom_size)
         if begin < end:

@@ -8,24 +8,12 @@ from typing import Any
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.commands.resources.host_access import new_memory
+from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_WHOLE_SIZE, VkImageType, VkSharingMode, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import Destroyed, SharedResource, StreamEvent, UnmodelledCall
-from harness.trace.resources import (
-    CONCURRENT,
-    IMAGE_TYPE_3D,
-    REMAINING,
-    WHOLE_SIZE,
-    Buffer,
-    BufferView,
-    Image,
-    ImageView,
-    Memory,
-    ShaderModule,
-)
+from harness.trace.resources import Buffer, BufferView, Image, ImageView, Memory, ShaderModule
 
-BIND_IMAGE_MEMORY_SWAPCHAIN = 1000060009
-BIND_IMAGE_PLANE, IMAGE_PLANE_REQUIREMENTS = 1000156002, 1000156003
 FLAT_VIEW_TYPES = (1, 5)
 """VK_IMAGE_VIEW_TYPE_2D and _2D_ARRAY."""
 
@@ -54,7 +42,7 @@ def free_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """A buffer has its own addresses until it is bound."""
     info = call.args["pCreateInfo"]
-    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=info.get("sharingMode") == CONCURRENT)
+    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=info.get("sharingMode") == VkSharingMode.CONCURRENT)
     objects.add(buffer)
     return (SharedResource(buffer.id),) if buffer.concurrent else ()
 
@@ -82,7 +70,11 @@ def image_memory_requirements(objects: ObjectState, call: Call) -> Iterable[Stre
     """How much memory an image takes, but for single planes."""
     info, answer = call.args.get("pInfo"), call.args["pMemoryRequirements"]
     image = objects.image(call.args["image"] if info is None else info["image"])
-    if image is not None and answer and (info is None or chained(info, IMAGE_PLANE_REQUIREMENTS) is None):
+    if (
+        image is not None
+        and answer
+        and (info is None or chained(info, VkStructureType.IMAGE_PLANE_MEMORY_REQUIREMENTS_INFO) is None)
+    ):
         image.bytes = answer.get("memoryRequirements", answer)["size"]
     return ()
 
@@ -99,9 +91,9 @@ def bind_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def bind_memories(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Fixes the addresses of several resources."""
     for info in call.args["pBindInfos"] or ():
-        whole = chained(info, BIND_IMAGE_PLANE) is None
+        whole = chained(info, VkStructureType.BIND_IMAGE_PLANE_MEMORY_INFO) is None
         _bind(objects, info.get("buffer") or info.get("image") or 0, info["memory"], info["memoryOffset"], whole)
-        if chained(info, BIND_IMAGE_MEMORY_SWAPCHAIN) is not None:
+        if chained(info, VkStructureType.BIND_IMAGE_MEMORY_SWAPCHAIN_INFO_KHR) is not None:
             yield UnmodelledCall("an image on the memory of a swapchain")
 
 
@@ -120,7 +112,7 @@ def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Its accesses go: memory that is used again starts afresh (rule: RecreateBuffer)."""
     objects.aliasing.remove(call.args["buffer"])
     buffer = objects.remove(call.args["buffer"])
-    return (Destroyed(buffer.space, buffer.span(0, WHOLE_SIZE), buffer.id),) if isinstance(buffer, Buffer) else ()
+    return (Destroyed(buffer.space, buffer.span(0, VK_WHOLE_SIZE), buffer.id),) if isinstance(buffer, Buffer) else ()
 
 
 @call("vkDestroyImage")
@@ -147,10 +139,14 @@ def create_image_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
     if image is not None:
         part = info["subresourceRange"]
         aspects, mips = part["aspectMask"], image.level_range(part["baseMipLevel"], part["levelCount"])
-        sliced = image.type == IMAGE_TYPE_3D and info["viewType"] in FLAT_VIEW_TYPES and len(mips) > 0
+        sliced = image.type == VkImageType.TYPE_3D and info["viewType"] in FLAT_VIEW_TYPES and len(mips) > 0
         if sliced:
             width, height, depth = image.texels(image.aspects[0], mips.start)
-            end = depth if part["layerCount"] == REMAINING else min(depth, part["baseArrayLayer"] + part["layerCount"])
+            end = (
+                depth
+                if part["layerCount"] == VK_REMAINING_ARRAY_LAYERS
+                else min(depth, part["baseArrayLayer"] + part["layerCount"])
+            )
             layers = range(min(part["baseArrayLayer"], end), end)
             size = (width, height, len(layers))
             spans = image.region(aspects, mips.start, (0,), (0, 0, layers.start), size)

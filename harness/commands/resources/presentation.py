@@ -8,14 +8,11 @@ from typing import Any
 
 from harness.commands.handlers import ACTS_THOUGH, call
 from harness.commands.object_state import ObjectState
+from harness.spec.enums import VkImageType, VkResult, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import Acquired, Destroyed, Presented, SharedResource, StreamEvent, UnmodelledCall
 from harness.trace.resources import Image
-
-SUCCESS, SUBOPTIMAL = 0, 1000001003
-PRESENT_FENCES = 1000275001
-IMAGE_TYPE_2D = 1
 
 
 @dataclass(slots=True)
@@ -72,9 +69,9 @@ def get_swapchain_images(objects: ObjectState, call: Call) -> Iterable[StreamEve
 def _image(id: int, info: dict[str, Any]) -> Image:
     extent = (info["imageExtent"]["width"], info["imageExtent"]["height"], 1)
     layers = info["imageArrayLayers"]
-    made = Image(id, IMAGE_TYPE_2D, info["imageFormat"], extent, 1, layers)
+    made = Image(id, VkImageType.TYPE_2D, info["imageFormat"], extent, 1, layers)
     made.info = {
-        "imageType": IMAGE_TYPE_2D,
+        "imageType": VkImageType.TYPE_2D,
         "format": info["imageFormat"],
         "extent": {"width": extent[0], "height": extent[1], "depth": 1},
         "mipLevels": 1,
@@ -101,7 +98,7 @@ def acquire_next_image2(objects: ObjectState, call: Call) -> Iterable[StreamEven
 
 def _acquired(objects: ObjectState, call: Call, info: dict[str, Any]) -> Iterator[StreamEvent]:
     """VK_TIMEOUT and VK_NOT_READY gave no image."""
-    if call.result not in (SUCCESS, SUBOPTIMAL):
+    if call.result not in (VkResult.SUCCESS, VkResult.SUBOPTIMAL_KHR):
         return
     image = _image_at(objects, info["swapchain"], call.args["pImageIndex"])
     if image is None:
@@ -110,16 +107,22 @@ def _acquired(objects: ObjectState, call: Call, info: dict[str, Any]) -> Iterato
     yield Acquired(call.index, call.name, call.site, info["swapchain"], image, info["semaphore"], info["fence"])
 
 
-ACTS_THOUGH["vkQueuePresentKHR"] = frozenset((-1000001004, -1000000000, -1000255000, -1000208000))
-"""VK_ERROR_OUT_OF_DATE_KHR, _SURFACE_LOST_KHR, _FULL_SCREEN_EXCLUSIVE_MODE_LOST_EXT, _PRESENT_TIMING_QUEUE_FULL_EXT:
-the images are given back and the semaphore waits execute all the same."""
+ACTS_THOUGH["vkQueuePresentKHR"] = frozenset(
+    {
+        VkResult.ERROR_OUT_OF_DATE_KHR,
+        VkResult.ERROR_SURFACE_LOST_KHR,
+        VkResult.ERROR_FULL_SCREEN_EXCLUSIVE_MODE_LOST_EXT,
+        VkResult.ERROR_PRESENT_TIMING_QUEUE_FULL_EXT,
+    }
+)
+"""The images are given back and the semaphore waits execute all the same."""
 
 
 @call("vkQueuePresentKHR")
 def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """All waits come before all images. Fences of VK_EXT_swapchain_maintenance1 say when, which is not followed."""
     info = call.args["pPresentInfo"]
-    if chained(info, PRESENT_FENCES) is not None:
+    if chained(info, VkStructureType.SWAPCHAIN_PRESENT_FENCE_INFO_KHR) is not None:
         yield UnmodelledCall(f"{call.name} with fences")
     images: list[tuple[int, int]] = []
     for swapchain, index in zip(info["pSwapchains"] or (), info["pImageIndices"] or (), strict=False):

@@ -13,15 +13,12 @@ from harness.commands.handlers import call, command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.commands.transfer import COPY_WRITE, buffer_access
 from harness.spans import Span
+from harness.spec.enums import VkQueryResult, VkQueryType, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import Access, Effect, StreamEvent
 from harness.trace.resources import Buffer
 
-RESULT_64, WITH_AVAILABILITY, WITH_STATUS = 0x1, 0x4, 0x10
-PIPELINE_STATISTICS, TRANSFORM_FEEDBACK_STREAM = 1, 1000028004
-RESULT_STATUS_ONLY, VIDEO_ENCODE_FEEDBACK, PERFORMANCE = 1000023000, 1000299000, 1000116000
-PERFORMANCE_CREATE_INFO, VIDEO_FEEDBACK_CREATE_INFO = 1000116002, 1000299005
 MARKER_BYTES = 4
 APART = 4096
 """Up to so many queries, the bytes between results are known not to be written."""
@@ -58,23 +55,25 @@ def touch_nothing(objects: ObjectState, buffer: CommandBuffer, args: dict[str, A
 def create_query_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """How many numbers a result has depends on the type of query."""
     info = call.args["pCreateInfo"]
-    objects.add(QueryPool(call.args["pQueryPool"], _values(info), info["queryType"] == PERFORMANCE))
+    objects.add(
+        QueryPool(call.args["pQueryPool"], _values(info), info["queryType"] == VkQueryType.PERFORMANCE_QUERY_KHR)
+    )
     return ()
 
 
 def _values(info: dict[str, Any]) -> int:
     kind = info["queryType"]
-    if kind == PIPELINE_STATISTICS:
+    if kind == VkQueryType.PIPELINE_STATISTICS:
         return int(info["pipelineStatistics"]).bit_count()
-    if kind == TRANSFORM_FEEDBACK_STREAM:
+    if kind == VkQueryType.TRANSFORM_FEEDBACK_STREAM_EXT:
         return 2
-    if kind == RESULT_STATUS_ONLY:
+    if kind == VkQueryType.RESULT_STATUS_ONLY_KHR:
         return 0
-    if kind == VIDEO_ENCODE_FEEDBACK:
-        chosen = chained(info, VIDEO_FEEDBACK_CREATE_INFO)
+    if kind == VkQueryType.VIDEO_ENCODE_FEEDBACK_KHR:
+        chosen = chained(info, VkStructureType.QUERY_POOL_VIDEO_ENCODE_FEEDBACK_CREATE_INFO_KHR)
         return int(chosen["encodeFeedbackFlags"]).bit_count() if chosen else 1
-    if kind == PERFORMANCE:
-        chosen = chained(info, PERFORMANCE_CREATE_INFO)
+    if kind == VkQueryType.PERFORMANCE_QUERY_KHR:
+        chosen = chained(info, VkStructureType.QUERY_POOL_PERFORMANCE_CREATE_INFO_KHR)
         return int(chosen["counterIndexCount"]) if chosen else 1
     return 1
 
@@ -99,8 +98,8 @@ def copy_query_pool_results(objects: ObjectState, _: CommandBuffer, args: dict[s
 
 def _result_bytes(pool: QueryPool | None, flags: int) -> int:
     """Bytes of one result: its numbers, then one more for the availability or the status."""
-    number = 8 if flags & RESULT_64 or (pool is not None and pool.counters) else 4
-    more = 1 if flags & (WITH_AVAILABILITY | WITH_STATUS) else 0
+    number = 8 if flags & VkQueryResult.RESULT_64 or (pool is not None and pool.counters) else 4
+    more = 1 if flags & (VkQueryResult.WITH_AVAILABILITY | VkQueryResult.WITH_STATUS_KHR) else 0
     return ((pool.values if pool is not None else 1) + more) * number
 
 

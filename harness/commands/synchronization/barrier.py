@@ -7,18 +7,9 @@ from typing import Any
 
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.trace.effects import (
-    FAMILIES_OUTSIDE,
-    FAMILY_IGNORED,
-    Barrier,
-    Dependency,
-    Effect,
-    RangeBarrier,
-)
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkDependency
+from harness.trace.effects import FAMILIES_OUTSIDE, Barrier, Dependency, Effect, RangeBarrier
 from harness.trace.resources import Buffer, Image
-
-BY_REGION = 0x1
-"""VK_DEPENDENCY_BY_REGION_BIT."""
 
 
 @command("vkCmdPipelineBarrier")
@@ -66,7 +57,7 @@ def make_barrier(
         ranges += _buffer_barrier(objects, _dependency(stages(each), each), each)
     for each in lists["pImageMemoryBarriers"] or ():
         ranges += _image_barrier(objects, _dependency(stages(each), each), each)
-    by_region = bool(lists.get("dependencyFlags", 0) & BY_REGION)
+    by_region = bool(lists.get("dependencyFlags", 0) & VkDependency.BY_REGION)
     return Barrier(tuple(everything), tuple(ranges), by_region)
 
 
@@ -96,11 +87,11 @@ def _image_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[s
 def _families(barrier: dict[str, Any], resource: Buffer | Image) -> tuple[int, int]:
     """The families of an ownership transfer. Equal ones transfer nothing, whatever they are (VkBufferMemoryBarrier);
     what all families share is only transferred from and to what is outside."""
-    src = barrier.get("srcQueueFamilyIndex", FAMILY_IGNORED) & FAMILY_IGNORED
-    dst = barrier.get("dstQueueFamilyIndex", FAMILY_IGNORED) & FAMILY_IGNORED
+    src = barrier.get("srcQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
+    dst = barrier.get("dstQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
     if src == dst:
-        return (FAMILY_IGNORED, FAMILY_IGNORED)
+        return (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
     inside = src not in FAMILIES_OUTSIDE and dst not in FAMILIES_OUTSIDE
-    if inside and (resource.concurrent or FAMILY_IGNORED in (src, dst)):
-        return (FAMILY_IGNORED, FAMILY_IGNORED)
+    if inside and (resource.concurrent or VK_QUEUE_FAMILY_IGNORED in (src, dst)):
+        return (VK_QUEUE_FAMILY_IGNORED, VK_QUEUE_FAMILY_IGNORED)
     return (src, dst)

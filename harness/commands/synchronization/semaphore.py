@@ -10,14 +10,10 @@ from typing import Any
 
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
+from harness.spec.enums import VkResult, VkSemaphoreType, VkSemaphoreWait, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import Destroyed, HostSignaled, HostWaitedSemaphores, SemaphoreCreated, StreamEvent
-
-SUCCESS = 0
-SEMAPHORE_TYPE_CREATE_INFO = 1000207002
-TIMELINE = 1
-WAIT_ANY = 1
 
 
 @call("vkCreateSemaphore")
@@ -28,8 +24,8 @@ def create_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 def initial_value(info: dict[str, Any]) -> int | None:
     """The first value of the timeline that a VkSemaphoreCreateInfo makes; None for a binary semaphore."""
-    kind = chained(info, SEMAPHORE_TYPE_CREATE_INFO)
-    return kind["initialValue"] if kind is not None and kind["semaphoreType"] == TIMELINE else None
+    kind = chained(info, VkStructureType.SEMAPHORE_TYPE_CREATE_INFO)
+    return kind["initialValue"] if kind is not None and kind["semaphoreType"] == VkSemaphoreType.TIMELINE else None
 
 
 @call("vkDestroySemaphore")
@@ -50,12 +46,12 @@ def wait_semaphores(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """A successful wait for all, or for a single one, covers them; any-of-several says nothing certain of any."""
     info = call.args["pWaitInfo"]
     values = tuple(zip(info["pSemaphores"] or (), info["pValues"] or (), strict=False))
-    if call.result == SUCCESS and (len(values) == 1 or not info["flags"] & WAIT_ANY):
+    if call.result == VkResult.SUCCESS and (len(values) == 1 or not info["flags"] & VkSemaphoreWait.ANY):
         yield HostWaitedSemaphores(values)
 
 
 @call("vkGetSemaphoreCounterValue")
 def get_counter_value(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The value read is as good as a wait for it."""
-    if call.result == SUCCESS and call.args["pValue"] is not None:
+    if call.result == VkResult.SUCCESS and call.args["pValue"] is not None:
         yield HostWaitedSemaphores(((call.args["semaphore"], call.args["pValue"]),))

@@ -6,19 +6,10 @@ from collections.abc import Iterable
 
 from harness.commands.handlers import call
 from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult
 from harness.trace.calls import Call
-from harness.trace.effects import (
-    FAMILY_IGNORED,
-    FenceReset,
-    HostWaited,
-    QueueObtained,
-    StreamEvent,
-    Submission,
-    Submitted,
-)
+from harness.trace.effects import FenceReset, HostWaited, QueueObtained, StreamEvent, Submission, Submitted
 from harness.trace.submits import SubmitBatch, batches
-
-SUCCESS = 0
 
 
 @call("vkQueueSubmit", "vkQueueSubmit2")
@@ -38,7 +29,7 @@ def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submiss
 def _submitted(objects: ObjectState, call: Call, submissions: list[Submission]) -> Submitted:
     queue = call.args["queue"]
     flags = objects.queue_flags(queue)
-    _, family = objects.queue_family.get(queue, (0, FAMILY_IGNORED))
+    _, family = objects.queue_family.get(queue, (0, VK_QUEUE_FAMILY_IGNORED))
     return Submitted(call.index, call.name, call.site, queue, flags, tuple(submissions), call.args["fence"], family)
 
 
@@ -89,14 +80,14 @@ def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def wait_for_fences(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """A successful wait for all fences (or for a single one) covers them; any-of-several says nothing certain."""
     fences = call.args["pFences"] or ()
-    if call.result == SUCCESS and (call.args["waitAll"] or len(fences) == 1):
+    if call.result == VkResult.SUCCESS and (call.args["waitAll"] or len(fences) == 1):
         yield HostWaited(fences=tuple(fences))
 
 
 @call("vkGetFenceStatus")
 def get_fence_status(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """VK_SUCCESS is as good as a wait."""
-    if call.result == SUCCESS:
+    if call.result == VkResult.SUCCESS:
         yield HostWaited(fences=(call.args["fence"],))
 
 
@@ -115,7 +106,7 @@ def destroy_fence(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 @call("vkQueueWaitIdle")
 def queue_wait_idle(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Everything submitted to the queue is complete."""
-    if call.result == SUCCESS:
+    if call.result == VkResult.SUCCESS:
         yield HostWaited(queue=call.args["queue"])
 
 

@@ -12,7 +12,6 @@ from harness.model.command_streams import CommandStream
 from harness.model.memory import MemoryOperation
 from harness.model.opinion import ModelAccess
 from harness.model.order import BY_REGION, DST, IN_ALL_COMMANDS, NOTHING, SRC, THROUGH, TRANSITION, Node, NodeSet
-from harness.model.ownership import UNDEFINED
 from harness.model.past_access import LAYOUT_TRANSITION
 from harness.model.rule_table import effect
 from harness.model.stages import (
@@ -31,7 +30,8 @@ from harness.model.stages import (
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
 from harness.spans import Span
 from harness.spec import names
-from harness.trace.effects import FAMILY_IGNORED, Access, Barrier, Dependency, RangeBarrier
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
+from harness.trace.effects import Access, Barrier, Dependency, RangeBarrier
 
 TRANSFER = ACCESS_KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
 RELEASE, ACQUIRE = "ownership release", "ownership acquire"
@@ -159,7 +159,7 @@ def transition(run: CommandBufferRun, half: OpenDependency) -> None:
     access = Access(access_kind, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
     run.program.access(access, node, run.place, run.lane.id, run.execution, automatic=True, learned=run.learned)
     if not half.transfers:
-        run.own(access, ACCESS_KINDS[access_kind].name, node, ranged.old_layout != UNDEFINED)
+        run.own(access, ACCESS_KINDS[access_kind].name, node, ranged.old_layout != VkImageLayout.UNDEFINED)
         return
     use = ModelAccess(run.place, ACCESS_KINDS[TRANSFER].name, True, node)
     ownership = run.program.ownership
@@ -170,11 +170,11 @@ def transition(run: CommandBufferRun, half: OpenDependency) -> None:
 def part_of(run: CommandBufferRun, ranged: RangeBarrier | None) -> str:
     """Which half of a queue family ownership transfer a barrier is on this queue: a release where the family gives, an
     acquire where it takes, none elsewhere."""
-    if ranged is None or ranged.src_family == ranged.dst_family or run.family == FAMILY_IGNORED:
+    if ranged is None or ranged.src_family == ranged.dst_family or run.family == VK_QUEUE_FAMILY_IGNORED:
         return ""
-    if ranged.src_family in (run.family, FAMILY_IGNORED):
+    if ranged.src_family in (run.family, VK_QUEUE_FAMILY_IGNORED):
         return RELEASE
-    return ACQUIRE if ranged.dst_family in (run.family, FAMILY_IGNORED) else ""
+    return ACQUIRE if ranged.dst_family in (run.family, VK_QUEUE_FAMILY_IGNORED) else ""
 
 
 def close_scope(run: CommandBufferRun, half: OpenDependency, *lanes: CommandStream) -> None:

@@ -10,7 +10,8 @@ from harness.model.program import Program, Work
 from harness.model.rule_table import stream_event
 from harness.model.rules.semaphore import take
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
-from harness.trace.effects import FAMILY_IGNORED, Access, Acquired, Presented
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
+from harness.trace.effects import Access, Acquired, Presented
 
 PRESENTED = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 ACQUIRED = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
@@ -45,8 +46,8 @@ def present(program: Program, effect: Presented, node: int) -> None:
         node = program.order.add(Node(PRESENT, label, place), (waited, "a presentation is after its semaphores"))
         program.presented[image] = program.order.front(node)
         _engine(program, PRESENTED, image, node, place)
-        family = program.families.get(effect.queue, FAMILY_IGNORED)
-        if family != FAMILY_IGNORED:  # the engine shows what the queue's family owns
+        family = program.families.get(effect.queue, VK_QUEUE_FAMILY_IGNORED)
+        if family != VK_QUEUE_FAMILY_IGNORED:  # the engine shows what the queue's family owns
             use = ModelAccess(place, ACCESS_KINDS[PRESENTED].name, True, node)
             program.lose(program.ownership.use(image, image, (WHOLE,), family, use, True), use, image)
 

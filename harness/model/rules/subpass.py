@@ -11,12 +11,12 @@ from collections.abc import Iterable, Sequence
 from harness.model.command_buffer_run import CommandBufferRun, InstanceStreams
 from harness.model.command_streams import CommandStream
 from harness.model.order import IN_ALL_COMMANDS, NOTHING, TRANSITION, Node, NodeSet
-from harness.model.ownership import UNDEFINED
 from harness.model.past_access import LAYOUT_TRANSITION
 from harness.model.rule_table import effect
 from harness.model.rules.barrier import FirstScope, OpenDependency, close_scope, open_scope
 from harness.model.stages import ACCESS_KINDS, EVERY_STAGE
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
+from harness.spec.enums import VkImageLayout
 from harness.trace.effects import (
     EXTERNAL,
     Access,
@@ -114,7 +114,7 @@ def transitions(
         access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
         where, number = (run.place, lane.id, run.execution), instance.number
         run.program.access(access, node, *where, automatic=True, instance=number, learned=run.learned)
-        run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != UNDEFINED)
+        run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != VkImageLayout.UNDEFINED)
         for half in halves:
             half.between |= NodeSet(1 << node, 1 << node, 1 << node)
             half.through |= order.front(node)

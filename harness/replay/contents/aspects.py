@@ -13,17 +13,19 @@ from harness.findings import Box, UserError
 from harness.replay.contents.contents import Content, Contents, StagingImage, clear_depth_stencil
 from harness.replay.contents.fetch import Fetcher
 from harness.replay.schedule.layouts import TRANSFER_DST
-
-DEPTH, STENCIL = 2, 4
+from harness.spec.enums import VkImageAspect
 
 
 def write_apart(contents: Contents, image: int, box: Box, content: Content) -> None:
     """Puts contents into a box. UserError when the driver cannot keep depth and stencil apart there."""
     resource = contents.resources.images[image]
-    if not isinstance(content, StagingImage) or resource.image.format.aspects != DEPTH | STENCIL:
+    if (
+        not isinstance(content, StagingImage)
+        or resource.image.format.aspects != VkImageAspect.DEPTH | VkImageAspect.STENCIL
+    ):
         contents.write_box(image, box, content)
         return
-    other = Box((DEPTH | STENCIL) ^ box.aspect, box.mip, box.layer, box.offset, box.extent)
+    other = Box((VkImageAspect.DEPTH | VkImageAspect.STENCIL) ^ box.aspect, box.mip, box.layer, box.offset, box.extent)
     fetcher = Fetcher(contents)
     try:
         before = fetcher.fetch(resource, other.aspect, box.layer)
@@ -47,8 +49,8 @@ def _mend(contents: Contents, image: int, box: Box, held: npt.NDArray[np.uint8])
         contents.recorder,
         resource,
         where,
-        depth if box.aspect == DEPTH else 0.0,
-        stencil if box.aspect == STENCIL else 0,
+        depth if box.aspect == VkImageAspect.DEPTH else 0.0,
+        stencil if box.aspect == VkImageAspect.STENCIL else 0,
     )
     contents.leave(resource, [box], TRANSFER_DST)
     contents.recorder.finish()

@@ -13,15 +13,15 @@ import numpy as np
 import numpy.typing as npt
 
 from harness.findings import Box, UserError
-from harness.replay.objects.allocations import DEVICE_LOCAL, DIRECT, choose_type
-from harness.replay.objects.creation import TRANSFER_DST as USAGE_DST
-from harness.replay.objects.creation import TRANSFER_SRC as USAGE_SRC
+from harness.replay.objects.allocations import DIRECT, choose_type
 from harness.replay.objects.creation import ImageResource, Resources
 from harness.replay.objects.encode import Encoder
 from harness.replay.objects.recorder import ImageTransition, ReplayRecorder
 from harness.replay.objects.target import ReplayDevice
 from harness.replay.schedule.layouts import PREINITIALIZED, TRANSFER_DST, TRANSFER_SRC, UNDEFINED, Layouts, Subresource
-from harness.trace.resources import COLOR, PLANES
+from harness.spec.enums import VkBufferUsage, VkImageAspect, VkImageUsage, VkMemoryProperty
+from harness.spec.shapes import new_struct
+from harness.trace.resources import PLANES
 
 Bytes = npt.NDArray[np.uint8]
 Where = tuple[int, int, int, int, int]
@@ -124,7 +124,11 @@ class Contents:
     def why_unreadable(self, image: int) -> str:
         """Why an image's contents cannot be saved or restored by transfers; empty when they can."""
         resource = self.resources.images[image]
-        missing = [name for bit, name in ((USAGE_SRC, "read"), (USAGE_DST, "written")) if not resource.usage & bit]
+        missing = [
+            name
+            for bit, name in ((VkImageUsage.TRANSFER_SRC, "read"), (VkImageUsage.TRANSFER_DST, "written"))
+            if not resource.usage & bit
+        ]
         if missing:
             target = self._device.target.name
             return f"{resource.image.format.name} cannot be {' or '.join(missing)} by transfers on {target}"
@@ -237,7 +241,7 @@ class Contents:
         """What a barrier names for one aspect: COLOR for planes, depth with stencil while their layouts are equal."""
         aspect, mip, layer = subresource
         if aspect & PLANES:
-            return COLOR
+            return VkImageAspect.COLOR
         layouts = {self.layouts.of(resource.id, (other, mip, layer)) for other in resource.image.aspects if aspect & 6}
         return resource.image.format.aspects if len(layouts) == 1 else aspect
 
@@ -303,7 +307,12 @@ class Contents:
             device.function("vkFreeMemory")(device.handle, self._staging.memory, ffi.NULL)
             self._staging = None
         size = max(size, 1 << 16)
-        info = ffi.new("VkBufferCreateInfo *", {"sType": 12, "size": size, "usage": USAGE_SRC | USAGE_DST | 0x20})
+        info = new_struct(
+            ffi,
+            "VkBufferCreateInfo",
+            size=size,
+            usage=VkBufferUsage.TRANSFER_SRC | VkBufferUsage.TRANSFER_DST | VkBufferUsage.STORAGE_BUFFER,
+        )
         out = ffi.new("VkBuffer *")
         device.check(device.function("vkCreateBuffer")(device.handle, info, ffi.NULL, out), "vkCreateBuffer (staging)")
         needs = ffi.new("VkMemoryRequirements *")
@@ -318,12 +327,10 @@ class Contents:
     def _allocate(self, needs: Any, mapped: bool) -> Any:
         types = self._device.target.memory_types
         index = choose_type(types, int(needs.memoryTypeBits), mapped)
-        wanted = DIRECT if mapped else DEVICE_LOCAL
+        wanted = DIRECT if mapped else VkMemoryProperty.DEVICE_LOCAL
         if mapped and types[index].flags & wanted != wanted:
             raise UserError(f"{self._device.target.name} has no host-visible coherent memory")
-        info = self._ffi.new(
-            "VkMemoryAllocateInfo *", {"sType": 5, "allocationSize": needs.size, "memoryTypeIndex": index}
-        )
+        info = new_struct(self._ffi, "VkMemoryAllocateInfo", allocationSize=needs.size, memoryTypeIndex=index)
         out = self._ffi.new("VkDeviceMemory *")
         result = self._device.function("vkAllocateMemory")(self._device.handle, info, self._ffi.NULL, out)
         self._device.check(result, "vkAllocateMemory (staging)")

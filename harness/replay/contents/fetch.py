@@ -9,14 +9,22 @@ import numpy.typing as npt
 
 from harness.findings import Box, UserError
 from harness.replay.contents.contents import Contents
-from harness.replay.objects.creation import SAMPLED, ImageResource
+from harness.replay.objects.creation import ImageResource
 from harness.shader.library import load
+from harness.spec.enums import (
+    VkDescriptorType,
+    VkImageLayout,
+    VkImageUsage,
+    VkImageViewType,
+    VkShaderStage,
+    VkStructureType,
+)
+from harness.spec.shapes import new_struct
 
 GROUP = 64
-VIEW_2D_ARRAY = 5
-COMBINED_SAMPLER, STORAGE_BUFFER = 1, 7
-SHADER_READ_ONLY = 5
-COMPUTE_STAGE = 0x20
+COMBINED_SAMPLER, STORAGE_BUFFER = VkDescriptorType.COMBINED_IMAGE_SAMPLER, VkDescriptorType.STORAGE_BUFFER
+SHADER_READ_ONLY = VkImageLayout.SHADER_READ_ONLY_OPTIMAL
+COMPUTE_STAGE = VkShaderStage.COMPUTE
 
 
 class Fetcher:
@@ -36,7 +44,7 @@ class Fetcher:
 
         UserError when the format cannot be sampled on this target.
         """
-        if not image.usage & SAMPLED:
+        if not image.usage & VkImageUsage.SAMPLED:
             name, target = image.image.format.name, self._device.target.name
             raise UserError(f"{name} with {image.image.samples} samples cannot be sampled on {target}")
         width, height, _ = image.image.texels(aspect, 0)
@@ -72,11 +80,11 @@ class Fetcher:
             self._device.function("vkDestroy" + kind[2:])(self._device.handle, handle, self._ffi.NULL)
         self._made.clear()
 
-    def _create(self, kind: str, info_type: str, info: dict[str, Any]) -> Any:
+    def _create(self, kind: str, **info: Any) -> Any:
         ffi = self._ffi
         out = ffi.new(f"{kind} *")
         function = "vkCreate" + kind[2:]
-        made = ffi.new(f"{info_type} *", info)
+        made = new_struct(ffi, f"{kind}CreateInfo", **info)
         self._kept.append(made)
         self._device.check(self._device.function(function)(self._device.handle, made, ffi.NULL, out), function)
         self._made.append((kind, out[0]))
@@ -94,40 +102,30 @@ class Fetcher:
                 {"binding": 1, "descriptorType": STORAGE_BUFFER, "descriptorCount": 1, "stageFlags": COMPUTE_STAGE},
             ],
         )
-        layout = self._create(
-            "VkDescriptorSetLayout",
-            "VkDescriptorSetLayoutCreateInfo",
-            {"sType": 32, "bindingCount": 2, "pBindings": bindings},
-        )
+        layout = self._create("VkDescriptorSetLayout", bindingCount=2, pBindings=bindings)
         layouts = ffi.new("VkDescriptorSetLayout[1]", [layout])
         pushed = ffi.new("VkPushConstantRange *", {"stageFlags": COMPUTE_STAGE, "size": 16})
         pipeline_layout = self._create(
             "VkPipelineLayout",
-            "VkPipelineLayoutCreateInfo",
-            {
-                "sType": 30,
-                "setLayoutCount": 1,
-                "pSetLayouts": layouts,
-                "pushConstantRangeCount": 1,
-                "pPushConstantRanges": pushed,
-            },
+            setLayoutCount=1,
+            pSetLayouts=layouts,
+            pushConstantRangeCount=1,
+            pPushConstantRanges=pushed,
         )
         sizes = ffi.new(
             "VkDescriptorPoolSize[2]",
             [{"type": COMBINED_SAMPLER, "descriptorCount": 1}, {"type": STORAGE_BUFFER, "descriptorCount": 1}],
         )
-        pool_info = {"sType": 33, "maxSets": 1, "poolSizeCount": 2, "pPoolSizes": sizes}
-        pool = self._create("VkDescriptorPool", "VkDescriptorPoolCreateInfo", pool_info)
+        pool = self._create("VkDescriptorPool", maxSets=1, poolSizeCount=2, pPoolSizes=sizes)
         sets = ffi.new("VkDescriptorSet[1]")
-        info = ffi.new(
-            "VkDescriptorSetAllocateInfo *",
-            {"sType": 34, "descriptorPool": pool, "descriptorSetCount": 1, "pSetLayouts": layouts},
+        info = new_struct(
+            ffi, "VkDescriptorSetAllocateInfo", descriptorPool=pool, descriptorSetCount=1, pSetLayouts=layouts
         )
         self._device.check(
             self._device.function("vkAllocateDescriptorSets")(self._device.handle, info, sets),
             "vkAllocateDescriptorSets",
         )
-        sampler = self._create("VkSampler", "VkSamplerCreateInfo", {"sType": 31})
+        sampler = self._create("VkSampler")
         self._common = (pipeline_layout, sets, sampler)
         return self._common
 
@@ -137,12 +135,10 @@ class Fetcher:
         ffi, code = self._ffi, load(shader)
         words = ffi.new("uint32_t[]", len(code) // 4)
         ffi.memmove(words, code, len(code))
-        module = self._create(
-            "VkShaderModule", "VkShaderModuleCreateInfo", {"sType": 16, "codeSize": len(code), "pCode": words}
-        )
+        module = self._create("VkShaderModule", codeSize=len(code), pCode=words)
         entry = ffi.new("char[]", b"main")
-        stage = {"sType": 18, "stage": COMPUTE_STAGE, "module": module, "pName": entry}
-        info = ffi.new("VkComputePipelineCreateInfo *", {"sType": 29, "stage": stage, "layout": layout})
+        stage = new_struct(ffi, "VkPipelineShaderStageCreateInfo", stage=COMPUTE_STAGE, module=module, pName=entry)
+        info = new_struct(ffi, "VkComputePipelineCreateInfo", stage=stage[0], layout=layout)
         out = ffi.new("VkPipeline *")
         create = self._device.function("vkCreateComputePipelines")
         result = create(self._device.handle, self._device.pipeline_cache, 1, info, ffi.NULL, out)
@@ -153,17 +149,9 @@ class Fetcher:
 
     def _view(self, image: ImageResource, aspect: int) -> Any:
         span = {"aspectMask": aspect, "levelCount": 1, "layerCount": image.image.layers}
-        return self._create(
-            "VkImageView",
-            "VkImageViewCreateInfo",
-            {
-                "sType": 15,
-                "image": self._ffi.cast("VkImage", image.raw),
-                "viewType": VIEW_2D_ARRAY,
-                "format": image.image.format_value,
-                "subresourceRange": span,
-            },
-        )
+        raw, kind = self._ffi.cast("VkImage", image.raw), VkImageViewType.TYPE_2D_ARRAY
+        format = image.image.format_value
+        return self._create("VkImageView", image=raw, viewType=kind, format=format, subresourceRange=span)
 
     def _write_set(self, target: Any, view: Any, sampler: Any, buffer: Any, size: int) -> None:
         ffi = self._ffi
@@ -173,7 +161,12 @@ class Fetcher:
         storage = ffi.new("VkDescriptorBufferInfo *", {"buffer": buffer, "range": size})
         writes = ffi.new("VkWriteDescriptorSet[2]")
         for index, write in enumerate(writes):
-            write.sType, write.dstSet, write.dstBinding, write.descriptorCount = 35, target, index, 1
+            write.sType, write.dstSet, write.dstBinding, write.descriptorCount = (
+                VkStructureType.WRITE_DESCRIPTOR_SET,
+                target,
+                index,
+                1,
+            )
         writes[0].descriptorType, writes[0].pImageInfo = COMBINED_SAMPLER, image
         writes[1].descriptorType, writes[1].pBufferInfo = STORAGE_BUFFER, storage
         self._device.function("vkUpdateDescriptorSets")(self._device.handle, 2, writes, 0, ffi.NULL)

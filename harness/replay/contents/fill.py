@@ -6,13 +6,13 @@ import numpy as np
 
 from harness.findings import Box
 from harness.replay.contents.contents import Contents, clear_subresources
-from harness.replay.objects.creation import TRANSFER_DST as USAGE_DST
 from harness.replay.objects.creation import BufferResource, ImageResource
 from harness.replay.objects.recorder import ImageTransition
 from harness.replay.schedule.layouts import PREINITIALIZED, TRANSFER_DST, UNDEFINED
-from harness.trace.resources import COLOR, PLANES
+from harness.spec.enums import VkBufferUsage, VkImageAspect, VkImageUsage
+from harness.trace.resources import PLANES
 
-READ_AS_NUMBERS = 0x40 | 0x100
+READ_AS_NUMBERS = VkBufferUsage.INDEX_BUFFER | VkBufferUsage.INDIRECT_BUFFER
 """VkBufferUsageFlags INDEX and INDIRECT: a wild pattern there would be a wild index or a wild dispatch."""
 
 
@@ -52,10 +52,10 @@ def _fill_image(contents: Contents, image: ImageResource) -> bool:
         if image.view is not None:
             image.view[:] = bytes([value]) * len(image.view)
         return image.view is not None
-    if not image.usage & USAGE_DST:
+    if not image.usage & VkImageUsage.TRANSFER_DST:
         return False
     recorder, shape = contents.recorder, image.image
-    whole = (shape.format.aspects if not shape.format.planes else COLOR, 0, shape.mips, 0, shape.layers)
+    whole = (shape.format.aspects if not shape.format.planes else VkImageAspect.COLOR, 0, shape.mips, 0, shape.layers)
     recorder.change_layouts([ImageTransition(image.raw, whole, UNDEFINED, TRANSFER_DST)])
     if shape.format.compressed or shape.format.aspects & PLANES:
         return _fill_by_copy(contents, image, value)

@@ -11,11 +11,10 @@ from typing import Any
 
 from harness.findings import UserError
 from harness.replay.objects.target import MemoryType, ReplayDevice
+from harness.spec.enums import VkMemoryAllocate, VkMemoryProperty
+from harness.spec.shapes import new_struct
 
-DEVICE_LOCAL, HOST_VISIBLE, HOST_COHERENT = 1, 2, 4
-DIRECT = HOST_VISIBLE | HOST_COHERENT
-DEVICE_ADDRESS_FLAG = 2
-"""VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT."""
+DIRECT = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
 SIZE_LIMIT = 1 << 32
 """Bytes that one replay may allocate: sizes come from a file."""
 
@@ -136,15 +135,13 @@ class Memories:
 
     def _allocate(self, memory: int, group: AllocationGroup, index: int, kind: MemoryType, flags: int) -> Allocation:
         ffi = self.device.target.ffi
-        chain = ffi.new("VkMemoryAllocateFlagsInfo *", {"sType": 1000060000, "flags": flags & DEVICE_ADDRESS_FLAG})
-        info = ffi.new(
-            "VkMemoryAllocateInfo *",
-            {
-                "sType": 5,
-                "pNext": chain if flags & DEVICE_ADDRESS_FLAG else ffi.NULL,
-                "allocationSize": group.size,
-                "memoryTypeIndex": index,
-            },
+        chain = new_struct(ffi, "VkMemoryAllocateFlagsInfo", flags=flags & VkMemoryAllocate.DEVICE_ADDRESS)
+        info = new_struct(
+            ffi,
+            "VkMemoryAllocateInfo",
+            pNext=chain if flags & VkMemoryAllocate.DEVICE_ADDRESS else ffi.NULL,
+            allocationSize=group.size,
+            memoryTypeIndex=index,
         )
         out = ffi.new("VkDeviceMemory *")
         result = self.device.function("vkAllocateMemory")(self.device.handle, info, ffi.NULL, out)
@@ -210,7 +207,7 @@ class Memories:
 def choose_type(types: tuple[MemoryType, ...], bits: int, mapped: bool) -> int:
     """Index of the memory type to use among `bits`: mappable when asked for, else device local."""
     allowed = [index for index in range(len(types)) if bits >> index & 1]
-    wanted = DIRECT if mapped else DEVICE_LOCAL
+    wanted = DIRECT if mapped else VkMemoryProperty.DEVICE_LOCAL
     for index in allowed:
         if types[index].flags & wanted == wanted:
             return index

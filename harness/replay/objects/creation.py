@@ -15,17 +15,12 @@ from harness.replay.objects.encode import Encoder, Handles
 from harness.replay.objects.target import ReplayDevice
 from harness.replay.schedule.steps import reading
 from harness.spec._generated import STYPES
+from harness.spec.enums import VkBufferUsage, VkFormatFeature, VkImageAspect, VkImageCreate, VkImageTiling, VkImageUsage
 from harness.trace.calls import Block, Call
 from harness.trace.chain import rebuilt
-from harness.trace.resources import DEPTH, STENCIL, Image
+from harness.trace.resources import Image
 
-TRANSFER_SRC, TRANSFER_DST, SAMPLED = 1, 2, 4
-TRANSIENT = 0x40
-DEVICE_ADDRESS = 0x20000
-FEATURE_SAMPLED, FEATURE_TRANSFER_SRC, FEATURE_TRANSFER_DST = 1, 0x4000, 0x8000
-SPARSE = 7
-DISJOINT = 0x200
-LINEAR = 1
+SPARSE = VkImageCreate.SPARSE_BINDING | VkImageCreate.SPARSE_RESIDENCY | VkImageCreate.SPARSE_ALIASED
 LEFT_OUT = frozenset(
     {
         "VkExternalMemoryBufferCreateInfo",
@@ -146,9 +141,9 @@ def _create_buffer(resources: Resources, call: Call) -> None:
         raise UserError(f"block {call.index}: vkCreateBuffer makes a sparse buffer, which cannot be replayed")
     if info["size"] <= 0:
         raise UserError(f"block {call.index}: vkCreateBuffer of {info['size']} bytes")
-    info["usage"] |= TRANSFER_SRC | TRANSFER_DST
+    info["usage"] |= VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
     _own_family(info)
-    info["pNext"] = _chain(info, TRANSFER_SRC | TRANSFER_DST)
+    info["pNext"] = _chain(info, VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST)
     raw = _create(resources, call, "pBuffer", info)
     identity = call.args["pBuffer"]
     resources.buffers[identity] = BufferResource(identity, raw, info["size"], info["usage"])
@@ -156,7 +151,7 @@ def _create_buffer(resources: Resources, call: Call) -> None:
 
 def _create_image(resources: Resources, call: Call) -> None:
     info = dict(call.args["pCreateInfo"])
-    if info["flags"] & (SPARSE | DISJOINT):
+    if info["flags"] & (SPARSE | VkImageCreate.DISJOINT):
         raise UserError(f"block {call.index}: vkCreateImage makes a sparse or disjoint image, which cannot be replayed")
     _own_family(info)
     identity, extent = call.args["pImage"], info["extent"]
@@ -169,7 +164,7 @@ def _create_image(resources: Resources, call: Call) -> None:
         layers=info["arrayLayers"],
         samples=info["samples"],
     )
-    if not _supported(resources.device, image, info, info["usage"] & ~TRANSIENT):
+    if not _supported(resources.device, image, info, info["usage"] & ~VkImageUsage.TRANSIENT_ATTACHMENT):
         # Asked here because software drivers do not check: they crash, or make it anyway.
         what = f"{image.format.name} {image.extent}, {image.mips} mips, {image.layers} layers, {image.samples} samples"
         where = f"block {call.index}: vkCreateImage of object {identity}"
@@ -177,7 +172,7 @@ def _create_image(resources: Resources, call: Call) -> None:
             f"{where}: {resources.device.target.name} does not support it ({what}, usage {info['usage']:#x})"
         )
     extra = _extra_usage(resources.device, image, info)
-    info["usage"] = (info["usage"] & ~TRANSIENT) | extra
+    info["usage"] = (info["usage"] & ~VkImageUsage.TRANSIENT_ATTACHMENT) | extra
     info["pNext"] = _chain(info, extra)
     raw = _create(resources, call, "pImage", info)
     resources.images[identity] = ImageResource(identity, raw, image, info["usage"], info)
@@ -210,7 +205,7 @@ def _chain(info: dict[str, Any], extra: int) -> dict[str, Any] | None:
         if name == "VkBufferUsageFlags2CreateInfoKHR":
             return {**link, "usage": link["usage"] | extra}
         if name == "VkImageStencilUsageCreateInfo":
-            return {**link, "stencilUsage": (link["stencilUsage"] & ~TRANSIENT) | extra}
+            return {**link, "stencilUsage": (link["stencilUsage"] & ~VkImageUsage.TRANSIENT_ATTACHMENT) | extra}
         return None if name in LEFT_OUT else link
 
     return rebuilt(info, change)
@@ -221,15 +216,15 @@ def _extra_usage(device: ReplayDevice, image: Image, info: dict[str, Any]) -> in
     target = device.target
     found = target.ffi.new("VkFormatProperties *")
     target.lib.vkGetPhysicalDeviceFormatProperties(target.physical, info["format"], found)
-    linear = info["tiling"] == LINEAR
+    linear = info["tiling"] == VkImageTiling.LINEAR
     features = int(found.linearTilingFeatures if linear else found.optimalTilingFeatures)
-    extra = TRANSFER_SRC if features & FEATURE_TRANSFER_SRC else 0
-    extra |= TRANSFER_DST if features & FEATURE_TRANSFER_DST else 0
-    needs_fetch = image.samples > 1 or image.format.aspects & (DEPTH | STENCIL)
-    if needs_fetch and features & FEATURE_SAMPLED:
-        extra |= SAMPLED
-    for bits in (extra, extra & ~SAMPLED):
-        if _supported(device, image, info, (info["usage"] & ~TRANSIENT) | bits):
+    extra = VkImageUsage.TRANSFER_SRC if features & VkFormatFeature.TRANSFER_SRC else 0
+    extra |= VkImageUsage.TRANSFER_DST if features & VkFormatFeature.TRANSFER_DST else 0
+    needs_fetch = image.samples > 1 or image.format.aspects & (VkImageAspect.DEPTH | VkImageAspect.STENCIL)
+    if needs_fetch and features & VkFormatFeature.SAMPLED_IMAGE:
+        extra |= VkImageUsage.SAMPLED
+    for bits in (extra, extra & ~VkImageUsage.SAMPLED):
+        if _supported(device, image, info, (info["usage"] & ~VkImageUsage.TRANSIENT_ATTACHMENT) | bits):
             return bits
     return 0
 
@@ -286,7 +281,9 @@ def _bind_all(resources: Resources, binds: list[_Bind], mapped: set[int], origin
 
 
 def _uses_address(resources: Resources, resource: int) -> bool:
-    return resource in resources.buffers and bool(resources.buffers[resource].usage & DEVICE_ADDRESS)
+    return resource in resources.buffers and bool(
+        resources.buffers[resource].usage & VkBufferUsage.SHADER_DEVICE_ADDRESS
+    )
 
 
 def _wanted(resources: Resources, bind: _Bind, all_binds: list[_Bind], original: dict[int, int]) -> WantedResource:
@@ -303,7 +300,7 @@ def _wanted(resources: Resources, bind: _Bind, all_binds: list[_Bind], original:
         # Nothing said how large it was: up to the next resource, unless that one begins at the same place.
         after = [other.offset for other in all_binds if other.offset > bind.offset]
         was = original.get(bind.resource, min(after, default=bind.offset + found.size) - bind.offset)
-        linear = image.info["tiling"] == LINEAR
+        linear = image.info["tiling"] == VkImageTiling.LINEAR
     else:
         raise UserError(f"object {bind.resource} is bound to memory {bind.memory} but is no buffer or image")
     return WantedResource(bind.resource, bind.offset, was, found.size, found.alignment, found.memoryTypeBits, linear)

@@ -26,11 +26,11 @@ from harness.spec._generated import (
     UNIONS,
 )
 from harness.spec._generated import Member as Row
+from harness.spec.shapes import STRUCT_TYPES
 
 MAX_DEPTH = 64
 """Nesting of structs beyond which a value is refused."""
 
-STRUCT_TYPES: Mapping[str, int] = {name: value for value, name in STYPES.items()}
 INTEGERS = frozenset({"uint8_t", "int8_t", "uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t"})
 INTEGERS |= {"int", "size_t"}
 IGNORED = frozenset({"pAllocator", "pUserData"})

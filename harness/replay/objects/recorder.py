@@ -8,11 +8,12 @@ from typing import Any
 
 from harness.replay.objects.encode import Encoder, Handles
 from harness.replay.objects.target import ReplayDevice
-from harness.spec.scopes import ALL_COMMANDS, HOST
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkAccess2, VkPipelineStage2
+from harness.spec.shapes import new_struct
 
-MEMORY_READ_WRITE, HOST_READ_WRITE = 0x18000, 0x6000
+MEMORY_READ_WRITE = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
+HOST_READ_WRITE = VkAccess2.HOST_READ | VkAccess2.HOST_WRITE
 """VkAccessFlags."""
-IGNORED_FAMILY = 0xFFFFFFFF
 FOREVER = 0xFFFFFFFFFFFFFFFF
 
 
@@ -34,20 +35,21 @@ class ReplayRecorder:
         self.handles = handles
         self._ffi = device.target.ffi
         self._pool = self._create("vkCreateCommandPool", "VkCommandPool", self._pool_info())
-        self._fence = self._create("vkCreateFence", "VkFence", self._ffi.new("VkFenceCreateInfo *", {"sType": 8}))
+        self._fence = self._create(
+            "vkCreateFence",
+            "VkFence",
+            new_struct(self._ffi, "VkFenceCreateInfo"),
+        )
         self._commands = self._allocate()
         self._encoder = Encoder(self._ffi, handles)
-        self._full = self._ffi.new(
-            "VkMemoryBarrier *",
-            {"sType": 46, "srcAccessMask": MEMORY_READ_WRITE, "dstAccessMask": MEMORY_READ_WRITE},
+        self._full = new_struct(
+            self._ffi, "VkMemoryBarrier", srcAccessMask=MEMORY_READ_WRITE, dstAccessMask=MEMORY_READ_WRITE
         )
-        self._to_host = self._ffi.new(
-            "VkMemoryBarrier *",
-            {
-                "sType": 46,
-                "srcAccessMask": MEMORY_READ_WRITE | HOST_READ_WRITE,
-                "dstAccessMask": MEMORY_READ_WRITE | HOST_READ_WRITE,
-            },
+        self._to_host = new_struct(
+            self._ffi,
+            "VkMemoryBarrier",
+            srcAccessMask=MEMORY_READ_WRITE | HOST_READ_WRITE,
+            dstAccessMask=MEMORY_READ_WRITE | HOST_READ_WRITE,
         )
         self.is_open = False
         self.encoder_skips: set[int] = set()
@@ -55,10 +57,10 @@ class ReplayRecorder:
     def begin(self) -> Any:
         """The command buffer, in the recording state."""
         if not self.is_open:
-            info = self._ffi.new("VkCommandBufferBeginInfo *", {"sType": 42, "flags": 1})
+            info = new_struct(self._ffi, "VkCommandBufferBeginInfo", flags=1)
             self._check("vkBeginCommandBuffer", self._commands, info)
             self.is_open = True
-            self._barrier(self._to_host, ALL_COMMANDS | HOST)
+            self._barrier(self._to_host, VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.HOST)
         return self._commands
 
     def issue(self, name: str, args: Mapping[str, Any], where: str) -> None:
@@ -75,7 +77,7 @@ class ReplayRecorder:
     def full_barrier(self) -> None:
         """Everything before happens before, and is visible to, everything after."""
         self.begin()
-        self._barrier(self._full, ALL_COMMANDS)
+        self._barrier(self._full, VkPipelineStage2.ALL_COMMANDS)
 
     def change_layouts(self, changes: list[ImageTransition]) -> None:
         """Layout transitions that are full barriers too."""
@@ -86,18 +88,27 @@ class ReplayRecorder:
         for barrier, change in zip(barriers, changes, strict=True):
             self._describe(barrier, change)
         self.device.function("vkCmdPipelineBarrier")(
-            commands, ALL_COMMANDS, ALL_COMMANDS, 0, 1, self._full, 0, self._ffi.NULL, len(changes), barriers
+            commands,
+            VkPipelineStage2.ALL_COMMANDS,
+            VkPipelineStage2.ALL_COMMANDS,
+            0,
+            1,
+            self._full,
+            0,
+            self._ffi.NULL,
+            len(changes),
+            barriers,
         )
 
     def finish(self) -> None:
         """Submits what was recorded, if anything, and waits for it. UserError when the device fails."""
         if not self.is_open:
             return
-        self._barrier(self._to_host, ALL_COMMANDS | HOST)
+        self._barrier(self._to_host, VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.HOST)
         self.is_open = False
         self._check("vkEndCommandBuffer", self._commands)
         buffers = self._ffi.new("VkCommandBuffer[1]", [self._commands])
-        info = self._ffi.new("VkSubmitInfo *", {"sType": 4, "commandBufferCount": 1, "pCommandBuffers": buffers})
+        info = new_struct(self._ffi, "VkSubmitInfo", commandBufferCount=1, pCommandBuffers=buffers)
         fences = self._ffi.new("VkFence[1]", [self._fence])
         handle = self.device.handle
         self._check("vkQueueSubmit", self.device.queue, 1, info, self._fence)
@@ -117,7 +128,7 @@ class ReplayRecorder:
         barrier.sType = 45
         barrier.srcAccessMask = barrier.dstAccessMask = MEMORY_READ_WRITE
         barrier.oldLayout, barrier.newLayout = change.old, change.new
-        barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = IGNORED_FAMILY
+        barrier.srcQueueFamilyIndex = barrier.dstQueueFamilyIndex = VK_QUEUE_FAMILY_IGNORED
         barrier.image = self._ffi.cast("VkImage", change.image)
         where = barrier.subresourceRange
         where.aspectMask, where.baseMipLevel, where.levelCount = change.range[:3]
@@ -128,9 +139,7 @@ class ReplayRecorder:
         self.device.function("vkCmdPipelineBarrier")(self._commands, stages, stages, 0, 1, barrier, 0, null, 0, null)
 
     def _pool_info(self) -> Any:
-        return self._ffi.new(
-            "VkCommandPoolCreateInfo *", {"sType": 39, "flags": 1, "queueFamilyIndex": self.device.family}
-        )
+        return new_struct(self._ffi, "VkCommandPoolCreateInfo", flags=1, queueFamilyIndex=self.device.family)
 
     def _create(self, function: str, kind: str, info: Any) -> Any:
         out = self._ffi.new(f"{kind} *")
@@ -138,9 +147,7 @@ class ReplayRecorder:
         return out[0]
 
     def _allocate(self) -> Any:
-        info = self._ffi.new(
-            "VkCommandBufferAllocateInfo *", {"sType": 40, "commandPool": self._pool, "commandBufferCount": 1}
-        )
+        info = new_struct(self._ffi, "VkCommandBufferAllocateInfo", commandPool=self._pool, commandBufferCount=1)
         out = self._ffi.new("VkCommandBuffer *")
         self._check("vkAllocateCommandBuffers", self.device.handle, info, out)
         return out[0]

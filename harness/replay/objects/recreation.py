@@ -13,10 +13,10 @@ from typing import Any
 from harness.findings import UserError
 from harness.replay.objects.creation import Resources
 from harness.replay.objects.encode import Encoder, Handles, parameters
-from harness.replay.objects.recorder import IGNORED_FAMILY
 from harness.replay.objects.target import ReplayDevice, ReplayTarget
 from harness.replay.schedule.steps import StepKind, core_name, kind_of, reading
 from harness.spec._generated import COMMANDS, HANDLES
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkStructureType
 from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.chain import links
 from harness.trace.templates import plain
@@ -86,7 +86,12 @@ def as_wait(call: Call) -> Call:
         waited: dict[str, Any] = {"fenceCount": 1, "pFences": [args["fence"]], "waitAll": 1}
         return _wait(call, "vkWaitForFences", waited)
     if name == "vkGetSemaphoreCounterValue" and call.result == 0 and args["pValue"]:
-        info: dict[str, Any] = {"sType": SEMAPHORE_WAIT_INFO, "pNext": None, "flags": 0, "semaphoreCount": 1}
+        info: dict[str, Any] = {
+            "sType": VkStructureType.SEMAPHORE_WAIT_INFO,
+            "pNext": None,
+            "flags": 0,
+            "semaphoreCount": 1,
+        }
         info |= {"pSemaphores": [args["semaphore"]], "pValues": [args["pValue"]]}
         return _wait(call, "vkWaitSemaphores", {"pWaitInfo": info})
     return call
@@ -96,8 +101,6 @@ def _wait(call: Call, name: str, args: dict[str, Any]) -> Call:
     return replace(call, name=name, args={"device": call.args["device"], **args, "timeout": FOREVER})
 
 
-SEMAPHORE_WAIT_INFO = 1000207004
-"""VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO."""
 FOREVER = 0xFFFFFFFFFFFFFFFF
 """Nanoseconds: a wait that ended in the trace is waited out."""
 
@@ -111,7 +114,7 @@ def one_family(value: Any) -> Any:
     changed = {key: one_family(item) for key, item in value.items()}
     for key in ("srcQueueFamilyIndex", "dstQueueFamilyIndex"):
         if key in changed:
-            changed[key] = IGNORED_FAMILY
+            changed[key] = VK_QUEUE_FAMILY_IGNORED
     return changed
 
 

@@ -15,14 +15,14 @@ from typing import Any
 from harness.device.drivers import environment, find_driver
 from harness.findings import UserError
 from harness.spec._generated import COMMAND_ALIASES
+from harness.spec.enums import VkQueueFlag
+from harness.spec.shapes import new_struct
 
 API_VERSION = (1 << 22) | (3 << 12)
 """Vulkan 1.3."""
 
 KEPT_DEVICES = 4
 """Devices that a target keeps, one for each set of extensions and features asked for."""
-
-QUEUE_GRAPHICS, QUEUE_COMPUTE = 1, 2
 
 
 def alternatives(name: str) -> list[str]:
@@ -141,22 +141,19 @@ class ReplayTarget:
     def _create_device(self, extensions: list[str], chain: Any, features: Any) -> ReplayDevice:
         ffi, lib = self.ffi, self.lib
         priority = ffi.new("float[1]", [1.0])
-        queue_info = ffi.new(
-            "VkDeviceQueueCreateInfo *",
-            {"sType": 2, "queueFamilyIndex": self.family, "queueCount": 1, "pQueuePriorities": priority},
+        queue_info = new_struct(
+            ffi, "VkDeviceQueueCreateInfo", queueFamilyIndex=self.family, queueCount=1, pQueuePriorities=priority
         )
         names = [ffi.new("char[]", name.encode()) for name in extensions]
-        info = ffi.new(
-            "VkDeviceCreateInfo *",
-            {
-                "sType": 3,
-                "pNext": chain,
-                "queueCreateInfoCount": 1,
-                "pQueueCreateInfos": queue_info,
-                "enabledExtensionCount": len(names),
-                "ppEnabledExtensionNames": ffi.new("char *[]", names),
-                "pEnabledFeatures": features,
-            },
+        info = new_struct(
+            ffi,
+            "VkDeviceCreateInfo",
+            pNext=chain,
+            queueCreateInfoCount=1,
+            pQueueCreateInfos=queue_info,
+            enabledExtensionCount=len(names),
+            ppEnabledExtensionNames=ffi.new("char *[]", names),
+            pEnabledFeatures=features,
         )
         out = ffi.new("VkDevice *")
         result = lib.vkCreateDevice(self.physical, info, ffi.NULL, out)
@@ -167,7 +164,7 @@ class ReplayTarget:
         device.function("vkGetDeviceQueue")(out[0], self.family, 0, queue)
         device.queue = queue[0]
         cache = ffi.new("VkPipelineCache *")
-        cache_info = ffi.new("VkPipelineCacheCreateInfo *", {"sType": 17})
+        cache_info = new_struct(ffi, "VkPipelineCacheCreateInfo")
         device.check(
             device.function("vkCreatePipelineCache")(out[0], cache_info, ffi.NULL, cache), "vkCreatePipelineCache"
         )
@@ -222,8 +219,8 @@ def _open(name: str) -> ReplayTarget:
     driver = find_driver(name)
     ffi, lib = load()
     with _only(environment(driver)):
-        application = ffi.new("VkApplicationInfo *", {"sType": 0, "apiVersion": API_VERSION})
-        info = ffi.new("VkInstanceCreateInfo *", {"sType": 1, "pApplicationInfo": application})
+        application = new_struct(ffi, "VkApplicationInfo", apiVersion=API_VERSION)
+        info = new_struct(ffi, "VkInstanceCreateInfo", pApplicationInfo=application)
         out = ffi.new("VkInstance *")
         result = lib.vkCreateInstance(info, ffi.NULL, out)
         if result < 0:
@@ -269,7 +266,7 @@ def _queue_family(name: str, ffi: Any, lib: Any, physical: Any) -> int:
     families = ffi.new("VkQueueFamilyProperties[]", count[0])
     lib.vkGetPhysicalDeviceQueueFamilyProperties(physical, count, families)
     flags = [int(families[index].queueFlags) for index in range(count[0])]
-    for wanted in (QUEUE_GRAPHICS | QUEUE_COMPUTE, QUEUE_COMPUTE):
+    for wanted in (VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE, VkQueueFlag.COMPUTE):
         for index, have in enumerate(flags):
             if have & wanted == wanted:
                 return index

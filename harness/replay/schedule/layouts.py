@@ -7,10 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.replay.schedule.steps import core_name
+from harness.spec.enums import VkImageLayout
 from harness.trace.calls import Call
 from harness.trace.resources import Image
 
-UNDEFINED, GENERAL, TRANSFER_SRC, TRANSFER_DST, PREINITIALIZED = 0, 1, 6, 7, 8
+UNDEFINED = VkImageLayout.UNDEFINED
+GENERAL = VkImageLayout.GENERAL
+TRANSFER_SRC = VkImageLayout.TRANSFER_SRC_OPTIMAL
+TRANSFER_DST = VkImageLayout.TRANSFER_DST_OPTIMAL
+PREINITIALIZED = VkImageLayout.PREINITIALIZED
 """VkImageLayout values that the executor itself needs."""
 
 HOST_TRANSITION = "vkTransitionImageLayoutEXT"

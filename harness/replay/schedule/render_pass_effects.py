@@ -11,6 +11,7 @@ from harness.commands.interpret import Interpreter
 from harness.findings import Box
 from harness.replay.schedule.steps import Step, StepKind, reading
 from harness.spans import Span
+from harness.spec.enums import VkImageLayout
 from harness.trace.calls import Call
 from harness.trace.effects import (
     Access,
@@ -22,7 +23,6 @@ from harness.trace.effects import (
     SubpassBegin,
 )
 
-UNDEFINED = 0
 MAKING = ("vkCreateImage", "vkCreateRenderPass", "vkCreateFramebuffer")
 """Beginnings of the names of the calls that rendering needs to know."""
 COVERING = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_WRITE)
@@ -61,7 +61,7 @@ class RenderPassEffects:
     def discards(self, index: int, image: int) -> bool:
         """Whether the command at an index transitions an image from UNDEFINED."""
         return any(
-            each.resource == image and each.old_layout == UNDEFINED
+            each.resource == image and each.old_layout == VkImageLayout.UNDEFINED
             for effect in self._effects.get(index, ())
             for each in transitions_of(effect)
         )

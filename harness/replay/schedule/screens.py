@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.spec._generated import COMMAND_ALIASES
-from harness.spec.scopes import ALL_COMMANDS
+from harness.spec.enums import VkBufferUsage, VkImageLayout, VkPipelineStage2, VkResult, VkStructureType
 from harness.trace.calls import Block, Call
 from harness.trace.resources import Image
 
-PRESENT_SRC, GENERAL = 1000001002, 1
 LAYOUTS = frozenset({"oldLayout", "newLayout", "initialLayout", "finalLayout", "layout", "imageLayout"})
 """Members that hold a VkImageLayout."""
 OURS = 0
@@ -33,7 +32,7 @@ GONE = (
     "vkCreateWaylandSurfaceKHR",
 )
 """Calls that a replay leaves out."""
-TRANSFERS = 0x1 | 0x2
+TRANSFERS = VkBufferUsage.TRANSFER_SRC | VkBufferUsage.TRANSFER_DST
 """TRANSFER_SRC and TRANSFER_DST, of buffers and of images."""
 
 
@@ -74,7 +73,7 @@ def _block(shown: _Shown, call: Call) -> Iterator[Call]:
     if call.name == "vkGetSwapchainImagesKHR":
         yield from _images(shown, call)
     elif COMMAND_ALIASES.get(call.name, call.name).startswith("vkAcquireNextImage"):
-        if call.succeeded and call.result in (0, 1000001003):
+        if call.succeeded and call.result in (VkResult.SUCCESS, VkResult.SUBOPTIMAL_KHR):
             yield from _acquired(shown, call)
     elif call.name == "vkQueuePresentKHR":
         yield from _presented(shown, call)
@@ -93,7 +92,8 @@ def _in_general(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        key: GENERAL if key in LAYOUTS and each == PRESENT_SRC else _in_general(each) for key, each in value.items()
+        key: VkImageLayout.GENERAL if key in LAYOUTS and each == VkImageLayout.PRESENT_SRC_KHR else _in_general(each)
+        for key, each in value.items()
     }
 
 
@@ -118,7 +118,7 @@ def _images(shown: _Shown, call: Call) -> Iterator[Call]:
         extent = {**info["imageExtent"], "depth": 1}
         image = Image(id, 1, info["imageFormat"], (extent["width"], extent["height"], 1), 1, 1)
         create = {
-            "sType": 14,
+            "sType": VkStructureType.IMAGE_CREATE_INFO,
             "pNext": None,
             "flags": 0,
             "imageType": 1,
@@ -140,7 +140,7 @@ def _images(shown: _Shown, call: Call) -> Iterator[Call]:
         yield _call(call, "vkBindImageMemory", image=id, **where)
         shown.screens[id] = screen = _new(shown)
         buffer = {
-            "sType": 12,
+            "sType": VkStructureType.BUFFER_CREATE_INFO,
             "pNext": None,
             "flags": 0,
             "size": extent["width"] * extent["height"] * image.format.aspect_bytes(1),
@@ -177,11 +177,11 @@ def _presented(shown: _Shown, call: Call) -> Iterator[Call]:
 
 def _submit(shown: _Shown, call: Call, waits: list[int], signals: list[int], fence: int) -> Call:
     info = {
-        "sType": 4,
+        "sType": VkStructureType.SUBMIT_INFO,
         "pNext": None,
         "waitSemaphoreCount": len(waits),
         "pWaitSemaphores": waits,
-        "pWaitDstStageMask": [ALL_COMMANDS] * len(waits),
+        "pWaitDstStageMask": [VkPipelineStage2.ALL_COMMANDS] * len(waits),
         "commandBufferCount": 0,
         "pCommandBuffers": [],
         "signalSemaphoreCount": len(signals),
@@ -205,7 +205,7 @@ def _to_screen(shown: _Shown, call: Call, image: int) -> Call:
         "vkCmdCopyImageToBuffer",
         commandBuffer=OURS,
         srcImage=image,
-        srcImageLayout=GENERAL,
+        srcImageLayout=VkImageLayout.GENERAL,
         dstBuffer=shown.screens[image],
         regionCount=1,
         pRegions=[region],

@@ -16,6 +16,7 @@ from harness.findings import Place, UserError
 from harness.replay.schedule.batch_scheduler import SUBMITS, BatchScheduler
 from harness.replay.schedule.screens import OURS
 from harness.spec._generated import COMMAND_ALIASES, TASKS
+from harness.spec.enums import VkRendering
 from harness.trace.calls import Block, Call, block_name
 from harness.trace.submits import batches
 from harness.trace.templates import plain
@@ -25,13 +26,6 @@ MAX_STEPS = 1_000_000
 
 ANY = -1
 """A batch or position of a place that is not known."""
-
-SECONDARY_CONTENTS = 1
-"""VK_SUBPASS_CONTENTS_SECONDARY_COMMAND_BUFFERS, and VK_RENDERING_CONTENTS_SECONDARY_COMMAND_BUFFERS_BIT."""
-
-
-SUSPENDING, RESUMING = 2, 4
-"""VkRenderingFlagBits."""
 
 
 class StepKind(Enum):
@@ -210,7 +204,7 @@ class _Unit:
         if call.name.startswith("vkCmdEndRendering") and self.suspending:
             self.suspending, self.suspended = False, True
             return
-        resumes = self.suspended and bool(flags & RESUMING)
+        resumes = self.suspended and bool(flags & VkRendering.RESUMING)
         self.suspending, self.suspended = self._suspends(call, flags), self.suspended and not resumes
         if not resumes:
             self.depth = max(0, self.depth + _nesting(call.name))
@@ -219,7 +213,7 @@ class _Unit:
 
     def _suspends(self, call: Call, flags: int) -> bool:
         if call.name.startswith(("vkCmdBeginRender", "vkCmdEndRender")):
-            return bool(flags & SUSPENDING)
+            return bool(flags & VkRendering.SUSPENDING)
         return self.suspending
 
 
@@ -250,13 +244,22 @@ def _with_inline_contents(call: Call) -> Call:
     """The call, changed so that secondaries' commands may stand inline in the render pass instance that it begins."""
     name, args = core_name(call.name), call.args
     changed: dict[str, Any] | None = None
-    if name in ("vkCmdBeginRenderPass", "vkCmdNextSubpass") and args.get("contents") == SECONDARY_CONTENTS:
+    if (
+        name in ("vkCmdBeginRenderPass", "vkCmdNextSubpass")
+        and args.get("contents") == VkRendering.CONTENTS_SECONDARY_COMMAND_BUFFERS
+    ):
         changed = {**args, "contents": 0}
     elif name in ("vkCmdBeginRenderPass2", "vkCmdNextSubpass2"):
         changed = {**args, "pSubpassBeginInfo": {**(args.get("pSubpassBeginInfo") or {}), "contents": 0}}
-    elif name == "vkCmdBeginRendering" and (args.get("pRenderingInfo") or {}).get("flags", 0) & SECONDARY_CONTENTS:
+    elif (
+        name == "vkCmdBeginRendering"
+        and (args.get("pRenderingInfo") or {}).get("flags", 0) & VkRendering.CONTENTS_SECONDARY_COMMAND_BUFFERS
+    ):
         info = args["pRenderingInfo"]
-        changed = {**args, "pRenderingInfo": {**info, "flags": info["flags"] & ~SECONDARY_CONTENTS}}
+        changed = {
+            **args,
+            "pRenderingInfo": {**info, "flags": info["flags"] & ~VkRendering.CONTENTS_SECONDARY_COMMAND_BUFFERS},
+        }
     return call if changed is None else replace(call, args=changed)
 
 

@@ -14,15 +14,12 @@ from typing import Any
 from harness.rig.command_buffers import Commands
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import RigImage
-from harness.spec.names import enum_value
+from harness.spec.enums import VkImageLayout, VkPrimitiveTopology
 from harness.suite.matrix.resource_kinds import BUFFER, BYTES, DEPTH, EXTENT, IMAGE, ResourcePart
 
 Record = Callable[[Commands], None]
 Prepare = Callable[[Commands, ResourcePart, int], Record]
 
-GENERAL = enum_value("VkImageLayout", "VK_IMAGE_LAYOUT_GENERAL")
-POINTS = 0
-"""VK_PRIMITIVE_TOPOLOGY_POINT_LIST."""
 COLOR_WRITE, COLOR_READ = (f"COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_{access}" for access in ("WRITE", "READ"))
 DEPTH_WRITE, DEPTH_READ = (
     f"EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_{access}" for access in ("WRITE", "READ")
@@ -229,20 +226,25 @@ def dispatch_indirect(setup: Commands, part: ResourcePart, __: int) -> Record:
 @operation(IMAGE, scope="COMPUTE_SHADER/SHADER_STORAGE_WRITE", other="SHADER_STORAGE_READ", command="vkCmdDispatch")
 def store_to_image(setup: Commands, part: ResourcePart, value: int) -> Record:
     """A dispatch that stores to a storage image."""
-    return _dispatch(setup, "image_store_2d", {0: "STORAGE_IMAGE"}, value=value, b0=(part.view(), None, GENERAL))
+    return _dispatch(
+        setup, "image_store_2d", {0: "STORAGE_IMAGE"}, value=value, b0=(part.view(), None, VkImageLayout.GENERAL)
+    )
 
 
 @operation(IMAGE, scope="COMPUTE_SHADER/SHADER_STORAGE_READ", other="SHADER_SAMPLED_READ", command="vkCmdDispatch")
 def load_from_image(setup: Commands, part: ResourcePart, __: int) -> Record:
     """A dispatch that loads from a storage image."""
-    held: dict[str, Any] = {"b0": (part.view(), None, GENERAL), "b1": setup.rig.buffer(BYTES)}
+    held: dict[str, Any] = {"b0": (part.view(), None, VkImageLayout.GENERAL), "b1": setup.rig.buffer(BYTES)}
     return _dispatch(setup, "image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"}, **held)
 
 
 @operation(IMAGE, scope="COMPUTE_SHADER/SHADER_SAMPLED_READ", other="SHADER_STORAGE_READ", command="vkCmdDispatch")
 def sample_in_compute_shader(setup: Commands, part: ResourcePart, __: int) -> Record:
     """A dispatch that samples an image."""
-    held: dict[str, Any] = {"b0": (part.view(), setup.rig.sampler(), GENERAL), "b1": setup.rig.buffer(BYTES)}
+    held: dict[str, Any] = {
+        "b0": (part.view(), setup.rig.sampler(), VkImageLayout.GENERAL),
+        "b1": setup.rig.buffer(BYTES),
+    }
     return _dispatch(setup, "sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"}, **held)
 
 
@@ -256,7 +258,7 @@ def read_vertices(setup: Commands, part: ResourcePart, __: int) -> Record:
         vertex="point_by_word",
         vertex_buffers=[(4, 0)],
         attributes=[(0, 0, "VK_FORMAT_R32_UINT", 0)],
-        topology=POINTS,
+        topology=VkPrimitiveTopology.POINT_LIST,
     )
 
     def draw(commands: Commands) -> None:
@@ -270,7 +272,7 @@ def read_vertices(setup: Commands, part: ResourcePart, __: int) -> Record:
 @operation(BUFFER, scope="INDEX_INPUT/INDEX_READ", command="vkCmdDrawIndexed")
 def read_indices(setup: Commands, part: ResourcePart, __: int) -> Record:
     """vkCmdDrawIndexed, the part holding all its indices."""
-    pipeline = setup.rig.graphics(vertex="point_by_index", topology=POINTS)
+    pipeline = setup.rig.graphics(vertex="point_by_index", topology=VkPrimitiveTopology.POINT_LIST)
 
     def draw(commands: Commands) -> None:
         commands.bind(pipeline)
@@ -297,7 +299,7 @@ def sample_in_fragment_shader(setup: Commands, part: ResourcePart, __: int) -> R
     """A draw whose fragment shader samples an image."""
     rig = setup.rig
     pipeline = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
-    held = rig.descriptors(pipeline, b0=(part.view(), rig.sampler(), GENERAL))
+    held = rig.descriptors(pipeline, b0=(part.view(), rig.sampler(), VkImageLayout.GENERAL))
 
     def draw(commands: Commands) -> None:
         commands.bind(pipeline, held)

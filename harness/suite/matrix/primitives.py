@@ -12,9 +12,10 @@ from typing import Any
 
 from harness.rig.command_buffers import Commands
 from harness.rig.queues import SemaphoreUse as SemaphoreOperation
-from harness.rig.render_passes import EXTERNAL, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import Rig
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
 
 CHAIN = "COLOR_ATTACHMENT_OUTPUT"
 """The stage through which a render pass hands on what came before it."""
@@ -143,8 +144,8 @@ def subpass_dependency(rig: Rig, first: Record, second: Record, link: Link | Non
     needed = []
     if link is not None:
         needed = [
-            RigSubpassDependency("", EXTERNAL, 0, link.src, f"{CHAIN}/COLOR_ATTACHMENT_WRITE"),
-            RigSubpassDependency("", 0, EXTERNAL, f"{CHAIN}/COLOR_ATTACHMENT_WRITE", link.dst),
+            RigSubpassDependency("", VK_SUBPASS_EXTERNAL, 0, link.src, f"{CHAIN}/COLOR_ATTACHMENT_WRITE"),
+            RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, f"{CHAIN}/COLOR_ATTACHMENT_WRITE", link.dst),
         ]
     target = rig.target()
     attachment = RigAttachment(load="DONT_CARE", store="NONE", initial="UNDEFINED", final="GENERAL")
