@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -102,12 +103,18 @@ def name_of(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
-def imports_of(tree: ast.Module) -> Iterator[tuple[str, bool]]:
+@cache
+def imports_of(tree: ast.Module) -> list[tuple[str, bool]]:
     """(module, whether at the top of the file) of each import; `from a import b` gives both a and a.b."""
+    return list(_imports_of(tree))
+
+
+def _imports_of(tree: ast.Module) -> Iterator[tuple[str, bool]]:
     inside = {id(node) for function in ast.walk(tree) if is_function(function) for node in ast.walk(function)}
     typing_only = {
         id(node)
