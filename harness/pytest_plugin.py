@@ -67,7 +67,7 @@ def _layer_choice(text: str) -> str:
     """Checks the value of `--vk-layer` before anything runs; not the default's, since that means to look for layers."""
     if text not in ("auto", "off"):
         from harness.findings import UserError
-        from harness.suite.row_job import chosen_layers
+        from harness.suite.judge_scenario import chosen_layers
 
         try:
             chosen_layers(text)

@@ -21,6 +21,7 @@ GENERATED = (HARNESS / "spec" / "_generated.py", HARNESS / "spec" / "enums.py")
 ALLOWED = {
     "spans": "",
     "findings": "",
+    "verdicts": "",
     "spec": "findings",
     "trace": "findings spans spec",
     "shader": "findings spec",
@@ -34,10 +35,10 @@ ALLOWED = {
     "layer": "findings spans spec trace commands device",
     "check": "findings spans trace commands syncval",
     "agreement": "findings trace model check",
-    "report": "findings spec trace model replay syncval",
-    "suite": "findings spec trace model device rig replay layer agreement report",
+    "report": "findings verdicts spec trace model replay syncval",
+    "suite": "findings verdicts spec trace model device rig replay layer agreement report",
     "pytest_plugin": "findings record suite",
-    "cli": "findings trace model record device replay report suite check",
+    "cli": "findings verdicts trace model record device replay report suite check",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

@@ -45,10 +45,10 @@ def matrix(
     from harness.report.console import terminal
     from harness.report.findings_json import write_json
     from harness.suite.items import SOFTWARE_DEVICES
-    from harness.suite.matrix import matrix_run as run
     from harness.suite.matrix import totals as table
     from harness.suite.matrix.cells import cells
-    from harness.suite.row import PASSED
+    from harness.suite.matrix.judge_cells import judge_cells
+    from harness.verdicts import Status
 
     numbers = list(range(len(cells()))) if everything else sample(len(cells()), count, seed)
     chosen = devices or SOFTWARE_DEVICES
@@ -60,7 +60,7 @@ def matrix(
     with Progress(console=terminal(stderr=True), transient=True, disable=not console.is_terminal) as progress:
         for device in chosen:
             bar = progress.add_task(device, total=len(numbers))
-            found = run.run(numbers, device, layer, execute, jobs, partial(progress.advance, bar))
+            found = judge_cells(numbers, device, layer, execute, jobs, partial(progress.advance, bar))
             judged += [(cells()[number], row) for number, row in sorted(found, key=lambda each: each[0])]
     if json_path is not None:
         write_json(json_path, {"version": 1, "rows": [row.to_dict() for _, row in judged]})
@@ -71,7 +71,7 @@ def matrix(
     for each in table.tables(judged):
         console.print(each)
         console.print()
-    failed = [row for _, row in judged if row.status != PASSED]
+    failed = [row for _, row in judged if row.status is not Status.PASSED]
     for row in failed:
         click.echo(f"{row.status}: {row.scenario} on {row.device}: {'; '.join(row.reasons) or row.problem}")
     ctx.exit(HAZARDS if failed else CLEAN)

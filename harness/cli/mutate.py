@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 
 import click
@@ -39,17 +40,17 @@ def mutate(
     from harness.device.pool import sample
     from harness.report.console import terminal
     from harness.report.findings_json import write_json
-    from harness.suite.mutation import mutation_run as run
     from harness.suite.mutation import score
+    from harness.suite.mutation.judge_mutants import claims, judge_mutants
 
-    several = run.claims(scenarios or (Path("scenarios"),))
+    several = claims(scenarios or (Path("scenarios"),))
     if count is not None:
         several = [several[at] for at in sample(len(several), count, seed)]
         click.echo(f"{len(several)} scenarios, seed {seed}")
     console = terminal()
     with Progress(console=terminal(stderr=True), transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("mutants", total=len(several))
-        mutants = sorted(run.run(several, device, layer, jobs, lambda: progress.advance(bar)), key=str)
+        mutants = sorted(judge_mutants(several, device, layer, jobs, partial(progress.advance, bar)), key=str)
     if json_path is not None:
         write_json(json_path, {"version": 1, "mutants": [each.to_dict() for each in mutants]})
     console.print(score.table(mutants))

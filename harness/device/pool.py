@@ -51,8 +51,3 @@ def run_jobs(
 def sample(total: int, count: int, seed: int) -> list[int]:
     """`count` of the numbers below `total` (all, when there are fewer), ascending, the same for the same seed."""
     return sorted(random.Random(seed).sample(range(total), min(count, total)))
-
-
-def why(answer: Died | UserError) -> str:
-    """Why there is no answer, in a phrase."""
-    return str(answer) if isinstance(answer, UserError) else f"the driver process was {answer.reason}"

@@ -14,6 +14,7 @@ from harness.report.replay_text import difference_line
 from harness.suite.row import Row
 from harness.trace.calls import Block
 from harness.trace.codec import save
+from harness.verdicts import BrokenOrder, OrdersVerdict
 
 ORDERS = 2
 """Orders that are executed, where there are so many."""
@@ -22,23 +23,18 @@ DRAWS = 8
 
 
 def attack(row: Row, blocks: list[Block], opinion: Opinion, folder: Path | None) -> Outputs | None:
-    """Says in `row.witness` what the orders did. Each row has seeds of its own, always the same. What the serial run
-    left, if one was needed."""
+    """Fills in `row.orders`. Each row has seeds of its own, always the same. Returns what the serial run left, None
+    when none was needed."""
     first = crc32(f"{row.scenario} {row.variant}".encode()) % 1_000_000
     chosen = [("reverse", 0), *(("random", first + draw) for draw in range(DRAWS))]
     try:
         found = run_reorders(blocks, chosen, row.device, opinion, most=ORDERS)
     except UserError as error:
-        row.witness = f"not run ({error})"
+        row.orders = OrdersVerdict(problem=str(error))
         return None
-    count, broken = len(found.executed), found.differing
-    if not count:
-        row.witness = "nothing to reorder"
-    elif not broken:
-        row.witness = f"held {count}/{count}"
-    else:
-        said = "; ".join(f"{run.outcome}: {difference_line(run.differences[0].to_dict())}" for run in broken)
-        row.witness = f"broken {len(broken)}/{count} ({said})"
+    broken = found.differing
+    said = tuple(BrokenOrder(run.outcome, difference_line(run.differences[0].to_dict())) for run in broken)
+    row.orders = OrdersVerdict(len(found.executed), said)
     if broken and folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         save(folder / "trace.jsonl", blocks)

@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from harness.device.drivers import find_driver
-from harness.device.process import Died, JobError, Worker
-from harness.findings import UserError
 from harness.suite.claims import Claim
 from harness.suite.expectations import load
-from harness.suite.row import DIED, FAILED, UNAVAILABLE, Row, settle
+from harness.suite.row import Row, settle
+from harness.suite.runner import NoAnswer, Runner
+from harness.verdicts import Status
 
 SOFTWARE_DEVICES = ("lavapipe", "swiftshader")
 EXPECTATIONS = "expectations.toml"
@@ -23,7 +22,7 @@ PROPERTY = "vkharness-row"
 LOG_WIDTH = 180
 """Characters of the table's lines where the output is no terminal."""
 
-WORKERS: pytest.StashKey[dict[str, Worker]] = pytest.StashKey()
+RUNNER: pytest.StashKey[Runner] = pytest.StashKey()
 
 
 def devices(config: pytest.Config) -> list[str]:
@@ -59,38 +58,28 @@ class ScenarioItem(pytest.Item):
             folder = next((f for f in self.path.parents if (f / EXPECTATIONS).exists()), self.path.parent)
             settle(row, load(folder / EXPECTATIONS))
         self.user_properties.append((PROPERTY, json.dumps(row.to_dict())))
-        if row.status == UNAVAILABLE:
+        if row.status is Status.UNAVAILABLE:
             pytest.skip(row.problem)
-        if row.status != "passed":
+        if row.status is not Status.PASSED:
             raise ScenarioFailure(_explain(row))
 
     def _row(self) -> Row:
-        empty = Row(f"{self.path.parent.name}/{self.scenario}", self.variant, self.device, [])
         config = self.config
-        try:
-            worker = _worker(config, self.device)
-            answer = worker.call(
-                "harness.suite.row_job:run",
-                {
-                    "module": str(self.path),
-                    "scenario": self.scenario,
-                    "variant": self.variant,
-                    "device": self.device,
-                    "artifacts": _artifacts(config),
-                    "layer": config.getoption("--vk-layer"),
-                    "native": config.getoption("--vk-native"),
-                },
-            )
-        except UserError as error:
-            empty.problem, empty.status = str(error), UNAVAILABLE
-            return empty
-        except JobError as error:
-            empty.problem, empty.status = str(error), FAILED
-            return empty
-        if isinstance(answer, Died):
-            empty.problem, empty.status = f"the driver process was {answer.reason}\n{answer.stderr_tail}", DIED
-            return empty
-        return Row.from_dict(answer)
+        task = {
+            "module": str(self.path),
+            "scenario": self.scenario,
+            "variant": self.variant,
+            "device": self.device,
+            "artifacts": _artifacts(config),
+            "layer": config.getoption("--vk-layer"),
+            "native": config.getoption("--vk-native"),
+        }
+        runner = config.stash.setdefault(RUNNER, Runner())
+        answer = runner.run("harness.suite.judge_scenario:run", task, self.device)
+        if not isinstance(answer, NoAnswer):
+            return Row.from_dict(answer)
+        name = f"{self.path.parent.name}/{self.scenario}"
+        return Row(name, self.variant, self.device, [], problem=answer.problem, status=answer.status)
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         """The row in words; no traceback of ours."""
@@ -108,17 +97,10 @@ def _artifacts(config: pytest.Config) -> str | None:
     return str((config.rootpath / folder).resolve()) if folder else None
 
 
-def _worker(config: pytest.Config, device: str) -> Worker:
-    workers = config.stash.setdefault(WORKERS, {})
-    if device not in workers:
-        workers[device] = Worker(find_driver(device))
-    return workers[device]
-
-
 def close_workers(config: pytest.Config) -> None:
     """Ends the child processes."""
-    for worker in config.stash.get(WORKERS, {}).values():
-        worker.close()
+    if RUNNER in config.stash:
+        config.stash[RUNNER].close()
 
 
 def print_rows(reporter: pytest.TerminalReporter, properties: Iterable[tuple[str, object]], artifacts: str) -> None:

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from harness.report import rows
 from harness.suite.expectations import KnownDisagreement
-
-PASSED, FAILED, DIED, UNAVAILABLE = "passed", "failed", "died", "unavailable"
+from harness.verdicts import (
+    BrokenOrder,
+    LayerVerdict,
+    ModelVerdict,
+    NativeVerdict,
+    OrdersVerdict,
+    Status,
+    Unshown,
+    WitnessVerdict,
+)
 
 
 @dataclass(slots=True)
@@ -20,43 +30,71 @@ class Row:
     expected: list[str]
     syncval: list[str] = field(default_factory=list)
     unmodelled: list[str] = field(default_factory=list)
-    model: str = "-"
-    """What the model makes of our findings: agrees, agrees (named differences), disagrees."""
-    model_disagreements: list[str] = field(default_factory=list)
-    layers: dict[str, str] = field(default_factory=dict)
-    """What each Khronos layer makes of our findings, by its version: agrees, agrees (2 by version), disagrees; or why
-    it was not asked."""
-    layer_disagreements: dict[str, list[str]] = field(default_factory=dict)
-    witness: str = "-"
-    """Of hazards, whether their outcomes were shown; of a clean stream, whether it held in other legal orders."""
-    native: str = "-"
+    model: ModelVerdict | None = None
+    layers: dict[str, LayerVerdict] = field(default_factory=dict)
+    """By version of the Khronos layer."""
+    witness: WitnessVerdict | None = None
+    """Of a stream with hazards."""
+    orders: OrdersVerdict | None = None
+    """Of a clean stream."""
+    native: NativeVerdict | None = None
     messages: list[str] = field(default_factory=list)
     artifacts: list[str] = field(default_factory=list)
     problem: str = ""
     """Why there is no verdict: the driver died, the device lacks something, the scenario itself failed."""
-    status: str = PASSED
+    status: Status = Status.PASSED
     reasons: list[str] = field(default_factory=list)
     """Each judge that disagrees, in words."""
     excused: list[str] = field(default_factory=list)
     """Reasons from the expectation file that explain a disagreement."""
 
-    @property
-    def layer(self) -> str:
-        """The layers' verdicts in short, versions named where they differ: a star for differences by version."""
-        verdicts = {version: said.split(" (")[0] for version, said in self.layers.items()}
-        if len(set(verdicts.values())) > 1:
-            return ", ".join(f"{version} {said}" for version, said in verdicts.items())
-        star = "*" if any(said.startswith("agrees (") for said in self.layers.values()) else ""
-        return next((said + star for said in verdicts.values()), "-")
-
     def to_dict(self) -> dict[str, Any]:
-        """JSON-able form."""
-        return asdict(self)
+        """JSON-able form: every judge in words, and again as data under `verdicts`."""
+        value = asdict(self)
+        return {
+            **{key: value[key] for key in ("scenario", "variant", "device", "expected", "syncval", "unmodelled")},
+            "model": rows.model_text(self.model),
+            "model_disagreements": list(self.model.disagreements) if self.model else [],
+            "layers": {version: rows.layer_text(verdict) for version, verdict in self.layers.items()},
+            "layer_disagreements": {v: list(each.disagreements) for v, each in self.layers.items() if each.asked},
+            "witness": rows.witness_text(self.witness, self.orders),
+            "native": rows.native_text(self.native),
+            **{key: value[key] for key in ("messages", "artifacts", "problem", "status", "reasons", "excused")},
+            "verdicts": {key: value[key] for key in _VERDICTS},
+        }
 
     @classmethod
     def from_dict(cls, value: dict[str, Any]) -> Row:
         """Inverse of `to_dict`."""
-        return cls(**value)
+        plain = {each.name: value[each.name] for each in fields(cls) if each.name not in _VERDICTS}
+        said = value["verdicts"]
+        return cls(
+            **{**plain, "status": Status(value["status"])},
+            **{key: said[key] and _verdict(kind, said[key]) for key, kind in _VERDICTS.items() if key != "layers"},
+            layers={version: _verdict(LayerVerdict, each) for version, each in said["layers"].items()},
+        )
+
+
+_VERDICTS: dict[str, type] = {
+    "model": ModelVerdict,
+    "layers": LayerVerdict,
+    "witness": WitnessVerdict,
+    "orders": OrdersVerdict,
+    "native": NativeVerdict,
+}
+
+
+def _verdict(kind: type, value: dict[str, Any]) -> Any:
+    """A verdict from its dictionary: JSON has lists where it has tuples."""
+    parts = {"unshown": Unshown._make, "broken": BrokenOrder._make}
+    return kind(
+        **{
+            key: tuple(parts[key](each) if key in parts else each for each in member)
+            if isinstance(member, list | tuple)
+            else member
+            for key, member in value.items()
+        }
+    )
 
 
 def settle(row: Row, entries: list[KnownDisagreement]) -> None:
@@ -69,38 +107,38 @@ def settle(row: Row, entries: list[KnownDisagreement]) -> None:
             continue
         for judge in _asked(row, entry):
             if disagreements.pop(judge, None) is None:
-                row.reasons.append(f"expectation is not needed for {judge}: delete or limit it ({entry.reason})")
+                row.reasons.append(rows.needless_text(judge, entry.reason))
             else:
                 row.excused.append(f"{judge}: {entry.reason}")
-    row.reasons += disagreements.values()
-    row.status = FAILED if row.reasons else PASSED
+    row.reasons += [f"{_HEADINGS.get(judge, judge)}: {said}" for judge, said in disagreements.items()]
+    row.status = Status.FAILED if row.reasons else Status.PASSED
+
+
+_HEADINGS = {"unmodelled": "not modelled"}
 
 
 def _asked(row: Row, entry: KnownDisagreement) -> list[str]:
     """The judges that an entry is about and that took part: what one did not say proves no entry needless."""
     if entry.judge == "layer":
-        asked = [version for version, said in row.layers.items() if not said.startswith("not asked")]
+        asked = [version for version, verdict in row.layers.items() if verdict.asked]
         return [f"layer {version}" for version in asked if entry.holds_for(version)]
-    said = {"witness": row.witness, "native": row.native}
-    return [] if said.get(entry.judge) == "-" else [entry.judge]
+    absent = {"witness": row.witness is None and row.orders is None, "native": row.native is None}
+    return [] if absent.get(entry.judge) else [entry.judge]
 
 
-def _disagreements(row: Row) -> list[tuple[str, str]]:
-    found = []
-    missing = sorted(set(row.expected) - set(row.syncval))
-    extra = sorted(set(row.syncval) - set(row.expected))
+def _disagreements(row: Row) -> Iterator[tuple[str, str]]:
+    """(judge, what it said) of those that disagree with what is expected."""
+    missing, extra = sorted(set(row.expected) - set(row.syncval)), sorted(set(row.syncval) - set(row.expected))
     if missing or extra:
-        parts = [*(f"missing {each}" for each in missing), *(f"unexpected {each}" for each in extra)]
-        found.append(("syncval", "syncval: " + "; ".join(parts)))
+        yield "syncval", rows.expectation_text(missing, extra)
     if row.unmodelled:
-        found.append(("unmodelled", "not modelled: " + ", ".join(row.unmodelled)))
-    if row.model_disagreements:
-        found.append(("model", "model: " + "; ".join(row.model_disagreements)))
-    for version, several in row.layer_disagreements.items():
-        if several:
-            found.append((f"layer {version}", f"layer {version}: " + "; ".join(several)))
-    if row.witness.startswith(("benign", "part", "broken")):
-        found.append(("witness", f"witness: {row.witness}"))
-    if row.native.startswith("corrupt") and not row.expected:
-        found.append(("native", f"native: {row.native} although nothing is expected"))
-    return found
+        yield "unmodelled", ", ".join(row.unmodelled)
+    if row.model is not None and row.model.disagreements:
+        yield "model", "; ".join(row.model.disagreements)
+    for version, verdict in row.layers.items():
+        if verdict.disagreements:
+            yield f"layer {version}", "; ".join(verdict.disagreements)
+    if (row.witness is not None and not row.witness.is_complete) or (row.orders is not None and row.orders.broken):
+        yield "witness", rows.witness_text(row.witness, row.orders)
+    if row.native is not None and row.native.corrupt and not row.expected:
+        yield "native", f"{rows.native_text(row.native)} although nothing is expected"

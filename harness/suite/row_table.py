@@ -11,14 +11,16 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
+from harness.report.rows import layers_in_short, model_in_short, native_text, witness_in_short
 from harness.suite.row import Row
+from harness.verdicts import Status
 
-COLOURS = {"passed": "green", "failed": "red", "died": "bold red", "unavailable": "yellow"}
+COLOURS = {Status.PASSED: "green", Status.FAILED: "red", Status.DIED: "bold red", Status.UNAVAILABLE: "yellow"}
 
 
 def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
     """Prints the table, the summary line and where the artifacts are."""
-    native = any(row.native != "-" for row in rows)
+    native = any(row.native is not None for row in rows)
     table = Table(box=None, pad_edge=False, header_style="bold")
     table.add_column("scenario", overflow="fold", min_width=36)
     for heading in ("device", "expected", "syncval", "model", "layer", "witness", *(["native"] if native else []), ""):
@@ -31,8 +33,8 @@ def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
         table.add_row(*_cells(devices, row, native))
     console.print(table)
     counts = Counter(row.status for row in rows)
-    shown = sum(row.witness.startswith("shown") for row in rows)
-    held = sum(row.witness.startswith("held") for row in rows)
+    shown = sum(row.witness is not None and row.witness.is_complete for row in rows)
+    held = sum(row.orders is not None and row.orders.held for row in rows)
     summary = ", ".join(f"[{COLOURS[status]}]{count} {status}[/]" for status, count in counts.items())
     console.print(f"{len(rows)} rows: {summary}; hazards shown in {shown} rows, other orders held in {held}")
     console.print(f"artifacts: {artifacts}")
@@ -41,15 +43,10 @@ def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
 def _cells(devices: str, row: Row, native: bool) -> list[str]:
     judged = "-" if row.problem else "as expected" if set(row.syncval) == set(row.expected) else _hazards(row.syncval)
     cells = [f"  {row.variant.replace('_', ' ')}", devices, _hazards(row.expected), judged]
-    cells += [_short(row.model), row.layer, row.witness.split(" (")[0]]
+    cells += [model_in_short(row.model), layers_in_short(row.layers), witness_in_short(row.witness, row.orders)]
     if native:
-        cells.append(row.native)
+        cells.append(native_text(row.native))
     return [*cells, f"[{COLOURS[row.status]}]{row.status}[/]"]
-
-
-def _short(verdict: str) -> str:
-    word, names, _ = verdict.partition(" (")
-    return word + ("*" if names else "")
 
 
 def _hazards(several: Sequence[str]) -> str:
@@ -62,7 +59,8 @@ def _joined(rows: Sequence[Row]) -> list[tuple[str, Row]]:
     """Rows that differ in nothing but the device become one."""
     joined: dict[tuple[object, ...], list[Row]] = {}
     for row in sorted(rows, key=lambda r: (r.scenario, r.variant != "whole", r.variant)):
-        witness = row.witness.split(" (")[0]
-        key = (row.scenario, row.variant, tuple(row.syncval), row.model, row.layer, witness, row.native, row.status)
+        witness = witness_in_short(row.witness, row.orders)
+        said = (row.model, layers_in_short(row.layers), witness, row.native, row.status)
+        key = (row.scenario, row.variant, tuple(row.syncval), *said)
         joined.setdefault(key, []).append(row)
     return [(" ".join(sorted(row.device for row in same)), same[0]) for same in joined.values()]

@@ -11,10 +11,11 @@ from harness.device.drivers import find_driver
 from harness.device.headless import place_queues
 from harness.device.process import Worker
 from harness.replay.schedule.screens import without_presentation
+from harness.report.rows import layers_in_short
 from harness.suite.expectations import KnownDisagreement
 from harness.suite.row import Row, settle
-from harness.suite.row_job import NOT_ASKED
 from harness.trace.calls import Block, Call
+from harness.verdicts import LayerVerdict
 from tests.support.drivers_here import FOUND, NAMES
 
 
@@ -125,9 +126,9 @@ def test_presents_become_copies_to_a_screen() -> None:
 
 
 def test_a_layer_that_was_not_asked_says_so_and_needs_no_expectation() -> None:
-    row = Row("queue/x", "whole", "lavapipe", [], layers={"1.4.364": NOT_ASKED})
+    row = Row("queue/x", "whole", "lavapipe", [], layers={"1.4.364": LayerVerdict(asked=False)})
     settle(row, [KnownDisagreement("queue/x", "whole", "layer", "it would disagree")])
-    assert (row.layer, row.status, row.reasons) == ("not asked", "passed", [])
-    row.layers["1.4.364"] = "agrees (2 by version)"
+    assert (layers_in_short(row.layers), row.status, row.reasons) == ("not asked", "passed", [])
+    row.layers["1.4.364"] = LayerVerdict(by_version=2)
     settle(row, [KnownDisagreement("queue/x", "whole", "layer", "it would disagree")])
-    assert (row.layer, row.status) == ("agrees*", "failed")
+    assert (layers_in_short(row.layers), row.status) == ("agrees*", "failed")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.device.drivers import find_driver
-from harness.device.pool import run_jobs, why
+from harness.device.pool import run_jobs
 from harness.device.process import Died, JobError
 from harness.findings import UserError
 
@@ -23,16 +23,12 @@ def test_every_job_is_answered_by_one_of_the_processes() -> None:
 def test_a_process_that_dies_takes_one_job_with_it() -> None:
     jobs = [{"code": 3}, {"code": 4}]
     answers = dict(run_jobs(find_driver("lavapipe"), f"{JOBS}:leave", jobs, 1, ("tests",)))
-    assert all(isinstance(answer, Died) for answer in answers.values())
-    assert [why(answers[at]) for at in (0, 1)] == [  # type: ignore[arg-type]
-        "the driver process was exited with 3",
-        "the driver process was exited with 4",
-    ]
+    assert {each.reason for each in answers.values() if isinstance(each, Died)} == {"exited with 3", "exited with 4"}
 
 
 def test_what_a_job_may_not_do_is_an_answer_and_its_mistakes_are_raised() -> None:
     ((_, refused),) = run_jobs(find_driver("lavapipe"), "os:getpid", [{}], 1)
     assert isinstance(refused, UserError)
-    assert "os" in why(refused)
+    assert "os" in str(refused)
     with pytest.raises(JobError, match="no_such"):
         list(run_jobs(find_driver("lavapipe"), f"{JOBS}:no_such", [{}], 1, ("tests",)))

@@ -18,9 +18,10 @@ from harness.replay.outcomes.legal_order_runs import OrderRun, Reorders, _leave_
 from harness.replay.strategies import names
 from harness.report.replays import replay_job
 from harness.suite.attack import attack
-from harness.suite.row import FAILED, PASSED, Row, settle
+from harness.suite.row import Row, settle
 from harness.trace.codec import save
 from harness.trace.effects import Access, Effect
+from harness.verdicts import Status
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import Stream, struct, words
 
@@ -152,22 +153,23 @@ class TestOnDrivers:
         assert found.reason.endswith("not modelled: vkCmdSubpassShadingHUAWEI")
 
     def test_a_clean_row_holds_or_has_nothing_to_reorder(self, driver: str) -> None:
-        assert row(clean(), driver).witness == "held 2/2"
+        assert row(clean(), driver).to_dict()["witness"] == "held 2/2"
         stream = Stream()
         stream.buffer(16)
-        assert row(stream, driver).witness == "nothing to reorder"
+        assert row(stream, driver).to_dict()["witness"] == "nothing to reorder"
 
     def test_a_race_taken_for_clean_breaks_and_fails_the_row(self, driver: str, tmp_path: Path) -> None:
         stream, buffer = raced("write after write")
         broken = row(stream, driver, tmp_path)
-        assert broken.witness.startswith(f"broken 1/1 (reorder reverse: buffer {buffer}: 16 of 16 differ")
+        said = f"broken 1/1 (reorder reverse: buffer {buffer}: 16 of 16 differ"
+        assert broken.to_dict()["witness"].startswith(said)
         settle(broken, [])
-        assert broken.status == FAILED
+        assert broken.status is Status.FAILED
         assert (tmp_path / "trace.jsonl").exists()
         assert (tmp_path / "reorder-reverse" / "record.json").exists()
         held = row(clean(), driver)
         settle(held, [])
-        assert held.status == PASSED
+        assert held.status is Status.PASSED
 
     def test_an_access_that_every_judge_overlooks_breaks(self, driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
         """What a command does is said in one place: if it is wrong there, only the bytes can tell."""
@@ -181,7 +183,7 @@ class TestOnDrivers:
 
         monkeypatch.setitem(COMMANDS, "vkCmdCopyBuffer", writes_alone)
         assert judge(stream.blocks).clean and not Analysis().follow(stream.blocks).findings
-        assert row(stream, driver).witness.startswith(f"broken 1/1 (reorder reverse: buffer {buffer}: ")
+        assert row(stream, driver).to_dict()["witness"].startswith(f"broken 1/1 (reorder reverse: buffer {buffer}: ")
 
     def test_the_job_of_a_trace_file(self, driver: str, tmp_path: Path) -> None:
         stream, buffer = raced("write after read")

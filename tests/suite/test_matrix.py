@@ -11,15 +11,17 @@ import pytest
 from harness.device.pool import Answer, sample
 from harness.device.process import Died
 from harness.findings import Hazard
-from harness.suite.matrix import matrix_run as run
+from harness.suite import runner
 from harness.suite.matrix import totals as table
 from harness.suite.matrix.cells import Cell, cells
 from harness.suite.matrix.defects import DEFECTS
+from harness.suite.matrix.judge_cells import judge_cells
 from harness.suite.matrix.operations import OPERATIONS
 from harness.suite.matrix.page import write_page
 from harness.suite.matrix.primitives import PRIMITIVES
 from harness.suite.matrix.resource_kinds import RESOURCES
-from harness.suite.row import DIED, FAILED, PASSED, Row
+from harness.suite.row import Row
+from harness.verdicts import Status, WitnessVerdict
 
 SEED, CELLS = 20261121, 40
 
@@ -68,10 +70,10 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
 def test_cells_agree_and_their_hazards_are_shown(device: str) -> None:
     numbers = sample(len(cells()), CELLS, SEED)
     print(f"{CELLS} cells, seed {SEED}")
-    rows = [row for _, row in run.run(numbers, device, "auto", True, 1)]
+    rows = [row for _, row in judge_cells(numbers, device, "auto", True, 1)]
     assert len(rows) == CELLS
-    assert [f"{row.scenario}: {row.reasons or row.problem}" for row in rows if row.status != PASSED] == []
-    assert sum(row.witness.startswith("shown") for row in rows) > CELLS // 4
+    assert [f"{row.scenario}: {row.reasons or row.problem}" for row in rows if row.status is not Status.PASSED] == []
+    assert sum(row.witness is not None and row.witness.is_complete for row in rows) > CELLS // 4
 
 
 def test_a_dead_driver_costs_the_cell_that_killed_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,17 +81,18 @@ def test_a_dead_driver_costs_the_cell_that_killed_it(monkeypatch: pytest.MonkeyP
 
     def jobs(_: object, __: str, several: list[dict[str, Any]], ___: int) -> Iterator[tuple[int, Answer]]:
         for position, job in enumerate(several):
-            if deadly in job["numbers"]:
+            numbers = [task["number"] for task in job["tasks"]]
+            if deadly in numbers:
                 yield position, Died(11, None, "")
             else:
-                rows = [Row(cells()[number].name, "whole", job["device"], []) for number in job["numbers"]]
-                yield position, {"rows": [row.to_dict() for row in rows]}
+                rows = [Row(cells()[number].name, "whole", "lavapipe", []) for number in numbers]
+                yield position, {"answers": [{"value": row.to_dict()} for row in rows]}
 
-    monkeypatch.setattr(run, "run_jobs", jobs)
+    monkeypatch.setattr(runner, "run_jobs", jobs)
     done: list[int] = []
-    rows = dict(run.run(range(50), "lavapipe", "off", False, 1, done.append))
+    rows = dict(judge_cells(range(50), "lavapipe", "off", False, 1, done.append))
     assert {number: row.status for number, row in rows.items()} == {
-        n: DIED if n == deadly else PASSED for n in range(50)
+        n: Status.DIED if n == deadly else Status.PASSED for n in range(50)
     }
     assert rows[deadly].problem == "the driver process was killed by SIGSEGV"
     assert sum(done) == 50
@@ -98,8 +101,8 @@ def test_a_dead_driver_costs_the_cell_that_killed_it(monkeypatch: pytest.MonkeyP
 def test_tables_and_page_count_cells(tmp_path: Path) -> None:
     chosen = [cell("fill", "copy from buffer", "nothing"), cell("fill", "update"), cell("clear color", "blit to image")]
     rows = [
-        Row(chosen[0].name, "whole", "lavapipe", [], ["READ_AFTER_WRITE"], witness="shown 1/1"),
-        Row(chosen[1].name, "whole", "lavapipe", [], status=FAILED, reasons=["syncval: <unexpected>"]),
+        Row(chosen[0].name, "whole", "lavapipe", [], ["READ_AFTER_WRITE"], witness=WitnessVerdict(1, 1)),
+        Row(chosen[1].name, "whole", "lavapipe", [], status=Status.FAILED, reasons=["syncval: <unexpected>"]),
         Row(chosen[2].name, "whole", "lavapipe", []),
     ]
     judged = list(zip(chosen, rows, strict=True))

@@ -8,8 +8,8 @@ import pytest
 
 from harness.device.pool import sample
 from harness.findings import UserError
-from harness.suite.mutation import mutation_run as run
 from harness.suite.mutation import score
+from harness.suite.mutation.judge_mutants import claims, judge_mutants
 from harness.suite.mutation.mutant import Mutant
 from harness.suite.mutation.operators import OPERATORS, mutants
 
@@ -82,10 +82,10 @@ def test_the_score_counts_by_operator_and_judge() -> None:
 
 
 def test_a_sample_is_caught_exactly_where_the_model_says_so() -> None:
-    several = run.claims([SCENARIOS])
+    several = claims([SCENARIOS])
     chosen = [several[at] for at in sample(len(several), SAMPLE, SEED)]
     print(f"{SAMPLE} scenarios, seed {SEED}")
-    found = list(run.run(chosen, "swiftshader", "off", 1))
+    found = list(judge_mutants(chosen, "swiftshader", "off", 1))
     assert [str(each) for each in score.wrong(found)] == []
     assert len(found) > SAMPLE
     assert {each.operator for each in found} <= {"", *OPERATORS}
@@ -94,4 +94,4 @@ def test_a_sample_is_caught_exactly_where_the_model_says_so() -> None:
 
 def test_a_path_that_is_not_there_is_named() -> None:
     with pytest.raises(UserError, match="no_such"):
-        run.claims([SCENARIOS / "no_such.py"])
+        claims([SCENARIOS / "no_such.py"])

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from harness.findings import UserError
+from harness.report.rows import layers_in_short
 from harness.suite.expectations import KnownDisagreement, load
-from harness.suite.row import FAILED, PASSED, Row, settle
+from harness.suite.row import Row, settle
+from harness.verdicts import (
+    BrokenOrder,
+    LayerVerdict,
+    ModelVerdict,
+    NativeVerdict,
+    OrdersVerdict,
+    Status,
+    Unshown,
+    WitnessVerdict,
+)
 
 WAW = "WRITE_AFTER_WRITE vkCmdFillBuffer after vkCmdFillBuffer"
 
@@ -18,8 +31,7 @@ def row(**layers: list[str]) -> Row:
     made = Row("access/x", "whole", "lavapipe", [WAW], [WAW])
     for name, several in layers.items():
         version = name.removeprefix("v").replace("_", ".")
-        made.layer_disagreements[version] = several
-        made.layers[version] = "disagrees" if several else "agrees"
+        made.layers[version] = LayerVerdict(disagreements=tuple(several))
     return made
 
 
@@ -30,34 +42,81 @@ def entries(folder: Path, more: str) -> list[KnownDisagreement]:
 
 
 def test_the_layers_in_short() -> None:
-    assert row().layer == "-"
-    assert row(v1_3_239=[]).layer == row(v1_3_239=[], v1_4_364=[]).layer == "agrees"
-    assert row(v1_3_239=[], v1_4_364=["x"]).layer == "1.3.239 agrees, 1.4.364 disagrees"
-    starred = row(v1_3_239=[], v1_4_364=[])
-    starred.layers["1.3.239"] = "agrees (2 by version)"
-    assert starred.layer == "agrees*"
-    assert Row.from_dict(starred.to_dict()) == starred
+    def short(**layers: list[str]) -> str:
+        return layers_in_short(row(**layers).layers)
+
+    assert short() == "-"
+    assert short(v1_3_239=[]) == short(v1_3_239=[], v1_4_364=[]) == "agrees"
+    assert short(v1_3_239=[], v1_4_364=["x"]) == "1.3.239 agrees, 1.4.364 disagrees"
+    assert layers_in_short({"1.3.239": LayerVerdict(by_version=2), "1.4.364": LayerVerdict()}) == "agrees*"
+
+
+NAMED = ModelVerdict(named=("guarded-read", "by-region"))
+BROKEN = OrdersVerdict(2, (BrokenOrder("reorder reverse", "buffer 7 differs"),))
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "key", "words"),
+    [
+        ({}, "model", "-"),
+        ({"model": NAMED}, "model", "agrees (guarded-read, by-region)"),
+        ({"model": ModelVerdict(("x",))}, "model", "disagrees"),
+        ({"layers": {"1": LayerVerdict(by_version=2)}}, "layers", {"1": "agrees (2 by version)"}),
+        ({"layers": {"1": LayerVerdict(disagreements=("x",))}}, "layer_disagreements", {"1": ["x"]}),
+        ({}, "witness", "-"),
+        ({"witness": WitnessVerdict(2, 2)}, "witness", "shown 2/2"),
+        ({"witness": WitnessVerdict(1, 2, (Unshown("H", "same"),))}, "witness", "part shown 1/2 (H: same)"),
+        ({"witness": WitnessVerdict(0, 1, (Unshown("H", "same"),))}, "witness", "benign 0/1 (H: same)"),
+        ({"orders": OrdersVerdict(2)}, "witness", "held 2/2"),
+        ({"orders": OrdersVerdict()}, "witness", "nothing to reorder"),
+        ({"orders": OrdersVerdict(problem="no device")}, "witness", "not run (no device)"),
+        ({"orders": BROKEN}, "witness", "broken 1/2 (reorder reverse: buffer 7 differs)"),
+        ({"native": NativeVerdict(1, 3)}, "native", "corrupt 1/3"),
+        ({"native": NativeVerdict(0, 3)}, "native", "same 3/3"),
+    ],
+)
+def test_verdicts_in_words_and_through_json(verdicts: dict[str, Any], key: str, words: Any) -> None:
+    made = Row("access/x", "whole", "lavapipe", [], **verdicts)
+    assert made.to_dict()[key] == words
+    assert Row.from_dict(json.loads(json.dumps(made.to_dict()))) == made
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "reason"),
+    [
+        ({"witness": WitnessVerdict(0, 1, (Unshown("H", "same"),))}, "witness: benign 0/1 (H: same)"),
+        ({"orders": BROKEN}, "witness: broken 1/2 (reorder reverse: buffer 7 differs)"),
+        ({"native": NativeVerdict(1, 3)}, "native: corrupt 1/3 although nothing is expected"),
+        ({"model": ModelVerdict(("syncval only: x",))}, "model: syncval only: x"),
+        ({"unmodelled": ["vkCmdY"]}, "not modelled: vkCmdY"),
+        ({"syncval": ["B"], "expected": ["A"]}, "syncval: missing A; unexpected B"),
+    ],
+)
+def test_a_judge_that_disagrees_fails_the_row(verdicts: dict[str, Any], reason: str) -> None:
+    made = Row(**{"scenario": "access/x", "variant": "whole", "device": "lavapipe", "expected": [], **verdicts})
+    settle(made, [])
+    assert (made.status, made.reasons) == (Status.FAILED, [reason])
 
 
 def test_an_entry_for_one_version(tmp_path: Path) -> None:
     only_old = entries(tmp_path, 'judge="layer"\nbefore="1.4.364"')
     disagreeing = row(v1_3_239=["x"], v1_4_364=[])
     settle(disagreeing, only_old)
-    assert (disagreeing.status, disagreeing.excused) == (PASSED, ["layer 1.3.239: known"])
+    assert (disagreeing.status, disagreeing.excused) == (Status.PASSED, ["layer 1.3.239: known"])
     both = row(v1_3_239=["x"], v1_4_364=["y"])
     settle(both, only_old)
-    assert (both.status, both.reasons) == (FAILED, ["layer 1.4.364: y"])
+    assert (both.status, both.reasons) == (Status.FAILED, ["layer 1.4.364: y"])
     settle(both := row(v1_3_239=["x"], v1_4_364=["y"]), entries(tmp_path, 'judge="layer"'))
-    assert both.status == PASSED
+    assert both.status == Status.PASSED
 
 
 def test_an_entry_must_be_needed_by_every_layer_that_was_asked(tmp_path: Path) -> None:
     settle(wide := row(v1_3_239=["x"], v1_4_364=[]), entries(tmp_path, 'judge="layer"'))
-    assert wide.status == FAILED and wide.reasons[0].startswith("expectation is not needed for layer 1.4.364")
+    assert wide.status == Status.FAILED and wide.reasons[0].startswith("expectation is not needed for layer 1.4.364")
     settle(today := row(v1_4_364=[]), entries(tmp_path, 'judge="layer"\nbefore="1.4.364"'))
-    assert today.status == PASSED, "the old layer was not asked"
+    assert today.status == Status.PASSED, "the old layer was not asked"
     settle(off := row(), entries(tmp_path, 'judge="layer"'))
-    assert off.status == PASSED, "no layer was asked"
+    assert off.status == Status.PASSED, "no layer was asked"
 
 
 @pytest.mark.parametrize("wrong", ['judge="layer"\nsince="new"', 'judge="witness"\nbefore="1.4"', 'judge="layers"'])

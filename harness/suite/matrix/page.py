@@ -10,7 +10,7 @@ from jinja2 import Environment
 
 from harness.report.files import write_whole
 from harness.suite.matrix.totals import Judged, grid, sums
-from harness.suite.row import PASSED
+from harness.verdicts import Status
 
 TEMPLATE = """<!doctype html>
 <html lang="en">
@@ -81,6 +81,6 @@ def write_page(path: Path, judged: Sequence[Judged]) -> None:
         devices=list(dict.fromkeys(row.device for _, row in judged)),
         grids=grids,
         totals=[(by, sums(judged, by)) for by in ("primitive", "defect", "resource")],
-        failed=[row for _, row in judged if row.status != PASSED],
+        failed=[row for _, row in judged if row.status is not Status.PASSED],
     )
     write_whole(path, text)

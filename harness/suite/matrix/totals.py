@@ -9,7 +9,8 @@ from rich.table import Table
 
 from harness.suite.matrix.cells import Cell
 from harness.suite.matrix.operations import OPERATIONS
-from harness.suite.row import PASSED, Row
+from harness.suite.row import Row
+from harness.verdicts import Status
 
 Judged = tuple[Cell, Row]
 
@@ -28,10 +29,10 @@ class Totals:
     def add(self, row: Row) -> None:
         """Counts one row."""
         self.cells += 1
-        self.agreed += row.status == PASSED
-        if row.syncval and row.witness != "-":
+        self.agreed += row.status is Status.PASSED
+        if row.syncval and row.witness is not None:
             self.hazards += 1
-            self.shown += row.witness.startswith("shown")
+            self.shown += row.witness.is_complete
 
     def __str__(self) -> str:
         if not self.cells:

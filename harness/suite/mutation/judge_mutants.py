@@ -1,11 +1,9 @@
-"""Records every mutant of one scenario on the driver of this process, and asks the judges.
-
-It runs in a worker (`harness.device.process`), so that a driver that dies takes one scenario with it.
-"""
+"""Mutants of scenarios, recorded and judged in worker processes side by side. A driver that dies takes the mutants of
+one scenario with it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +13,45 @@ from harness.model import Conflict, judge
 from harness.model.named_differences import explanation
 from harness.rig.command_buffers import Amend
 from harness.suite.claims import WITHOUT, Claim
+from harness.suite.judge_scenario import chosen_layers, load_module, record
 from harness.suite.mutation.mutant import Changed, DependencyLog, Mutant
 from harness.suite.mutation.operators import Written, mutants
-from harness.suite.row_job import chosen_layers, load_module, record
+from harness.suite.runner import NoAnswer, run_tasks
+
+Named = tuple[Path, str]
+"""A scenario: its file and its name there."""
+
+
+def claims(paths: Sequence[Path]) -> list[Named]:
+    """Every scenario with a named dependency in these files and folders, in order."""
+    files = [file for path in paths for file in (sorted(path.rglob("scenario_*.py")) if path.is_dir() else [path])]
+    found = []
+    for file in files:
+        if not file.is_file():
+            raise UserError(f"{file}: no such file")
+        for name, value in vars(load_module(file.resolve())).items():
+            if isinstance(value, Claim) and len(value.variants) > 1:
+                found.append((file.resolve(), name))
+    return found
+
+
+def judge_mutants(
+    several: Sequence[Named], device: str, layer: str, processes: int, advance: Callable[[int], object] = lambda _: None
+) -> Iterator[Mutant]:
+    """The mutants of these scenarios, recorded on `device`; `advance` is called with how many scenarios are done."""
+    tasks = [{"module": str(file), "scenario": name, "layer": layer} for file, name in several]
+    for at, answer in run_tasks(f"{__name__}:run", tasks, device, processes, advance=advance):
+        if isinstance(answer, NoAnswer):
+            file, name = several[at]
+            yield Mutant(f"{file.parent.name}/{name}", "", "", "", problem=answer.problem)
+        else:
+            yield from (Mutant.from_dict(each) for each in answer["mutants"])
 
 
 def run(module: str, scenario: str, layer: str) -> dict[str, Any]:
-    """All mutants of one scenario, as `{"mutants": [...]}`.
+    """All mutants of one scenario, as `{"mutants": [...]}`, in the worker.
 
-    `layer` is which Khronos layers to ask (`harness.suite.row_job.chosen_layers`). Raises `UserError` when the device
+    `layer` is which Khronos layers to ask (`chosen_layers`). Raises `UserError` when the device
     cannot record the scenario at all.
     """
     claim = getattr(load_module(Path(module)), scenario)

@@ -31,14 +31,13 @@ from harness.rig.queues import queue_masks
 from harness.rig.rig import Rig
 from harness.suite.attack import attack
 from harness.suite.claims import Claim, ExpectedHazard
-from harness.suite.row import UNAVAILABLE, Row
+from harness.suite.row import Row
 from harness.suite.twins import Twin
 from harness.trace.calls import Block
 from harness.trace.codec import save
+from harness.verdicts import LayerVerdict, ModelVerdict, NativeVerdict, Status, Unshown, WitnessVerdict
 
 AUTO, OFF = "auto", "off"
-NOT_ASKED = "not asked (the queues are logical: below the mirror, where the layer is, there is one)"
-"""Of streams with queues that the device lacks: the layer would judge another stream."""
 
 
 def load_module(path: Path) -> ModuleType:
@@ -81,12 +80,12 @@ def ask(
             session, witness, logical = record(claim, twin.amend, asked)
             twin.finish()
             if logical:
-                row.layers = {each.version_text: NOT_ASKED for each in layers if each is not None}
+                row.layers = {each.version_text: LayerVerdict(asked=False) for each in layers if each is not None}
                 break
             if witness is not None:
                 _ask_layer(row, session, witness)
     except UserError as error:
-        row.problem, row.status = str(error), UNAVAILABLE
+        row.problem, row.status = str(error), Status.UNAVAILABLE
         return
     row.syncval = sorted({str(_expect(each)) for each in session.findings})
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
@@ -109,9 +108,7 @@ def ask(
 
 def _ask_model(row: Row, findings: Sequence[Finding], opinion: Opinion) -> None:
     said = compare_opinions(findings, opinion)
-    row.model_disagreements = list(said.disagreements)
-    named = f" ({', '.join(said.explained)})" if said.explained else ""
-    row.model = "disagrees" if said.disagreements else f"agrees{named}"
+    row.model = ModelVerdict(said.disagreements, said.explained)
 
 
 def _expect(finding: Finding) -> ExpectedHazard:
@@ -157,18 +154,15 @@ def _witness(layer: LayerInfo | None) -> Iterator[LayerWitness | None]:
 
 def _ask_layer(row: Row, session: harness.Session, witness: LayerWitness) -> None:
     said = compare(session.findings, witness.messages, witness.layer.version, session.blocks or [])
-    expected = sum(said.used.values())
-    disagreements = said.lines() + [f"invalid: {text}" for _, text in witness.other_messages]
-    version = witness.layer.version_text
-    row.layer_disagreements[version] = disagreements
-    row.layers[version] = "disagrees" if disagreements else "agrees" + (f" ({expected} by version)" if expected else "")
+    disagreements = [*said.lines(), *(f"invalid: {text}" for _, text in witness.other_messages)]
+    row.layers[witness.layer.version_text] = LayerVerdict(True, tuple(disagreements), sum(said.used.values()))
 
 
 def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None) -> None:
     """Executes every hazard's outcomes. What is found of events has no outcome of its own; a driver that executes
     nothing shows nothing."""
     shown = 0
-    notes = []
+    unshown = []
     hazards = (
         []
         if is_null_hardware()
@@ -178,18 +172,18 @@ def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Pa
         try:
             result = run_witness(blocks, finding, row.device)
         except UserError as error:
-            notes.append(f"{_expect(finding)}: {error}")
+            unshown.append(Unshown(str(_expect(finding)), str(error)))
             continue
         shown += result.shown
         if not result.shown:
-            notes.append(f"{_expect(finding)}: {result.reason}")
+            unshown.append(Unshown(str(_expect(finding)), result.reason))
         elif folder is not None and result.observed is not None:
             record = {"row": row.scenario, "finding": finding.to_dict(), "device": row.device, **result.to_dict()}
             place = folder / f"{number}-{finding.hazard.lower()}"
             write_pictures(place, result.expected, result.observed, result.differences, record)
             row.artifacts.append(str(place))
     if hazards:
-        row.witness = _shown(shown, len(hazards), notes)
+        row.witness = WitnessVerdict(shown, len(hazards), tuple(unshown))
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
         save(folder / "trace.jsonl", blocks)
@@ -209,11 +203,4 @@ def _run_native(row: Row, blocks: list[Block], folder: Path | None, times: int, 
             )
             row.artifacts.append(str(folder / "native"))
         corrupt += bool(differences)
-    row.native = f"corrupt {corrupt}/{times}" if corrupt else f"same {times}/{times}"
-
-
-def _shown(shown: int, total: int, notes: list[str]) -> str:
-    if shown == total:
-        return f"shown {shown}/{total}"
-    kind = "part shown" if shown else "benign"
-    return f"{kind} {shown}/{total} ({'; '.join(notes)})"
+    row.native = NativeVerdict(corrupt, times)
