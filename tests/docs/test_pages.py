@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import doctest
+import json
 import os
 import re
 import shutil
@@ -28,6 +29,7 @@ from typing import NamedTuple
 import pytest
 from markdown_it import MarkdownIt
 
+from bench import measurements
 from harness.device.drivers import environment, find_driver
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -154,11 +156,7 @@ def test_an_example_shows_its_output(path: Path) -> None:
 
 
 def test_scripts_that_a_page_names_can_be_run() -> None:
-    named = {
-        script
-        for buffer_image_granularity in PAGES
-        for script in re.findall(r"\b(?:ci|bench)/[a-z_]+(?:\.py)?\b", text_of(buffer_image_granularity))
-    }
+    named = {script for page in PAGES for script in re.findall(r"\b(?:ci|bench)/[a-z_]+\b(?!\.py)", text_of(page))}
     assert {"ci/setup", "ci/scenarios", "ci/test"} <= named
     assert [script for script in named if not os.access(ROOT / script, os.X_OK)] == []
 
@@ -173,11 +171,7 @@ def test_the_table_of_packages_is_true_of_the_tree() -> None:
 
 
 def test_few_blocks_are_left_out() -> None:
-    blocks = [
-        (buffer_image_granularity.name, block)
-        for buffer_image_granularity in PAGES
-        for block in blocks_of(text_of(buffer_image_granularity))
-    ]
+    blocks = [(page.name, block) for page in PAGES for block in blocks_of(text_of(page))]
     left_out = [(name, block.marker) for name, block in blocks if block.kind == "not run"]
     assert len(left_out) == NOT_RUN, left_out
 
@@ -188,3 +182,9 @@ def test_what_a_block_shows_is_compared(tmp_path: Path) -> None:
     for wrong in ("$ echo one\ntwo\n", "$ false\n", "$ true  # exits 1\n", "no command\n"):
         with pytest.raises((AssertionError, pytest.fail.Exception)):
             runner.console(wrong)
+
+
+def test_the_page_of_measurements_is_what_was_measured() -> None:
+    state = json.loads(measurements.STATE.read_text(encoding="utf-8"))
+    assert set(state) <= set(measurements.MEASUREMENTS)
+    assert measurements.page(state) == measurements.PAGE.read_text(encoding="utf-8")

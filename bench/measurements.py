@@ -1,0 +1,149 @@
+"""Runs the commands that docs/measurements.md reports, and writes the page from what they print.
+
+    bench/measure [--only NAME]...
+
+What was measured is kept in docs/measurements.json, so that one measurement can be made anew and the others stay.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import click
+
+ROOT = Path(__file__).resolve().parents[1]
+STATE, PAGE = ROOT / "docs" / "measurements.json", ROOT / "docs" / "measurements.md"
+
+
+class Measurement(NamedTuple):
+    """A question, the command that answers it, and a pattern of the printed lines that are its answer."""
+
+    question: str
+    command: str
+    lines: str = r".*\S.*"
+
+
+MEASUREMENTS = {
+    "suite": Measurement(
+        "Do all judges agree on every scenario?", "ci/scenarios", r"\d+ rows: .*|=+ .*\b(?:passed|failed)\b.* =+"
+    ),
+    "agreement": Measurement(
+        "Do syncval and the model agree on random streams?",
+        "vkharness fuzz agreement --count 3300 --seed 2026",
+        r".*\bstreams\b.*",
+    ),
+    "layer": Measurement(
+        "Does syncval agree with today's Khronos layer on random streams?",
+        "vkharness fuzz layer --first 30000 --count 200",
+        r"seeds .*|\d+ streams.*",
+    ),
+    "old-layer": Measurement(
+        "Does syncval agree with the distribution's Khronos layer on random streams?",
+        "vkharness fuzz layer --layer old --first 30000 --count 100",
+        r"seeds .*|\d+ streams.*",
+    ),
+    "orders": Measurement(
+        "Do clean random streams leave the same bytes in every legal order?",
+        "vkharness fuzz orders --count 100",
+    ),
+    "matrix": Measurement(
+        "Do all judges agree on pairs of operations, for each defect of the primitive between them?",
+        "vkharness matrix --sample 300 --seed 21",
+        r"\d+ of \d+ cells.*|(?:defect|primitive|resource) +cells.*|[a-z].* +\d+ +\d+ +\d+ +\d+",
+    ),
+    "mutate": Measurement(
+        "Who notices when one piece of a dependency is dropped?", "vkharness mutate --sample 60 --seed 1"
+    ),
+    "frame": Measurement("What does recording add to a frame of 2,000 commands?", "python bench/frame.py"),
+    "calls": Measurement("What does recording add to one call?", "python bench/mirror_cost.py"),
+    "spans": Measurement(
+        "How much slower is a plain list than a sorted list in the map over ranges?", "python bench/spans.py"
+    ),
+}
+
+
+def measure(name: str) -> dict[str, Any]:
+    """What the command prints in answer, and when, where and with what it ran. Its progress goes to stderr."""
+    wanted = MEASUREMENTS[name]
+    load, start = os.getloadavg()[0], time.monotonic()
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "120"}
+    command = ["bash", "-c", wanted.command]
+    ran = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=False)
+    found = [line.rstrip() for line in ran.stdout.splitlines() if re.fullmatch(wanted.lines, line.rstrip())]
+    if not found:
+        raise click.ClickException(f"{name}: {wanted.command} printed no line like {wanted.lines!r}:\n{ran.stdout}")
+    return {
+        "command": wanted.command,
+        "status": ran.returncode,
+        "lines": found,
+        "seconds": round(time.monotonic() - start),
+        "load": round(load, 1),
+        "date": datetime.date.today().isoformat(),
+        "machine": f"{os.cpu_count()} cores, {_processor()}",
+        "versions": _versions(),
+    }
+
+
+def _processor() -> str:
+    """The model of the processor, without the name of the machine."""
+    found = re.search(r"^model name\s*: (.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    return found[1] if found else "unknown processor"
+
+
+def _versions() -> str:
+    """Python, the driver and the Khronos layers."""
+    drivers = _printed(str(Path(sys.executable).with_name("vkharness")), "drivers")
+    mesa = re.search(r"Mesa [\d.]+", drivers)
+    layers = re.findall(r"VK_LAYER_KHRONOS_validation +([\d.]+)", drivers)
+    python = ".".join(map(str, sys.version_info[:3]))
+    return f"Python {python}, {mesa[0] if mesa else 'no Mesa'}, layers {', '.join(layers)}"
+
+
+def _printed(*command: str) -> str:
+    environment = {**os.environ, "COLUMNS": "300"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def page(state: dict[str, dict[str, Any]]) -> str:
+    """The page, from the state of all measurements that were made."""
+    text = """# Measurements
+
+`bench/measure` writes this page from what the commands print; nobody edits it. `bench/measure --only NAME` makes one
+measurement anew. The load is that of the machine when a command started: when other work ran beside it, times are too
+long.
+"""
+    for name, wanted in MEASUREMENTS.items():
+        if name not in state:
+            continue
+        made = state[name]
+        status = f" It exited with {made['status']}." if made["status"] else ""
+        text += (
+            f"\n## {name}\n\n{wanted.question}\n\n"
+            f"`{made['command']}`, {made['date']}, {made['seconds']} s, load {made['load']}.{status}\n"
+            f"{made['machine']}; {made['versions']}.\n\n```text\n" + "\n".join(made["lines"]) + "\n```\n"
+        )
+    return text
+
+
+@click.command()
+@click.option("--only", "names", multiple=True, type=click.Choice(list(MEASUREMENTS)), help="Make only this one.")
+def main(names: tuple[str, ...]) -> None:
+    """Make measurements, and write the page after each."""
+    for name in names or MEASUREMENTS:
+        click.echo(f"{name}: {MEASUREMENTS[name].command}", err=True)
+        made = measure(name)
+        state = json.loads(STATE.read_text(encoding="utf-8")) if STATE.exists() else {}
+        STATE.write_text(json.dumps({**state, name: made}, indent=1) + "\n", encoding="utf-8")
+        PAGE.write_text(page({**state, name: made}), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
