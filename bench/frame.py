@@ -28,8 +28,9 @@ from harness.findings import UserError
 from harness.layer.listen import LayerWitness
 from harness.layer.manifest import find_layers
 from harness.report.console import terminal
+from harness.rig.core import RigBuffer
 from harness.rig.render_passes import RigAttachment, RigSubpass
-from harness.rig.rig import Rig, RigBuffer
+from harness.rig.rig import Rig
 from harness.spec.enums import VkPipelineBindPoint, VkStructureType
 
 GROUPS = 200

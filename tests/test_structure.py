@@ -83,10 +83,7 @@ CIRCLES = {
     "harness.commands.object_state",
     "harness.model.program",
     "harness.record.decode",
-    "harness.rig.rig",
     "harness.model.command_buffer_run",
-    "harness.rig.command_buffers",
-    "harness.rig.render_passes",
 }
 """Modules in circles that are still to be opened."""
 

@@ -1,11 +1,17 @@
 """The device layer that scenarios record through: thin and explicit, with every dependency named.
 
+Read in this order; each module imports only those above it.
+
 | module | what it holds |
 |---|---|
-| `rig` | `Rig`: the device of one scenario, what it makes and what it submits |
-| `command_buffers` | `Commands`: recording, barriers |
-| `render_passes`, `rendering_attachments` | render pass objects and dynamic rendering |
-| `graphics_pipelines` | pipelines that draw |
-| `queues`, `swapchains` | submits to several queues, presentation |
-| `events`, `queries`, `secondaries`, `host_copies` | the commands that their names say |
+| `requirements` | what a scenario asks of a device: queues, extensions |
+| `core` | `RigDevice`, which owns what is made; `RigCommandBuffer`, a command buffer; the live objects (`RigBuffer`,
+...) |
+| `buffers_images`, `host_copies` | memory, buffers, images, views; what the host copies |
+| `descriptor_sets`, `compute_pipelines` | descriptors, shaders, dispatches |
+| `render_passes`, `graphics_pipelines`, `rendering_attachments` | render pass objects, pipelines that draw, draws |
+| `barriers`, `transfers`, `events`, `queries` | the commands that their names say |
+| `command_buffers` | `Commands`: all commands in one class; primary and secondary command buffers |
+| `queues`, `swapchains` | submits, semaphores, fences; presentation |
+| `rig` | `Rig`: everything above in one class |
 """

@@ -1,23 +1,19 @@
-"""The rig's graphics pipelines: fixed state in a few words, everything else as the specification's plainest choice."""
+"""Graphics pipelines: fixed state in a few words, everything else as the specification's plainest choice."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from harness.rig.compute_pipelines import ComputePipelines
+from harness.rig.core import COLOR_FORMAT, RigPipeline
+from harness.rig.render_passes import RigRenderPass
 from harness.spec.enums import VkCompareOp, VkPipelineBindPoint, VkPrimitiveTopology, VkShaderStage
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
-if TYPE_CHECKING:
-    from harness.rig.render_passes import RigRenderPass
-    from harness.rig.rig import Rig, RigPipeline
-
 ALL_CHANNELS = 0xF
-
-Target = tuple["RigRenderPass | None", int, tuple[str, ...], "str | None"]
-"""A subpass of a render pass; else the formats of dynamic rendering: colours, depth and stencil."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,59 +37,72 @@ class PipelineState:
     dynamic: Sequence[str] = ()
 
 
-def make_graphics(
-    rig: Rig,
-    shaders: tuple[str, str | None],
-    bindings: dict[int, str],
-    push_bytes: int,
-    target: Target,
-    extent: tuple[int, int],
-    state: PipelineState,
-) -> RigPipeline:
-    """A pipeline of a vertex and perhaps a fragment shader; see `Rig.graphics`."""
-    from harness.rig.rig import RigPipeline
+class GraphicsPipelines(ComputePipelines):
+    """Pipelines of one device, those that draw included."""
 
-    vk, kept = rig.vk, []
-    layout, set_layout, types = rig.pipeline_layout(bindings, push_bytes, VkShaderStage.VERTEX | VkShaderStage.FRAGMENT)
-    stages = []
-    for stage, shader in zip((VkShaderStage.VERTEX, VkShaderStage.FRAGMENT), shaders, strict=True):
-        if shader is not None:
-            stages.append(
-                vk.VkPipelineShaderStageCreateInfo(stage=stage, module=rig.shader_module(shader), pName="main")
-            )
-    render_pass, subpass, colors, depth = target
-    if render_pass is not None:
-        count = len(render_pass.subpasses[subpass].colors)
-        aim: dict[str, Any] = {"renderPass": render_pass.handle, "subpass": subpass}
-    else:
-        count = len(colors)
-        kept.append(_formats(vk, colors, depth, state.views))
-        aim = {"pNext": kept[-1]}
-    info = vk.VkGraphicsPipelineCreateInfo(
-        pStages=stages,
-        pVertexInputState=_vertex_input(vk, state),
-        pInputAssemblyState=vk.VkPipelineInputAssemblyStateCreateInfo(topology=state.topology),
-        pViewportState=_viewport(vk, extent),
-        pRasterizationState=vk.VkPipelineRasterizationStateCreateInfo(
+    def graphics(
+        self,
+        fragment: str | None = "gradient",
+        vertex: str = "fullscreen",
+        *,
+        bindings: dict[int, str] | None = None,
+        push_bytes: int = 0,
+        render_pass: RigRenderPass | None = None,
+        subpass: int = 0,
+        colors: Sequence[str] = (COLOR_FORMAT,),
+        depth: str | None = None,
+        extent: tuple[int, int] = (16, 16),
+        **fixed: Any,
+    ) -> RigPipeline:
+        """A graphics pipeline of shaders of `shaders/`, for a subpass or for dynamic rendering with these formats.
+
+        `bindings` maps numbers of set 0 to descriptor types, as for `compute`; both stages see them, the fragment
+        stage the push constants. `fixed`: see `PipelineState`.
+        """
+        vk, state = self.vk, PipelineState(**fixed)
+        both = VkShaderStage.VERTEX | VkShaderStage.FRAGMENT
+        layout, set_layout, types = self.pipeline_layout(bindings or {}, push_bytes, both)
+        count, members = len(colors), {}
+        if render_pass is not None:
+            count = len(render_pass.subpasses[subpass].colors)
+            members = {"renderPass": render_pass.handle, "subpass": subpass}
+        else:
+            members = {"pNext": _formats(vk, colors, depth, state.views)}
+        info = vk.VkGraphicsPipelineCreateInfo(
+            pStages=self._stages({VkShaderStage.VERTEX: vertex, VkShaderStage.FRAGMENT: fragment}),
+            layout=layout,
+            **members,
+            **_fixed_state(vk, state, extent, count),
+        )
+        handle = vk.vkCreateGraphicsPipelines(self.device, None, 1, [info], None)[0]
+        push_stages = both if push_bytes else 0
+        self.own("Pipeline", handle)
+        return RigPipeline(
+            handle, layout, set_layout, types, point=VkPipelineBindPoint.GRAPHICS, push_stages=push_stages
+        )
+
+    def _stages(self, shaders: Mapping[int, str | None]) -> list[Any]:
+        return [
+            self.vk.VkPipelineShaderStageCreateInfo(stage=stage, module=self.shader_module(shader), pName="main")
+            for stage, shader in shaders.items()
+            if shader is not None
+        ]
+
+
+def _fixed_state(vk: Any, state: PipelineState, extent: tuple[int, int], colors: int) -> dict[str, Any]:
+    """The members of VkGraphicsPipelineCreateInfo that say how fixed-function stages work."""
+    return {
+        "pVertexInputState": _vertex_input(vk, state),
+        "pInputAssemblyState": vk.VkPipelineInputAssemblyStateCreateInfo(topology=state.topology),
+        "pViewportState": _viewport(vk, extent),
+        "pRasterizationState": vk.VkPipelineRasterizationStateCreateInfo(
             rasterizerDiscardEnable=state.discard, lineWidth=1.0
         ),
-        pMultisampleState=vk.VkPipelineMultisampleStateCreateInfo(rasterizationSamples=state.samples),
-        pDepthStencilState=_depth_stencil(vk, state),
-        pColorBlendState=_blend(vk, count, state),
-        pDynamicState=_dynamic(vk, state),
-        layout=layout,
-        **aim,
-    )
-    made = vk.vkCreateGraphicsPipelines(rig.device, None, 1, [info], None)
-    pushed = (VkShaderStage.VERTEX | VkShaderStage.FRAGMENT) if push_bytes else 0
-    return RigPipeline(
-        rig._made("Pipeline", made[0]),
-        layout,
-        set_layout,
-        types,
-        point=VkPipelineBindPoint.GRAPHICS,
-        push_stages=pushed,
-    )
+        "pMultisampleState": vk.VkPipelineMultisampleStateCreateInfo(rasterizationSamples=state.samples),
+        "pDepthStencilState": _depth_stencil(vk, state),
+        "pColorBlendState": _blend(vk, colors, state),
+        "pDynamicState": _dynamic(vk, state),
+    }
 
 
 def _formats(vk: Any, colors: Sequence[str], depth: str | None, views: int) -> Any:

@@ -1,44 +1,42 @@
-"""Copies and layout transitions that the host makes itself (VK_EXT_host_image_copy). `Rig` has no methods for these:
-scenarios call the functions with the rig."""
+"""Copies and layout transitions that the host makes itself (VK_EXT_host_image_copy). Scenarios call
+these functions with the rig."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.rig.command_buffers import layout
+from harness.rig.buffers_images import BuffersImages
+from harness.rig.core import RigImage, layout
 from harness.spec.enums import VkImageAspect, VkImageUsage
 
-if TYPE_CHECKING:
-    from harness.rig.rig import Rig, RigImage
 
-
-def host_image(rig: Rig, extent: tuple[int, int, int] = (16, 16, 1)) -> RigImage:
+def host_image(rig: BuffersImages, extent: tuple[int, int, int] = (16, 16, 1)) -> RigImage:
     """An image that the host and the device copy from and to."""
     return rig.image(extent=extent, usage=VkImageUsage.HOST_TRANSFER | 0x3)
 
 
-def copy_to_image(rig: Rig, data: bytes, image: RigImage, *, at: str = "GENERAL", **part: Any) -> None:
+def copy_to_image(rig: BuffersImages, data: bytes, image: RigImage, *, at: str = "GENERAL", **part: Any) -> None:
     """vkCopyMemoryToImageEXT of tightly packed texels; `part` as in `Commands.copy_image`."""
     vk = rig.vk
-    held = vk.ffi.new("char[]", data)
-    region = vk.VkMemoryToImageCopyEXT(pHostPointer=held, **_place(rig, image, part))
+    texels = vk.ffi.new("char[]", data)
+    region = vk.VkMemoryToImageCopyEXT(pHostPointer=texels, **_place(rig, image, part))
     info = vk.VkCopyMemoryToImageInfoEXT(dstImage=image.handle, dstImageLayout=layout(at), pRegions=[region])
     rig.function("vkCopyMemoryToImageEXT")(rig.device, info)
 
 
-def copy_to_memory(rig: Rig, image: RigImage, *, at: str = "GENERAL", **part: Any) -> bytes:
+def copy_to_memory(rig: BuffersImages, image: RigImage, *, at: str = "GENERAL", **part: Any) -> bytes:
     """vkCopyImageToMemoryEXT of 32-bit texels."""
     vk = rig.vk
     width, height, _ = part.get("extent", image.extent)
-    held = vk.ffi.new("char[]", 4 * width * height)
-    region = vk.VkImageToMemoryCopyEXT(pHostPointer=held, **_place(rig, image, part))
+    texels = vk.ffi.new("char[]", 4 * width * height)
+    region = vk.VkImageToMemoryCopyEXT(pHostPointer=texels, **_place(rig, image, part))
     info = vk.VkCopyImageToMemoryInfoEXT(srcImage=image.handle, srcImageLayout=layout(at), pRegions=[region])
     rig.function("vkCopyImageToMemoryEXT")(rig.device, info)
-    return bytes(vk.ffi.buffer(held))
+    return bytes(vk.ffi.buffer(texels))
 
 
-def host_transition(rig: Rig, image: RigImage, old: str = "UNDEFINED", new: str = "GENERAL") -> None:
+def host_transition(rig: BuffersImages, image: RigImage, old: str = "UNDEFINED", new: str = "GENERAL") -> None:
     """vkTransitionImageLayoutEXT of the whole image."""
     vk = rig.vk
     part = vk.VkImageSubresourceRange(aspectMask=VkImageAspect.COLOR, levelCount=image.mips, layerCount=image.layers)
@@ -48,7 +46,7 @@ def host_transition(rig: Rig, image: RigImage, old: str = "UNDEFINED", new: str 
     rig.function("vkTransitionImageLayoutEXT")(rig.device, 1, [info])
 
 
-def _place(rig: Rig, image: RigImage, part: Mapping[str, Any]) -> dict[str, Any]:
+def _place(rig: BuffersImages, image: RigImage, part: Mapping[str, Any]) -> dict[str, Any]:
     vk = rig.vk
     return {
         "imageSubresource": vk.VkImageSubresourceLayers(

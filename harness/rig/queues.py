@@ -1,4 +1,4 @@
-"""Queues, semaphores and submits of a scenario; `Rig` has these functions as methods.
+"""Semaphores, fences, submits, and what the host waits for.
 
 A wait or a signal of a semaphore that a scenario names is a dependency like a barrier: twins leave it out or weaken it.
 """
@@ -7,29 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.device.headless import DeviceQueue
-from harness.rig import events as rig_events
-from harness.spec.enums import VkQueueFlag, VkSemaphoreType, VkSemaphoreWait
+from harness.rig.core import RigCommandBuffer, RigDevice
+from harness.rig.events import apply_event_operations
+from harness.spec.enums import VkSemaphoreType, VkSemaphoreWait
 from harness.spec.masks import scope
 
-if TYPE_CHECKING:
-    from harness.rig.command_buffers import Commands
-    from harness.rig.rig import Rig
-
-QUEUE_KINDS = {
-    "GRAPHICS": VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE,
-    "COMPUTE": VkQueueFlag.COMPUTE,
-    "TRANSFER": VkQueueFlag.TRANSFER,
-}
-"""VkQueueFlags that a queue of each kind has at least."""
 FOREVER = 0xFFFFFFFFFFFFFFFF
-
-
-def queue_masks(kinds: Sequence[str]) -> list[int]:
-    """What a device is asked for: a queue for graphics and compute, then one of each kind."""
-    return [QUEUE_KINDS["GRAPHICS"], *(QUEUE_KINDS[kind] for kind in kinds)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,58 +32,147 @@ class SemaphoreUse:
 class RigBatch:
     """One batch of a submit."""
 
-    commands: Sequence[Commands] = ()
+    commands: Sequence[RigCommandBuffer] = ()
     waits: Sequence[SemaphoreUse] = ()
     signals: Sequence[SemaphoreUse] = ()
 
 
-def operation(
-    self: Rig,
-    name: str,
-    semaphore: Any,
-    stages: str = "ALL_COMMANDS",
-    value: int | None = None,
-    *,
-    weaker: Mapping[str, Mapping[str, Any]] | None = None,
-) -> list[SemaphoreUse]:
-    """A wait or a signal that is a named dependency: empty in the twin that leaves it out. `weaker` replaces
-    `semaphore`, `stages` or `value`."""
-    amended = self.amend(name, {"semaphore": semaphore, "stages": stages, "value": value}, weaker or {})
-    return [] if amended is None else [SemaphoreUse(**amended)]
+class Submits(RigDevice):
+    """Submits to the queues of one device, and the semaphores and fences that go with them."""
+
+    def operation(
+        self,
+        name: str,
+        semaphore: Any,
+        stages: str = "ALL_COMMANDS",
+        value: int | None = None,
+        *,
+        weaker: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> list[SemaphoreUse]:
+        """A wait or a signal that is a named dependency: empty in the twin that leaves it out. `weaker` replaces
+        `semaphore`, `stages` or `value`."""
+        amended = self.amend(name, {"semaphore": semaphore, "stages": stages, "value": value}, weaker or {})
+        return [] if amended is None else [SemaphoreUse(**amended)]
+
+    def submit(
+        self,
+        *recorded: RigCommandBuffer,
+        fence: Any = None,
+        form: int = 1,
+        queue: DeviceQueue | None = None,
+        waits: Sequence[SemaphoreUse] = (),
+        signals: Sequence[SemaphoreUse] = (),
+    ) -> None:
+        """One vkQueueSubmit (or vkQueueSubmit2) with one batch, to the queue that its commands were recorded for."""
+        self.submit_batches(RigBatch(recorded, waits, signals), fence=fence, form=form, queue=queue)
+
+    def submit_batches(
+        self,
+        *batches: RigBatch | Sequence[RigCommandBuffer],
+        fence: Any = None,
+        form: int = 1,
+        queue: DeviceQueue | None = None,
+    ) -> None:
+        """One vkQueueSubmit (or vkQueueSubmit2) of several batches, to a queue: that of its commands when none is
+        named."""
+        whole = [each if isinstance(each, RigBatch) else RigBatch(each) for each in batches]
+        recorded = [commands for batch in whole for commands in batch.commands]
+        apply_event_operations(operation for each in recorded for operation in each.event_operations)
+        target = queue or next((each.queue for each in recorded), self.queues[0])
+        made = [_first_form(self.vk, batch) if form == 1 else _second_form(self.vk, batch) for batch in whole]
+        function = self.vk.vkQueueSubmit if form == 1 else self.vk.vkQueueSubmit2
+        function(target.handle, len(made), made, fence)
+
+    def semaphore(self) -> Any:
+        """A binary semaphore, unsignaled."""
+        return self.own("Semaphore", self.vk.vkCreateSemaphore(self.device, self.vk.VkSemaphoreCreateInfo(), None))
+
+    def timeline(self, initial: int = 0) -> Any:
+        """A timeline semaphore with its first value."""
+        vk = self.vk
+        kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=VkSemaphoreType.TIMELINE, initialValue=initial)
+        return self.own("Semaphore", vk.vkCreateSemaphore(self.device, vk.VkSemaphoreCreateInfo(pNext=kind), None))
+
+    def host_signal(self, semaphore: Any, value: int) -> None:
+        """vkSignalSemaphore."""
+        self.vk.vkSignalSemaphore(self.device, self.vk.VkSemaphoreSignalInfo(semaphore=semaphore, value=value))
+
+    def host_wait_timeline(
+        self,
+        name: str,
+        *values: tuple[Any, int],
+        how: str = "all",
+        weaker: Mapping[str, Mapping[str, Any]] | None = None,
+    ) -> None:
+        """The host waits until timelines reach values, unless a twin leaves it out. `how` is "all" or "any" of them
+        (vkWaitSemaphores), or "counter": vkGetSemaphoreCounterValue until each is there. `weaker` replaces `how` and
+        `values`."""
+        amended = self.amend(name, {"how": how, "values": values}, weaker or {})
+        if amended is None:
+            return
+        vk, waited = self.vk, amended["values"]
+        if amended["how"] == "counter":
+            for each, value in waited:
+                while vk.vkGetSemaphoreCounterValue(self.device, each) < value:
+                    pass
+            return
+        info = vk.VkSemaphoreWaitInfo(
+            flags=VkSemaphoreWait.ANY if amended["how"] == "any" else 0,
+            semaphoreCount=len(waited),
+            pSemaphores=[each for each, _ in waited],
+            pValues=[value for _, value in waited],
+        )
+        vk.vkWaitSemaphores(self.device, info, FOREVER)
+
+    def fence(self) -> Any:
+        """An unsignaled fence."""
+        return self.own("Fence", self.vk.vkCreateFence(self.device, self.vk.VkFenceCreateInfo(), None))
+
+    def wait(self, fence: Any = None) -> None:
+        """Waits for a fence, or for the queue."""
+        if fence is None:
+            self.vk.vkQueueWaitIdle(self.queue)
+        else:
+            self.vk.vkWaitForFences(self.device, 1, [fence], True, 0xFFFFFFFFFFFFFFFF)
+
+    def host_wait(
+        self, name: str, how: str, *fences: Any, weaker: Mapping[str, Mapping[str, Any]] | None = None
+    ) -> None:
+        """One named dependency of the host on the device, made by waiting unless a twin leaves it out.
+
+        `how` is "all" or "any" of the fences (vkWaitForFences), "status" (vkGetFenceStatus until it is signaled),
+        "queue" or "device" (to be idle). `weaker` replaces `how` and `fences`.
+        """
+        amended = self.amend(name, {"how": how, "fences": fences}, weaker or {})
+        if amended is None:
+            return
+        vk, waited = self.vk, list(amended["fences"])
+        match amended["how"]:
+            case "all" | "any" as which:
+                vk.vkWaitForFences(self.device, len(waited), waited, which == "all", 0xFFFFFFFFFFFFFFFF)
+            case "status":
+                for fence in waited:
+                    while not self.signaled(fence):
+                        pass
+            case "queue":
+                vk.vkQueueWaitIdle(self.queue)
+            case _:
+                vk.vkDeviceWaitIdle(self.device)
+
+    def signaled(self, fence: Any) -> bool:
+        """What vkGetFenceStatus answers."""
+        try:
+            self.vk.vkGetFenceStatus(self.device, fence)
+        except self.vk.VkNotReady:
+            return False
+        return True
+
+    def reset_fence(self, fence: Any) -> None:
+        """vkResetFences of one."""
+        self.vk.vkResetFences(self.device, 1, [fence])
 
 
-def submit(
-    self: Rig,
-    *recorded: Commands,
-    fence: Any = None,
-    form: int = 1,
-    queue: DeviceQueue | None = None,
-    waits: Sequence[SemaphoreUse] = (),
-    signals: Sequence[SemaphoreUse] = (),
-) -> None:
-    """One vkQueueSubmit (or vkQueueSubmit2) with one batch, to the queue that its commands were recorded for."""
-    self.submit_batches(RigBatch(recorded, waits, signals), fence=fence, form=form, queue=queue)
-
-
-def submit_batches(
-    self: Rig,
-    *batches: RigBatch | Sequence[Commands],
-    fence: Any = None,
-    form: int = 1,
-    queue: DeviceQueue | None = None,
-) -> None:
-    """One vkQueueSubmit (or vkQueueSubmit2) of several batches, to a queue: that of its commands when none is named."""
-    whole = [each if isinstance(each, RigBatch) else RigBatch(each) for each in batches]
-    recorded = [commands for batch in whole for commands in batch.commands]
-    rig_events.follow(operation for each in recorded for operation in each.event_operations)
-    target = queue or next((each.queue for each in recorded), self.queues[0])
-    made = [_first_form(self, batch) if form == 1 else _second_form(self, batch) for batch in whole]
-    function = self.vk.vkQueueSubmit if form == 1 else self.vk.vkQueueSubmit2
-    function(target.handle, len(made), made, fence)
-
-
-def _first_form(rig: Rig, batch: RigBatch) -> Any:
-    vk = rig.vk
+def _first_form(vk: Any, batch: RigBatch) -> Any:
     waits, signals = list(batch.waits), list(batch.signals)
     values = None
     if any(each.value is not None for each in (*waits, *signals)):
@@ -119,8 +194,7 @@ def _first_form(rig: Rig, batch: RigBatch) -> Any:
     )
 
 
-def _second_form(rig: Rig, batch: RigBatch) -> Any:
-    vk = rig.vk
+def _second_form(vk: Any, batch: RigBatch) -> Any:
     waits, signals = (
         [
             vk.VkSemaphoreSubmitInfo(semaphore=each.semaphore, value=each.value or 0, stageMask=scope(each.stages)[0])
@@ -137,48 +211,3 @@ def _second_form(rig: Rig, batch: RigBatch) -> Any:
         signalSemaphoreInfoCount=len(signals),
         pSignalSemaphoreInfos=signals,
     )
-
-
-def semaphore(self: Rig) -> Any:
-    """A binary semaphore, unsignaled."""
-    return self._made("Semaphore", self.vk.vkCreateSemaphore(self.device, self.vk.VkSemaphoreCreateInfo(), None))
-
-
-def timeline(self: Rig, initial: int = 0) -> Any:
-    """A timeline semaphore with its first value."""
-    vk = self.vk
-    kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=VkSemaphoreType.TIMELINE, initialValue=initial)
-    return self._made("Semaphore", vk.vkCreateSemaphore(self.device, vk.VkSemaphoreCreateInfo(pNext=kind), None))
-
-
-def host_signal(self: Rig, semaphore: Any, value: int) -> None:
-    """vkSignalSemaphore."""
-    self.vk.vkSignalSemaphore(self.device, self.vk.VkSemaphoreSignalInfo(semaphore=semaphore, value=value))
-
-
-def host_wait_timeline(
-    self: Rig,
-    name: str,
-    *values: tuple[Any, int],
-    how: str = "all",
-    weaker: Mapping[str, Mapping[str, Any]] | None = None,
-) -> None:
-    """The host waits until timelines reach values, unless a twin leaves it out. `how` is "all" or "any" of them
-    (vkWaitSemaphores), or "counter": vkGetSemaphoreCounterValue until each is there. `weaker` replaces `how` and
-    `values`."""
-    amended = self.amend(name, {"how": how, "values": values}, weaker or {})
-    if amended is None:
-        return
-    vk, waited = self.vk, amended["values"]
-    if amended["how"] == "counter":
-        for each, value in waited:
-            while vk.vkGetSemaphoreCounterValue(self.device, each) < value:
-                pass
-        return
-    info = vk.VkSemaphoreWaitInfo(
-        flags=VkSemaphoreWait.ANY if amended["how"] == "any" else 0,
-        semaphoreCount=len(waited),
-        pSemaphores=[each for each, _ in waited],
-        pValues=[value for _, value in waited],
-    )
-    vk.vkWaitSemaphores(self.device, info, FOREVER)

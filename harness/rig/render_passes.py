@@ -1,5 +1,4 @@
-"""The rig's objects for rendering: attachments, render passes, framebuffers, graphics pipelines. `Rig` has these
-functions as its methods.
+"""Render passes and framebuffers.
 
 Structs that point at others are kept until the call that reads them is over: the binding does not keep them.
 """
@@ -8,21 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.findings import UserError
-from harness.rig.command_buffers import layout
-from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkFramebufferCreate, VkImageUsage
+from harness.rig.core import COLOR_FORMAT, RigDevice, RigImage, layout
+from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkFramebufferCreate
 from harness.spec.formats import format_of
 from harness.spec.masks import scope
 from harness.spec.names import enum_value, flags_value
-
-if TYPE_CHECKING:
-    from harness.rig.rig import Rig, RigImage, RigPipeline
-
-COLOR_FORMAT = "VK_FORMAT_R8G8B8A8_UNORM"
-TRANSFER = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
-"""VkImageUsageFlags."""
 
 
 def load_op(name: str) -> int:
@@ -107,117 +99,74 @@ class RigFramebuffer:
     imageless: bool
 
 
-def target(
-    rig: Rig,
-    format: str = COLOR_FORMAT,
-    extent: tuple[int, int, int] = (16, 16, 1),
-    *,
-    layers: int = 1,
-    mips: int = 1,
-    samples: int = 1,
-) -> RigImage:
-    """An image to render to, by its format's aspects; it can be an input attachment, sampled and copied too."""
-    color = format_of(enum_value("VkFormat", format)).aspects == 1
-    usage = (
-        TRANSFER
-        | VkImageUsage.INPUT_ATTACHMENT
-        | (VkImageUsage.SAMPLED if samples == 1 else 0)
-        | (VkImageUsage.COLOR_ATTACHMENT if color else VkImageUsage.DEPTH_STENCIL_ATTACHMENT)
-    )
-    return rig.image(format, extent, mips=mips, layers=layers, samples=samples, usage=usage)
+class RenderPasses(RigDevice):
+    """Render passes and framebuffers of one device."""
 
-
-def render_pass(
-    rig: Rig,
-    attachments: Sequence[RigAttachment],
-    subpasses: Sequence[RigSubpass],
-    dependencies: Sequence[RigSubpassDependency] = (),
-    *,
-    form: int = 2,
-) -> RigRenderPass:
-    """vkCreateRenderPass2, or vkCreateRenderPass for `form` 1."""
-    vk, kept = rig.vk, _Kept()
-    two = "2" if form == 2 else ""
-    described = [_describe(vk, each, two) for each in attachments]
-    made = [_subpass(vk, kept, each, attachments, two) for each in subpasses]
-    needed = [one for each in dependencies for one in _dependency(rig, kept, each, two)]
-    more: dict[str, Any] = {}
-    if form == 1 and any(each.views for each in subpasses):
-        masks = [each.views for each in subpasses]
-        more["pNext"] = kept(vk.VkRenderPassMultiviewCreateInfo(subpassCount=len(masks), pViewMasks=masks))
-    info = getattr(vk, f"VkRenderPassCreateInfo{two}")(
-        pAttachments=described, pSubpasses=made, pDependencies=needed, **more
-    )
-    handle = getattr(vk, f"vkCreateRenderPass{two}")(rig.device, info, None)
-    return RigRenderPass(rig._made("RenderPass", handle), tuple(attachments), tuple(subpasses))
-
-
-def framebuffer(
-    rig: Rig,
-    render_pass: RigRenderPass,
-    views: Sequence[Any],
-    extent: tuple[int, int] = (16, 16),
-    *,
-    layers: int = 1,
-    imageless: Sequence[RigImage] = (),
-) -> RigFramebuffer:
-    """A framebuffer of image views; with the images of the views in `imageless`, one that gets them at begin."""
-    vk, kept = rig.vk, _Kept()
-    size = {"width": extent[0], "height": extent[1], "layers": layers}
-    if not imageless:
-        info = vk.VkFramebufferCreateInfo(renderPass=render_pass.handle, pAttachments=list(views), **size)
-    else:
-        infos = [
-            kept(
-                vk.VkFramebufferAttachmentImageInfo(
-                    usage=each.usage,
-                    width=each.extent[0],
-                    height=each.extent[1],
-                    layerCount=layers,
-                    viewFormatCount=1,
-                    pViewFormats=[each.format],
-                )
-            )
-            for each in imageless
-        ]
-        following = kept(vk.VkFramebufferAttachmentsCreateInfo(pAttachmentImageInfos=infos))
-        info = vk.VkFramebufferCreateInfo(
-            pNext=following,
-            flags=VkFramebufferCreate.IMAGELESS,
-            renderPass=render_pass.handle,
-            attachmentCount=len(views),
-            **size,
+    def render_pass(
+        self,
+        attachments: Sequence[RigAttachment],
+        subpasses: Sequence[RigSubpass],
+        dependencies: Sequence[RigSubpassDependency] = (),
+        *,
+        form: int = 2,
+    ) -> RigRenderPass:
+        """vkCreateRenderPass2, or vkCreateRenderPass for `form` 1."""
+        vk, kept = self.vk, _KeptStructs()
+        two = "2" if form == 2 else ""
+        described = [_describe(vk, each, two) for each in attachments]
+        made = [_subpass(vk, kept, each, attachments, two) for each in subpasses]
+        needed = [one for each in dependencies for one in _dependency(self, kept, each, two)]
+        more: dict[str, Any] = {}
+        if form == 1 and any(each.views for each in subpasses):
+            masks = [each.views for each in subpasses]
+            more["pNext"] = kept(vk.VkRenderPassMultiviewCreateInfo(subpassCount=len(masks), pViewMasks=masks))
+        info = getattr(vk, f"VkRenderPassCreateInfo{two}")(
+            pAttachments=described, pSubpasses=made, pDependencies=needed, **more
         )
-    handle = rig._made("Framebuffer", vk.vkCreateFramebuffer(rig.device, info, None))
-    return RigFramebuffer(handle, extent, tuple(views), bool(imageless))
+        handle = getattr(vk, f"vkCreateRenderPass{two}")(self.device, info, None)
+        return RigRenderPass(self.own("RenderPass", handle), tuple(attachments), tuple(subpasses))
+
+    def framebuffer(
+        self,
+        render_pass: RigRenderPass,
+        views: Sequence[Any],
+        extent: tuple[int, int] = (16, 16),
+        *,
+        layers: int = 1,
+        imageless: Sequence[RigImage] = (),
+    ) -> RigFramebuffer:
+        """A framebuffer of image views; with the images of the views in `imageless`, one that gets them at begin."""
+        vk, kept = self.vk, _KeptStructs()
+        size = {"width": extent[0], "height": extent[1], "layers": layers}
+        if not imageless:
+            info = vk.VkFramebufferCreateInfo(renderPass=render_pass.handle, pAttachments=list(views), **size)
+        else:
+            infos = [
+                kept(
+                    vk.VkFramebufferAttachmentImageInfo(
+                        usage=each.usage,
+                        width=each.extent[0],
+                        height=each.extent[1],
+                        layerCount=layers,
+                        viewFormatCount=1,
+                        pViewFormats=[each.format],
+                    )
+                )
+                for each in imageless
+            ]
+            following = kept(vk.VkFramebufferAttachmentsCreateInfo(pAttachmentImageInfos=infos))
+            info = vk.VkFramebufferCreateInfo(
+                pNext=following,
+                flags=VkFramebufferCreate.IMAGELESS,
+                renderPass=render_pass.handle,
+                attachmentCount=len(views),
+                **size,
+            )
+        handle = self.own("Framebuffer", vk.vkCreateFramebuffer(self.device, info, None))
+        return RigFramebuffer(handle, extent, tuple(views), bool(imageless))
 
 
-def graphics(
-    rig: Rig,
-    fragment: str | None = "gradient",
-    vertex: str = "fullscreen",
-    *,
-    bindings: dict[int, str] | None = None,
-    push_bytes: int = 0,
-    render_pass: RigRenderPass | None = None,
-    subpass: int = 0,
-    colors: Sequence[str] = (COLOR_FORMAT,),
-    depth: str | None = None,
-    extent: tuple[int, int] = (16, 16),
-    **state: Any,
-) -> RigPipeline:
-    """A graphics pipeline of shaders of `shaders/`, for a subpass or for dynamic rendering with these formats.
-
-    `bindings` maps numbers of set 0 to descriptor types, as for `compute`; both stages see them, the fragment
-    stage the push constants. `state`: see `PipelineState`.
-    """
-    from harness.rig.graphics_pipelines import PipelineState, make_graphics
-
-    target = (render_pass, subpass, tuple(colors), depth)
-    return make_graphics(rig, (vertex, fragment), bindings or {}, push_bytes, target, extent, PipelineState(**state))
-
-
-class _Kept(list[Any]):
+class _KeptStructs(list[Any]):
     """Keeps what C structs point at."""
 
     def __call__(self, struct: Any) -> Any:
@@ -238,7 +187,7 @@ def _describe(vk: Any, each: RigAttachment, two: str) -> Any:
     )
 
 
-def _subpass(vk: Any, kept: _Kept, each: RigSubpass, attachments: Sequence[RigAttachment], two: str) -> Any:
+def _subpass(vk: Any, kept: _KeptStructs, each: RigSubpass, attachments: Sequence[RigAttachment], two: str) -> Any:
     def refer(use: Use, usual: str, aspects: int = 0) -> Any:
         index, at = use if isinstance(use, tuple) else (use, usual)
         more = {"aspectMask": aspects} if two else {}
@@ -279,7 +228,7 @@ def _subpass(vk: Any, kept: _Kept, each: RigSubpass, attachments: Sequence[RigAt
     )
 
 
-def _dependency(rig: Rig, kept: _Kept, each: RigSubpassDependency, two: str) -> list[Any]:
+def _dependency(rig: RigDevice, kept: _KeptStructs, each: RigSubpassDependency, two: str) -> list[Any]:
     """No struct, or one: with a VkMemoryBarrier2 where the form allows it, since masks of the struct have 32 bits."""
     written = {"src": each.src, "dst": each.dst, "before": each.before, "after": each.after, "flags": each.flags}
     amended = rig.amend(each.name, written, each.weaker) if each.name else written

@@ -1,23 +1,18 @@
-"""Swapchains of a scenario, on a headless surface; `Rig` has these functions as methods."""
+"""Swapchains, on a headless surface."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from harness.device.headless import DeviceQueue
 from harness.findings import UserError
-from harness.rig.queues import SemaphoreUse
+from harness.rig.command_buffers import CommandBuffers
+from harness.rig.core import RigImage
+from harness.rig.queues import SemaphoreUse, Submits
 from harness.spec.enums import VkCompositeAlpha, VkImageUsage, VkPresentMode
 
-if TYPE_CHECKING:
-    from harness.rig.rig import Rig, RigImage
-
-SURFACE_EXTENSIONS = ("VK_KHR_surface", "VK_EXT_headless_surface")
-"""Instance extensions; what a scenario needs beside them are device extensions."""
-PRESENTS = ("VK_KHR_swapchain", *SURFACE_EXTENSIONS)
-"""What a scenario with a swapchain needs."""
 EXTENT = (16, 16)
 """Texels of a swapchain image."""
 USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.COLOR_ATTACHMENT
@@ -38,109 +33,93 @@ class RigSwapchain:
     """How many of them can be acquired at once."""
 
 
-def split_extensions(vk: Any, needed: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(instance extensions, device extensions) of what a scenario needs. UserError when the driver lacks one of the
-    first."""
-    several = list(needed)
-    instance = [name for name in several if name in SURFACE_EXTENSIONS]
-    if instance:
-        offered = {each.extensionName for each in vk.vkEnumerateInstanceExtensionProperties(None)}
-        missing = [name for name in instance if name not in offered]
-        if missing:
-            raise UserError(f"cannot run here: the driver has no {', '.join(missing)}")
-    return instance, [name for name in several if name not in SURFACE_EXTENSIONS]
+class Swapchains(CommandBuffers, Submits):
+    """Swapchains of one device, and presentation."""
 
+    def _surface(self) -> Any:
+        """A VkSurfaceKHR with no window behind it. UserError when its presentation is not supported."""
+        vk, instance = self.vk, self.gpu.instance
+        create = vk.vkGetInstanceProcAddr(instance, "vkCreateHeadlessSurfaceEXT")
+        made = create(instance, vk.VkHeadlessSurfaceCreateInfoEXT(), None)
+        destroy = vk.vkGetInstanceProcAddr(instance, "vkDestroySurfaceKHR")
+        self.gpu.cleanup.callback(destroy, instance, made, None)
+        supported = vk.vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceSurfaceSupportKHR")
+        if not supported(self.gpu.physical_device, self.queues[0].family, made):
+            raise UserError(f"cannot run here: {self.gpu.device_name} does not present to a headless surface")
+        return made
 
-def surface(self: Rig) -> Any:
-    """A VkSurfaceKHR with no window behind it. UserError when its presentation is not supported."""
-    vk, instance = self.vk, self.gpu.instance
-    create = vk.vkGetInstanceProcAddr(instance, "vkCreateHeadlessSurfaceEXT")
-    made = create(instance, vk.VkHeadlessSurfaceCreateInfoEXT(), None)
-    destroy = vk.vkGetInstanceProcAddr(instance, "vkDestroySurfaceKHR")
-    self.gpu.cleanup.callback(destroy, instance, made, None)
-    supported = vk.vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceSurfaceSupportKHR")
-    if not supported(self.gpu.physical_device, self.queues[0].family, made):
-        raise UserError(f"cannot run here: {self.gpu.device_name} does not present to a headless surface")
-    return made
+    def swapchain(self, old: RigSwapchain | None = None) -> RigSwapchain:
+        """A swapchain of two images, or of as few as the surface allows; on the surface of `old`, which it retires."""
+        vk, physical = self.vk, self.gpu.physical_device
+        where = self._surface() if old is None else old.surface
+        ask = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceCapabilitiesKHR")
+        limits = ask(physical, where)
+        format = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceFormatsKHR")(physical, where)[0]
+        info = vk.VkSwapchainCreateInfoKHR(
+            surface=where,
+            minImageCount=max(limits.minImageCount, min(2, limits.maxImageCount or 2)),
+            imageFormat=format.format,
+            imageColorSpace=format.colorSpace,
+            imageExtent=vk.VkExtent2D(*EXTENT),
+            imageArrayLayers=1,
+            imageUsage=USAGE,
+            preTransform=limits.currentTransform,
+            compositeAlpha=VkCompositeAlpha.OPAQUE,
+            presentMode=VkPresentMode.FIFO,
+            clipped=True,
+            oldSwapchain=None if old is None else old.handle,
+            **{"imageSharingMode" if key == "sharingMode" else key: each for key, each in self.sharing(False).items()},
+        )
+        handle = self.function("vkCreateSwapchainKHR")(self.device, info, None)
+        self.gpu.cleanup.callback(self.function("vkDestroySwapchainKHR"), self.device, handle, None)
+        images = self.function("vkGetSwapchainImagesKHR")(self.device, handle)
+        made = [RigImage(each, int(format.format), (*EXTENT, 1), 1, 1, 1, 1, None, USAGE) for each in images]
+        return RigSwapchain(handle, where, made, len(made) - limits.minImageCount + 1)
 
+    def shown_swapchain(self) -> RigSwapchain:
+        """A swapchain that has shown as many of its images as can be acquired at once, in colours of their own, and
+        been waited for: the presentation engine has something to read."""
+        made = self.swapchain()
+        semaphores = [(self.semaphore(), self.semaphore()) for _ in range(made.at_once)]
+        indices = [self.acquire(made, acquired) for acquired, _ in semaphores]
+        for index, (acquired, done) in zip(indices, semaphores, strict=True):
+            image = made.images[index]
+            with self.commands() as commands:
+                commands.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
+                commands.clear_color(image, 0x11111111 * (index + 1), at="TRANSFER_DST_OPTIMAL")
+                commands.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+            self.submit(commands, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], form=2)
+            self.present((made, index), waits=[done])
+        self.wait()
+        return made
 
-def swapchain(self: Rig, old: RigSwapchain | None = None) -> RigSwapchain:
-    """A swapchain of two images, or of as few as the surface allows; on the surface of `old`, which it retires."""
-    from harness.rig.rig import RigImage
+    def acquire(self, swapchain: RigSwapchain, semaphore: Any = None, fence: Any = None, form: int = 1) -> int:
+        """vkAcquireNextImageKHR (or vkAcquireNextImage2KHR): the index of an image that the presentation engine hands
+        out."""
+        if form == 1:
+            return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
+        # The package's own function for the second form takes one argument too few: straight to C.
+        vk, ffi = self.vk, self.vk.ffi
+        info = vk.VkAcquireNextImageInfoKHR(
+            swapchain=swapchain.handle, timeout=FOREVER, semaphore=semaphore, fence=fence, deviceMask=1
+        )
+        found = vk.lib.vkGetDeviceProcAddr(self.device, b"vkAcquireNextImage2KHR")
+        index = ffi.new("uint32_t *")
+        result = ffi.cast("PFN_vkAcquireNextImage2KHR", found)(self.device, ffi.addressof(info), index)
+        if result < 0:
+            raise UserError(f"vkAcquireNextImage2KHR failed with VkResult {result}")
+        return int(index[0])
 
-    vk, physical = self.vk, self.gpu.physical_device
-    where = surface(self) if old is None else old.surface
-    ask = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceCapabilitiesKHR")
-    limits = ask(physical, where)
-    format = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceFormatsKHR")(physical, where)[0]
-    info = vk.VkSwapchainCreateInfoKHR(
-        surface=where,
-        minImageCount=max(limits.minImageCount, min(2, limits.maxImageCount or 2)),
-        imageFormat=format.format,
-        imageColorSpace=format.colorSpace,
-        imageExtent=vk.VkExtent2D(*EXTENT),
-        imageArrayLayers=1,
-        imageUsage=USAGE,
-        preTransform=limits.currentTransform,
-        compositeAlpha=VkCompositeAlpha.OPAQUE,
-        presentMode=VkPresentMode.FIFO,
-        clipped=True,
-        oldSwapchain=None if old is None else old.handle,
-        **{"imageSharingMode" if key == "sharingMode" else key: each for key, each in self.sharing(False).items()},
-    )
-    handle = self.function("vkCreateSwapchainKHR")(self.device, info, None)
-    self.gpu.cleanup.callback(self.function("vkDestroySwapchainKHR"), self.device, handle, None)
-    images = self.function("vkGetSwapchainImagesKHR")(self.device, handle)
-    made = [RigImage(each, int(format.format), (*EXTENT, 1), 1, 1, 1, 1, None, USAGE) for each in images]
-    return RigSwapchain(handle, where, made, len(made) - limits.minImageCount + 1)
-
-
-def shown_swapchain(self: Rig) -> RigSwapchain:
-    """A swapchain that has shown as many of its images as can be acquired at once, in colours of their own, and been
-    waited for: the presentation engine has something to read."""
-    made = swapchain(self)
-    semaphores = [(self.semaphore(), self.semaphore()) for _ in range(made.at_once)]
-    indices = [acquire(self, made, acquired) for acquired, _ in semaphores]
-    for index, (acquired, done) in zip(indices, semaphores, strict=True):
-        image = made.images[index]
-        with self.commands() as commands:
-            commands.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
-            commands.clear_color(image, 0x11111111 * (index + 1), at="TRANSFER_DST_OPTIMAL")
-            commands.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
-        self.submit(commands, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], form=2)
-        present(self, (made, index), waits=[done])
-    self.wait()
-    return made
-
-
-def acquire(self: Rig, swapchain: RigSwapchain, semaphore: Any = None, fence: Any = None, form: int = 1) -> int:
-    """vkAcquireNextImageKHR (or vkAcquireNextImage2KHR): the index of an image that the presentation engine hands
-    out."""
-    if form == 1:
-        return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
-    # The package's own function for the second form takes one argument too few: straight to C.
-    vk, ffi = self.vk, self.vk.ffi
-    info = vk.VkAcquireNextImageInfoKHR(
-        swapchain=swapchain.handle, timeout=FOREVER, semaphore=semaphore, fence=fence, deviceMask=1
-    )
-    found = vk.lib.vkGetDeviceProcAddr(self.device, b"vkAcquireNextImage2KHR")
-    index = ffi.new("uint32_t *")
-    result = ffi.cast("PFN_vkAcquireNextImage2KHR", found)(self.device, ffi.addressof(info), index)
-    if result < 0:
-        raise UserError(f"vkAcquireNextImage2KHR failed with VkResult {result}")
-    return int(index[0])
-
-
-def present(
-    self: Rig, *images: tuple[RigSwapchain, int], waits: Sequence[Any] = (), queue: DeviceQueue | None = None
-) -> None:
-    """vkQueuePresentKHR of (swapchain, index) each, after binary semaphores."""
-    vk = self.vk
-    info = vk.VkPresentInfoKHR(
-        waitSemaphoreCount=len(waits),
-        pWaitSemaphores=list(waits),
-        swapchainCount=len(images),
-        pSwapchains=[each.handle for each, _ in images],
-        pImageIndices=[index for _, index in images],
-    )
-    self.function("vkQueuePresentKHR")((queue or self.queues[0]).handle, info)
+    def present(
+        self, *images: tuple[RigSwapchain, int], waits: Sequence[Any] = (), queue: DeviceQueue | None = None
+    ) -> None:
+        """vkQueuePresentKHR of (swapchain, index) each, after binary semaphores."""
+        vk = self.vk
+        info = vk.VkPresentInfoKHR(
+            waitSemaphoreCount=len(waits),
+            pWaitSemaphores=list(waits),
+            swapchainCount=len(images),
+            pSwapchains=[each.handle for each, _ in images],
+            pImageIndices=[index for _, index in images],
+        )
+        self.function("vkQueuePresentKHR")((queue or self.queues[0]).handle, info)

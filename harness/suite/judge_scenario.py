@@ -26,8 +26,8 @@ from harness.replay.contents.observe import Outputs
 from harness.replay.contents.observe import compare as compare_outputs
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
 from harness.report.pictures import write_pictures
-from harness.rig.command_buffers import Amend
-from harness.rig.queues import queue_masks
+from harness.rig.core import Amend
+from harness.rig.requirements import queue_masks
 from harness.rig.rig import Rig
 from harness.suite.attack import attack
 from harness.suite.claims import Claim, ExpectedHazard

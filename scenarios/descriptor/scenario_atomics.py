@@ -1,7 +1,7 @@
 """Atomics: read-modify-write operations do not conflict with one another, but with everything else."""
 
 from harness.rig.command_buffers import Commands
-from harness.rig.rig import RigPipeline
+from harness.rig.core import RigPipeline
 from harness.spec.enums import VkImageLayout
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 

@@ -1,7 +1,7 @@
 """Storage images, sampled images and samplers in compute shaders."""
 
 from harness.rig.command_buffers import Commands
-from harness.rig.rig import RigImage, RigPipeline
+from harness.rig.core import RigImage, RigPipeline
 from harness.spec.enums import VkImageLayout
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 

@@ -1,7 +1,7 @@
 """Indirect dispatches: the command's own read of its parameters, apart from what its shader does."""
 
 from harness.rig.command_buffers import Commands
-from harness.rig.rig import RigBuffer, RigPipeline
+from harness.rig.core import RigBuffer, RigPipeline
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 ONE_GROUP = (1).to_bytes(4, "little") * 3

@@ -1,7 +1,7 @@
 """Which bytes a descriptor means: offset, range, dynamic offset, copies of descriptors, arrays, pushed descriptors."""
 
 from harness.rig.command_buffers import Commands
-from harness.rig.rig import RigBuffer, RigPipeline
+from harness.rig.core import RigBuffer, RigPipeline
 from harness.spec.enums import VK_WHOLE_SIZE
 from harness.suite import Rig, read_after_write, scenario, write_after_write
 

@@ -1,7 +1,7 @@
 """Dispatches that access storage buffers: what a statically used variable does is what the dispatch does."""
 
 from harness.rig.command_buffers import Commands
-from harness.rig.rig import RigBuffer, RigPipeline
+from harness.rig.core import RigBuffer, RigPipeline
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 RAW = read_after_write("vkCmdDispatch", "vkCmdDispatch")

@@ -1,7 +1,7 @@
 """What a shader declares, what it uses, and what an execution of it runs."""
 
 from harness.rig.command_buffers import Commands
-from harness.rig.rig import RigBuffer, RigPipeline
+from harness.rig.core import RigBuffer, RigPipeline
 from harness.spec.enums import VkPipelineCreate
 from harness.suite import Rig, read_after_write, scenario, write_after_write
 

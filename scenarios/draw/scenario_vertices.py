@@ -4,8 +4,8 @@ import struct
 from typing import Any
 
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigBuffer, RigImage
 from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.rig import RigBuffer, RigImage
 from harness.spec.enums import VkPrimitiveTopology
 from harness.suite import Rig, read_after_write, scenario, write_after_read
 

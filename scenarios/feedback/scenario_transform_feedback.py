@@ -2,8 +2,8 @@
 
 import struct
 
+from harness.rig.core import RigPipeline
 from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.rig import RigPipeline
 from harness.spec.enums import VkPrimitiveTopology
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 

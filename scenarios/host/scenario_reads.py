@@ -2,8 +2,8 @@
 
 import harness
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigBuffer
 from harness.rig.queues import SemaphoreUse
-from harness.rig.rig import RigBuffer
 from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 FILL, COPY, DISPATCH, READ, INVALIDATE = (

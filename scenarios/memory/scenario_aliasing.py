@@ -1,6 +1,6 @@
 """Several resources in one memory object (specification: "Memory Aliasing"): uses of what overlaps need an order."""
 
-from harness.rig.rig import RigBuffer, RigImage
+from harness.rig.core import RigBuffer, RigImage
 from harness.spec.enums import VkImageCreate
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 

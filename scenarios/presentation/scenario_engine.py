@@ -1,9 +1,10 @@
 """The presentation engine's side: fences of acquires, several swapchains, other queues, retired swapchains."""
 
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigImage
 from harness.rig.queues import SemaphoreUse
-from harness.rig.rig import RigImage
-from harness.rig.swapchains import PRESENTS, SHOWN
+from harness.rig.requirements import PRESENTS
+from harness.rig.swapchains import SHOWN
 from harness.suite import Rig, race, scenario
 
 PRESENT, BARRIER, CLEAR = "vkQueuePresentKHR", "vkCmdPipelineBarrier2", "vkCmdClearColorImage"

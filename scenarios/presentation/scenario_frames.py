@@ -4,10 +4,11 @@ Every image has been on the screen once when the claims begin, so that the prese
 """
 
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigImage
 from harness.rig.queues import SemaphoreUse
 from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.rig import RigImage
-from harness.rig.swapchains import PRESENTS, SHOWN
+from harness.rig.requirements import PRESENTS
+from harness.rig.swapchains import SHOWN
 from harness.suite import Rig, race, scenario, write_after_read
 
 ACQUIRE, PRESENT = "vkAcquireNextImageKHR", "vkQueuePresentKHR"

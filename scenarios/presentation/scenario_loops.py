@@ -3,9 +3,10 @@
 from typing import Any
 
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigBuffer, RigImage
 from harness.rig.queues import SemaphoreUse
-from harness.rig.rig import RigBuffer, RigImage
-from harness.rig.swapchains import PRESENTS, SHOWN
+from harness.rig.requirements import PRESENTS
+from harness.rig.swapchains import SHOWN
 from harness.suite import Rig, race, scenario, write_after_read
 
 PRESENT, BARRIER, UPLOAD = "vkQueuePresentKHR", "vkCmdPipelineBarrier2", "vkCmdCopyBufferToImage"

@@ -1,7 +1,7 @@
 """Subpasses that only read one attachment may still race: a transition for one of them, and a store, are writes."""
 
+from harness.rig.core import RigImage
 from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
-from harness.rig.rig import RigImage
 from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, race, scenario
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigImage
 from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.rig import RigImage
 from harness.spec.enums import VkCompareOp, VkStencilOp
 from harness.suite import Rig, read_after_write, scenario, write_after_read
 

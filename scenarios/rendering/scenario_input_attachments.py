@@ -1,8 +1,8 @@
 """Input attachments inside a subpass: reads by the fragment shader, which rasterization order does not cover."""
 
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigImage, RigPipeline
 from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
-from harness.rig.rig import RigImage, RigPipeline
 from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 

@@ -1,6 +1,7 @@
 """Objects that come and go: what is destroyed takes its accesses along, and a handle that returns is another object."""
 
-from harness.rig.rig import Rig, RigBuffer
+from harness.rig.core import RigBuffer
+from harness.rig.rig import Rig
 from harness.suite import read_after_write, scenario, write_after_write
 
 FILL, COPY, DISPATCH = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDispatch"

@@ -4,7 +4,8 @@ import struct
 from typing import Any
 
 from harness.findings import Hazard
-from harness.rig.render_passes import COLOR_FORMAT, RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.core import COLOR_FORMAT
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency, VkRendering
 from harness.suite import Rig, race, read_after_write, scenario

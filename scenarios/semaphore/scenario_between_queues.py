@@ -2,8 +2,8 @@
 
 from harness.device.headless import DeviceQueue
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigBuffer
 from harness.rig.queues import RigBatch, SemaphoreUse
-from harness.rig.rig import RigBuffer
 from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 COPY, FILL, DISPATCH = "vkCmdCopyBuffer", "vkCmdFillBuffer", "vkCmdDispatch"

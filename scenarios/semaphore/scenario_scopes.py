@@ -1,8 +1,8 @@
 """Binary semaphores on one queue: which stages and accesses a signal and a wait order."""
 
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigBuffer
 from harness.rig.queues import RigBatch, SemaphoreUse
-from harness.rig.rig import RigBuffer
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 COPY, FILL, DISPATCH = "vkCmdCopyBuffer", "vkCmdFillBuffer", "vkCmdDispatch"

@@ -1,6 +1,6 @@
 """Command buffers that are submitted again, recorded again, or never submitted."""
 
-from harness.rig.rig import RigPipeline
+from harness.rig.core import RigPipeline
 from harness.spec.enums import VkCommandBufferUsage
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 

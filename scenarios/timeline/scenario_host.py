@@ -2,8 +2,8 @@
 
 from harness.device.headless import DeviceQueue
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigBuffer
 from harness.rig.queues import SemaphoreUse
-from harness.rig.rig import RigBuffer
 from harness.suite import Rig, race, scenario, write_after_read, write_after_write
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"

@@ -1,8 +1,8 @@
 """Timeline semaphores on one queue: which signal a wait for a value stands for."""
 
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigBuffer
 from harness.rig.queues import RigBatch, SemaphoreUse
-from harness.rig.rig import RigBuffer
 from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"

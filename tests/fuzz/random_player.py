@@ -9,7 +9,8 @@ from typing import Any
 from harness.findings import UserError
 from harness.layer.listen import LayerWitness
 from harness.rig.command_buffers import Commands
-from harness.rig.events import RESET, SET, WAIT, RigEvent
+from harness.rig.core import RigEvent
+from harness.rig.events import RESET, SET, WAIT
 from harness.rig.queues import RigBatch, SemaphoreUse
 from harness.rig.rig import Rig
 from harness.spec.enums import VkImageUsage, VkPipelineCreate, VkPipelineStage2, VkQueryType
@@ -227,7 +228,7 @@ class Player(Drawing):
         if self.queries is None:
             vk = self.rig.vk
             info = vk.VkQueryPoolCreateInfo(queryType=TIMESTAMPS, queryCount=QUERIES)
-            self.queries = self.rig._made("QueryPool", vk.vkCreateQueryPool(self.rig.device, info, None))
+            self.queries = self.rig.own("QueryPool", vk.vkCreateQueryPool(self.rig.device, info, None))
             vk.vkResetQueryPool(self.rig.device, self.queries, 0, QUERIES)
         return self.queries
 

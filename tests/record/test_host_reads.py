@@ -17,7 +17,8 @@ from harness.record import host
 from harness.record.mapped_memory import Mapping
 from harness.record.session import Session
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
-from harness.rig.rig import Rig, RigBuffer
+from harness.rig.core import RigBuffer
+from harness.rig.rig import Rig
 from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.codec import load, save

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from harness.findings import UserError
-from harness.rig.events import RESET, SET, WAIT, RigEvent, follow
+from harness.rig.core import RigEvent
+from harness.rig.events import RESET, SET, WAIT, EventCommands, RigEvents, apply_event_operations
 
 
 def event() -> RigEvent:
@@ -18,19 +19,19 @@ def event() -> RigEvent:
 def test_a_wait_that_would_never_end_is_refused(operations: list[str]) -> None:
     one = event()
     with pytest.raises(UserError, match="waits for an event that nothing before it sets"):
-        follow((what, one) for what in operations)
+        apply_event_operations((what, one) for what in operations)
 
 
 def test_what_is_set_stays_set_for_later_submits() -> None:
     one, other = event(), event()
-    follow([(SET, one), (WAIT, one)])
-    follow([(WAIT, one)])
+    apply_event_operations([(SET, one), (WAIT, one)])
+    apply_event_operations([(WAIT, one)])
     with pytest.raises(UserError):
-        follow([(WAIT, other)])
+        apply_event_operations([(WAIT, other)])
 
 
 class _Rig:
-    """Takes what the functions of rig_events ask of a rig."""
+    """Takes what the methods of `RigEvents` ask of a rig."""
 
     def __init__(self, amended: Any) -> None:
         self.amend = lambda name, written, weaker: amended
@@ -38,7 +39,7 @@ class _Rig:
         self.device = None
         self.calls: list[str] = []
 
-    def _made(self, kind: str, handle: Any) -> Any:
+    def own(self, kind: str, handle: Any) -> Any:
         return handle
 
     def __getattr__(self, name: str) -> Any:
@@ -55,12 +56,10 @@ class _Commands:
 
 
 def test_a_twin_that_leaves_the_dependency_out_sets_and_does_not_wait() -> None:
-    from harness.rig import events as rig_events
-
     rig: Any = _Rig(None)
-    made = rig_events.event(rig, "some", "COPY", "COPY")
+    made = RigEvents.event(rig, "some", "COPY", "COPY")
     commands: Any = _Commands(rig)
-    rig_events.set_event(commands, made)
-    rig_events.wait_events(commands, made)
+    EventCommands.set_event(commands, made)
+    EventCommands.wait_events(commands, made)
     assert [name for name in rig.calls if name.startswith("vkCmd")] == ["vkCmdSetEvent2"]
     assert [what for what, _ in commands.event_operations] == [SET]

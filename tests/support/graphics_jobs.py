@@ -12,9 +12,10 @@ import harness
 from harness.findings import Box, Finding, Hazard, Place
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigImage
 from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.rig import Rig, RigImage
+from harness.rig.rig import Rig
 from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkDependency, VkPrimitiveTopology, VkRendering
 from harness.trace.calls import Call
 

@@ -12,8 +12,10 @@ from harness.device.queue_emulation import logical_queues
 from harness.replay.contents.observe import Outputs
 from harness.replay.outcomes.jobs import run_native, run_serial
 from harness.rig.command_buffers import Commands
-from harness.rig.queues import SemaphoreUse, queue_masks
-from harness.rig.rig import Rig, RigBuffer
+from harness.rig.core import RigBuffer
+from harness.rig.queues import SemaphoreUse
+from harness.rig.requirements import queue_masks
+from harness.rig.rig import Rig
 from harness.trace.calls import Call
 from harness.trace.codec import load, save
 
@@ -134,7 +136,7 @@ def transferred(device: str) -> dict[str, Any]:
 
 def presented(device: str) -> dict[str, Any]:
     """Two frames of a swapchain: what the screens of its images show in a serial and a native run."""
-    from harness.rig.swapchains import PRESENTS
+    from harness.rig.requirements import PRESENTS
 
     with harness.attach(keep_trace=True) as session, Rig(PRESENTS) as rig:
         rig.shown_swapchain()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from harness.rig.rig import Rig, RigBuffer
+from harness.rig.core import RigBuffer
+from harness.rig.rig import Rig
 
 FILL = 0xFFFFFFFF
 KINDS = {"s": "STORAGE_BUFFER", "u": "UNIFORM_BUFFER", "t": "UNIFORM_TEXEL_BUFFER", "w": "STORAGE_TEXEL_BUFFER"}

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from harness.findings import Hazard
-from harness.rig.rig import Rig, RigImage
+from harness.rig.core import RigImage
+from harness.rig.rig import Rig
 from harness.suite.claims import Claim, ExpectedHazard, Variant
 from harness.suite.matrix.defects import Defect, Setting, expected, possible, right
 from harness.suite.matrix.operations import OPERATIONS, MatrixOperation

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.rig.command_buffers import Commands
+from harness.rig.core import RigImage
 from harness.rig.rendering_attachments import RenderingAttachment
-from harness.rig.rig import RigImage
 from harness.spec.enums import VkImageLayout, VkPrimitiveTopology
 from harness.suite.matrix.resource_kinds import BUFFER, BYTES, DEPTH, EXTENT, IMAGE, ResourcePart
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from harness.rig.rig import Rig, RigBuffer, RigImage
+from harness.rig.core import RigBuffer, RigImage
+from harness.rig.rig import Rig
 
 BUFFER, IMAGE, DEPTH = "buffer", "image", "depth"
 """Kinds of resources: operations say which ones they work on."""

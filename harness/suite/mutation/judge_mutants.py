@@ -11,7 +11,7 @@ from harness.agreement import compare
 from harness.findings import UserError
 from harness.model import Conflict, judge
 from harness.model.named_differences import explanation
-from harness.rig.command_buffers import Amend
+from harness.rig.core import Amend
 from harness.suite.claims import WITHOUT, Claim
 from harness.suite.judge_scenario import chosen_layers, load_module, record
 from harness.suite.mutation.mutant import Changed, DependencyLog, Mutant

@@ -1,0 +1,184 @@
+"""What every part of the rig stands on: the device of one scenario, what was made on it, and what a live object is.
+
+`RigDevice` owns the device and destroys, at the end, whatever the families of calls made on it. `RigCommandBuffer` is a
+command buffer while it is recorded. The families (`buffers_images`, `barriers`, ...) are classes over these two; `Rig`
+and `Commands` put them together.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from harness.device.headless import DeviceQueue, Headless, import_vulkan
+from harness.rig.requirements import buffer_usage, queue_masks, split_extensions
+from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
+from harness.spec.names import enum_value
+
+COLOR_FORMAT = "VK_FORMAT_R8G8B8A8_UNORM"
+Amend = Callable[[str, Mapping[str, Any], Mapping[str, Mapping[str, Any]]], Mapping[str, Any] | None]
+"""(name, the dependency as written, its weaker forms) -> what to record instead, None for nothing."""
+
+
+def unamended(
+    name: str, written: Mapping[str, Any], weaker: Mapping[str, Mapping[str, Any]]
+) -> Mapping[str, Any] | None:
+    """Every dependency as it is written."""
+    return written
+
+
+def layout(name: str) -> int:
+    """A VkImageLayout, named without VK_IMAGE_LAYOUT_."""
+    return enum_value("VkImageLayout", f"VK_IMAGE_LAYOUT_{name}")
+
+
+@dataclass(slots=True)
+class RigBuffer:
+    """A buffer bound to memory; `size` and `offset` in bytes."""
+
+    handle: Any
+    size: int
+    memory: Any
+    offset: int = 0
+
+
+@dataclass(slots=True)
+class RigImage:
+    """An image with memory of its own."""
+
+    handle: Any
+    format: int
+    extent: tuple[int, int, int]
+    mips: int
+    layers: int
+    type: int
+    aspects: int
+    memory: Any
+    usage: int = 0
+
+
+@dataclass(slots=True)
+class RigPipeline:
+    """A pipeline with its layout and set layout, and the descriptor types by binding; `point` is where it is bound
+    (VkPipelineBindPoint), `push_stages` are the stages that see its push constants."""
+
+    handle: Any
+    layout: Any
+    set_layout: Any
+    types: dict[int, tuple[int, int]]
+    push: bool = False
+    point: int = VkPipelineBindPoint.COMPUTE
+    push_stages: int = VkShaderStage.COMPUTE
+
+
+@dataclass(slots=True)
+class RigDescriptorSet:
+    """A descriptor set of one pipeline's layout."""
+
+    handle: Any
+    pipeline: RigPipeline
+
+
+@dataclass(slots=True, eq=False)
+class RigEvent:
+    """A VkEvent with the dependency that it carries: barriers as `Commands.barrier` takes them, None when a twin
+    leaves them out. `form` is that of the commands that set it and wait for it."""
+
+    handle: Any
+    form: int
+    written: Sequence[Mapping[str, Any]]
+    dependency: Sequence[Mapping[str, Any]] | None
+    signaled: bool = False
+    """As the host and the submits so far leave it."""
+
+
+class RigDevice:
+    """The device of one scenario. Use as a context manager: leaving it waits, then destroys everything made.
+
+    `layer` takes what the Khronos layer needs at instance creation (`LayerWitness`), `amend` decides what becomes of
+    each named dependency. `queues` asks for queues beside the first, by kind (`requirements.QUEUE_KINDS`). Raises
+    `UserError` when the device lacks a required extension or queue.
+    """
+
+    def __init__(
+        self,
+        extensions: Sequence[str] = (),
+        layer: Any = None,
+        amend: Amend = unamended,
+        queues: Sequence[str] = (),
+    ) -> None:
+        instance, device = split_extensions(import_vulkan(), extensions)
+        parts = layer.instance_create_info_parts() if layer is not None else None
+        chain = parts.chain(None) if parts is not None else None
+        self.gpu = Headless(
+            layers=parts.layer_names if parts is not None else (),
+            instance_extensions=[*instance, *(parts.instance_extensions if parts is not None else ())],
+            instance_next=chain.head if chain is not None else None,
+            device_extensions=device,
+            queues=queue_masks(queues),
+        )
+        self.vk = self.gpu.vk
+        self.device = self.gpu.device
+        self.queue = self.gpu.queue.handle
+        self.queues = self.gpu.queues
+        """The queue for everything, then those asked for, in order."""
+        self.amend = amend
+        self.extension_usage = buffer_usage(self.gpu.device_extensions)
+        """The uses that extensions add to every buffer, as VkBufferUsageFlags."""
+        self._undo: dict[Any, list[tuple[str, Any]]] = {}
+        """What destroys each object made here, empty once it is destroyed."""
+        if layer is not None:
+            layer.install(self.gpu.instance)
+            self.gpu.cleanup.callback(layer.uninstall)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
+    ) -> None:
+        self.gpu.close()
+
+    def function(self, name: str) -> Any:
+        """An extension's device function."""
+        return self.vk.vkGetDeviceProcAddr(self.device, name)
+
+    def choose(self, name: str, written: Any, weaker: Mapping[str, Any]) -> Any:
+        """A value that a twin may replace by a weaker one, for what is not a barrier: sizes, offsets, an order. None
+        in the twin that leaves it out."""
+        amended = self.amend(name, {"value": written}, {key: {"value": value} for key, value in weaker.items()})
+        return None if amended is None else amended["value"]
+
+    def own(self, kind: str, handle: Any) -> Any:
+        """Takes an object that was just made, to destroy it (vkDestroy<kind>) when the scenario is over."""
+        self._undo[handle] = once = [(kind, handle)]
+        self.gpu.cleanup.callback(self._destroy_once, once)
+        return handle
+
+    def _destroy_once(self, once: list[tuple[str, Any]]) -> None:
+        while once:
+            kind, handle = once.pop()
+            getattr(self.vk, f"vkDestroy{kind}")(self.device, handle, None)
+
+    def destroy(self, handle: Any) -> None:
+        """Destroys an object that was made here, before its time."""
+        self._destroy_once(self._undo[handle])
+
+    def sharing(self, exclusive: bool) -> dict[str, Any]:
+        """Create info members: all families of the device share a resource, unless one at a time is to own it."""
+        families = sorted({queue.family for queue in self.queues})
+        shared = len(families) > 1 and not exclusive
+        return {"sharingMode": int(shared), "pQueueFamilyIndices": families} if shared else {"sharingMode": 0}
+
+
+class RigCommandBuffer:
+    """A command buffer while it is recorded. Offsets and sizes in bytes, image offsets and extents in texels."""
+
+    def __init__(self, rig: RigDevice, handle: Any, queue: DeviceQueue) -> None:
+        self.rig, self.vk, self.handle = rig, rig.vk, handle
+        self.event_operations: list[tuple[str, RigEvent]] = []
+        """What the commands recorded so far do to events, in order."""
+        self.queue = queue
+        """The queue that it is recorded for."""
