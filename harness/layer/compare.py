@@ -13,8 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from harness.findings import Finding, Place
-from harness.layer.known_differences import LayerDifference, known_differences
-from harness.layer.manifest import Version
+from harness.layer.known_differences import LayerDifference
 from harness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream
@@ -39,7 +38,6 @@ class Explained:
 class Comparison:
     """What came out. `agreed` counts distinct keys that both have."""
 
-    version: Version
     agreed: int = 0
     expected: list[Explained] = field(default_factory=list)
     disagreements: list[Subject] = field(default_factory=list)
@@ -70,12 +68,11 @@ class Comparison:
 def compare(
     findings: Sequence[Finding],
     messages: Sequence[LayerMessage],
-    layer_version: Version,
+    differences: Sequence[LayerDifference],
     blocks: Iterable[Block] = (),
 ) -> Comparison:
-    """Compares one run. `blocks` is the trace that both judged; without it, differences that depend on the stream stay
-    disagreements."""
-    differences = known_differences(layer_version)
+    """Compares one run. `differences` are those known of the layer's version (`known_differences`). `blocks` is the
+    trace that both judged; without it, differences that depend on the stream stay disagreements."""
     by_call = all(message.call is not None for message in messages)
     ours: dict[Said, list[Finding]] = {}
     for finding in findings:
@@ -84,7 +81,7 @@ def compare(
     for message in messages:
         theirs.setdefault(_said_by_layer(message, by_call), []).append(message)
 
-    result = Comparison(layer_version)
+    result = Comparison()
     left_of_ours, left_of_theirs = _match(ours, theirs, result)
     stream = Stream(blocks)
     for side, left in ((OURS, left_of_ours), (LAYER, left_of_theirs)):

@@ -287,10 +287,15 @@ def _lowest(finding: Finding) -> tuple[int, ...]:
 
 @condition
 def found_after_another_read(subject: Subject) -> bool:
-    """We found that a command of this name and access writes after another read: of several reads one is named."""
+    """The other judge says that this command's same access writes after another read: of several reads one is named."""
+    hazard, command, _, access, _ = subject.key
+    if subject.finding is None:
+        return any(
+            (each.hazard, each.access) == (hazard, access) and each.key != subject.key for each in subject.of_command
+        )
     return any(
-        (each.hazard, each.access) == (subject.key[0], subject.key[3]) and each.key != subject.key
-        for each in subject.of_command
+        (each.hazard, plain_command(each.command), each.access) == (hazard, command, access)
+        for each in subject.messages
     )
 
 

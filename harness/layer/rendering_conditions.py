@@ -28,15 +28,6 @@ def in_one_instance(subject: Subject) -> bool:
 
 
 @condition
-def in_dynamic_rendering(subject: Subject) -> bool:
-    """The second command is recorded between vkCmdBeginRendering and its end."""
-    own = subject.command
-    names = [call.name for call in subject.stream.recorded(own.args["commandBuffer"], own.index)] if own else []
-    edges = [name for name in names if name.startswith(("vkCmdBeginRender", ENDS))]
-    return bool(edges) and edges[-1].startswith("vkCmdBeginRendering")
-
-
-@condition
 def read_between(subject: Subject, calls: Sequence[str] = ("*",), up_to: str = "") -> bool:
     """One of these commands between the two reads our finding's resource; `up_to`: before the last command so called,
     or that one itself."""

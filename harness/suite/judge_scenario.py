@@ -19,6 +19,7 @@ from harness.device.headless import is_null_hardware
 from harness.device.queue_emulation import logical_queues
 from harness.findings import Finding, UserError
 from harness.layer.compare import compare
+from harness.layer.known_differences import known_differences
 from harness.layer.listen import LayerWitness
 from harness.layer.manifest import LayerInfo, find_layer, find_layers
 from harness.model import Opinion, judge
@@ -153,7 +154,7 @@ def _witness(layer: LayerInfo | None) -> Iterator[LayerWitness | None]:
 
 
 def _ask_layer(row: Row, session: harness.Session, witness: LayerWitness) -> None:
-    said = compare(session.findings, witness.messages, witness.layer.version, session.blocks or [])
+    said = compare(session.findings, witness.messages, known_differences(witness.layer.version), session.blocks or [])
     disagreements = [*said.lines(), *(f"invalid: {text}" for _, text in witness.other_messages)]
     row.layers[witness.layer.version_text] = LayerVerdict(True, tuple(disagreements), sum(said.used.values()))
 

@@ -24,6 +24,7 @@ from harness.check import Analysis
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.layer.compare import compare
+from harness.layer.known_differences import known_differences
 from harness.layer.listen import LayerWitness
 from harness.layer.manifest import Version, find_layer
 from harness.trace.calls import Block
@@ -87,7 +88,7 @@ def judge(
         with harness.attach(keep_trace=True, sink=attribute) as session, open_rig(witness) as rig:
             Player(rig).play(steps)
     blocks = session.blocks or []
-    said = compare(session.findings, witness.messages, witness.layer.version, blocks)
+    said = compare(session.findings, witness.messages, known_differences(witness.layer.version), blocks)
     problems = said.lines() + session.internal_errors + [text for _, text in witness.other_messages]
     problems += [f"unmodelled: {name}" for name in session.unmodelled]
     if [each.key for each in Analysis().follow(blocks).findings] != [each.key for each in session.findings]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from harness.findings import Finding, Hazard, Place, UserError
-from harness.layer.compare import Comparison, compare
+from harness.layer import compare as comparing
+from harness.layer.compare import Comparison
 from harness.layer.conditions import CONDITIONS
 from harness.layer.known_differences import FILE, SIDES, known_differences, load
+from harness.layer.manifest import Version
 from harness.layer.parse import LayerMessage
 from harness.spec.enums import VkPipelineStage2
-from harness.trace.calls import Call
+from harness.trace.calls import Block, Call
 
 OLD, TODAY = (1, 3, 239), (1, 4, 360)
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
@@ -135,6 +138,12 @@ class Tape:
 def _masks(masks: tuple[int, ...]) -> dict[str, Any]:
     names = ("srcStageMask", "srcAccessMask", "dstStageMask", "dstAccessMask")
     return dict(zip(names, masks, strict=True))
+
+
+def compare(
+    findings: list[Finding], messages: list[LayerMessage], version: Version, blocks: Iterable[Block] = ()
+) -> Comparison:
+    return comparing.compare(findings, messages, known_differences(version), blocks)
 
 
 def used(comparison: Comparison) -> list[str]:

@@ -1,0 +1,251 @@
+"""Every known difference is needed: a small stream, played on a real layer, shows it, and nothing else explains it.
+
+A stream is a variant of a scenario where one shows the difference, else steps as random streams have them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+from harness.device.drivers import find_driver
+from harness.device.process import Worker
+from harness.layer.known_differences import FILE, load
+from harness.layer.manifest import find_layer
+from harness.spec.enums import VK_SUBPASS_EXTERNAL as EXTERNAL
+from harness.spec.enums import VkDependency
+from tests.fuzz.random_steps import Step
+
+OLD, TODAY = "1.3.239", "1.4.364"
+
+SCENARIOS = {
+    OLD: """
+after-transitions-between-subpasses rendering/input_attachment_of_the_next_subpass[colour_before_input_before_sampling]
+all-commands-leaves-out-transitions layout/all_commands_covers_a_transition[whole]
+barriers-of-secondaries secondary/secondary_executed_by_two_primaries[whole]
+commands-passed-over descriptor/dispatch_with_a_base[without_fill_before_dispatch]
+draws-in-dynamic-rendering rendering/blending_reads_what_is_not_loaded[without_uploaded_before_drawn]
+event-rules-at-every-submit event/reset_after_everything[stages_some]
+every-array-element descriptor/array_with_a_constant_index[whole]
+fills-and-updates-are-copies barrier/shader_read_does_not_cover_uniform_buffers[without_fill_before_dispatch]
+fills-and-updates-beside-copies access/copy2_reads_an_updated_buffer[whole]
+hazardous-wait-is-left-out event/transition_at_a_wait_in_another_command_buffer[cleared_before_moved_no_first_access]
+nothing-before-the-set event/barrier_goes_on_after_a_transition_at_a_wait[without_moved_before_uploaded]
+one-hazard-a-segment secondary/secondary_executed_by_two_primaries[without_one_before_the_other]
+query-results-are-whole-strides query/size_of_query_results[whole]
+same-descriptor-write-twice barrier/two_dispatches_write_one_buffer[between_dispatches_execution_only]
+semaphore-scopes semaphore/copy_waits_for_a_fill[the_wait_at_the_top]
+shader-read-covers-uniforms barrier/shader_read_does_not_cover_uniform_buffers[fill_before_dispatch_shader_read]
+sync2-barriers-order-only-their-resource barrier/buffer_barrier2_orders_execution_on_other_buffers[whole]
+timeline-semaphores timeline/next_submit_after_a_value[the_wait_all_of_two]
+transition-from-none-chains-with-top layout/transition_from_none_after_a_read[whole]
+transition-of-available-write layout/transition_from_none_after_a_write[to_source_from_the_top]
+transitions-between-subpasses rendering/transition_in_a_subpass_without_a_dependency[without_first_before_second]
+views-are-layers rendering/layers_that_are_no_views_are_left_alone[whole]
+""",
+    TODAY: """
+all-commands-needs-the-write-of-a-transition layout/all_commands_covers_a_transition[after_without_naming_the_write]
+arrays-skipped descriptor/array_copied_from_one_element_to_another[filled_before_the_source_alone]
+atomics-are-reads descriptor/atomic_adds_of_two_dispatches[without_fill_before_the_adds]
+barrier-reaches-a-set-event event/barrier_after_a_set_does_not_reach_its_scope[order_barrier_after_set]
+byte-counts-are-commands feedback/draw_reads_a_byte_count[without_counted_before_drawn]
+byte-counts-beside-commands feedback/draw_reads_a_byte_count[whole]
+draws-of-secondaries secondary/secondaries_of_two_subpasses[without_first_subpass_before_second]
+event-reset-by-the-host event/event_reset_by_the_host[whole]
+input-after-its-load rendering/input_attachment_is_loaded_before_it_is_read[uploaded_before_read_for_the_load_only]
+query-results-are-one-range query/gaps_between_query_results[whole]
+reset-after-wait event/reset_after_wait[wait_before_reset_not_chained]
+unordered-set-orders-nothing event/what_two_unordered_sets_both_cover[whole]
+wait-for-an-unordered-set event/wait_after_two_sets[without_one_set_before_the_other]
+whole-attachments rendering/clear_of_a_rectangle[whole]
+""",
+}
+"""By layer, lines of: entry, folder/scenario[variant]."""
+SWIFTSHADER = ("draws-in-dynamic-rendering",)
+"""Entries that need an extension which lavapipe lacks."""
+
+ALL = "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE"
+WRITES, READS, EXECUTION = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ", "ALL_TRANSFER"
+STORED, FRAGMENTS = "COMPUTE_SHADER/SHADER_WRITE", "FRAGMENT_SHADER/SHADER_READ"
+DEPTH_READ, OUTPUT = "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ", "COLOR_ATTACHMENT_OUTPUT"
+DEPTHS = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
+MOVED: dict[str, Any] = {"image": 1, "mips": (0, 2), "layers": (0, 2), "old": "UNDEFINED"}
+WORD = {"mip": 0, "layer": 0, "offset": (0, 0, 0), "extent": (1, 1, 1)}
+COLOR, MOVED_COLOR = (0, "GENERAL"), (0, "COLOR_ATTACHMENT_OPTIMAL")
+NEXT: Step = ("next",)
+CLEAR: Step = ("clear_color", 1, {})
+DOWNLOAD: Step = ("image_to_buffer", 1, 0, WORD, 1)
+SET: Step = ("set_event", 0)
+WAIT: Step = ("wait_events", [0])
+
+
+def barrier(src: str, dst: str, *more: tuple[str, str], **target: Any) -> Step:
+    """One barrier, with memory barriers beside it."""
+    several = [{"src": src, "dst": dst, "form": 1, **target}]
+    return ("barriers", several + [{"src": before, "dst": after, "form": 1} for before, after in more])
+
+
+def event(dst: str = ALL, **target: Any) -> Step:
+    return ("event", 0, barrier(WRITES, dst, **target)[1])
+
+
+def fill(begin: int = 0, size: int = 256) -> Step:
+    return ("fill", 0, begin, size)
+
+
+def copy(source: int, target: int, begin: int = 0) -> Step:
+    return ("copy", source, target, [(0, begin, 256 - begin)], 1)
+
+
+def upload(image: int, *offset: int) -> Step:
+    return ("buffer_to_image", 3, image, {**WORD, "offset": (*offset, 0)}, 1)
+
+
+def dispatch(shader: str, second: int = 1) -> Step:
+    return ("dispatch", shader, 0, second, 0, 0, "plain")
+
+
+def submit(*buffers: int, signal: int = 0) -> Step:
+    signals = [(0, "ALL_COMMANDS", signal)] if signal else []
+    return ("submit", [{"buffers": list(buffers), "waits": [], "signals": signals}], None)
+
+
+def rendering(colors: list[int], area: tuple[int, ...] = (0, 0, 8, 8), draws: tuple[Step, ...] = ()) -> Step:
+    attached = [{"image": each, "layer": 0, "load": "LOAD", "store": "NONE", "resolve": None} for each in colors]
+    depth = ("CLEAR", "STORE")
+    spec = {"colors": attached, "depth": depth, "stencil": depth, "area": area, "suspended": False, "secondary": False}
+    return ("rendering", spec, list(draws))
+
+
+def attachment(image: int, **more: Any) -> dict[str, Any]:
+    usual = {"image": image, "layer": 0, "load": "LOAD", "store": "STORE", "initial": "GENERAL"}
+    return usual | {"stencil": ("LOAD", "STORE")} | more
+
+
+def render_pass(attachments: list[Any], subpasses: list[Any], *dependencies: Any, draws: tuple[Any, ...] = ()) -> Step:
+    """A render pass instance; what a subpass does not name it does not use."""
+    unused: dict[str, Any] = {"colors": [], "resolves": [], "depth": None, "inputs": [], "secondary": False}
+    spec: dict[str, Any] = {"attachments": attachments, "subpasses": [unused | each for each in subpasses]}
+    return ("pass", spec | {"dependencies": list(dependencies), "area": (0, 0, 8, 8), "form": 1}, list(draws))
+
+
+# fmt: off
+STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
+    "beyond-tracked-memory": [fill(0, 64), fill(0, 128), fill(64, 64)],
+    "older-write-after-forgotten-read": [
+        fill(), NEXT, barrier(WRITES, READS), copy(0, 1), NEXT, barrier(EXECUTION, EXECUTION), fill(),
+        submit(0), submit(1), submit(2),
+    ],
+    "only-the-first-read": [
+        fill(), NEXT, barrier(WRITES, READS), copy(0, 1), dispatch("copy_words", 3), submit(0), submit(1),
+    ],
+    "optimal-images-hide-buffers": [fill(), NEXT, fill(), CLEAR, submit(0), submit(1)],
+    "reads-forgotten-at-submit": [
+        fill(), NEXT, barrier(WRITES, READS + "|TRANSFER_WRITE"), copy(0, 1), submit(0), submit(1), submit(0),
+    ],
+    "same-descriptor-write-hides": [dispatch("fill_words_writeonly"), fill(64, 64), dispatch("fill_words_writeonly")],
+    "several-barriers-of-one-command": [CLEAR, barrier(WRITES, EXECUTION, (WRITES, WRITES), **MOVED), CLEAR],
+    "write-after-own-read-against-older-write": [
+        dispatch("fill_words_writeonly"), NEXT, barrier(STORED, READS), copy(0, 1), barrier(EXECUTION, EXECUTION),
+        fill(), submit(0), submit(1),
+    ],
+    "write-hides-read-of-its-segment": [fill(), NEXT, copy(0, 1), fill(), submit(0), submit(1)],
+}, TODAY: {
+    "after-a-wait-for-an-event-set-elsewhere": [event(**MOVED), DOWNLOAD, WAIT, CLEAR],
+    "after-an-unrecorded-read": [
+        copy(1, 0), rendering([1], draws=(("draw", "vertices", {"blend": False}, 0, "indexed"),)), submit(0, 0),
+    ],
+    "another-of-several-reads": [fill(), copy(0, 1), dispatch("sum_uniform"), submit(0), submit(0)],
+    "barriers-beside-a-transition": [barrier(WRITES, READS, (WRITES, WRITES), **MOVED), CLEAR],
+    "before-whole-attachments": [("clear_depth_stencil", 4), rendering([], (2, 2, 4, 4)), submit(0, 0)],
+    "bottom-of-pipe-orders-operations-on-events": [
+        event(), ("reset_event", 0, "ALL_TRANSFER"), barrier("BOTTOM_OF_PIPE", ALL), SET,
+    ],
+    "clears-of-later-layers": [render_pass(
+        [attachment(1, layer=1)], [{"colors": [COLOR]}, {"colors": [MOVED_COLOR]}], (0, 1, FRAGMENTS, OUTPUT, 0),
+        draws=((0, ("clear_inside", 0, False)),),
+    )],
+    "first-piece-of-an-access": [upload(1, 5, 4), render_pass([attachment(1)], [{"colors": [COLOR]}])],
+    "host-wait-for-an-older-value": [
+        fill(), submit(0, signal=1), ("idle",), submit(0, signal=1), ("host_wait", 0, 1), submit(0),
+    ],
+    "no-chain-through-a-pass": [
+        render_pass([attachment(3)], [{}], (0, EXTERNAL, FRAGMENTS, WRITES, 0)), upload(1, 2, 0),
+        barrier("ALL_COMMANDS/MEMORY_WRITE", DEPTHS), submit(0, 0),
+    ],
+    "one-aspect-a-load-operation": [
+        barrier(EXECUTION, EXECUTION, image=2, old="UNDEFINED"),
+        render_pass(
+            [attachment(2, stencil=("CLEAR", "STORE"))], [{"depth": COLOR}], (EXTERNAL, 0, DEPTH_READ, FRAGMENTS, 0)
+        ),
+    ],
+    "one-hazard-a-region": [copy(1, 0, 64), fill(0, 64), fill()],
+    "one-hazard-a-region-at-submit": [fill(), NEXT, fill(0, 64), ("update", 0, 0, 128), submit(0, 1)],
+    "pair-reported-once": [fill(), submit(0), submit(0), submit(0)],
+    "read-in-another-subpass": [render_pass(
+        [attachment(3, load="CLEAR"), attachment(0)],
+        [
+            {"colors": [COLOR], "resolves": [(1, "COLOR_ATTACHMENT_OPTIMAL")]},
+            {"colors": [COLOR], "resolves": [(1, "GENERAL")]},
+        ],
+        (0, 1, DEPTH_READ, FRAGMENTS, VkDependency.BY_REGION),
+    )],
+    "transition-before-one-dependency": [render_pass(
+        [attachment(0, load="CLEAR", initial="UNDEFINED")], [{}, {"colors": [COLOR]}],
+        (0, 1, FRAGMENTS, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", VkDependency.BY_REGION),
+        (EXTERNAL, 1, WRITES, "FRAGMENT_SHADER", 0),
+    )],
+    "transitions-at-two-waits": [event("COMPUTE_SHADER/SHADER_WRITE", **MOVED), SET, WAIT, WAIT],
+    "unordered-set-moves-nothing": [
+        event(**MOVED), ("reset_event", 0, "COMPUTE_SHADER"), SET, DOWNLOAD, WAIT,
+    ],
+    "wait-for-an-event-set-elsewhere": [event(**MOVED), ("resolve", 1, WORD, WORD, 1), WAIT],
+}}
+# fmt: on
+"""By layer and entry."""
+
+
+Evidence = tuple[str, str, str, dict[str, Any]]
+
+
+def evidence() -> Iterator[Evidence]:
+    """(entry, layer, job, its arguments) each."""
+    for layer, lines in SCENARIOS.items():
+        for line in lines.split("\n")[1:-1]:
+            entry, _, row = line.partition(" ")
+            scenario, _, variant = row.rstrip("]").partition("[")
+            yield entry, layer, "need_of_scenario", {"scenario": scenario, "variant": variant}
+    for layer, streams in STREAMS.items():
+        yield from ((entry, layer, "need_of_steps", {"steps": steps}) for entry, steps in streams.items())
+
+
+@pytest.fixture(scope="module")
+def workers() -> Iterator[dict[tuple[str, str], Worker]]:
+    """One for each driver and layer: the layers have one soname, so that a process has room for one."""
+    with ExitStack() as stack:
+        yield {
+            (device, layer): stack.enter_context(Worker(find_driver(device), packages=("tests",)))
+            for device in ("lavapipe", "swiftshader")
+            for layer in SCENARIOS
+        }
+
+
+def test_every_entry_has_evidence() -> None:
+    assert sorted(entry.id for entry in load(FILE)) == sorted(each[0] for each in evidence())
+
+
+@pytest.mark.parametrize(("entry", "layer", "job", "arguments"), list(evidence()))
+def test_the_entry_is_needed(
+    workers: dict[tuple[str, str], Worker], entry: str, layer: str, job: str, arguments: dict[str, Any]
+) -> None:
+    if find_layer(layer) is None:
+        pytest.skip(f"evidence about the layer {layer}, which is not installed")
+    device = "swiftshader" if entry in SWIFTSHADER else "lavapipe"
+    arguments |= {"entry": entry, "layer": layer}
+    answer = workers[device, layer].call(f"tests.support.layer_jobs:{job}", arguments)
+    assert isinstance(answer, dict), answer
+    assert answer["left"] == []
+    assert answer["without"], f"{entry} explains nothing"

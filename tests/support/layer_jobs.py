@@ -1,0 +1,51 @@
+"""Jobs that a test of the Khronos layer runs in a child process: a stream is recorded, and both judges are compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import harness
+from harness.layer.compare import compare
+from harness.layer.known_differences import known_differences
+from harness.layer.listen import LayerWitness
+from harness.layer.manifest import find_layer
+from harness.suite.judge_scenario import load_module, record
+from harness.suite.twins import Twin
+from tests.fuzz.random_player import Player, open_rig
+from tests.fuzz.random_steps import Step
+
+SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
+
+
+def need_of_steps(entry: str, layer: str, steps: list[Step]) -> dict[str, list[str]]:
+    """`_need` of a stream of steps, as random streams are played."""
+    with (
+        LayerWitness.open(layer) as witness,
+        harness.attach(keep_trace=True, sink=lambda block: _listen(witness, block)) as session,
+        open_rig(witness) as rig,
+    ):
+        Player(rig).play(steps)
+    return _need(entry, session, witness)
+
+
+def need_of_scenario(entry: str, layer: str, scenario: str, variant: str) -> dict[str, list[str]]:
+    """`_need` of one variant of a scenario, `folder/name without scenario_`."""
+    folder, _, name = scenario.partition("/")
+    modules = [vars(load_module(path)) for path in sorted((SCENARIOS / folder).glob("scenario_*.py"))]
+    (claim,) = [module[f"scenario_{name}"] for module in modules if f"scenario_{name}" in module]
+    session, witness, _ = record(claim, Twin(claim.variant(variant)).amend, find_layer(layer))
+    assert witness is not None
+    return _need(entry, session, witness)
+
+
+def _listen(witness: LayerWitness, block: Any) -> None:
+    witness.take(block.index)
+
+
+def _need(entry: str, session: harness.Session, witness: LayerWitness) -> dict[str, list[str]]:
+    """What is left unexplained with all known differences, and `without` one of them."""
+    known = known_differences(witness.layer.version)
+    less = [each for each in known if each.id != entry]
+    said = [compare(session.findings, witness.messages, known, session.blocks or []) for known in (known, less)]
+    return {"left": said[0].lines() + session.internal_errors, "without": said[1].lines()}
