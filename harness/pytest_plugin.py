@@ -167,11 +167,13 @@ class VkSync:
 
     def _new_text(self) -> str:
         """Findings since the last look, one paragraph each; empty when there are none."""
+        from harness.report.rules import PAGE, rule_of
+
         new = self.session.findings[self._seen :]
         self._seen += len(new)
         return "\n".join(
             f"{found.vuid}: {found.message}\n    {found.place.command} at {found.place.site}\n"
-            f"    {found.prior.command} at {found.prior.site}"
+            f"    {found.prior.command} at {found.prior.site}\n    rule: {PAGE}#{rule_of(found)}"
             for found in new
         )
 

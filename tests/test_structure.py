@@ -37,7 +37,7 @@ ALLOWED = {
     "agreement": "findings trace model check",
     "report": "findings verdicts spec trace model replay syncval",
     "suite": "findings verdicts spec trace model device rig replay layer agreement report",
-    "pytest_plugin": "findings record suite",
+    "pytest_plugin": "findings record report suite",
     "cli": "findings verdicts trace model record device replay report suite check",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.findings import Finding, Place
+from harness.report.rules import PAGE, rule_of
 from harness.syncval.messages import resource
 from harness.syncval.queue import PRESENTATION
 
@@ -34,6 +35,8 @@ def finding_text(finding: Finding) -> Text:
     if finding.missing:
         text.append("  missing: ", style="dim")
         text.append(f"{finding.missing}\n")
+    text.append("  rule: ", style="dim")
+    text.append(f"{PAGE}#{rule_of(finding)}\n")
     return text
 
 

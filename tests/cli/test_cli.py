@@ -335,6 +335,7 @@ def test_a_finding_in_words() -> None:
         "        vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ at a.py:9 (call 12, command buffer 5, submit 20, queue 3)",
         "  after vkCmdFillBuffer SYNC_CLEAR_TRANSFER_WRITE (call 11, command buffer 5)",
         "  missing: a memory dependency",
+        "  rule: docs/rules.md#read-after-write",
     ]
     assert summary_text("hazards", [finding, finding], {}).plain == "hazards - 2 hazards: 2 READ_AFTER_WRITE"
 

@@ -1,0 +1,52 @@
+"""Which rule of docs/rules.md decided a finding."""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+
+from harness.findings import Finding
+
+PAGE = "docs/rules.md"
+SUBPASS = "/subpass"
+"""Follows the name of a race inside one queue: its subpasses race."""
+
+DECIDED_BY: tuple[tuple[str, str, str, str], ...] = (
+    ("ownership-not-transferred", "*", "*", "contents-must-be-transferred-to-another-family"),
+    ("ownership-not-acquired", "*", "*", "what-was-released-must-be-acquired"),
+    ("ownership-not-released", "*", "*", "an-acquire-needs-its-release"),
+    ("ownership-mismatch", "*", "*", "both-halves-of-a-transfer-agree"),
+    ("vkCmdResetEvent-set-race", "*", "*", "a-reset-must-come-after-a-set"),
+    ("vkCmdResetEvent-wait-race", "*", "*", "a-reset-must-come-after-a-wait"),
+    ("vkCmdWaitEvents-unsynchronized-setops", "*", "*", "a-wait-needs-sets-in-order"),
+    ("vkCmdSetEvent*-reset-race", "*", "*", "a-set-must-come-after-a-reset"),
+    ("vkCmdSetEvent*-set-race", "*", "*", "a-set-must-come-after-a-set"),
+    ("vkCmdSetEvent*-wait", "*", "*", "a-set-must-come-after-a-wait"),
+    ("vkInvalidateMappedMemoryRanges-*", "*", "*", "an-invalidate-says-that-the-host-reads"),
+    ("PRESENT_AFTER_*", "*", "*", "a-present-waits-for-the-frame"),
+    ("*", "*", "*_PRESENT_PRESENTED_*", "a-presented-image-belongs-to-the-engine"),
+    ("*", "*", "*_PRESENT_ACQUIRE_READ_*", "an-acquired-image-waits-for-its-semaphore"),
+    ("*", "SYNC_HOST_HOST_READ", "*", "a-host-read-needs-a-dependency-and-a-wait"),
+    ("*", "SYNC_HOST_HOST_WRITE", "*", "a-host-write-waits-for-the-device"),
+    ("*", "*", "SYNC_HOST_HOST_WRITE", "a-submit-shows-host-writes-to-the-device"),
+    ("*_RACING_*" + SUBPASS, "*", "*", "subpasses-without-a-path-race"),
+    ("*_RACING_*", "*_OWNERSHIP_TRANSFER", "*", "a-semaphore-orders-the-halves-of-a-transfer"),
+    ("*_RACING_*", "*", "*", "queues-without-a-semaphore-race"),
+    ("*", "*_OWNERSHIP_TRANSFER", "*", "a-semaphore-orders-the-halves-of-a-transfer"),
+    ("*", "*", "*_OWNERSHIP_TRANSFER", "a-semaphore-orders-the-halves-of-a-transfer"),
+    ("*", "SYNC_IMAGE_LAYOUT_TRANSITION", "*", "a-transition-is-a-write"),
+    ("*", "*", "SYNC_IMAGE_LAYOUT_TRANSITION", "accesses-wait-for-the-transition"),
+    ("*", "*_INPUT_ATTACHMENT_READ", "*_ATTACHMENT_WRITE", "input-attachments-are-read-by-the-shader"),
+    ("*", "*_ATTACHMENT_WRITE", "*_INPUT_ATTACHMENT_READ", "input-attachments-are-read-by-the-shader"),
+    ("READ_AFTER_WRITE", "*", "*", "read-after-write"),
+    ("WRITE_AFTER_READ", "*", "*", "write-after-read"),
+    ("WRITE_AFTER_WRITE", "*", "*", "write-after-write"),
+)
+"""(hazard, access, prior access) as patterns, and the anchor of their rule. The first row that fits counts."""
+OTHERWISE = "hazards"
+
+
+def rule_of(finding: Finding) -> str:
+    """The anchor in docs/rules.md of the rule that decided a finding."""
+    inside = finding.hazard.is_race and finding.place.queue == finding.prior.queue
+    said = (finding.hazard + SUBPASS * inside, finding.access, finding.prior_access)
+    return next((anchor for *row, anchor in DECIDED_BY if all(map(fnmatchcase, said, row))), OTHERWISE)
