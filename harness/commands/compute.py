@@ -1,4 +1,4 @@
-"""Dispatches: what the bound compute shader uses (SYNC_RULES 2.7, 2.12)."""
+"""Dispatches: what the bound compute shader uses (rules.md#shaders)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies, fills, updates, blits and resolves (SYNC_RULES 2.7, the specification's copy commands chapter)."""
+"""Copies, fills, updates, blits and resolves (rules.md#transfer-commands-and-their-ranges)."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ def access_names(text: str) -> tuple[str, ...]:
 
 def _short(flag: str) -> str:
     """A flag's name without `_BIT` and without the KHR of names that have become core; EXT and vendor tags stay, as in
-    the names of SYNC_RULES 5.5."""
+    the names of `harness.spec.scopes`."""
     return re.sub(r"_BIT(?=_|$)", "", flag).removesuffix("_KHR")
 
 

@@ -1,6 +1,6 @@
-"""The reference's two rules about caches, for today's reader.
+"""Two older rules about caches, which are no rules any more.
 
-The reference document thinks of writes as dirty cache lines: a dependency must not make memory visible (invalidate)
+They take writes for dirty cache lines: a dependency must not make memory visible (invalidate)
 that holds a write which was not made available (flushed), and must not do so while a write may happen. Today's
 specification asks for neither: a visibility operation makes visible what is available, and leaves alone what is not
 ("Availability and Visibility"). So these are remarks and no conflicts. On the host they are rules still

@@ -98,7 +98,7 @@ class Opinion:
     without: Callable[[str], Opinion] | None = None
     """What the opinion would be without one rule of the order, by its name."""
     remarks: Callable[[], list[Conflict]] = list
-    """What the reference would not have, and today's specification allows (`harness/model/caches.py`)."""
+    """What an older rule forbids and today's specification allows (`harness/model/caches.py`)."""
 
     @property
     def clean(self) -> bool:

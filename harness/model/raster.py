@@ -1,7 +1,7 @@
 """Rasterization order: attachment accesses of one subpass that need no dependency between them.
 
 Specification: "Rasterization Order", "Render Pass Load Operations", "Render Pass Store Operations"; an input attachment
-is read by a shader, and shader accesses are in no such order (SYNC_RULES 2.8).
+is read by a shader, and shader accesses are in no such order (rules.md#input-attachments-are-read-by-the-shader).
 """
 
 from __future__ import annotations

@@ -91,8 +91,8 @@ def first_scope(mask: int, queue_flags: int) -> int:
     """First synchronization scope: the stages named and all logically earlier ones.
 
     ALL_COMMANDS is every operation of every command, those of synchronization commands included, and
-    BOTTOM_OF_PIPE is the same here. NONE is nothing. TOP_OF_PIPE is only itself: it joins a second scope that has it,
-    as in the reference's figures.
+    BOTTOM_OF_PIPE is the same here. NONE is nothing. TOP_OF_PIPE is only itself: it joins a second scope that has it
+    (rules.md#none-before-a-transition-is-the-top-of-the-pipe).
     """
     found = concrete(mask, queue_flags)
     found |= _union(tables.EARLIER, found) & _supported(queue_flags)

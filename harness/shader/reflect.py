@@ -1,4 +1,4 @@
-"""Which resources an entry point statically uses, and how: what a dispatch or draw reads and writes (SYNC_RULES 2.12).
+"""Which resources an entry point statically uses, and how: what a dispatch or draw reads and writes (rules.md#shaders).
 
 `reflect` is the room's one door. It reads the SPIR-V of a pipeline stage with its specialization, and answers with
 plain data. Answers are kept, so that asking again at every dispatch costs a look-up.

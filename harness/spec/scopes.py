@@ -2,9 +2,10 @@
 
 A *stage mask* holds VkPipelineStageFlags2 bits (VkPipelineStageFlags have the same values, so synchronization1 masks
 need no conversion). An *access set* holds one bit a `AccessKind`: `1 << access.index`. Source: Vulkan specification,
-"Execution and Memory Dependencies" and "Pipeline Stages"; SYNC_RULES 2.4. Execution scopes extend to logically
-earlier or later stages, access scopes do not. `queue_flags` are the VkQueueFlags of the queue family: a meta stage
-stands only for what that family supports; a stage named by itself is always kept.
+"Execution and Memory Dependencies" and "Pipeline Stages"; rules.md#scopes-stages-and-accesses.
+
+Execution scopes extend to logically earlier or later stages, access scopes do not. `queue_flags` are the VkQueueFlags
+of the queue family: a meta stage stands only for what that family supports; a stage named by itself is always kept.
 """
 
 from __future__ import annotations

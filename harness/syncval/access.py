@@ -1,4 +1,4 @@
-"""Reads and writes: which prior access conflicts, and what the state becomes (SYNC_RULES 2.3, 2.8).
+"""Reads and writes: which prior access conflicts, and what the state becomes (rules.md#hazards).
 
 * A read conflicts with the last write unless the write was made visible to it, or an earlier read that did not
   conflict is ordered before it.

@@ -1,4 +1,4 @@
-"""Dependencies within one viewer: pipeline barriers and event waits (SYNC_RULES 2.3 to 2.5, 2.9)."""
+"""Dependencies within one viewer: pipeline barriers and event waits (rules.md#barrier, rules.md#chain)."""
 
 from __future__ import annotations
 

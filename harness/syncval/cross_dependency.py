@@ -1,7 +1,7 @@
 """What one viewer learns from another: semaphores between queues, dependencies between subpasses.
 
 Nothing that happened changes. The receiver's view of each access is united with what the giver may assume of it,
-carried through the dependency's scopes (SYNC_RULES 2.8, 2.11).
+carried through the dependency's scopes (rules.md#a-wait-carries-only-its-own-scopes-to-another-queue).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Events: what was in scope when one was set, and whether its operations race (SYNC_RULES 2.9).
+"""Events: what was in scope when one was set, and whether its operations race (rules.md#event).
 
 Setting an event visits no range: it marks, in each state, the accesses that are in its first scope. A wait orders what
 is still marked; an access after the set has no mark.

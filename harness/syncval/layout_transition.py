@@ -1,4 +1,4 @@
-"""Image layout transitions: a read and write of whole subresources between two scopes (SYNC_RULES 2.6)."""
+"""Image layout transitions: a read and write of whole subresources between two scopes (rules.md#layout-transition)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A render pass instance: each subpass is a viewer of its own, and dependencies hand over what it may assume.
 
-(SYNC_RULES 2.8 "Render-pass transitions and deps".) Subpasses without a path of dependencies between them race.
+(rules.md#subpass.) Subpasses without a path of dependencies between them race.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Acquire and present as accesses of a queue of their own, the presentation engine's (SYNC_RULES 2.11, "WSI").
+"""Acquire and present as accesses of a queue of their own, the presentation engine's (rules.md#presentation).
 
 Presenting an image counts as a write of all of it, acquiring it as a read: until that read is known to be over, by the
 acquire's semaphore or fence, the image belongs to the engine. Ordinary fences and idle waits say nothing of it.

@@ -1,8 +1,8 @@
 """Queues, batches and semaphores: in which order the device's work is judged, and what each queue knows of the others.
 
-(SYNC_RULES 2.11.) A batch that waits for a timeline value that nothing signals yet, and every later batch of its queue,
-is held back until the signal is seen. Each queue has a clock: for each other queue, up to which batch that one's work
-is ordered before its own.
+A batch that waits for a timeline value that nothing signals yet, and every later batch of its queue, is held back until
+the signal is seen. Each queue has a clock: for each other queue, up to which batch that one's work is ordered before
+its own (rules.md#semaphore, rules.md#timeline-semaphore).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Accesses that nothing orders at all: of another queue that no semaphore joins, or of a subpass without a path here.
 
-(SYNC_RULES 2.11 "Racing naming", 2.8 "asynchronous subpasses".)
+(rules.md#queues-without-a-semaphore-race, rules.md#subpasses-without-a-path-race.)
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Dependencies as the rules need them: masks expanded for the queue that executes them (SYNC_RULES 2.4)."""
+"""Dependencies as the rules need them: masks expanded for the queue that executes them.
+
+rules.md#scopes-stages-and-accesses.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The judge: replays every command's effects, in submission order, over one context for the device (SYNC_RULES 4.3).
+"""The judge: replays every command's effects, in submission order, over one context for the device.
 
 While a command buffer is recorded the same rules run over a context of its own, for early findings; a pair that was
 reported there is not reported again when the command buffer is submitted.
@@ -205,7 +205,7 @@ class Validator:
     # -- the host ------------------------------------------------------------------------------------------------------
 
     def _host_waited(self, stream_event: HostWaited) -> None:
-        """Work that the host has waited for no longer conflicts with anything (SYNC_RULES 2.11, host waits)."""
+        """Work that the host has waited for no longer conflicts with anything (rules.md#fence-and-host-wait)."""
         for fence in stream_event.fences:
             self._queues.wait_fence(fence)
             self._presentation.wait_fence(fence)

@@ -20,7 +20,8 @@ from harness.trace.graphics_state import Targets
 
 class RasterizationOrder(IntEnum):
     """Rasterization order: accesses of one class by one queue are ordered among themselves without a barrier
-    (specification: "Rasterization Order"; SYNC_RULES 2.8)."""
+    (specification: "Rasterization Order";
+    rules.md#attachment-accesses-are-in-rasterization-order)."""
 
     NONE = 0
     COLOR = 1

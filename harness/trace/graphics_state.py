@@ -1,7 +1,7 @@
 """What of a graphics pipeline, and of the state set while recording, decides which memory a draw touches.
 
-Sources: the specification's "Fixed-Function Vertex Processing", "Fragment Operations" and "The Framebuffer"; SYNC_RULES
-2.7 and 2.8. Offsets, strides and sizes are bytes. Enumerants are kept as their numbers.
+Sources: the specification's "Fixed-Function Vertex Processing", "Fragment Operations" and "The Framebuffer".
+Offsets, strides and sizes are bytes. Enumerants are kept as their numbers.
 """
 
 from __future__ import annotations

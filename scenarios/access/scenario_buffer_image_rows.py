@@ -12,7 +12,7 @@ DOWNLOAD, DOWNLOAD2 = "vkCmdCopyImageToBuffer", "vkCmdCopyImageToBuffer2"
         "filled / the next row": [write_after_read(FILL, UPLOAD)],
         "filled / the last texel of a row": [write_after_read(FILL, UPLOAD)],
     },
-    rule="SYNC_RULES 2.7: ranges computed from rowLength",
+    rule="buffer-image-copies-touch-rows-of-texels",
 )
 def scenario_gaps_after_rows_are_not_read(rig: Rig) -> None:
     """bufferRowLength 16 for rows of 8 texels leaves 32 bytes after each row, which the upload does not read."""
@@ -31,7 +31,7 @@ def scenario_gaps_after_rows_are_not_read(rig: Rig) -> None:
         "filled / the second layer": [write_after_write(FILL, DOWNLOAD2)],
         "filled / the end of the first layer": [write_after_write(FILL, DOWNLOAD2)],
     },
-    rule="SYNC_RULES 2.7: ranges computed from imageHeight",
+    rule="buffer-image-copies-touch-rows-of-texels",
 )
 def scenario_gaps_between_layers_are_not_written(rig: Rig) -> None:
     """bufferImageHeight 8 for layers of 4 rows leaves 64 bytes after each layer, which the download does not write."""
@@ -50,7 +50,7 @@ def scenario_gaps_between_layers_are_not_written(rig: Rig) -> None:
         "fill before upload / bytes before": [read_after_write(UPLOAD, FILL)],
         "buffer offset / in the other half": [],
     },
-    rule="SYNC_RULES 2.7: bufferOffset",
+    rule="buffer-image-copies-touch-rows-of-texels",
 )
 def scenario_upload_reads_from_its_buffer_offset(rig: Rig) -> None:
     """An upload reads from bufferOffset on; a barrier over those bytes is enough, and over others is none."""
@@ -77,7 +77,7 @@ def scenario_upload_reads_from_its_buffer_offset(rig: Rig) -> None:
         "second region / over the first": [read_after_write(COPY, DOWNLOAD)],
         "second region / by a texel": [read_after_write(COPY, DOWNLOAD)],
     },
-    rule="SYNC_RULES 2.7: per region",
+    rule="buffer-image-copies-touch-rows-of-texels",
 )
 def scenario_download_of_two_boxes_writes_two_ranges(rig: Rig) -> None:
     """Two regions of a download write two ranges; a copy from between them needs nothing."""
@@ -100,7 +100,7 @@ def scenario_download_of_two_boxes_writes_two_ranges(rig: Rig) -> None:
         "upload before download / clear and blit": [read_after_write(DOWNLOAD2, UPLOAD2)],
         "upload before download / level 0": [read_after_write(DOWNLOAD2, UPLOAD2)],
     },
-    rule="SYNC_RULES 2.7: mip levels have their own extents",
+    rule="mip-levels-and-layers-are-apart",
 )
 def scenario_small_mip_level_goes_there_and_back(rig: Rig) -> None:
     """The last mip level of an image is one texel; an upload of it and a download of it meet there."""

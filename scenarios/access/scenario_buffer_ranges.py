@@ -11,7 +11,7 @@ COPY, COPY2 = "vkCmdCopyBuffer", "vkCmdCopyBuffer2"
         "halves / overlapping by a word": [read_after_write(COPY, FILL)],
         "halves / the same half": [read_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.7: ranges are byte-precise for buffers",
+    rule="only-shared-bytes-conflict,buffer-regions-are-exact",
 )
 def scenario_disjoint_halves_need_nothing(rig: Rig) -> None:
     """A fill of one half and a copy from the other touch no common byte: no dependency is needed."""
@@ -28,7 +28,7 @@ def scenario_disjoint_halves_need_nothing(rig: Rig) -> None:
         "gap / in the second region": [write_after_read(FILL, COPY2)],
         "gap / over the end of a region": [write_after_read(FILL, COPY2)],
     },
-    rule="SYNC_RULES 2.7: per region",
+    rule="buffer-regions-are-exact",
 )
 def scenario_gaps_between_regions_are_not_read(rig: Rig) -> None:
     """A copy of several regions reads those and not what lies between them."""
@@ -46,7 +46,7 @@ def scenario_gaps_between_regions_are_not_read(rig: Rig) -> None:
         "third region / over the first fill": [write_after_write(COPY, FILL)],
         "third region / over both fills": [write_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.7: per region",
+    rule="buffer-regions-are-exact",
 )
 def scenario_regions_write_only_their_bytes(rig: Rig) -> None:
     """The regions of a copy weave between two filled ranges without a conflict."""
@@ -64,7 +64,7 @@ def scenario_regions_write_only_their_bytes(rig: Rig) -> None:
 
 @scenario(
     weakened={"tail / with the last filled word": [read_after_write(COPY, FILL)]},
-    rule="vkCmdFillBuffer: with VK_WHOLE_SIZE the size is rounded down to a multiple of 4",
+    rule="buffer-regions-are-exact",
 )
 def scenario_whole_size_fill_leaves_the_odd_tail(rig: Rig) -> None:
     """A fill of VK_WHOLE_SIZE does not write the last bytes of a buffer whose size is no multiple of four."""
@@ -81,7 +81,7 @@ def scenario_whole_size_fill_leaves_the_odd_tail(rig: Rig) -> None:
         "offset of the second buffer / the same memory": [read_after_write(COPY, FILL)],
         "offset of the second buffer / half of the first": [read_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.7: buffers are addressed by the memory that they are bound to",
+    rule="buffers-conflict-where-they-share-memory",
 )
 def scenario_buffers_of_one_memory_conflict_where_they_alias(rig: Rig) -> None:
     """Two buffers in one memory object conflict exactly where their bytes are the same memory."""
@@ -100,7 +100,7 @@ def scenario_buffers_of_one_memory_conflict_where_they_alias(rig: Rig) -> None:
         "fill before update / first half": [write_after_write(UPDATE, FILL)],
         "fill before update / all but a word": [write_after_write(UPDATE, FILL)],
     },
-    rule="SYNC_RULES 2.5: a buffer barrier covers its range",
+    rule="a-ranged-barrier-covers-its-range",
 )
 def scenario_buffer_barrier_covers_the_bytes_it_names(rig: Rig) -> None:
     """A buffer barrier over exactly the bytes written twice is enough; one word less is not."""
@@ -126,7 +126,7 @@ def scenario_buffer_barrier_covers_the_bytes_it_names(rig: Rig) -> None:
         "lower before copy": [read_after_write(COPY, FILL)],
         "upper before copy": [read_after_write(COPY, UPDATE)],
     },
-    rule="SYNC_RULES 2.3: per memory range",
+    rule="only-shared-bytes-conflict,buffer-regions-are-exact",
 )
 def scenario_one_copy_reads_two_writes(rig: Rig) -> None:
     """A copy over two ranges with different histories needs a dependency on each."""

@@ -11,7 +11,7 @@ COPY, COPY2 = "vkCmdCopyBuffer", "vkCmdCopyBuffer2"
     weakened={
         "fill before copy / execution only": [read_after_write(COPY, FILL)],
     },
-    rule="most recent access",
+    rule="read-after-write",
 )
 def scenario_copy_reads_a_filled_buffer(rig: Rig) -> None:
     """A copy that reads what a fill wrote needs a memory dependency, not just an execution dependency."""
@@ -34,7 +34,7 @@ def scenario_copy_reads_a_filled_buffer(rig: Rig) -> None:
         "update before copy / from the copy stage": [read_after_write(COPY2, UPDATE)],
         "update before copy / from reads": [read_after_write(COPY2, UPDATE)],
     },
-    rule="SYNC_RULES 2.7: vkCmdUpdateBuffer writes in the CLEAR stage",
+    rule="fills-updates-and-clears-use-the-clear-stage",
 )
 def scenario_copy2_reads_an_updated_buffer(rig: Rig) -> None:
     """VK_PIPELINE_STAGE_2_CLEAR_BIT is where vkCmdUpdateBuffer writes; a dependency from COPY does not cover it."""
@@ -60,7 +60,7 @@ def scenario_copy2_reads_an_updated_buffer(rig: Rig) -> None:
         "copy before fill / other direction": [write_after_read(FILL, COPY)],
         "copy before fill / from the blit stage": [write_after_read(FILL, COPY)],
     },
-    rule="SYNC_RULES 2.3: a write after a read needs an execution dependency only",
+    rule="write-after-read",
 )
 def scenario_fill_overwrites_what_a_copy_read(rig: Rig) -> None:
     """An execution dependency is enough for a write after a read: nothing has to be made available or visible."""
@@ -84,7 +84,7 @@ def scenario_fill_overwrites_what_a_copy_read(rig: Rig) -> None:
 @scenario(
     without={"copy before update": [write_after_read(UPDATE, COPY2)]},
     weakened={"copy before update / to the copy stage": [write_after_read(UPDATE, COPY2)]},
-    rule="SYNC_RULES 2.7",
+    rule="copies-use-the-copy-stage,fills-updates-and-clears-use-the-clear-stage",
 )
 def scenario_update_overwrites_what_a_copy2_read(rig: Rig) -> None:
     """An update after a read waits in the CLEAR stage; an execution dependency into COPY does not hold it back."""
@@ -103,7 +103,7 @@ def scenario_update_overwrites_what_a_copy2_read(rig: Rig) -> None:
         "fill before copy / execution only": [write_after_write(COPY, FILL)],
         "fill before copy / visible to reads only": [write_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.3: a write is only safe when the older write is visible to it as a write",
+    rule="write-after-write",
 )
 def scenario_copy_overwrites_a_filled_buffer(rig: Rig) -> None:
     """A write after a write needs a memory dependency whose second scope names the write access."""
@@ -130,7 +130,7 @@ def scenario_copy_overwrites_a_filled_buffer(rig: Rig) -> None:
         "copy before copy / half of it": [write_after_write(COPY2, COPY)],
         "copy before copy / no first access": [write_after_write(COPY2, COPY)],
     },
-    rule="SYNC_RULES 2.5, wrong buffer range",
+    rule="write-after-write,buffer-regions-are-exact",
 )
 def scenario_copy2_overwrites_a_copy(rig: Rig) -> None:
     """Two copies into one buffer need a dependency over every byte that both write."""
@@ -156,7 +156,7 @@ def scenario_copy2_overwrites_a_copy(rig: Rig) -> None:
         "update before update / copy stages": [write_after_write(UPDATE, UPDATE)],
         "update before update / other bytes": [write_after_write(UPDATE, UPDATE)],
     },
-    rule="SYNC_RULES 2.5, Fill/UpdateBufferWrongBarrier",
+    rule="write-after-write,fills-updates-and-clears-use-the-clear-stage",
 )
 def scenario_update_overwrites_an_update(rig: Rig) -> None:
     """Commands of one kind are no exception: two updates of the same bytes need a dependency from CLEAR to CLEAR."""
@@ -185,7 +185,7 @@ def scenario_update_overwrites_an_update(rig: Rig) -> None:
     },
     weakened={"first copy before second / bytes before": [read_after_write("vkCmdCopyBuffer2KHR", COPY)]},
     needs=("VK_KHR_copy_commands2",),
-    rule="SYNC_RULES 2.7; VK_KHR_copy_commands2 is promoted",
+    rule="copies-use-the-copy-stage,both-forms-of-a-command-mean-the-same",
 )
 def scenario_copy2_khr_is_the_same_command(rig: Rig) -> None:
     """The extension's name for a copy within one buffer reads and writes as the core command does."""

@@ -13,7 +13,7 @@ DEPTH, STENCIL = VkImageAspect.DEPTH, VkImageAspect.STENCIL
     weakened={
         "read aspect / depth": [read_after_write(DOWNLOAD, CLEAR)],
     },
-    rule="SYNC_RULES 2.7: the aspect comes first in an image's address",
+    rule="depth-and-stencil-are-apart",
 )
 def scenario_stencil_is_apart_from_depth(rig: Rig) -> None:
     """A download of stencil does not conflict with a clear of depth; a download of depth does."""
@@ -31,7 +31,7 @@ def scenario_stencil_is_apart_from_depth(rig: Rig) -> None:
         "first aspects / stencil": [write_after_write(CLEAR, CLEAR)],
         "first aspects / both": [write_after_write(CLEAR, CLEAR)],
     },
-    rule="SYNC_RULES 2.7",
+    rule="depth-and-stencil-are-apart",
 )
 def scenario_clears_of_depth_and_stencil_need_nothing(rig: Rig) -> None:
     """Two clears of one image need no dependency when one names depth and the other stencil."""
@@ -47,7 +47,7 @@ def scenario_clears_of_depth_and_stencil_need_nothing(rig: Rig) -> None:
 @scenario(
     without={"clear before copy": [read_after_write(COPY, CLEAR)]},
     weakened={"clear before copy / to late tests": [read_after_write(COPY, CLEAR)]},
-    rule="SYNC_RULES 2.7: transfers of depth use transfer stages, not fragment tests",
+    rule="fills-updates-and-clears-use-the-clear-stage,depth-and-stencil-are-apart",
 )
 def scenario_copy_reads_a_cleared_depth_image(rig: Rig) -> None:
     """Clearing and copying a depth image are transfers: the stages of fragment tests do not cover them."""
@@ -69,7 +69,7 @@ def scenario_copy_reads_a_cleared_depth_image(rig: Rig) -> None:
 @scenario(
     without={"copy before upload": [write_after_read(UPLOAD, COPY)]},
     weakened={"copy before upload / into the clear stage": [write_after_read(UPLOAD, COPY)]},
-    rule="SYNC_RULES 2.7",
+    rule="depth-and-stencil-are-apart",
 )
 def scenario_upload_overwrites_stencil_that_a_copy_read(rig: Rig) -> None:
     """A copy of both aspects reads stencil too: an upload of stencil alone has to wait for it."""

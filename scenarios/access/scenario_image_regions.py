@@ -11,7 +11,7 @@ UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
         "column / one to the left": [write_after_write(COPY, UPLOAD)],
         "column / the same half": [write_after_write(COPY, UPLOAD)],
     },
-    rule="SYNC_RULES 2.7: images are tracked row by row, texel by texel",
+    rule="only-shared-bytes-conflict,image-regions-are-exact",
 )
 def scenario_left_and_right_halves_are_apart(rig: Rig) -> None:
     """Writes of the left and the right half of an image interleave in memory but share no texel."""
@@ -31,7 +31,7 @@ def scenario_left_and_right_halves_are_apart(rig: Rig) -> None:
         "regions / second in the cleared corner": [write_after_read(UPLOAD, COPY2)],
         "regions / both": [write_after_read(UPLOAD, COPY2)],
     },
-    rule="SYNC_RULES 2.7: per region",
+    rule="image-regions-are-exact",
 )
 def scenario_two_boxes_leave_the_rest_alone(rig: Rig) -> None:
     """A copy of two boxes reads those, and an upload between them needs nothing."""
@@ -61,7 +61,7 @@ def scenario_two_boxes_leave_the_rest_alone(rig: Rig) -> None:
         "level before blit / the level below": [read_after_write(BLIT, COPY)],
         "level before blit / the level above": [read_after_write(BLIT, COPY)],
     },
-    rule="SYNC_RULES 2.5, 2.7: mip levels",
+    rule="mip-levels-and-layers-are-apart,a-ranged-barrier-covers-its-range",
 )
 def scenario_mip_levels_are_apart(rig: Rig) -> None:
     """Each step of mip generation depends on the level it reads only: a barrier may name that level alone."""
@@ -88,7 +88,7 @@ def scenario_mip_levels_are_apart(rig: Rig) -> None:
         "layers before download / one of the two": [read_after_write(DOWNLOAD, CLEAR)],
         "layers before download / the layers before": [read_after_write(DOWNLOAD, CLEAR)],
     },
-    rule="SYNC_RULES 2.5, 2.7: array layers",
+    rule="mip-levels-and-layers-are-apart,a-ranged-barrier-covers-its-range",
 )
 def scenario_array_layers_are_apart(rig: Rig) -> None:
     """A barrier over the layers that are read is enough, though others were written too."""
@@ -113,7 +113,7 @@ def scenario_array_layers_are_apart(rig: Rig) -> None:
         "cleared / the layer read": [write_after_read(CLEAR, COPY)],
         "cleared / from the layer before on": [write_after_read(CLEAR, COPY)],
     },
-    rule="SYNC_RULES 2.7: array layers",
+    rule="mip-levels-and-layers-are-apart",
 )
 def scenario_clear_of_other_layers_needs_nothing(rig: Rig) -> None:
     """A clear touches the layers of its ranges only."""
@@ -132,7 +132,7 @@ def scenario_clear_of_other_layers_needs_nothing(rig: Rig) -> None:
         "slice / one before": [read_after_write(COPY, UPLOAD)],
         "slice / the same": [read_after_write(COPY, UPLOAD)],
     },
-    rule="SYNC_RULES 2.7: slices of a 3D image",
+    rule="image-regions-are-exact",
 )
 def scenario_slices_of_a_3d_image_are_apart(rig: Rig) -> None:
     """An upload of the first four slices and a copy of the last four share no texel."""
@@ -152,7 +152,7 @@ def scenario_slices_of_a_3d_image_are_apart(rig: Rig) -> None:
         "first slice / the last layer's": [write_after_write(COPY, UPLOAD)],
         "first slice / before": [write_after_write(COPY, UPLOAD)],
     },
-    rule="vkCmdCopyImage: layers of a 2D image become slices of a 3D one",
+    rule="image-regions-are-exact",
 )
 def scenario_layers_become_slices(rig: Rig) -> None:
     """A copy of three array layers into a 3D image writes three slices of it."""
@@ -172,7 +172,7 @@ def scenario_layers_become_slices(rig: Rig) -> None:
         "row of blocks / the one written": [read_after_write(DOWNLOAD, UPLOAD)],
         "row of blocks / its last texels": [read_after_write(DOWNLOAD, UPLOAD)],
     },
-    rule="SYNC_RULES 2.2, group 01: compressed blocks",
+    rule="image-regions-are-exact",
 )
 def scenario_rows_of_compressed_blocks_are_apart(rig: Rig) -> None:
     """A compressed image is addressed in whole blocks: rows of blocks do not conflict."""
@@ -192,7 +192,7 @@ def scenario_rows_of_compressed_blocks_are_apart(rig: Rig) -> None:
         "read block / the one written": [read_after_write(COPY, UPLOAD)],
         "read block / a row of three": [read_after_write(COPY, UPLOAD)],
     },
-    rule="vkCmdCopyImage: copies between a compressed and an uncompressed format count blocks as texels",
+    rule="image-regions-are-exact",
 )
 def scenario_compressed_blocks_of_one_row_are_apart(rig: Rig) -> None:
     """Neighbouring blocks do not conflict, also when they are copied as texels of an uncompressed format."""

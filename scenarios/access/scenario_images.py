@@ -14,7 +14,7 @@ DOWNLOAD, DOWNLOAD2 = "vkCmdCopyImageToBuffer", "vkCmdCopyImageToBuffer2"
         "clear before copy / execution only": [read_after_write(COPY, CLEAR)],
         "clear before copy / to the blit stage": [read_after_write(COPY, CLEAR)],
     },
-    rule="SYNC_RULES 2.7",
+    rule="read-after-write,fills-updates-and-clears-use-the-clear-stage",
 )
 def scenario_copy_reads_a_cleared_image(rig: Rig) -> None:
     """A clear writes in the CLEAR stage and a copy reads in the COPY stage."""
@@ -39,7 +39,7 @@ def scenario_copy_reads_a_cleared_image(rig: Rig) -> None:
 @scenario(
     without={"copy before blit": [read_after_write(BLIT2, COPY2)]},
     weakened={"copy before blit / to the copy stage": [read_after_write(BLIT2, COPY2)]},
-    rule="SYNC_RULES 2.7",
+    rule="blits-use-the-blit-stage",
 )
 def scenario_blit2_reads_a_copied_image(rig: Rig) -> None:
     """A blit reads in the BLIT stage: a dependency into COPY does not make a copied image visible to it."""
@@ -65,7 +65,7 @@ def scenario_blit2_reads_a_copied_image(rig: Rig) -> None:
         "blit before clear / from the copy stage": [write_after_read(CLEAR, BLIT)],
         "blit before clear / to the copy stage": [write_after_read(CLEAR, BLIT)],
     },
-    rule="SYNC_RULES 2.3",
+    rule="write-after-read,blits-use-the-blit-stage",
 )
 def scenario_clear_overwrites_what_a_blit_read(rig: Rig) -> None:
     """An execution dependency from BLIT to CLEAR lets a clear overwrite the source of a blit."""
@@ -90,7 +90,7 @@ def scenario_clear_overwrites_what_a_blit_read(rig: Rig) -> None:
         "clear before blit / visible to reads only": [write_after_write(BLIT, CLEAR)],
         "clear before blit / another image": [write_after_write(BLIT, CLEAR)],
     },
-    rule="SYNC_RULES 2.5",
+    rule="write-after-write,blits-use-the-blit-stage",
 )
 def scenario_flipped_blit_overwrites_a_cleared_image(rig: Rig) -> None:
     """A blit whose corners are given the other way round writes the same texels, and conflicts like any other."""
@@ -113,7 +113,7 @@ def scenario_flipped_blit_overwrites_a_cleared_image(rig: Rig) -> None:
 @scenario(
     without={"upload before copy": [read_after_write(COPY, UPLOAD)]},
     weakened={"upload before copy / from the clear stage": [read_after_write(COPY, UPLOAD)]},
-    rule="SYNC_RULES 2.7",
+    rule="read-after-write,copies-use-the-copy-stage",
 )
 def scenario_copy_reads_an_uploaded_image(rig: Rig) -> None:
     """vkCmdCopyBufferToImage writes in the COPY stage."""
@@ -140,7 +140,7 @@ def scenario_copy_reads_an_uploaded_image(rig: Rig) -> None:
         "download before fill": [write_after_write("vkCmdFillBuffer", DOWNLOAD2)],
     },
     weakened={"download before fill / from reads": [write_after_write("vkCmdFillBuffer", DOWNLOAD2)]},
-    rule="SYNC_RULES 2.7",
+    rule="read-after-write,copies-use-the-copy-stage",
 )
 def scenario_download2_reads_the_image_and_writes_the_buffer(rig: Rig) -> None:
     """vkCmdCopyImageToBuffer2 is a COPY read of the image and a COPY write of the buffer, each with its own need."""
@@ -166,7 +166,7 @@ def scenario_download2_reads_the_image_and_writes_the_buffer(rig: Rig) -> None:
         "copy before upload": [write_after_read(UPLOAD2, COPY2)],
     },
     weakened={"copy before upload / from the clear stage": [write_after_read(UPLOAD2, COPY2)]},
-    rule="SYNC_RULES 2.3",
+    rule="write-after-read",
 )
 def scenario_upload2_overwrites_what_a_copy2_read(rig: Rig) -> None:
     """An upload into the source of a copy needs an execution dependency, which an image barrier also gives."""
@@ -186,7 +186,7 @@ def scenario_upload2_overwrites_what_a_copy2_read(rig: Rig) -> None:
 @scenario(
     without={"clear before clear": [write_after_write(CLEAR, CLEAR)]},
     weakened={"clear before clear / execution only": [write_after_write(CLEAR, CLEAR)]},
-    rule="SYNC_RULES 2.3",
+    rule="write-after-write",
 )
 def scenario_clear_overwrites_a_clear(rig: Rig) -> None:
     """Two clears of one image are two writes; submission order alone orders nothing."""

@@ -12,7 +12,7 @@ RESOLVE, RESOLVE2 = "vkCmdResolveImage", "vkCmdResolveImage2"
         "clear before resolve / to the copy stage": [read_after_write(RESOLVE, CLEAR)],
         "clear before resolve / execution only": [read_after_write(RESOLVE, CLEAR)],
     },
-    rule="SYNC_RULES 2.7: RESOLVE TRANSFER_READ",
+    rule="resolve-commands-use-the-resolve-stage",
 )
 def scenario_resolve_reads_a_cleared_image(rig: Rig) -> None:
     """A resolve reads its multisampled source in the RESOLVE stage."""
@@ -40,7 +40,7 @@ def scenario_resolve_reads_a_cleared_image(rig: Rig) -> None:
         "resolve before download / from attachment output": [read_after_write(DOWNLOAD, RESOLVE2)],
         "resolve before download / layer 0": [read_after_write(DOWNLOAD, RESOLVE2)],
     },
-    rule="SYNC_RULES 2.7: RESOLVE TRANSFER_WRITE",
+    rule="resolve-commands-use-the-resolve-stage",
 )
 def scenario_download_reads_a_resolved_layer(rig: Rig) -> None:
     """A resolve command writes in the RESOLVE stage, unlike the resolve of a render pass (attachment output)."""
@@ -69,7 +69,7 @@ def scenario_download_reads_a_resolved_layer(rig: Rig) -> None:
         "resolve before clear": [write_after_read(CLEAR, RESOLVE)],
     },
     weakened={"resolve before clear / from the blit stage": [write_after_read(CLEAR, RESOLVE)]},
-    rule="SYNC_RULES 2.3",
+    rule="write-after-read,resolve-commands-use-the-resolve-stage",
 )
 def scenario_clear_overwrites_what_a_resolve_read(rig: Rig) -> None:
     """A clear of a multisampled image waits for the resolve that reads it."""
@@ -89,7 +89,7 @@ def scenario_clear_overwrites_what_a_resolve_read(rig: Rig) -> None:
         "place / overlapping by a texel": [write_after_write(RESOLVE, RESOLVE2)],
         "place / apart": [],
     },
-    rule="SYNC_RULES 2.7: region",
+    rule="resolve-commands-use-the-resolve-stage,image-regions-are-exact",
 )
 def scenario_resolves_of_overlapping_boxes_are_ordered(rig: Rig) -> None:
     """Two resolves into one image conflict where their boxes overlap."""

@@ -12,7 +12,7 @@ FILL, COPY, DISPATCH, CLEAR = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDispat
         "fill before dispatch / storage read": [read_after_write(DISPATCH, FILL)],
         "fill before dispatch / memory read": [],
     },
-    rule="SYNC_RULES 2.14, UseShaderReadAccessForUniformBuffer",
+    rule="shader-read-and-shader-write",
 )
 def scenario_shader_read_does_not_cover_uniform_buffers(rig: Rig) -> None:
     """SHADER_READ is sampled and storage reads; a uniform buffer is read with UNIFORM_READ."""
@@ -44,7 +44,7 @@ def scenario_shader_read_does_not_cover_uniform_buffers(rig: Rig) -> None:
         "fill before dispatch / fragment shader": [read_after_write(DISPATCH, FILL)],
         "fill before dispatch / storage read": [],
     },
-    rule="SYNC_RULES 2.4: SHADER_READ expands to SAMPLED and STORAGE reads",
+    rule="shader-read-and-shader-write",
 )
 def scenario_shader_read_covers_storage_buffers(rig: Rig) -> None:
     """A storage buffer is read with SHADER_STORAGE_READ, which SHADER_READ holds, at the stage of its shader."""
@@ -75,7 +75,7 @@ def scenario_shader_read_covers_storage_buffers(rig: Rig) -> None:
         "clear before dispatch / storage read": [read_after_write(DISPATCH, CLEAR)],
         "clear before dispatch / sampled read": [],
     },
-    rule="SYNC_RULES 2.4, 2.12",
+    rule="shader-read-and-shader-write,each-descriptor-type-has-its-access",
 )
 def scenario_shader_read_covers_sampled_images(rig: Rig) -> None:
     """A combined image sampler is read with SHADER_SAMPLED_READ."""
@@ -111,7 +111,7 @@ def scenario_shader_read_covers_sampled_images(rig: Rig) -> None:
         "dispatch before copy / storage write": [],
         "copy before dispatch / to indirect commands": [],
     },
-    rule="SYNC_RULES 2.4: SHADER_WRITE expands to STORAGE writes",
+    rule="execution-scopes-reach-other-stages,shader-read-and-shader-write",
 )
 def scenario_shader_write_covers_storage_buffers(rig: Rig) -> None:
     """A storage buffer is written with SHADER_STORAGE_WRITE, which SHADER_WRITE holds. A copy of it, then the next
@@ -151,7 +151,7 @@ def scenario_shader_write_covers_storage_buffers(rig: Rig) -> None:
         "between dispatches / to reads": [write_after_write(DISPATCH, DISPATCH)],
         "between dispatches / execution only": [write_after_write(DISPATCH, DISPATCH)],
     },
-    rule="SYNC_RULES 2.12, WriteSameLocationFromTwoDispatches",
+    rule="write-after-write",
 )
 def scenario_two_dispatches_write_one_buffer(rig: Rig) -> None:
     """Two compute writes of one range need a memory dependency from SHADER_WRITE to SHADER_WRITE."""

@@ -16,7 +16,7 @@ BYTES = bytes(range(256))
         "made visible / not chained": [write_after_write(COPY, COPY)],
         "made visible / to reads": [write_after_write(COPY, COPY)],
     },
-    rule="SYNC_RULES 2.5, SeparateAvailabilityAndVisibilityForBuffer",
+    rule="availability-and-visibility-may-be-apart",
 )
 def scenario_availability_and_visibility_may_be_apart(rig: Rig) -> None:
     """One barrier makes a write available, a second one visible; the second needs no first access, but must chain."""
@@ -44,7 +44,7 @@ def scenario_availability_and_visibility_may_be_apart(rig: Rig) -> None:
         "fill to compute / to blit": [read_after_write(COPY, FILL)],
         "compute to copy / from blit": [read_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.3: chain ∩ src_exec",
+    rule="a-chain-needs-stages-that-meet,availability-and-visibility-may-be-apart",
 )
 def scenario_memory_dependencies_chain_through_a_stage(rig: Rig) -> None:
     """An available write travels through a stage that does nothing, if the stages of the two links meet."""
@@ -67,7 +67,7 @@ def scenario_memory_dependencies_chain_through_a_stage(rig: Rig) -> None:
 @scenario(
     without={"fill before copy": [read_after_write(COPY, FILL)]},
     weakened={"fill before copy / one command": [read_after_write(COPY, FILL)]},
-    rule="SYNC_RULES 2.5: barriers of one command do not chain",
+    rule="barriers-of-one-command-are-independent",
 )
 def scenario_memory_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
     """The two halves of a memory dependency work as two commands and not as two barriers of one."""
@@ -85,7 +85,7 @@ def scenario_memory_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
 @scenario(
     without={"copy before fill": [write_after_read(FILL, COPY)]},
     weakened={"copy before fill / one command": [write_after_read(FILL, COPY)]},
-    rule="SYNC_RULES 2.14, CmdPipelineBarrier2IndependentBarriers and CmdPipelineBarrier2ExecutionDependency",
+    rule="barriers-of-one-command-are-independent",
 )
 def scenario_execution_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
     """COPY to COMPUTE and COMPUTE to CLEAR order a fill after a copy as two commands and not as one."""
@@ -110,7 +110,7 @@ def scenario_execution_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
         "to anything / execution only": [read_after_write(COPY2, UPDATE)],
         "for the buffer / other buffer": [read_after_write(COPY2, UPDATE)],
     },
-    rule="SYNC_RULES 2.5, ChainGlobalBarrierWith*",
+    rule="a-chain-needs-stages-that-meet",
 )
 def scenario_global_barrier_chains_with_a_buffer_barrier(rig: Rig) -> None:
     """A global barrier makes a write available and a buffer barrier makes it visible for that buffer alone."""
@@ -137,7 +137,7 @@ def scenario_global_barrier_chains_with_a_buffer_barrier(rig: Rig) -> None:
         "copy to blit": [read_after_write("vkCmdBlitImage", "vkCmdClearColorImage")],
     },
     weakened={"copy to blit / from clear": [read_after_write("vkCmdBlitImage", "vkCmdClearColorImage")]},
-    rule="SYNC_RULES 2.5, ChainGlobalBarrierWith*",
+    rule="a-chain-needs-stages-that-meet",
 )
 def scenario_image_barrier_chains_with_a_global_barrier(rig: Rig) -> None:
     """An image barrier into COPY and a global barrier from COPY to BLIT make one dependency."""
@@ -158,7 +158,7 @@ def scenario_image_barrier_chains_with_a_global_barrier(rig: Rig) -> None:
         "compute to blit": [write_after_read(UPDATE, COPY)],
         "blit to clear": [write_after_read(UPDATE, COPY)],
     },
-    rule="SYNC_RULES 2.3: a barrier takes reads whose barriers meet its source",
+    rule="a-chain-needs-stages-that-meet",
 )
 def scenario_execution_chain_of_three_links(rig: Rig) -> None:
     """A write after a read is ordered by a chain of any length, and by none of its parts."""
@@ -179,7 +179,7 @@ def scenario_execution_chain_of_three_links(rig: Rig) -> None:
         "fill before copy / execution only": [read_after_write(COPY, FILL)],
         "fill before copy / to reads of blits": [read_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.5, BarrierRepeat",
+    rule="barriers-of-one-command-add-up",
 )
 def scenario_repeating_a_barrier_adds_nothing(rig: Rig) -> None:
     """A barrier that is recorded three times does what it does once; three weak ones make no strong one."""

@@ -14,7 +14,7 @@ BYTES, OTHERS = bytes(range(256)), bytes(255 - i for i in range(256))
         "between / read to write": [read_after_write(COPY, COPY)],
         "between / from clears": [read_after_write(COPY, COPY), write_after_read(COPY, COPY)],
     },
-    rule="SYNC_RULES 2.14, CmdPipelineBarrierExecutionDependency",
+    rule="read-after-write,write-after-read",
 )
 def scenario_execution_orders_writes_after_reads_only(rig: Rig) -> None:
     """After a copy from a to b, a copy back reads b and writes a: execution is enough for a, not for b."""
@@ -41,7 +41,7 @@ def scenario_execution_orders_writes_after_reads_only(rig: Rig) -> None:
 @scenario(
     without={"on b": [read_after_write(COPY, COPY), write_after_read(COPY, COPY)]},
     weakened={"on b / read to write": [read_after_write(COPY, COPY)]},
-    rule="SYNC_RULES 2.5, BufferBarrierExecutionDependencySync1",
+    rule="every-barrier-orders-execution",
 )
 def scenario_buffer_barrier_orders_execution_on_other_buffers(rig: Rig) -> None:
     """A buffer barrier of vkCmdPipelineBarrier that names b is an execution dependency for a as well."""
@@ -68,7 +68,7 @@ def scenario_buffer_barrier_orders_execution_on_other_buffers(rig: Rig) -> None:
         "on b / read to write": [read_after_write(COPY2, COPY2)],
         "on b / from blits": [read_after_write(COPY2, COPY2), write_after_read(COPY2, COPY2)],
     },
-    rule="SYNC_RULES 2.5, BufferBarrierExecutionDependencySync2",
+    rule="every-barrier-orders-execution",
 )
 def scenario_buffer_barrier2_orders_execution_on_other_buffers(rig: Rig) -> None:
     """The same holds for vkCmdPipelineBarrier2, between the stages of each barrier."""
@@ -94,7 +94,7 @@ def scenario_buffer_barrier2_orders_execution_on_other_buffers(rig: Rig) -> None
 @scenario(
     without={"on the image": [write_after_read(FILL, "vkCmdCopyBufferToImage")]},
     weakened={"on the image / into copies": [write_after_read(FILL, "vkCmdCopyBufferToImage")]},
-    rule="SYNC_RULES 2.5, ImageBarrierExecutionDependencySync2",
+    rule="every-barrier-orders-execution",
 )
 def scenario_image_barrier_orders_execution_on_buffers(rig: Rig) -> None:
     """The image barrier after an upload lets the staging buffer be filled again: no barrier on the buffer is needed."""
@@ -122,7 +122,7 @@ def scenario_image_barrier_orders_execution_on_buffers(rig: Rig) -> None:
         "update before copy / other buffer": [read_after_write(COPY, UPDATE)],
         "update before copy / first quarter": [read_after_write(COPY, UPDATE)],
     },
-    rule="SYNC_RULES 2.5, BufferCopyWrongBarrier",
+    rule="a-barrier-covers-what-came-before-it,a-ranged-barrier-covers-its-range",
 )
 def scenario_buffer_barrier_has_a_direction_and_a_range(rig: Rig) -> None:
     """A buffer barrier helps only from the write to the read, for the buffer and the bytes that it names."""
@@ -148,7 +148,7 @@ def scenario_buffer_barrier_has_a_direction_and_a_range(rig: Rig) -> None:
 @scenario(
     without={"after": [read_after_write(COPY, FILL)]},
     weakened={"after / nothing of memory": [read_after_write(COPY, FILL)]},
-    rule="a synchronization command's first scope is what comes before it in submission order",
+    rule="a-barrier-covers-what-came-before-it",
 )
 def scenario_a_barrier_covers_what_was_recorded_before_it(rig: Rig) -> None:
     """The strongest barrier does nothing for a write that comes after it."""
@@ -172,7 +172,7 @@ def scenario_a_barrier_covers_what_was_recorded_before_it(rig: Rig) -> None:
         "both / the second": [read_after_write(COPY, FILL)],
         "both / the first twice": [write_after_read(UPDATE, COPY2)],
     },
-    rule="SYNC_RULES 2.5: barriers of one command are united",
+    rule="barriers-of-one-command-add-up",
 )
 def scenario_barriers_of_one_command_add_up(rig: Rig) -> None:
     """One command with a dependency for each of two buffers serves both."""
@@ -198,7 +198,7 @@ def scenario_barriers_of_one_command_add_up(rig: Rig) -> None:
     without={"fills before copies": [read_after_write(COPY, FILL)]},
     weakened={"fills before copies / one of two buffers": [read_after_write(COPY, FILL)]},
     needs=("VK_KHR_synchronization2",),
-    rule="VK_KHR_synchronization2 is promoted",
+    rule="barriers-of-one-command-add-up,both-forms-of-a-command-mean-the-same",
 )
 def scenario_barrier2_khr_is_the_same_command(rig: Rig) -> None:
     """vkCmdPipelineBarrier2KHR makes two fills visible by two buffer barriers; by one of them, one fill."""

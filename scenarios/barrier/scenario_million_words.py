@@ -10,7 +10,7 @@ DISPATCH_TO_DISPATCH = {"src": "COMPUTE_SHADER", "dst": "COMPUTE_SHADER"}
 @scenario(
     without={"written before read": [read_after_write("vkCmdDispatch", "vkCmdDispatch")]},
     weakened={"written before read / execution only": [read_after_write("vkCmdDispatch", "vkCmdDispatch")]},
-    rule="memory dependency between two dispatches",
+    rule="read-after-write",
 )
 def scenario_dispatch_reads_a_million_written_words(rig: Rig) -> None:
     """A dispatch that reads what another wrote needs a memory dependency, however large the work."""
@@ -35,7 +35,7 @@ def scenario_dispatch_reads_a_million_written_words(rig: Rig) -> None:
 
 @scenario(
     without={"written before copied": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")]},
-    rule="memory dependency between a dispatch and a copy",
+    rule="read-after-write",
 )
 def scenario_copy_reads_a_million_written_words(rig: Rig) -> None:
     """A copy that reads what a dispatch wrote needs a memory dependency, however large the work."""

@@ -1,4 +1,4 @@
-"""The two tables of the design document's introduction: which accesses a hazard is looked for between."""
+"""Which accesses a hazard is looked for between: the most recent ones."""
 
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
@@ -24,7 +24,7 @@ DISPATCH = "vkCmdDispatch"
         "E / to resolves": [read_after_write(BLIT, CLEAR)],
         "for R3 / execution only": [read_after_write(DISPATCH, CLEAR)],
     },
-    rule="design document, W M R0 R1 E R2 R3",
+    rule="most-recent-access",
 )
 def scenario_reads_after_a_guarded_read(rig: Rig) -> None:
     """M guards R0 and R1 against W. R2 happens after R1 by E, which is enough. R3 is in the second scope of neither,
@@ -70,7 +70,7 @@ def scenario_reads_after_a_guarded_read(rig: Rig) -> None:
         "M / execution only": [read_after_write(COPY, FILL)],
         "E / from clears": [write_after_read(FILL, COPY)],
     },
-    rule="design document, W0 M R E W1",
+    rule="most-recent-access",
 )
 def scenario_write_after_a_guarded_read(rig: Rig) -> None:
     """R is tested against W0, and W1 against R alone: as R saw W0, so does everything after it. With no R between,
@@ -97,7 +97,7 @@ def scenario_write_after_a_guarded_read(rig: Rig) -> None:
         "dispatch before fill": [write_after_read(FILL, DISPATCH)],
     },
     weakened={"dispatch before fill / from copies": [write_after_read(FILL, DISPATCH)]},
-    rule="SYNC_RULES 2.3: one read a stage is kept, and each must be ordered before a write",
+    rule="every-reading-stage-counts",
 )
 def scenario_a_write_waits_for_every_reading_stage(rig: Rig) -> None:
     """Reads by two stages are two reasons to wait; ordering the write after one leaves the other."""

@@ -17,7 +17,7 @@ ONE_GROUP = b"\1\0\0\0" * 3
         "fill before copy / copies only": [read_after_write(COPY, FILL)],
         "clear before blit / blits only": [read_after_write(BLIT, CLEAR)],
     },
-    rule="SYNC_RULES 2.4: ALL_TRANSFER is COPY, RESOLVE, BLIT and CLEAR",
+    rule="stage-names-that-stand-for-several-stages",
 )
 def scenario_all_transfer_is_every_transfer_stage(rig: Rig) -> None:
     """ALL_TRANSFER covers a fill (CLEAR), a copy and a blit alike; each of its parts covers itself alone."""
@@ -55,7 +55,7 @@ def scenario_all_transfer_is_every_transfer_stage(rig: Rig) -> None:
         "everything / without memory": [read_after_write(COPY, FILL)],
         "everything / all of graphics": [read_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.4: MEMORY_READ and MEMORY_WRITE are every read and write of the stages",
+    rule="all-commands-is-everything,memory-read-and-memory-write",
 )
 def scenario_all_commands_with_memory_write_and_read(rig: Rig) -> None:
     """ALL_COMMANDS with MEMORY_WRITE and MEMORY_READ covers any write before any read, and needs both."""
@@ -86,7 +86,7 @@ def scenario_all_commands_with_memory_write_and_read(rig: Rig) -> None:
         "copy before fill / from none": [write_after_read(FILL, COPY)],
         "copy before fill / bottom to top": [],
     },
-    rule="SYNC_RULES 2.4: TOP as the second scope is everything later, BOTTOM as the first everything earlier",
+    rule="ends-of-the-pipe-order-execution",
 )
 def scenario_ends_of_the_pipe_order_execution(rig: Rig) -> None:
     """COPY to TOP_OF_PIPE orders every later command after copies; TOP_OF_PIPE or NONE as a first scope wait for
@@ -118,7 +118,7 @@ def scenario_ends_of_the_pipe_order_execution(rig: Rig) -> None:
         "fill before copy / from the bottom": [read_after_write(COPY, FILL)],
         "fill before copy / legacy bottom to top": [read_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.4: TOP and BOTTOM never contribute accesses",
+    rule="ends-of-the-pipe-order-execution",
 )
 def scenario_ends_of_the_pipe_have_no_accesses(rig: Rig) -> None:
     """TOP_OF_PIPE and BOTTOM_OF_PIPE order execution and access no memory: they make no memory dependency."""
@@ -146,7 +146,7 @@ def scenario_ends_of_the_pipe_have_no_accesses(rig: Rig) -> None:
         "dispatch before update / from copies": [write_after_read(UPDATE, INDIRECT)],
         "dispatch before update / from the vertex shader": [],
     },
-    rule="SYNC_RULES 2.4: first execution scopes hold logically earlier stages",
+    rule="execution-scopes-reach-other-stages",
 )
 def scenario_source_stages_reach_back(rig: Rig) -> None:
     """COMPUTE_SHADER as a first scope waits for the indirect command's read too: that stage is logically earlier."""
@@ -175,7 +175,7 @@ def scenario_source_stages_reach_back(rig: Rig) -> None:
         "update before dispatch / to the top": [read_after_write(INDIRECT, UPDATE)],
         "update before dispatch / other bytes": [read_after_write(INDIRECT, UPDATE)],
     },
-    rule="SYNC_RULES 2.4: access scopes are limited to the stages that are named, however far execution reaches",
+    rule="access-scopes-do-not-reach-other-stages",
 )
 def scenario_access_scopes_do_not_reach(rig: Rig) -> None:
     """Memory made visible to COMPUTE_SHADER with every access is not visible to the indirect command's read."""
@@ -209,7 +209,7 @@ def scenario_access_scopes_do_not_reach(rig: Rig) -> None:
         "fill before copy / from copies": [read_after_write(COPY, FILL)],
         "fill before copy / from the other stages": [read_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.4",
+    rule="masks-name-stages-and-accesses-together",
 )
 def scenario_several_stages_and_accesses_in_one_mask(rig: Rig) -> None:
     """A mask of several stages with several accesses covers each legal pair, and no other stage."""
@@ -236,7 +236,7 @@ def scenario_several_stages_and_accesses_in_one_mask(rig: Rig) -> None:
         "copy before dispatch / to reads": [write_after_write(DISPATCH, COPY)],
         "copy before dispatch / to vertex shaders": [write_after_write(DISPATCH, COPY)],
     },
-    rule="SYNC_RULES 2.4: SHADER_WRITE expands",
+    rule="masks-name-stages-and-accesses-together,shader-read-and-shader-write",
 )
 def scenario_shader_overwrites_a_copy(rig: Rig) -> None:
     """SHADER_WRITE at COMPUTE_SHADER covers the storage write of a compute shader, and of no other stage."""

@@ -11,7 +11,7 @@ FILL, UPDATE, COPY, COPY2 = "vkCmdFillBuffer", "vkCmdUpdateBuffer", "vkCmdCopyBu
         "before the second / execution only": [read_after_write(COPY, FILL)],
         "before the second / other bytes": [read_after_write(COPY, FILL)],
     },
-    rule="SYNC_RULES 2.10: a barrier in a later command buffer covers all that was submitted before",
+    rule="barriers-reach-over-submits",
 )
 def scenario_barrier_reaches_back_over_command_buffers(rig: Rig) -> None:
     """A barrier at the start of the second command buffer covers the first one of the same submit."""
@@ -36,7 +36,7 @@ def scenario_barrier_reaches_back_over_command_buffers(rig: Rig) -> None:
 @scenario(
     without={"after the first": [write_after_write(UPDATE, FILL)]},
     weakened={"after the first / execution only": [write_after_write(UPDATE, FILL)]},
-    rule="SYNC_RULES 2.10: submission order alone is no dependency",
+    rule="barriers-reach-over-submits",
 )
 def scenario_barrier_reaches_forward_over_submits(rig: Rig) -> None:
     """A barrier at the end of one submit covers what the next submit does."""
@@ -58,7 +58,7 @@ def scenario_barrier_reaches_forward_over_submits(rig: Rig) -> None:
 @scenario(
     without={"alone": [write_after_read(FILL, COPY2)]},
     weakened={"alone / from clears": [write_after_read(FILL, COPY2)]},
-    rule="SYNC_RULES 2.10",
+    rule="barriers-reach-over-submits",
 )
 def scenario_barrier_alone_in_a_command_buffer(rig: Rig) -> None:
     """A command buffer that holds nothing but a barrier orders the submit before it and the one after it."""
@@ -80,7 +80,7 @@ def scenario_barrier_alone_in_a_command_buffer(rig: Rig) -> None:
         "in the second": [read_after_write(COPY, FILL)],
     },
     weakened={"in the second / from blits": [read_after_write(COPY, FILL)]},
-    rule="SYNC_RULES 2.3, 2.10",
+    rule="barriers-reach-over-submits,a-chain-needs-stages-that-meet,availability-and-visibility-may-be-apart",
 )
 def scenario_dependency_chain_crosses_a_submit(rig: Rig) -> None:
     """One submit ends by making a write available, the next begins by making it visible."""
@@ -98,7 +98,7 @@ def scenario_dependency_chain_crosses_a_submit(rig: Rig) -> None:
 @scenario(
     without={"at its end": [write_after_write(FILL, COPY)]},
     weakened={"at its end / over the first half": [write_after_write(FILL, COPY)]},
-    rule="SYNC_RULES 2.10: a command buffer submitted twice meets itself",
+    rule="each-execution-counts",
 )
 def scenario_command_buffer_submitted_twice_meets_itself(rig: Rig) -> None:
     """The second execution of a command buffer needs a dependency on the first."""

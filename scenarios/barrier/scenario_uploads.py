@@ -10,7 +10,7 @@ READ_TOO_EARLY = [read_after_write("vkCmdCopyBufferToImage", "vkCmdDispatch")]
 @scenario(
     without={"pattern before upload": READ_TOO_EARLY},
     weakened={"pattern before upload / upper half": READ_TOO_EARLY},
-    rule="specification, Buffer Memory Barriers: the dependency covers the range it names",
+    rule="read-after-write,a-ranged-barrier-covers-its-range",
 )
 def scenario_upload_of_a_dispatched_pattern(rig: Rig) -> None:
     """A buffer barrier makes exactly its range visible to the copy: the rest of the picture may be anything."""

@@ -27,7 +27,7 @@ def _run(commands: Commands, pipeline: RigPipeline, value: int | None, **held: o
 @scenario(
     without={"fill before the adds": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
     weakened={"fill before the adds / execution only": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
-    rule="SYNC_RULES 2.12: atomics versus atomics [AtomicAccessFromTwoDispatches]",
+    rule="atomics-do-not-conflict-with-one-another,atomics-read-and-write",
 )
 def scenario_atomic_adds_of_two_dispatches(rig: Rig) -> None:
     """Two dispatches that add atomically to the same words need nothing between them, but all before them."""
@@ -48,7 +48,7 @@ def scenario_atomic_adds_of_two_dispatches(rig: Rig) -> None:
 
 @scenario(
     without={"fill": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
-    rule="SYNC_RULES 2.12 [AtomicAccessFromTwoSubmits]",
+    rule="atomics-do-not-conflict-with-one-another",
 )
 def scenario_atomic_adds_of_two_submits(rig: Rig) -> None:
     """Nor do two submits that add atomically."""
@@ -67,7 +67,7 @@ def scenario_atomic_adds_of_two_submits(rig: Rig) -> None:
 
 @scenario(
     without={"adds before the copy": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")]},
-    rule="specification, Atomic Operations: an atomic writes",
+    rule="atomics-read-and-write",
 )
 def scenario_copy_of_atomically_added_words(rig: Rig) -> None:
     """What atomics wrote is read by a copy: a memory dependency from storage writes is due."""
@@ -82,7 +82,7 @@ def scenario_copy_of_atomically_added_words(rig: Rig) -> None:
 
 @scenario(
     without={"adds before the stores": [WAW]},
-    rule="specification, Atomic Operations: atomics and plain stores race",
+    rule="atomics-read-and-write",
 )
 def scenario_plain_stores_after_atomics(rig: Rig) -> None:
     """A plain store conflicts with atomics of the same words."""
@@ -98,7 +98,7 @@ def scenario_plain_stores_after_atomics(rig: Rig) -> None:
 @scenario(
     without={"stores before the adds": [RAW]},
     weakened={"stores before the adds / for sampled reads": [RAW]},
-    rule="SYNC_RULES 2.12: a read-modify-write is classified as a read",
+    rule="atomics-read-and-write",
 )
 def scenario_atomics_after_plain_stores(rig: Rig) -> None:
     """An atomic reads what a plain store wrote."""
@@ -118,7 +118,7 @@ def scenario_atomics_after_plain_stores(rig: Rig) -> None:
 
 @scenario(
     without={"loads before the adds": [WAR]},
-    rule="specification, Atomic Operations: an atomic writes",
+    rule="atomics-read-and-write",
 )
 def scenario_atomics_after_plain_loads(rig: Rig) -> None:
     """A plain load that must not see what a later atomic writes needs an execution dependency."""
@@ -134,7 +134,7 @@ def scenario_atomics_after_plain_loads(rig: Rig) -> None:
 
 @scenario(
     without={"once before twice": [WAW]},
-    rule="SYNC_RULES 2.12: OpAtomicStore counts as a write",
+    rule="atomics-read-and-write",
 )
 def scenario_atomic_stores_of_two_dispatches(rig: Rig) -> None:
     """Atomic stores are ordered as little as plain ones: which value stays is open."""
@@ -150,7 +150,7 @@ def scenario_atomic_stores_of_two_dispatches(rig: Rig) -> None:
 @scenario(
     without={"store before load": [RAW]},
     weakened={"targets / one": [WAW]},
-    rule="SYNC_RULES 2.12: OpAtomicLoad is a read",
+    rule="atomics-read-and-write",
 )
 def scenario_atomic_loads(rig: Rig) -> None:
     """Atomic loads are reads: they need what was stored to be visible, and do not conflict with one another."""
@@ -168,7 +168,7 @@ def scenario_atomic_loads(rig: Rig) -> None:
 
 @scenario(
     without={"clear before the adds": [read_after_write("vkCmdDispatch", "vkCmdClearColorImage")]},
-    rule="SYNC_RULES 2.12: image atomics as those of buffers",
+    rule="atomics-do-not-conflict-with-one-another,atomics-read-and-write",
 )
 def scenario_image_atomics(rig: Rig) -> None:
     """Atomic additions to the texels of one image by two dispatches do not conflict."""

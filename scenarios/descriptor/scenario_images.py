@@ -45,7 +45,7 @@ def _bound(
 @scenario(
     without={"store before load": [RAW]},
     weakened={"store before load / execution only": [RAW], "store before load / as a sampled read": [RAW]},
-    rule="SYNC_RULES 2.12",
+    rule="read-after-write,each-descriptor-type-has-its-access",
 )
 def scenario_storage_image_loaded_after_a_store(rig: Rig) -> None:
     """A storage image that one dispatch stores to and the next loads from needs a memory dependency."""
@@ -72,7 +72,7 @@ def scenario_storage_image_loaded_after_a_store(rig: Rig) -> None:
 @scenario(
     without={"copy before store": [WAR]},
     weakened={"copy before store / another stage": [WAR]},
-    rule="SYNC_RULES 2.3, 2.12: readonly is a read, writeonly a write",
+    rule="write-after-read,a-written-variable-counts-as-written",
 )
 def scenario_storage_image_stored_after_a_copy(rig: Rig) -> None:
     """Of a shader that copies one image to another, only the target is written; the source may be overwritten later."""
@@ -87,7 +87,7 @@ def scenario_storage_image_stored_after_a_copy(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(without={"once before twice": [WAW]}, rule="SYNC_RULES 2.12: read and written counts as written")
+@scenario(without={"once before twice": [WAW]}, rule="write-after-write,a-written-variable-counts-as-written")
 def scenario_storage_image_changed_twice(rig: Rig) -> None:
     """Two dispatches that change one image in place need a memory dependency."""
     invert = rig.compute("image_invert_2d", {0: "STORAGE_IMAGE"})
@@ -106,7 +106,7 @@ def scenario_storage_image_changed_twice(rig: Rig) -> None:
         "clear before sample / for fragment shaders": [FROM_CLEAR],
         "clear before sample / as a shader read": [],
     },
-    rule="SYNC_RULES 2.12: a combined image sampler is SHADER_SAMPLED_READ",
+    rule="shader-read-and-shader-write,each-descriptor-type-has-its-access",
 )
 def scenario_combined_image_sampler(rig: Rig) -> None:
     """Sampling is SHADER_SAMPLED_READ, of which SHADER_READ is a shorthand."""
@@ -132,7 +132,7 @@ def scenario_combined_image_sampler(rig: Rig) -> None:
 
 @scenario(
     without={"clear before sample": [FROM_CLEAR], "sample before clear": [BEFORE_CLEAR]},
-    rule="SYNC_RULES 2.12",
+    rule="each-descriptor-type-has-its-access",
 )
 def scenario_image_and_sampler_apart(rig: Rig) -> None:
     """A sampled image with a sampler of its own: the image is accessed, the sampler is not memory."""
@@ -150,7 +150,7 @@ def scenario_image_and_sampler_apart(rig: Rig) -> None:
 
 @scenario(
     weakened={"written / what is read": [read_after_write("vkCmdDispatch", "vkCmdDispatch")]},
-    rule="SYNC_RULES 2.3: reads do not conflict",
+    rule="reads-do-not-conflict",
 )
 def scenario_one_image_sampled_and_loaded(rig: Rig) -> None:
     """An image sampled by one dispatch and loaded by another is read twice, which conflicts with nothing."""
@@ -168,7 +168,7 @@ def scenario_one_image_sampled_and_loaded(rig: Rig) -> None:
 
 @scenario(
     weakened={"filled / the output": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
-    rule="SYNC_RULES 2.12: imageSize only is no access",
+    rule="asking-for-a-size-reads-nothing",
 )
 def scenario_size_of_images(rig: Rig) -> None:
     """Asking images for their size reads no texel: both may be in the middle of a clear."""
@@ -186,7 +186,7 @@ def scenario_size_of_images(rig: Rig) -> None:
 
 @scenario(
     weakened={"cleared mip / of the view": [AFTER_CLEAR], "cleared mip / all": [AFTER_CLEAR]},
-    rule="SYNC_RULES 2.12: a view's subresources and no others",
+    rule="a-descriptor-means-its-range",
 )
 def scenario_view_of_one_mip(rig: Rig) -> None:
     """A descriptor accesses the mip of its view; a clear of another mip does not conflict."""
@@ -201,7 +201,7 @@ def scenario_view_of_one_mip(rig: Rig) -> None:
 
 @scenario(
     weakened={"cleared layers / with the view's": [FROM_CLEAR]},
-    rule="SYNC_RULES 2.12: a view's subresources and no others",
+    rule="a-descriptor-means-its-range",
 )
 def scenario_view_of_one_layer(rig: Rig) -> None:
     """A descriptor accesses the layer of its view; clears of the layers around it do not conflict."""

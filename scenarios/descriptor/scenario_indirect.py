@@ -23,7 +23,7 @@ def _target(rig: Rig, commands: Commands, target: RigBuffer, value: int) -> RigP
         "update before use / for the shader": [read_after_write("vkCmdDispatchIndirect", "vkCmdUpdateBuffer")],
         "update before use / wrong access": [read_after_write("vkCmdDispatchIndirect", "vkCmdUpdateBuffer")],
     },
-    rule="SYNC_RULES 2.7: DRAW_INDIRECT INDIRECT_COMMAND_READ, for dispatches too",
+    rule="indirect-parameters-are-read-first",
 )
 def scenario_parameters_from_an_update(rig: Rig) -> None:
     """The parameters are read at DRAW_INDIRECT: a dependency to the compute stage does not cover that."""
@@ -48,7 +48,7 @@ def scenario_parameters_from_an_update(rig: Rig) -> None:
 @scenario(
     without={"fill before use": [read_after_write("vkCmdDispatchIndirect", "vkCmdFillBuffer")]},
     weakened={"fill before use / too few bytes": [read_after_write("vkCmdDispatchIndirect", "vkCmdFillBuffer")]},
-    rule="SYNC_RULES 2.7: the twelve bytes at the offset",
+    rule="indirect-parameters-are-read-first",
 )
 def scenario_parameters_from_a_fill(rig: Rig) -> None:
     """All twelve bytes of the parameters must be visible, wherever in the buffer they are."""
@@ -71,7 +71,7 @@ def scenario_parameters_from_a_fill(rig: Rig) -> None:
 
 @scenario(
     without={"copy before use": [read_after_write("vkCmdDispatchIndirect", "vkCmdCopyBuffer")]},
-    rule="SYNC_RULES 2.7",
+    rule="indirect-parameters-are-read-first",
 )
 def scenario_parameters_from_a_copy(rig: Rig) -> None:
     """Parameters that a copy wrote, made visible by a barrier of the first form."""
@@ -90,7 +90,7 @@ def scenario_parameters_from_a_copy(rig: Rig) -> None:
     weakened={
         "shader before use / to the shader": [read_after_write("vkCmdDispatchIndirect", "vkCmdDispatch")],
     },
-    rule="SYNC_RULES 2.7",
+    rule="indirect-parameters-are-read-first",
 )
 def scenario_parameters_from_a_shader(rig: Rig) -> None:
     """The usual way to let the device decide: one dispatch writes the parameters of the next."""
@@ -117,7 +117,7 @@ def scenario_parameters_from_a_shader(rig: Rig) -> None:
         "use before fill / after earlier stages": [],
         "use before fill / after the shader alone": [],
     },
-    rule="SYNC_RULES 2.4: a first scope includes logically earlier stages",
+    rule="execution-scopes-reach-other-stages,indirect-parameters-are-read-first",
 )
 def scenario_parameters_overwritten_after_use(rig: Rig) -> None:
     """Overwriting parameters waits for DRAW_INDIRECT, which comes before the compute stage: waiting for that does."""
@@ -141,7 +141,7 @@ def scenario_parameters_overwritten_after_use(rig: Rig) -> None:
 
 @scenario(
     weakened={"filled / the last parameter": [read_after_write("vkCmdDispatchIndirect", "vkCmdFillBuffer")]},
-    rule="SYNC_RULES 2.7: twelve bytes and no more",
+    rule="indirect-parameters-are-read-first",
 )
 def scenario_bytes_after_the_parameters(rig: Rig) -> None:
     """Bytes around the twelve may be written at the same time."""
@@ -162,7 +162,7 @@ def scenario_bytes_after_the_parameters(rig: Rig) -> None:
             write_after_write("vkCmdDispatchIndirect", "vkCmdFillBuffer")
         ],
     },
-    rule="SYNC_RULES 2.12",
+    rule="each-shader-stage-accesses-for-itself",
 )
 def scenario_shader_of_an_indirect_dispatch(rig: Rig) -> None:
     """The shader of an indirect dispatch accesses what it always does, at the compute stage."""

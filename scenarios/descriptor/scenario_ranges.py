@@ -22,7 +22,7 @@ def _run(commands: Commands, pipeline: RigPipeline, value: int, *held: RigBuffer
 
 
 @scenario(
-    weakened={"second range / the first": [WAW], "second range / all": [WAW]}, rule="SYNC_RULES 2.12, exact ranges"
+    weakened={"second range / the first": [WAW], "second range / all": [WAW]}, rule="a-descriptor-means-its-range"
 )
 def scenario_disjoint_ranges_of_one_buffer(rig: Rig) -> None:
     """Two dispatches whose descriptors cover different bytes of one buffer do not conflict."""
@@ -35,7 +35,7 @@ def scenario_disjoint_ranges_of_one_buffer(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(weakened={"filled / the rest": [AFTER_FILL]}, rule="specification, VkDescriptorBufferInfo: VK_WHOLE_SIZE")
+@scenario(weakened={"filled / the rest": [AFTER_FILL]}, rule="a-descriptor-means-its-range")
 def scenario_whole_size_is_the_rest_of_the_buffer(rig: Rig) -> None:
     """VK_WHOLE_SIZE in a descriptor reaches from its offset to the end of the buffer."""
     a = rig.buffer(512)
@@ -49,7 +49,7 @@ def scenario_whole_size_is_the_rest_of_the_buffer(rig: Rig) -> None:
 @scenario(
     without={"all of it": [FROM_FILL]},
     weakened={"all of it / too little": [FROM_FILL]},
-    rule="SYNC_RULES 2.5, 2.12",
+    rule="a-ranged-barrier-covers-its-range,a-descriptor-means-its-range",
 )
 def scenario_barrier_over_the_range_of_a_descriptor(rig: Rig) -> None:
     """A buffer barrier must cover the bytes of the descriptor, not those of the buffer."""
@@ -71,7 +71,7 @@ def scenario_barrier_over_the_range_of_a_descriptor(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(weakened={"second offset / the first": [WAW]}, rule="SYNC_RULES 2.12: dynamic offsets are honoured")
+@scenario(weakened={"second offset / the first": [WAW]}, rule="a-descriptor-means-its-range")
 def scenario_dynamic_offsets(rig: Rig) -> None:
     """One set bound with two dynamic offsets means two ranges."""
     a = rig.buffer(512)
@@ -89,7 +89,7 @@ def scenario_dynamic_offsets(rig: Rig) -> None:
 
 @scenario(
     weakened={"offset / of the filled bytes": [FROM_FILL]},
-    rule="specification: a dynamic offset adds to the descriptor's own",
+    rule="a-descriptor-means-its-range",
 )
 def scenario_dynamic_offset_of_a_uniform_buffer(rig: Rig) -> None:
     """The dynamic offset of a uniform buffer is added to the offset that was written into the set."""
@@ -107,7 +107,7 @@ def scenario_dynamic_offset_of_a_uniform_buffer(rig: Rig) -> None:
     without={"between": [WAW]},
     weakened={"second buffer / the first": [WAW]},
     needs=("VK_KHR_push_descriptor",),
-    rule="VK_KHR_push_descriptor: they hold until replaced in the command buffer",
+    rule="the-last-write-of-a-descriptor-counts",
 )
 def scenario_pushed_descriptors(rig: Rig) -> None:
     """Descriptors that are pushed count like those of a set, as they are at the dispatch."""
@@ -126,7 +126,7 @@ def scenario_pushed_descriptors(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(without={"copied": [AFTER_FILL]}, rule="specification, vkUpdateDescriptorSets: VkCopyDescriptorSet")
+@scenario(without={"copied": [AFTER_FILL]}, rule="the-last-write-of-a-descriptor-counts")
 def scenario_copied_descriptors(rig: Rig) -> None:
     """A descriptor copied from another set replaces what was there: the dispatch writes the copied one's buffer."""
     filled, other = rig.buffer(), rig.buffer()
@@ -142,7 +142,7 @@ def scenario_copied_descriptors(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(without={"written again": [AFTER_FILL]}, rule="specification, vkUpdateDescriptorSets")
+@scenario(without={"written again": [AFTER_FILL]}, rule="the-last-write-of-a-descriptor-counts")
 def scenario_descriptors_written_twice(rig: Rig) -> None:
     """The last write of a descriptor before it is bound is the one that counts."""
     filled, other = rig.buffer(), rig.buffer()
@@ -158,7 +158,7 @@ def scenario_descriptors_written_twice(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(weakened={"filled / the used element": [AFTER_FILL]}, rule="design: constant indices of arrays are known")
+@scenario(weakened={"filled / the used element": [AFTER_FILL]}, rule="each-array-element-is-an-access-of-its-own")
 def scenario_array_with_a_constant_index(rig: Rig) -> None:
     """Of an array of descriptors, the elements that the SPIR-V names by constants are accessed, and no others."""
     buffers = [rig.buffer() for _ in range(4)]
@@ -176,7 +176,7 @@ def scenario_array_with_a_constant_index(rig: Rig) -> None:
 @scenario(
     without={"filled before": [FROM_FILL, AFTER_FILL]},
     weakened={"filled before / the source alone": [AFTER_FILL], "filled before / the target alone": [FROM_FILL]},
-    rule="design: each element of an array is an access of its own",
+    rule="each-array-element-is-an-access-of-its-own",
 )
 def scenario_array_copied_from_one_element_to_another(rig: Rig) -> None:
     """One variable may read some elements of an array and write others."""
@@ -198,7 +198,7 @@ def scenario_array_copied_from_one_element_to_another(rig: Rig) -> None:
 
 @scenario(
     weakened={"constant / of the filled element": [AFTER_FILL], "constant / default": []},
-    rule="specification, Specialization Constants: they are constants when the pipeline is made",
+    rule="each-array-element-is-an-access-of-its-own",
 )
 def scenario_array_with_a_specialized_index(rig: Rig) -> None:
     """A specialization constant decides which element of an array the pipeline accesses."""

@@ -38,7 +38,7 @@ def _copy_with(commands: Commands, pipeline: RigPipeline, source: RigBuffer, tar
         "writes before reads / for sampled reads": [RAW],
         "writes before reads / for another stage": [RAW],
     },
-    rule="SYNC_RULES 2.12: a storage buffer that is loaded is SHADER_STORAGE_READ",
+    rule="read-after-write,each-shader-stage-accesses-for-itself",
 )
 def scenario_dispatch_reads_what_a_dispatch_wrote(rig: Rig) -> None:
     """A storage buffer written by one dispatch and read by the next needs a memory dependency to storage reads."""
@@ -66,7 +66,7 @@ def scenario_dispatch_reads_what_a_dispatch_wrote(rig: Rig) -> None:
         "masks / nothing written": [RAW],
         "masks / nothing read": [RAW],
     },
-    rule="SYNC_RULES 2.4: SHADER_READ and SHADER_WRITE stand for the storage accesses",
+    rule="shader-read-and-shader-write",
 )
 def scenario_shader_read_and_write_stand_for_storage(rig: Rig) -> None:
     """SHADER_WRITE and SHADER_READ, as the first form of the command has them, cover storage buffers."""
@@ -88,7 +88,7 @@ def scenario_shader_read_and_write_stand_for_storage(rig: Rig) -> None:
 @scenario(
     without={"reads before writes": [WAR]},
     weakened={"reads before writes / for another stage": [WAR]},
-    rule="SYNC_RULES 2.3: a write after a read needs an execution dependency only",
+    rule="write-after-read",
 )
 def scenario_dispatch_writes_what_a_dispatch_read(rig: Rig) -> None:
     """A storage buffer read by one dispatch and written by the next needs an execution dependency, and no more."""
@@ -106,7 +106,7 @@ def scenario_dispatch_writes_what_a_dispatch_read(rig: Rig) -> None:
 @scenario(
     without={"first before second": [WAW]},
     weakened={"first before second / execution only": [WAW], "first before second / another buffer": [WAW]},
-    rule="SYNC_RULES 2.14: two dispatches write the same storage buffer",
+    rule="write-after-write,asking-for-a-size-reads-nothing",
 )
 def scenario_dispatch_writes_what_a_dispatch_wrote(rig: Rig) -> None:
     """Two dispatches that write one storage buffer need a memory dependency, whatever their push constants are."""
@@ -133,7 +133,7 @@ def scenario_dispatch_writes_what_a_dispatch_wrote(rig: Rig) -> None:
     weakened={
         "fill before the store / for reads": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")],
     },
-    rule="SYNC_RULES 2.12: a writeonly block is a write and nothing else",
+    rule="a-written-variable-counts-as-written",
 )
 def scenario_writeonly_block_after_a_fill(rig: Rig) -> None:
     """A block declared writeonly is written, not read: what it lacks after a fill is write after write."""
@@ -151,7 +151,7 @@ def scenario_writeonly_block_after_a_fill(rig: Rig) -> None:
 @scenario(
     without={"fill before the change": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
     weakened={"fill before the change / for reads": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
-    rule="SYNC_RULES 2.12: of a variable that is read and written only the write is judged",
+    rule="a-written-variable-counts-as-written",
 )
 def scenario_block_changed_in_place_after_a_fill(rig: Rig) -> None:
     """A block that is loaded and stored counts as written, and a dependency to storage writes is due."""
@@ -171,7 +171,7 @@ def scenario_block_changed_in_place_after_a_fill(rig: Rig) -> None:
 
 @scenario(
     weakened={"separate targets / one target": [WAW]},
-    rule="SYNC_RULES 2.12: writable by its declaration but only loaded is a read",
+    rule="reads-do-not-conflict,static-use-decides,a-written-variable-counts-as-written",
 )
 def scenario_two_dispatches_load_one_writable_block(rig: Rig) -> None:
     """What a block's declaration allows does not matter, only what the shader does: two loads do not conflict."""
@@ -187,7 +187,7 @@ def scenario_two_dispatches_load_one_writable_block(rig: Rig) -> None:
 @scenario(
     without={"fills before sum": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
     weakened={"fills before sum / left alone": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
-    rule="SYNC_RULES 2.12: each descriptor is an access of its own",
+    rule="read-after-write",
 )
 def scenario_each_binding_needs_its_dependency(rig: Rig) -> None:
     """A dispatch that reads two buffers needs both to be made visible."""
@@ -212,7 +212,7 @@ def scenario_each_binding_needs_its_dependency(rig: Rig) -> None:
     weakened={
         "dispatch before copy / execution only": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")],
     },
-    rule="SYNC_RULES 2.7, 2.12",
+    rule="read-after-write,each-shader-stage-accesses-for-itself",
 )
 def scenario_copies_around_a_dispatch(rig: Rig) -> None:
     """Shaders and transfers do not order one another, in either direction."""

@@ -17,7 +17,7 @@ WRITTEN = "ALL_TRANSFER/TRANSFER_WRITE"
         "update before dispatch / for vertex shaders": [FROM_UPDATE],
         "update before dispatch / as any read": [],
     },
-    rule="SYNC_RULES 2.4: SHADER_READ does not stand for UNIFORM_READ",
+    rule="memory-read-and-memory-write,shader-read-and-shader-write,each-descriptor-type-has-its-access",
 )
 def scenario_uniform_buffer_after_an_update(rig: Rig) -> None:
     """Uniform buffers are read by UNIFORM_READ, which SHADER_READ is not (MEMORY_READ is)."""
@@ -47,7 +47,7 @@ def scenario_uniform_buffer_after_an_update(rig: Rig) -> None:
         "dispatch before update / of fragment shaders": [write_after_read("vkCmdUpdateBuffer", "vkCmdDispatch")],
         "dispatch before update / of all graphics": [write_after_read("vkCmdUpdateBuffer", "vkCmdDispatch")],
     },
-    rule="SYNC_RULES 2.3",
+    rule="write-after-read",
 )
 def scenario_uniform_buffer_updated_after_use(rig: Rig) -> None:
     """A uniform buffer that is overwritten after a dispatch read it: the classic write after read."""
@@ -69,7 +69,7 @@ def scenario_uniform_buffer_updated_after_use(rig: Rig) -> None:
 
 @scenario(
     weakened={"written bytes / of the block": [FROM_UPDATE]},
-    rule="SYNC_RULES 2.12: uniform ranges are exact",
+    rule="only-shared-bytes-conflict,a-descriptor-means-its-range",
 )
 def scenario_uniform_blocks_side_by_side(rig: Rig) -> None:
     """A dispatch that reads one block of a buffer does not care who writes the next one."""
@@ -89,7 +89,7 @@ def scenario_uniform_blocks_side_by_side(rig: Rig) -> None:
         "fill before fetch / as a uniform read": [FROM_FILL],
         "fill before fetch / as a shader read": [],
     },
-    rule="SYNC_RULES 2.12: a uniform texel buffer is SHADER_SAMPLED_READ",
+    rule="each-descriptor-type-has-its-access",
 )
 def scenario_uniform_texel_buffer(rig: Rig) -> None:
     """Fetching from a uniform texel buffer is a sampled read."""
@@ -117,7 +117,7 @@ def scenario_uniform_texel_buffer(rig: Rig) -> None:
     weakened={
         "store before load / as a sampled read": [read_after_write("vkCmdDispatch", "vkCmdDispatch")],
     },
-    rule="SYNC_RULES 2.12: a storage texel buffer is a storage read or write",
+    rule="each-descriptor-type-has-its-access",
 )
 def scenario_storage_texel_buffer(rig: Rig) -> None:
     """Stores and loads of a storage texel buffer are storage accesses of the buffer behind the view."""
@@ -142,7 +142,7 @@ def scenario_storage_texel_buffer(rig: Rig) -> None:
 
 @scenario(
     weakened={"filled / inside the view": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
-    rule="specification, VkBufferViewCreateInfo: offset and range",
+    rule="a-descriptor-means-its-range",
 )
 def scenario_texel_view_of_part_of_a_buffer(rig: Rig) -> None:
     """A texel view covers its own offset and range of the buffer."""

@@ -23,7 +23,7 @@ def _ready(commands: Commands, pipeline: RigPipeline, target: RigBuffer, value: 
 
 @scenario(
     weakened={"filled / the used one": [AFTER_FILL]},
-    rule="SYNC_RULES 2.12: only statically used variables are accessed",
+    rule="static-use-decides",
 )
 def scenario_declared_but_unused_bindings(rig: Rig) -> None:
     """A binding that the entry point does not use is no access, also when a function that nothing calls uses it."""
@@ -40,7 +40,7 @@ def scenario_declared_but_unused_bindings(rig: Rig) -> None:
 
 @scenario(
     weakened={"shader / that loads": [FROM_FILL]},
-    rule="SYNC_RULES 2.12: arrayLength only is no access",
+    rule="asking-for-a-size-reads-nothing",
 )
 def scenario_length_of_a_block(rig: Rig) -> None:
     """Asking a storage block for its length reads the descriptor, not the buffer."""
@@ -56,7 +56,7 @@ def scenario_length_of_a_block(rig: Rig) -> None:
 
 @scenario(
     without={"fill before dispatch": [AFTER_FILL]},
-    rule="SYNC_RULES 2.12: static use is decided without looking at branches",
+    rule="static-use-decides",
 )
 def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
     """A store counts although the push constants of this dispatch keep it from happening."""
@@ -73,7 +73,7 @@ def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
 
 @scenario(
     weakened={"half / that the shader writes": [AFTER_FILL], "half / both": [AFTER_FILL]},
-    rule="design: constant offsets into a block are exact",
+    rule="constant-offsets-narrow-an-access",
 )
 def scenario_shader_that_writes_half_of_its_block(rig: Rig) -> None:
     """A shader that stores by constant indices accesses these bytes alone, not the whole bound range."""
@@ -89,7 +89,7 @@ def scenario_shader_that_writes_half_of_its_block(rig: Rig) -> None:
 
 @scenario(
     weakened={"second shader / of the same half": [write_after_write("vkCmdDispatch", "vkCmdDispatch")]},
-    rule="design: constant offsets into a block are exact",
+    rule="constant-offsets-narrow-an-access",
 )
 def scenario_shaders_that_write_different_halves(rig: Rig) -> None:
     """Two dispatches through one descriptor that store to different halves of it do not conflict."""
@@ -106,7 +106,7 @@ def scenario_shaders_that_write_different_halves(rig: Rig) -> None:
 
 @scenario(
     weakened={"groups / some": [AFTER_FILL]},
-    rule="specification, vkCmdDispatch: x * y * z workgroups are assembled",
+    rule="empty-dispatches-and-draws-access-nothing",
 )
 def scenario_dispatch_of_no_groups(rig: Rig) -> None:
     """A dispatch with a count of zero in any direction runs no shader and accesses nothing."""
@@ -121,7 +121,7 @@ def scenario_dispatch_of_no_groups(rig: Rig) -> None:
 
 @scenario(
     without={"fill before dispatch": [write_after_write("vkCmdDispatchBase", "vkCmdFillBuffer")]},
-    rule="SYNC_RULES 2.7: the base of a dispatch changes no access",
+    rule="each-shader-stage-accesses-for-itself",
 )
 def scenario_dispatch_with_a_base(rig: Rig) -> None:
     """vkCmdDispatchBase accesses what vkCmdDispatch does."""
@@ -137,7 +137,7 @@ def scenario_dispatch_with_a_base(rig: Rig) -> None:
 
 @scenario(
     without={"between": [write_after_write("vkCmdDispatch", "vkCmdDispatch")]},
-    rule="specification, Push Constant Updates: they order nothing",
+    rule="asking-for-a-size-reads-nothing",
 )
 def scenario_push_constants_between_dispatches(rig: Rig) -> None:
     """Push constants belong to the command buffer: changing them is no access and no dependency."""

@@ -44,7 +44,7 @@ def _show(commands: Commands, image: RigImage, out: RigBuffer) -> None:
         "updated before drawn / before attributes": [read_after_write(DRAW, UPDATE)],
         "updated before drawn / before all vertex input": [],
     },
-    rule="specification, Index Buffers: INDEX_INPUT, INDEX_READ; SYNC_RULES 2.7",
+    rule="indices-are-read-by-index-input",
 )
 def scenario_draw_reads_updated_indices(rig: Rig) -> None:
     """Indices are read by INDEX_INPUT: a dependency to the attributes alone comes too late."""
@@ -70,7 +70,7 @@ def scenario_draw_reads_updated_indices(rig: Rig) -> None:
 
 @scenario(
     without={"drawn before updated": [write_after_read(UPDATE, DRAW)]},
-    rule="specification, Execution Dependencies: write after read",
+    rule="write-after-read,indices-are-read-by-index-input",
 )
 def scenario_indices_updated_after_a_draw(rig: Rig) -> None:
     """Indices may be overwritten once the index input of the draw is over."""
@@ -91,7 +91,7 @@ def scenario_indices_updated_after_a_draw(rig: Rig) -> None:
         "place / of the last index": [read_after_write(DRAW, UPDATE)],
         "place / before the first index": [],
     },
-    rule="specification, vkCmdDrawIndexed: firstIndex and indexCount; vkCmdBindIndexBuffer: offset",
+    rule="indices-are-read-by-index-input",
 )
 def scenario_bytes_that_no_index_lies_in(rig: Rig) -> None:
     """An indexed draw reads its own indices only: 16-bit ones from the third, behind an offset."""
@@ -110,7 +110,7 @@ def scenario_bytes_that_no_index_lies_in(rig: Rig) -> None:
 @scenario(
     without={"updated before drawn": [read_after_write(DRAW, UPDATE)]},
     weakened={"updated before drawn / before indices": [read_after_write(DRAW, UPDATE)]},
-    rule="specification, Programmable Primitive Shading; the layer does not look at vertices behind indices",
+    rule="an-index-may-mean-any-vertex",
 )
 def scenario_vertices_behind_indices(rig: Rig) -> None:
     """An indexed draw reads vertices too, which an index may mean."""

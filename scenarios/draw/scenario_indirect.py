@@ -47,7 +47,7 @@ def _show(commands: Commands, image: RigImage, out: RigBuffer) -> None:
         "updated before drawn / before vertices": [read_after_write(DRAW, UPDATE)],
         "updated before drawn / execution only": [read_after_write(DRAW, UPDATE)],
     },
-    rule="specification, vkCmdDrawIndirect: DRAW_INDIRECT, INDIRECT_COMMAND_READ; SYNC_RULES 2.7",
+    rule="indirect-parameters-are-read-first",
 )
 def scenario_draw_reads_updated_parameters(rig: Rig) -> None:
     """The parameters of an indirect draw are read by DRAW_INDIRECT, before anything else of it."""
@@ -73,7 +73,7 @@ def scenario_draw_reads_updated_parameters(rig: Rig) -> None:
 
 @scenario(
     without={"drawn before updated": [write_after_read(UPDATE, DRAW)]},
-    rule="specification, Execution Dependencies: write after read",
+    rule="write-after-read,indirect-parameters-are-read-first",
 )
 def scenario_parameters_updated_after_a_draw(rig: Rig) -> None:
     """Parameters may be overwritten once DRAW_INDIRECT of the draw is over."""
@@ -94,7 +94,7 @@ def scenario_parameters_updated_after_a_draw(rig: Rig) -> None:
         "place / in the second struct": [read_after_write(DRAW, UPDATE)],
         "place / behind the last struct": [],
     },
-    rule="specification, vkCmdDrawIndirect: drawCount structs at their stride; SYNC_RULES 2.7",
+    rule="indirect-parameters-are-read-first",
 )
 def scenario_bytes_between_parameters(rig: Rig) -> None:
     """Of parameters with a stride the structs are read, and not what lies between them."""
@@ -114,7 +114,7 @@ def scenario_bytes_between_parameters(rig: Rig) -> None:
     without={"updated before counted": [read_after_write(COUNTED, UPDATE)]},
     weakened={"updated before counted / before vertices": [read_after_write(COUNTED, UPDATE)]},
     needs=["VK_KHR_draw_indirect_count"],
-    rule="specification, vkCmdDrawIndirectCount: the count buffer, 4 bytes; SYNC_RULES 2.7",
+    rule="indirect-parameters-are-read-first",
 )
 def scenario_number_of_draws_in_a_buffer(rig: Rig) -> None:
     """The number of draws is read from its buffer as parameters are."""
@@ -141,7 +141,7 @@ def scenario_number_of_draws_in_a_buffer(rig: Rig) -> None:
         "indices before": [read_after_write("vkCmdDrawIndexedIndirect", UPDATE)],
         "vertices before": [read_after_write("vkCmdDrawIndexedIndirect", UPDATE)],
     },
-    rule="specification, vkCmdDrawIndexedIndirect; the layer does not look at what indirect draws reach",
+    rule="indices-are-read-by-index-input,an-index-may-mean-any-vertex,indirect-parameters-are-read-first",
 )
 def scenario_indexed_indirect_draw(rig: Rig) -> None:
     """An indexed indirect draw reads parameters, indices and vertices: each needs its dependency."""

@@ -23,7 +23,7 @@ POSITIONS: dict[str, Any] = {
     without={"updated before drawn": [read_after_write(MULTI, UPDATE)]},
     weakened={"place / between the draws": []},
     needs=["VK_EXT_multi_draw"],
-    rule="specification, vkCmdDrawMultiEXT: each range of vertices",
+    rule="vertices-are-read-by-vertex-input",
 )
 def scenario_several_draws_of_vertices(rig: Rig) -> None:
     """A multi-draw reads each of its ranges of vertices, and not what lies between them."""
@@ -49,7 +49,7 @@ def scenario_several_draws_of_vertices(rig: Rig) -> None:
     without={"updated before drawn": [read_after_write(INDEXED, UPDATE)]},
     weakened={"place / between the draws": []},
     needs=["VK_EXT_multi_draw"],
-    rule="specification, vkCmdDrawMultiIndexedEXT: each range of indices",
+    rule="indices-are-read-by-index-input",
 )
 def scenario_several_draws_of_indices(rig: Rig) -> None:
     """An indexed multi-draw reads each of its ranges of indices, and not what lies between them."""

@@ -21,7 +21,7 @@ HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
         "uploaded before sampled / as storage": [read_after_write(DRAW, UPLOAD)],
         "uploaded before sampled / by any shader": [],
     },
-    rule="specification, access scopes: no stage's accesses but its own; SYNC_RULES 2.4 StageAccessExpansion",
+    rule="access-scopes-do-not-reach-other-stages,each-shader-stage-accesses-for-itself",
 )
 def scenario_fragment_shader_samples_an_upload(rig: Rig) -> None:
     """A barrier to the vertex shader waits for the fragment shader too, and makes nothing visible to it."""
@@ -58,7 +58,7 @@ def scenario_fragment_shader_samples_an_upload(rig: Rig) -> None:
         "sampled before cleared / after vertex shaders": [write_after_read(CLEAR, DRAW)],
         "sampled before cleared / after colour output": [],
     },
-    rule="specification, execution scopes: a first scope reaches logically earlier stages; SYNC_RULES 2.4",
+    rule="execution-scopes-reach-other-stages,each-shader-stage-accesses-for-itself",
 )
 def scenario_clear_after_sampling(rig: Rig) -> None:
     """An image that fragment shaders sample may be cleared once they are done: waiting for a later stage is enough."""
@@ -96,7 +96,7 @@ def scenario_clear_after_sampling(rig: Rig) -> None:
         "updated before drawn / as attributes": [read_after_write(DRAW, UPDATE)],
         "updated before drawn / before rasterization": [],
     },
-    rule="specification, pipeline stages: PRE_RASTERIZATION_SHADERS; SYNC_RULES 2.4",
+    rule="stage-names-that-stand-for-several-stages,each-shader-stage-accesses-for-itself",
 )
 def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
     """What a vertex shader loads from a storage buffer is read by VERTEX_SHADER, not by vertex input."""
@@ -129,7 +129,7 @@ def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
 @scenario(
     without={"updated before drawn": [read_after_write(DRAW, UPDATE)]},
     weakened={"updated before drawn / as storage": [read_after_write(DRAW, UPDATE)]},
-    rule="specification, access types: UNIFORM_READ is not in SHADER_READ's storage part; SYNC_RULES 2.4",
+    rule="shader-read-and-shader-write,each-descriptor-type-has-its-access",
 )
 def scenario_fragment_shader_reads_a_uniform_buffer(rig: Rig) -> None:
     """A uniform buffer of a fragment shader is read with UNIFORM_READ."""
@@ -161,7 +161,7 @@ def scenario_fragment_shader_reads_a_uniform_buffer(rig: Rig) -> None:
         "stored before copied / after colour output": [read_after_write(COPY, DRAW)],
         "rasterization / discarded": [],
     },
-    rule="specification, Rasterization: no fragment shader runs where primitives are discarded",
+    rule="each-shader-stage-accesses-for-itself,rasterizer-discard-leaves-attachments-alone",
 )
 def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
     """What a fragment shader stores is available through FRAGMENT_SHADER; with rasterizer discard it stores nothing."""
@@ -189,7 +189,7 @@ def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
 @scenario(
     without={"rendered before sampled": [read_after_write(DRAW, END)]},
     weakened={"rendered before sampled / before the vertex shader": [read_after_write(DRAW, END)]},
-    rule="specification, Render Pass Store Operations; Sampled Image accesses",
+    rule="each-descriptor-type-has-its-access,storing-writes-the-attachment",
 )
 def scenario_rendered_image_is_sampled(rig: Rig) -> None:
     """What one rendering stored another's fragment shader samples: colour output before sampled reads."""

@@ -48,7 +48,7 @@ def _show(commands: Commands, image: RigImage, out: RigBuffer) -> None:
         "updated before drawn / execution only": [read_after_write(DRAW, UPDATE)],
         "updated before drawn / before all vertex input": [],
     },
-    rule="specification, Fixed-Function Vertex Processing: VERTEX_ATTRIBUTE_INPUT; SYNC_RULES 2.4, 2.7",
+    rule="stage-names-that-stand-for-several-stages,vertices-are-read-by-vertex-input",
 )
 def scenario_draw_reads_updated_vertices(rig: Rig) -> None:
     """Vertices are read by VERTEX_ATTRIBUTE_INPUT, which VERTEX_INPUT contains, and not by the vertex shader."""
@@ -76,7 +76,7 @@ def scenario_draw_reads_updated_vertices(rig: Rig) -> None:
 @scenario(
     without={"drawn before updated": [write_after_read(UPDATE, DRAW)]},
     weakened={"drawn before updated / after indices": [write_after_read(UPDATE, DRAW)]},
-    rule="specification, Execution Dependencies: write after read",
+    rule="write-after-read,vertices-are-read-by-vertex-input",
 )
 def scenario_vertices_updated_after_a_draw(rig: Rig) -> None:
     """Vertices that a draw reads may be overwritten once its vertex input is over."""
@@ -98,7 +98,7 @@ def scenario_vertices_updated_after_a_draw(rig: Rig) -> None:
         "place / overlapping": [read_after_write(DRAW, UPDATE)],
         "place / before the first vertex": [],
     },
-    rule="specification, Vertex Input Address Calculation; SYNC_RULES 2.7",
+    rule="vertices-are-read-by-vertex-input",
 )
 def scenario_bytes_that_no_vertex_reaches(rig: Rig) -> None:
     """A draw reads from its first vertex to the end of its last one: an update beside that needs no dependency."""
@@ -116,7 +116,7 @@ def scenario_bytes_that_no_vertex_reaches(rig: Rig) -> None:
 @scenario(
     without={"updated before drawn": [read_after_write(DRAW, UPDATE)]},
     weakened={"element / of the next instance": []},
-    rule="specification, VkVertexInputRate: elements by instance; the layer leaves such bindings out",
+    rule="vertices-are-read-by-vertex-input",
 )
 def scenario_bindings_of_instance_rate(rig: Rig) -> None:
     """A binding of instance rate reads one element an instance, whatever the number of vertices."""
@@ -140,7 +140,7 @@ def scenario_bindings_of_instance_rate(rig: Rig) -> None:
 
 @scenario(
     weakened={"draw / of four": [read_after_write(DRAW, UPDATE)]},
-    rule="specification, vkCmdDraw: no vertices, no access",
+    rule="empty-dispatches-and-draws-access-nothing",
 )
 def scenario_draw_of_no_vertices(rig: Rig) -> None:
     """A draw of no vertices reads nothing."""
@@ -156,7 +156,7 @@ def scenario_draw_of_no_vertices(rig: Rig) -> None:
 
 @scenario(
     weakened={"pipeline / with vertex input": [read_after_write(DRAW, UPDATE)]},
-    rule="specification, VkPipelineVertexInputStateCreateInfo: only bindings that the pipeline has are read",
+    rule="vertices-are-read-by-vertex-input",
 )
 def scenario_bound_vertices_that_the_pipeline_does_not_use(rig: Rig) -> None:
     """A vertex buffer that is bound but no binding of the pipeline is not read."""

@@ -10,7 +10,7 @@ LATE = [read_after_write(COPY, FILL)]
 @scenario(
     without={"fill before copy": LATE},
     weakened={"fill before copy / execution only": LATE},
-    rule="specification, Events: operations in different command buffers of one queue",
+    rule="events-cross-command-buffers",
 )
 def scenario_set_and_wait_in_two_command_buffers(rig: Rig) -> None:
     """An event set by one command buffer orders what came before it for a wait in the next one."""
@@ -28,7 +28,7 @@ def scenario_set_and_wait_in_two_command_buffers(rig: Rig) -> None:
 @scenario(
     without={"fill before copy": LATE},
     weakened={"fill before copy / to compute": LATE},
-    rule="specification, Events; Implicit Synchronization Guarantees: submission order",
+    rule="events-cross-command-buffers",
 )
 def scenario_set_and_wait_in_two_submits(rig: Rig) -> None:
     """The same over two submits: submission order alone orders nothing, the event does."""
@@ -48,7 +48,7 @@ def scenario_set_and_wait_in_two_submits(rig: Rig) -> None:
 
 @scenario(
     weakened={"order / set first": LATE},
-    rule="specification, vkCmdSetEvent2: the first scope is what occurs earlier in submission order",
+    rule="a-set-fixes-the-first-scope,events-cross-command-buffers",
 )
 def scenario_set_covers_earlier_submits(rig: Rig) -> None:
     """A set in a command buffer of its own covers what was submitted before it, and only that."""
@@ -69,7 +69,7 @@ def scenario_set_covers_earlier_submits(rig: Rig) -> None:
 
 @scenario(
     without={"second round": [read_after_write(COPY, COPY), write_after_write(COPY, COPY)]},
-    rule="specification, Events: an event that is submitted again",
+    rule="a-wait-leaves-the-event-set,events-cross-command-buffers",
 )
 def scenario_command_buffer_with_an_event_submitted_twice(rig: Rig) -> None:
     """An event that its command buffer resets works in every execution; what one leaves for the next is not its own."""
@@ -91,7 +91,7 @@ def scenario_command_buffer_with_an_event_submitted_twice(rig: Rig) -> None:
 
 @scenario(
     without={"fill before copy": LATE},
-    rule="specification, vkSetEvent: no dependency on device work; vkCmdWaitEvents with HOST",
+    rule="the-host-may-set-and-reset-events",
 )
 def scenario_event_set_by_the_host(rig: Rig) -> None:
     """A wait for an event that the host set orders nothing that the device did before."""
@@ -108,7 +108,7 @@ def scenario_event_set_by_the_host(rig: Rig) -> None:
 
 @scenario(
     without={"second fill before copy": LATE},
-    rule="specification, vkResetEvent; SYNC_RULES 2.9: a reset by the host resets the state",
+    rule="the-host-may-set-and-reset-events,a-host-wait-ends-operations-on-events",
 )
 def scenario_event_reset_by_the_host(rig: Rig) -> None:
     """Reset by the host between two submits, an event may be set again with no order to its first use."""

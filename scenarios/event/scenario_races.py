@@ -8,13 +8,12 @@ SET, SET2, RESET, RESET2 = "vkCmdSetEvent", "vkCmdSetEvent2", "vkCmdResetEvent",
 WAIT, WAIT2 = "vkCmdWaitEvents", "vkCmdWaitEvents2"
 RESET_RACE = [race("vkCmdResetEvent-set-race", RESET2, SET2)]
 SET_RACE = [race("vkCmdSetEvent2-reset-race", SET2, RESET2)]
-RULE = "specification, vkCmdSetEvent2, vkCmdResetEvent2: operations on events are ordered by execution dependencies"
 
 
 @scenario(
     without={"set before reset": RESET_RACE},
     weakened={"set before reset / from the stages of the set": RESET_RACE, "set before reset / to compute": RESET_RACE},
-    rule=RULE,
+    rule="operations-on-events-have-no-stage,a-reset-must-come-after-a-set",
 )
 def scenario_reset_after_set(rig: Rig) -> None:
     """A reset must be ordered after a set; a barrier does that from ALL_COMMANDS alone."""
@@ -34,7 +33,7 @@ def scenario_reset_after_set(rig: Rig) -> None:
 @scenario(
     without={"set before reset": [race("vkCmdResetEvent-set-race", RESET, SET)]},
     weakened={"set before reset / from the stages of the set": [race("vkCmdResetEvent-set-race", RESET, SET)]},
-    rule="specification, vkCmdSetEvent, vkCmdResetEvent",
+    rule="both-forms-of-a-command-mean-the-same,a-reset-must-come-after-a-set",
 )
 def scenario_reset_after_set_of_the_first_form(rig: Rig) -> None:
     """The same for the commands of the first form."""
@@ -54,7 +53,7 @@ def scenario_reset_after_set_of_the_first_form(rig: Rig) -> None:
 
 @scenario(
     weakened={"stages / some": RESET_RACE},
-    rule="specification, vkCmdResetEvent2: stageMask is its first scope",
+    rule="operations-on-events-have-no-stage,a-reset-must-come-after-a-set",
 )
 def scenario_reset_after_everything(rig: Rig) -> None:
     """A reset whose own stages are ALL_COMMANDS needs no barrier after a set."""
@@ -69,7 +68,7 @@ def scenario_reset_after_everything(rig: Rig) -> None:
 @scenario(
     without={"reset before set": SET_RACE},
     weakened={"reset before set / from the stages of the reset": SET_RACE},
-    rule=RULE,
+    rule="a-set-must-come-after-a-reset",
 )
 def scenario_set_after_reset(rig: Rig) -> None:
     """A set must be ordered after a reset."""
@@ -86,7 +85,7 @@ def scenario_set_after_reset(rig: Rig) -> None:
 @scenario(
     without={"one set before the other": [race("vkCmdSetEvent2-set-race", SET2, SET2)]},
     weakened={"one set before the other / to compute": [race("vkCmdSetEvent2-set-race", SET2, SET2)]},
-    rule="SYNC_RULES 2.9: a set after a set needs a barrier",
+    rule="a-set-must-come-after-a-set",
 )
 def scenario_set_after_set(rig: Rig) -> None:
     """Nobody knows which of two sets a wait would see, unless one is ordered after the other."""
@@ -105,7 +104,7 @@ def scenario_set_after_set(rig: Rig) -> None:
             race("vkCmdWaitEvents-unsynchronized-setops", WAIT2, SET2),
         ]
     },
-    rule="SYNC_RULES 2.9: a wait for an unsynchronized set",
+    rule="a-wait-needs-sets-in-order",
 )
 def scenario_wait_after_two_sets(rig: Rig) -> None:
     """A wait after two unordered sets has no first scope that anyone can know."""
@@ -123,7 +122,7 @@ def scenario_wait_after_two_sets(rig: Rig) -> None:
         race("vkCmdSetEvent2-set-race", SET2, SET2),
         race("vkCmdWaitEvents-unsynchronized-setops", WAIT2, SET2),
     ],
-    rule="specification, vkCmdWaitEvents2; SYNC_RULES 2.9: a second set without a dependency",
+    rule="a-wait-needs-sets-in-order",
 )
 def scenario_what_two_unordered_sets_both_cover(rig: Rig) -> None:
     """Whichever of two sets a wait sees, it orders what came before both."""
@@ -142,7 +141,7 @@ def scenario_what_two_unordered_sets_both_cover(rig: Rig) -> None:
     weakened={
         "second scope / compute": [race("vkCmdSetEvent2-wait", SET2, WAIT2)],
     },
-    rule="SYNC_RULES 2.9: a set after a wait needs a barrier, or lies in the wait's second scope",
+    rule="operations-on-events-have-no-stage,a-set-must-come-after-a-wait",
 )
 def scenario_set_after_wait(rig: Rig) -> None:
     """What a set comes after must be in the second scope of an earlier wait for the same event."""
@@ -158,7 +157,7 @@ def scenario_set_after_wait(rig: Rig) -> None:
 @scenario(
     without={"wait before reset": [race("vkCmdResetEvent-wait-race", RESET2, WAIT2)]},
     weakened={"wait before reset / not chained": [race("vkCmdResetEvent-wait-race", RESET2, WAIT2)]},
-    rule="specification, VUID-vkCmdResetEvent2-event-03831: an execution dependency between a wait and a reset",
+    rule="a-reset-must-come-after-a-wait",
 )
 def scenario_reset_after_wait(rig: Rig) -> None:
     """A reset must be ordered after the wait, or the wait might never end."""
@@ -173,7 +172,7 @@ def scenario_reset_after_wait(rig: Rig) -> None:
 
 @scenario(
     without={"idle": [race("vkCmdResetEvent-wait-race", RESET, WAIT)]},
-    rule="specification, vkQueueWaitIdle; VUID-vkCmdResetEvent-event-03834",
+    rule="a-host-wait-ends-operations-on-events",
 )
 def scenario_host_wait_ends_operations_on_events(rig: Rig) -> None:
     """What the host knows to be complete races with nothing that is submitted later."""

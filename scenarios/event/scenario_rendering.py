@@ -27,7 +27,7 @@ FAR = struct.unpack("<I", struct.pack("<f", 2.0))[0]
         "rendered before copied / execution only": [read_after_write(DOWNLOAD, "vkCmdEndRendering")],
         "rendered before copied / fragment shader": [read_after_write(DOWNLOAD, "vkCmdEndRendering")],
     },
-    rule="specification, Events; Render Pass Store Operations",
+    rule="a-set-and-its-wait-are-one-dependency,events-reach-into-rendering",
 )
 def scenario_copy_waits_for_rendering(rig: Rig) -> None:
     """An event set after rendering carries its store operations to a wait before a copy."""
@@ -56,7 +56,7 @@ def scenario_copy_waits_for_rendering(rig: Rig) -> None:
 @scenario(
     without={"filled before drawn": [read_after_write(DRAW, FILL)]},
     weakened={"filled before drawn / for indices": [read_after_write(DRAW, FILL)]},
-    rule="specification, vkCmdWaitEvents2 inside a render pass instance, for an event that was set outside",
+    rule="events-reach-into-rendering",
 )
 def scenario_wait_inside_dynamic_rendering(rig: Rig) -> None:
     """A wait inside rendering orders the draws after it, not those before it."""
@@ -83,7 +83,7 @@ def scenario_wait_inside_dynamic_rendering(rig: Rig) -> None:
 @scenario(
     without={"filled before drawn": [read_after_write(DRAW, FILL)]},
     weakened={"filled before drawn / for indices": [read_after_write(DRAW, FILL)]},
-    rule="specification, vkCmdWaitEvents2 inside a render pass instance, for an event that was set outside",
+    rule="events-reach-into-rendering",
 )
 def scenario_wait_inside_a_subpass(rig: Rig) -> None:
     """The same inside a subpass, whose own dependencies order no fill before it."""

@@ -10,7 +10,7 @@ LATE = [read_after_write(COPY, FILL)]
 @scenario(
     without={"first": LATE, "second": LATE},
     weakened={"first / to compute": LATE, "second / execution only": LATE},
-    rule="specification, vkCmdWaitEvents2: pDependencyInfos, one for each event",
+    rule="each-event-of-a-wait-stands-for-itself",
 )
 def scenario_each_event_of_a_wait_brings_its_own_dependency(rig: Rig) -> None:
     """In the second form each event orders what came before its own set."""
@@ -32,7 +32,7 @@ def scenario_each_event_of_a_wait_brings_its_own_dependency(rig: Rig) -> None:
 @scenario(
     without={"filled": [read_after_write(COPY, FILL)]},
     weakened={"filled / of one": LATE},
-    rule="specification, vkCmdWaitEvents: one set of memory barriers for all events",
+    rule="each-event-of-a-wait-stands-for-itself",
 )
 def scenario_events_of_the_first_form_share_their_barriers(rig: Rig) -> None:
     """In the first form a wait has one first scope for all events: the union of what came before each set."""
@@ -53,7 +53,7 @@ def scenario_events_of_the_first_form_share_their_barriers(rig: Rig) -> None:
 @scenario(
     without={"filled": LATE},
     weakened={"filled / half": LATE},
-    rule="specification, vkCmdWaitEvents2: buffer memory barriers of one dependency",
+    rule="a-ranged-barrier-covers-its-range",
 )
 def scenario_event_of_two_ranges(rig: Rig) -> None:
     """One event may carry barriers over several ranges; what lies in none is not covered."""
@@ -70,7 +70,7 @@ def scenario_event_of_two_ranges(rig: Rig) -> None:
 
 @scenario(
     without={"filled": [read_after_write(COPY, FILL)]},
-    rule="specification, vkCmdWaitEvents2: a wait does not unsignal its events",
+    rule="a-wait-leaves-the-event-set",
 )
 def scenario_two_waits_for_one_event(rig: Rig) -> None:
     """An event may be waited for again: the same dependency once more."""
@@ -88,7 +88,7 @@ def scenario_two_waits_for_one_event(rig: Rig) -> None:
 @scenario(
     without={"second": LATE},
     weakened={"second / set too early": LATE},
-    rule="specification, vkCmdResetEvent2, vkCmdSetEvent2: a set after a reset has a first scope of its own",
+    rule="a-wait-leaves-the-event-set",
 )
 def scenario_event_used_again_after_a_reset(rig: Rig) -> None:
     """Reset and set again, an event covers what came before its second set."""

@@ -14,7 +14,7 @@ LATE = [read_after_write(COPY, FILL)]
         "fill before copy / after copies": LATE,
         "fill before copy / to compute": LATE,
     },
-    rule="specification, Events: vkCmdSetEvent2, vkCmdWaitEvents2",
+    rule="a-set-and-its-wait-are-one-dependency",
 )
 def scenario_copy_waits_for_an_event_of_the_second_form(rig: Rig) -> None:
     """The event carries the whole memory dependency."""
@@ -40,7 +40,7 @@ def scenario_copy_waits_for_an_event_of_the_second_form(rig: Rig) -> None:
 @scenario(
     without={"fill before copy": LATE},
     weakened={"fill before copy / execution only": LATE, "fill before copy / to compute": LATE},
-    rule="specification, Events: vkCmdSetEvent, vkCmdWaitEvents",
+    rule="a-set-and-its-wait-are-one-dependency",
 )
 def scenario_copy_waits_for_an_event_of_the_first_form(rig: Rig) -> None:
     """The set gives stages alone; the accesses come with the wait."""
@@ -66,7 +66,7 @@ def scenario_copy_waits_for_an_event_of_the_first_form(rig: Rig) -> None:
 @scenario(
     without={"copy before fill": [write_after_read(FILL, COPY)]},
     weakened={"copy before fill / after clears": [write_after_read(FILL, COPY)]},
-    rule="specification, Execution and Memory Dependencies: write after read needs an execution dependency only",
+    rule="write-after-read,a-set-and-its-wait-are-one-dependency",
 )
 def scenario_event_without_accesses_orders_a_write_after_a_read(rig: Rig) -> None:
     """For a write after a read, execution is enough, through an event too."""
@@ -82,7 +82,7 @@ def scenario_event_without_accesses_orders_a_write_after_a_read(rig: Rig) -> Non
 
 @scenario(
     weakened={"order / set first": LATE},
-    rule="specification, vkCmdSetEvent2: the first scope is what occurs earlier in submission order",
+    rule="a-set-fixes-the-first-scope",
 )
 def scenario_set_covers_what_came_before_it(rig: Rig) -> None:
     """A fill between the set and the wait is in no scope of the event."""
@@ -102,7 +102,7 @@ def scenario_set_covers_what_came_before_it(rig: Rig) -> None:
 
 @scenario(
     without={"second fill before copy": [read_after_write(COPY, FILL)]},
-    rule="specification, vkCmdSetEvent2; SYNC_RULES 2.9: accesses between set and wait stay unprotected",
+    rule="a-set-fixes-the-first-scope",
 )
 def scenario_accesses_between_set_and_wait_need_their_own_dependency(rig: Rig) -> None:
     """What was written before the set is covered; what is written before the wait is not, though of the same stage."""
@@ -122,7 +122,7 @@ def scenario_accesses_between_set_and_wait_need_their_own_dependency(rig: Rig) -
 @scenario(
     without={"fill before copies": [read_after_write(COPY, FILL)]},
     weakened={"fill before copies / of the other buffer": [read_after_write(COPY, FILL)]},
-    rule="specification, vkCmdWaitEvents2: buffer memory barriers",
+    rule="a-ranged-barrier-covers-its-range",
 )
 def scenario_event_of_one_buffer(rig: Rig) -> None:
     """A memory dependency over one buffer does nothing for the memory of another."""
@@ -139,7 +139,7 @@ def scenario_event_of_one_buffer(rig: Rig) -> None:
 @scenario(
     without={"fill before copy": LATE, "made visible": LATE},
     weakened={"made visible / not chained": LATE},
-    rule="specification, Execution Dependencies: dependency chains; SYNC_RULES 2.3",
+    rule="waits-and-barriers-chain",
 )
 def scenario_barrier_chains_with_a_wait(rig: Rig) -> None:
     """A barrier goes on where the second scope of a wait ends."""
@@ -157,7 +157,7 @@ def scenario_barrier_chains_with_a_wait(rig: Rig) -> None:
 @scenario(
     without={"made available": LATE, "made visible": LATE},
     weakened={"made visible / not chained": LATE},
-    rule="specification, vkCmdSetEvent2: its first scope includes what an earlier dependency chains to",
+    rule="waits-and-barriers-chain",
 )
 def scenario_set_chains_with_a_barrier(rig: Rig) -> None:
     """A set covers what an earlier barrier made available to its stages."""
@@ -174,7 +174,7 @@ def scenario_set_chains_with_a_barrier(rig: Rig) -> None:
 
 @scenario(
     weakened={"order / barrier after set": [write_after_write(FILL, FILL)]},
-    rule="specification, vkCmdSetEvent2: its first scope is settled when it is set",
+    rule="waits-and-barriers-chain",
 )
 def scenario_barrier_after_a_set_does_not_reach_its_scope(rig: Rig) -> None:
     """A barrier that would chain into an event helps only when it is recorded before the set."""

@@ -19,7 +19,7 @@ READ_EARLY = [read_after_write(DOWNLOAD, WAIT2)]
         "cleared before moved / to blits": READ_EARLY,
         "cleared before moved / to writes": READ_EARLY,
     },
-    rule="specification, Image Layout Transitions; SYNC_RULES 2.9: a transition is executed at the wait",
+    rule="a-transition-at-a-wait-happens-at-the-wait",
 )
 def scenario_transition_at_a_wait(rig: Rig) -> None:
     """A transition is a write between the two scopes of the event."""
@@ -48,7 +48,7 @@ def scenario_transition_at_a_wait(rig: Rig) -> None:
 
 @scenario(
     weakened={"cleared before moved / no first access": [write_after_write(WAIT, CLEAR)]},
-    rule="SYNC_RULES 2.14, WaitEventImageLayoutTransition",
+    rule="a-transition-at-a-wait-happens-at-the-wait,events-cross-command-buffers",
 )
 def scenario_transition_at_a_wait_in_another_command_buffer(rig: Rig) -> None:
     """Set in one command buffer and waited for in another: the transition needs the write made available."""
@@ -74,7 +74,7 @@ def scenario_transition_at_a_wait_in_another_command_buffer(rig: Rig) -> None:
 
 @scenario(
     weakened={"order / set first": [write_after_read(WAIT2, DOWNLOAD)]},
-    rule="specification, Image Layout Transitions; vkCmdSetEvent2",
+    rule="a-set-fixes-the-first-scope,a-transition-at-a-wait-happens-at-the-wait",
 )
 def scenario_transition_at_a_wait_after_a_read(rig: Rig) -> None:
     """A read between the set and the wait is not ordered before the transition."""
@@ -96,7 +96,7 @@ def scenario_transition_at_a_wait_after_a_read(rig: Rig) -> None:
 
 @scenario(
     without={"moved before uploaded": [write_after_write(UPLOAD, WAIT2)]},
-    rule="specification, Image Layout Transitions: its writes are available, and visible to the second scope",
+    rule="a-transition-chains-on,a-transition-at-a-wait-happens-at-the-wait",
 )
 def scenario_barrier_goes_on_after_a_transition_at_a_wait(rig: Rig) -> None:
     """What is not in the second scope of the wait needs another dependency after the transition."""
@@ -113,7 +113,7 @@ def scenario_barrier_goes_on_after_a_transition_at_a_wait(rig: Rig) -> None:
 
 @scenario(
     weakened={"moved / only one": [read_after_write(DOWNLOAD, CLEAR)]},
-    rule="specification, vkCmdWaitEvents2: image memory barriers of several events",
+    rule="each-event-of-a-wait-stands-for-itself,a-transition-at-a-wait-happens-at-the-wait",
 )
 def scenario_two_events_move_two_images(rig: Rig) -> None:
     """Each event of a wait moves its own image."""

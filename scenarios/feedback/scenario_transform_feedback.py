@@ -29,7 +29,7 @@ def pipeline_of(rig: Rig) -> RigPipeline:
         "captured before copied / vertex shader": [read_after_write(COPY, DRAW)],
     },
     needs=NEEDS,
-    rule="specification, Transform Feedback: VK_ACCESS_2_TRANSFORM_FEEDBACK_WRITE_BIT_EXT",
+    rule="transform-feedback-has-its-own-stage",
 )
 def scenario_copy_reads_what_was_captured(rig: Rig) -> None:
     """What a draw captures is written in the transform feedback stage, not by the vertex shader."""
@@ -62,7 +62,7 @@ def scenario_copy_reads_what_was_captured(rig: Rig) -> None:
     without={"filled before captured": [write_after_write(DRAW, FILL)]},
     weakened={"filled before captured / for counters": [write_after_write(DRAW, FILL)]},
     needs=NEEDS,
-    rule="specification, Transform Feedback: captured writes",
+    rule="transform-feedback-has-its-own-stage",
 )
 def scenario_captured_over_a_filled_buffer(rig: Rig) -> None:
     """Capturing over a fill needs a memory dependency on it."""
@@ -88,7 +88,7 @@ def scenario_captured_over_a_filled_buffer(rig: Rig) -> None:
 @scenario(
     without={"copied before captured": [write_after_read(DRAW, COPY)]},
     needs=NEEDS,
-    rule="specification, vkCmdBindTransformFeedbackBuffersEXT: offset and size",
+    rule="transform-feedback-has-its-own-stage",
 )
 def scenario_captured_over_what_a_copy_reads(rig: Rig) -> None:
     """An execution dependency keeps a capture from overwriting what a copy still reads."""
@@ -112,7 +112,7 @@ def scenario_captured_over_what_a_copy_reads(rig: Rig) -> None:
 @scenario(
     weakened={"bound / the filled half": [write_after_write(DRAW, FILL)]},
     needs=NEEDS,
-    rule="specification, vkCmdBindTransformFeedbackBuffersEXT: offset and size",
+    rule="transform-feedback-has-its-own-stage",
 )
 def scenario_range_of_captured_words(rig: Rig) -> None:
     """Only the bound range is written."""
@@ -137,7 +137,7 @@ def scenario_range_of_captured_words(rig: Rig) -> None:
     without={"counted before copied": [read_after_write(COPY, END)]},
     weakened={"counted before copied / what was captured": [read_after_write(COPY, END)]},
     needs=NEEDS,
-    rule="specification, vkCmdEndTransformFeedbackEXT: VK_ACCESS_2_TRANSFORM_FEEDBACK_COUNTER_WRITE_BIT_EXT",
+    rule="feedback-counters-are-read-and-written",
 )
 def scenario_copy_reads_a_feedback_counter(rig: Rig) -> None:
     """The counter is written at the end, with an access of its own."""
@@ -163,7 +163,7 @@ def scenario_copy_reads_a_feedback_counter(rig: Rig) -> None:
     without={"filled before counted on": [read_after_write(BEGIN, FILL)]},
     weakened={"filled before counted on / for captures": [read_after_write(BEGIN, FILL)]},
     needs=NEEDS,
-    rule="specification, vkCmdBeginTransformFeedbackEXT: VK_ACCESS_2_TRANSFORM_FEEDBACK_COUNTER_READ_BIT_EXT",
+    rule="feedback-counters-are-read-and-written",
 )
 def scenario_feedback_reads_a_filled_counter(rig: Rig) -> None:
     """A counter given at the beginning is read there; the one at the end says how far it goes on from it."""
@@ -193,7 +193,7 @@ def scenario_feedback_reads_a_filled_counter(rig: Rig) -> None:
         "counted before drawn / for feedback": [read_after_write(COUNT_DRAW, FILL)],
     },
     needs=NEEDS,
-    rule="specification, vkCmdDrawIndirectByteCountEXT: DRAW_INDIRECT, TRANSFORM_FEEDBACK_COUNTER_READ",
+    rule="feedback-counters-are-read-and-written",
 )
 def scenario_draw_reads_a_byte_count(rig: Rig) -> None:
     """A draw of what was captured reads the counter with the counter's access, in the stage of indirect parameters."""

@@ -9,7 +9,6 @@ from harness.suite import Rig, race, scenario, write_after_read
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]
 COPIED = [write_after_read("host write", COPY)]
-COVERS = "SYNC_RULES 2.11 [FenceWaitSynchronizesAnotherQueue]; specification, Fences: what happens before the signal"
 
 
 def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = None) -> Commands:
@@ -23,7 +22,7 @@ def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = N
     without={"the host waits": WRITES_RACE, "between the queues": WRITES_RACE},
     weakened={"the host waits / status": [], "the host waits / device": []},
     queues=["COMPUTE", "TRANSFER"],
-    rule=COVERS,
+    rule="a-fence-covers-what-its-queue-had-waited-for",
 )
 def scenario_fence_that_covers_another_queue(rig: Rig) -> None:
     """A fence of a queue that waited for another one covers that one's work for a third."""
@@ -38,7 +37,7 @@ def scenario_fence_that_covers_another_queue(rig: Rig) -> None:
 @scenario(
     weakened={"what / the later buffer": WRITES_RACE},
     queues=["COMPUTE", "TRANSFER"],
-    rule="SYNC_RULES 2.14 [FenceWait…Partially]",
+    rule="a-fence-covers-what-its-queue-had-waited-for",
 )
 def scenario_fence_that_covers_a_part(rig: Rig) -> None:
     """What a queue did after its signal is in no wait for the queue that waited for the signal."""
@@ -56,7 +55,7 @@ def scenario_fence_that_covers_a_part(rig: Rig) -> None:
     without={"the host waits": WRITES_RACE},
     weakened={"the host waits / for the other fence": WRITES_RACE, "the host waits / for both": []},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.11, host waits: on this and other queues",
+    rule="a-fence-covers-what-its-queue-had-waited-for",
 )
 def scenario_fence_of_the_other_queue(rig: Rig) -> None:
     """A fence of one queue says nothing of another that it did not wait for."""
@@ -78,7 +77,7 @@ def scenario_fence_of_the_other_queue(rig: Rig) -> None:
     without={"the host waits": WRITES_RACE},
     weakened={"the host waits / for one queue": []},
     queues=["TRANSFER"],
-    rule="specification, vkQueueWaitIdle, vkDeviceWaitIdle",
+    rule="an-idle-queue-is-complete",
 )
 def scenario_idle_device(rig: Rig) -> None:
     """An idle device orders all queues with what follows; so does the queue alone that did the work."""
@@ -92,7 +91,7 @@ def scenario_idle_device(rig: Rig) -> None:
 @scenario(
     expects=WRITES_RACE,
     queues=["TRANSFER"],
-    rule="specification, vkQueueWaitIdle: one queue",
+    rule="a-fence-covers-what-its-queue-had-waited-for,an-idle-queue-is-complete",
 )
 def scenario_idle_queue_beside_a_busy_one(rig: Rig) -> None:
     """Waiting for one queue tells nothing of another."""
@@ -106,7 +105,7 @@ def scenario_idle_queue_beside_a_busy_one(rig: Rig) -> None:
 @scenario(
     without={"the host waits": COPIED, "between the queues": COPIED},
     queues=["TRANSFER"],
-    rule=COVERS,
+    rule="a-fence-covers-what-its-queue-had-waited-for,a-host-write-waits-for-the-device",
 )
 def scenario_host_write_after_another_queues_fence(rig: Rig) -> None:
     """The host may write what one queue read when a fence of another, which waited for it, is signaled."""

@@ -15,7 +15,6 @@ FILL, COPY, DISPATCH, READ, INVALIDATE = (
 )
 UNSEEN = [read_after_write(READ, FILL)]
 FILLED, COPIED, TO_HOST = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_WRITE", "HOST/HOST_READ"
-VISIBLE = "specification, vkWaitForFences: a wait makes no write of the device visible to the host"
 
 
 def _filled(rig: Rig, target: RigBuffer, value: int) -> Commands:
@@ -41,7 +40,7 @@ def _filled(rig: Rig, target: RigBuffer, value: int) -> Commands:
         "the wait / status": [],
         "the wait / device": [],
     },
-    rule=VISIBLE,
+    rule="a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_host_reads_what_a_fill_wrote(rig: Rig) -> None:
     """A read-back needs both: a memory dependency to HOST_READ, and a wait of the host that covers it."""
@@ -85,7 +84,7 @@ def scenario_host_reads_what_a_fill_wrote(rig: Rig) -> None:
         "to the host / of the other half": [read_after_write(READ, DISPATCH)],
         "to the host / of the buffer alone": [],
     },
-    rule=VISIBLE,
+    rule="a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_host_reads_what_a_shader_computed(rig: Rig) -> None:
     """The result of a dispatch, in the first form of the barrier."""
@@ -114,7 +113,7 @@ def scenario_host_reads_what_a_shader_computed(rig: Rig) -> None:
 @scenario(
     without={"to the host": UNSEEN, "the wait": UNSEEN},
     weakened={"the wait / for the fill alone": UNSEEN},
-    rule="specification, Fences: what follows the submit of a fence is not covered",
+    rule="a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_wait_covers_the_dependency_to_the_host(rig: Rig) -> None:
     """The dependency may come in a later submit; the wait must cover that one, and not only the write."""
@@ -137,7 +136,7 @@ def scenario_wait_covers_the_dependency_to_the_host(rig: Rig) -> None:
         "to the host / after shaders": [],
         "to the host / top of pipe": [],
     },
-    rule="specification, Memory Domain Operations: a later dependency may do what an earlier wait did not",
+    rule="a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_dependency_to_the_host_after_a_wait(rig: Rig) -> None:
     """What was waited for long ago can still be made visible to the host, by a submit of a barrier alone: the wait made
@@ -166,7 +165,7 @@ def scenario_dependency_to_the_host_after_a_wait(rig: Rig) -> None:
 @scenario(
     without={"fill before copy": [read_after_write(COPY, FILL), *UNSEEN], "to the host": UNSEEN},
     weakened={"to the host / after shaders": UNSEEN, "to the host / execution of copies": []},
-    rule="SYNC_RULES 2.5: dependencies of separate commands chain; the last one brings the write to the host",
+    rule="a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_dependency_to_the_host_through_a_chain(rig: Rig) -> None:
     """A write that one barrier made available reaches the host by a second one from where the first one ended."""
@@ -192,7 +191,7 @@ def scenario_dependency_to_the_host_through_a_chain(rig: Rig) -> None:
 @scenario(
     without={"wait of the frame": UNSEEN},
     weakened={"wait of the frame / of the frame before": UNSEEN, "frames / one": UNSEEN},
-    rule="design: a ring of frames is read back behind the fence of each",
+    rule="a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_read_back_of_frames_in_flight(rig: Rig) -> None:
     """Two frames in flight: the one that is read is waited for, the next one is pending beside it."""
@@ -217,7 +216,7 @@ def scenario_read_back_of_frames_in_flight(rig: Rig) -> None:
         "to the host / after clears": [read_after_write(READ, "vkCmdCopyImageToBuffer")],
         "to the host / after transfers": [],
     },
-    rule=VISIBLE,
+    rule="a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_host_reads_a_picture(rig: Rig) -> None:
     """A screenshot: an image is copied to a buffer, and the buffer is read."""
@@ -241,7 +240,7 @@ def scenario_host_reads_a_picture(rig: Rig) -> None:
 @scenario(
     without={"the wait": UNSEEN},
     weakened={"the wait / for a value before": UNSEEN, "the wait / by the counter": []},
-    rule="specification, vkWaitSemaphores",
+    rule="a-host-wait-for-a-value-is-a-fence,a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_host_reads_after_a_value(rig: Rig) -> None:
     """A value of a timeline is as good as a fence."""
@@ -258,7 +257,7 @@ def scenario_host_reads_after_a_value(rig: Rig) -> None:
 
 @scenario(
     weakened={"read bytes / of the fill": UNSEEN},
-    rule="design: a host read conflicts with the bytes that unfinished work writes, in coherent memory with no others",
+    rule="host-accesses-conflict-byte-by-byte",
 )
 def scenario_host_reads_beside_what_the_device_writes(rig: Rig) -> None:
     """While half of a buffer is being filled, the host may read the other half, and what is only read."""
@@ -277,7 +276,7 @@ def scenario_host_reads_beside_what_the_device_writes(rig: Rig) -> None:
 
 @scenario(
     weakened={"host read / after the submit": UNSEEN},
-    rule="specification, Host Write Ordering Guarantees: what the host did before a submit comes before it",
+    rule="a-submit-shows-host-writes-to-the-device",
 )
 def scenario_host_reads_before_a_submit(rig: Rig) -> None:
     """A read that was made before a submit needs no dependency with what the submit writes."""
@@ -292,7 +291,7 @@ def scenario_host_reads_before_a_submit(rig: Rig) -> None:
 
 @scenario(
     without={"to the host": UNSEEN, "last wait": [write_after_read("host write", COPY)]},
-    rule="specification, Host Access to Device Memory Objects",
+    rule="a-host-write-waits-for-the-device,a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_host_and_device_in_turns(rig: Rig) -> None:
     """The device writes, the host reads and writes, the device reads, the host writes again: each waits in turn."""
@@ -313,7 +312,7 @@ def scenario_host_and_device_in_turns(rig: Rig) -> None:
 
 @scenario(
     without={"first wait": UNSEEN},
-    rule="specification, vkMapMemory: a mapping is no dependency, however long it lasts",
+    rule="a-host-write-waits-for-the-device,a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_persistent_mapping_is_read(rig: Rig) -> None:
     """Memory that stays mapped: each read waits for the work that wrote the bytes."""
@@ -331,7 +330,7 @@ def scenario_persistent_mapping_is_read(rig: Rig) -> None:
 @scenario(
     without={"to the host": [read_after_write(INVALIDATE, FILL)], "the wait": [read_after_write(INVALIDATE, FILL)]},
     weakened={"invalidated bytes / all": [read_after_write(INVALIDATE, FILL)]},
-    rule="specification, vkInvalidateMappedMemoryRanges",
+    rule="an-invalidate-says-that-the-host-reads",
 )
 def scenario_invalidate_says_that_the_host_reads(rig: Rig) -> None:
     """An invalidate comes after the wait and is no dependency itself: only what is visible to the host may be named."""
@@ -351,7 +350,7 @@ def scenario_invalidate_says_that_the_host_reads(rig: Rig) -> None:
 @scenario(
     without={"to the host": [read_after_write(READ, COPY)]},
     weakened={"to the host / after the fill": [read_after_write(READ, COPY)]},
-    rule="SYNC_RULES 2.3: the most recent write counts",
+    rule="most-recent-access,a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_last_write_is_what_the_host_must_see(rig: Rig) -> None:
     """A dependency after an earlier write shows the host nothing of the last one."""

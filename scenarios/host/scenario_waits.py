@@ -34,7 +34,7 @@ def _copy(rig: Rig, source: RigBuffer, target: RigBuffer) -> Commands:
         "the wait / queue": [],
         "the wait / device": [],
     },
-    rule="SYNC_RULES 2.11, host waits",
+    rule="a-fence-covers-everything-before-it,an-unsignaled-fence-says-nothing",
 )
 def scenario_next_submit_after_a_fence(rig: Rig) -> None:
     """After a wait for a submit's fence, the next submit needs no barrier; any of several fences tells nothing."""
@@ -68,7 +68,7 @@ def scenario_next_submit_after_a_fence(rig: Rig) -> None:
         "the wait / queue": [],
         "the wait / device": [],
     },
-    rule="specification, Fences: the signal's first scope is all that was submitted before",
+    rule="a-fence-covers-everything-before-it,a-host-write-waits-for-the-device",
 )
 def scenario_host_write_after_a_fence(rig: Rig) -> None:
     """The host may write what a submit reads once its fence, or a later one of the queue, is signaled."""
@@ -97,7 +97,7 @@ def scenario_host_write_after_a_fence(rig: Rig) -> None:
 @scenario(
     without={"the wait": [WAR]},
     weakened={"the wait / any of two": [WAR], "the wait / device": []},
-    rule="SYNC_RULES 2.11: a wait erases reads, too",
+    rule="a-fence-covers-everything-before-it",
 )
 def scenario_write_after_a_read_that_was_waited_for(rig: Rig) -> None:
     """A wait clears reads: what they read may be written with no barrier."""
@@ -118,7 +118,7 @@ def scenario_write_after_a_read_that_was_waited_for(rig: Rig) -> None:
 @scenario(
     without={"the wait": [RAW]},
     weakened={"the wait / earlier fence": [RAW]},
-    rule="SYNC_RULES 2.11",
+    rule="a-fence-covers-everything-before-it",
 )
 def scenario_fence_of_a_later_submit(rig: Rig) -> None:
     """A fence covers everything submitted before it, nothing after."""
@@ -133,7 +133,7 @@ def scenario_fence_of_a_later_submit(rig: Rig) -> None:
 
 @scenario(
     without={"second before third": [WAW]},
-    rule="SYNC_RULES 2.11: a wait covers what was submitted before it",
+    rule="a-fence-covers-everything-before-it",
 )
 def scenario_wait_between_submits(rig: Rig) -> None:
     """A wait after the first submit does nothing for the second."""
@@ -150,7 +150,7 @@ def scenario_wait_between_submits(rig: Rig) -> None:
 @scenario(
     without={"second wait": [WAW]},
     weakened={"second wait / any of two": [WAW], "second wait / status": []},
-    rule="specification, vkResetFences",
+    rule="an-unsignaled-fence-says-nothing",
 )
 def scenario_fence_reset_and_used_again(rig: Rig) -> None:
     """A fence that is reset stands for its next submit only."""
@@ -172,7 +172,7 @@ def scenario_fence_reset_and_used_again(rig: Rig) -> None:
 
 @scenario(
     without={"between": [WAW]},
-    rule="specification, vkGetFenceStatus: VK_NOT_READY tells nothing",
+    rule="an-unsignaled-fence-says-nothing",
 )
 def scenario_status_of_an_unsignaled_fence(rig: Rig) -> None:
     """Asking for a fence that is not signaled is no wait."""
@@ -189,7 +189,7 @@ def scenario_status_of_an_unsignaled_fence(rig: Rig) -> None:
 @scenario(
     without={"the wait": [write_after_write("vkCmdDispatch", "vkCmdDispatch")]},
     weakened={"the wait / device": [], "the wait / any of two": [write_after_write("vkCmdDispatch", "vkCmdDispatch")]},
-    rule="SYNC_RULES 2.11: waits cover every stage and access",
+    rule="a-fence-covers-everything-before-it",
 )
 def scenario_dispatches_apart_by_a_wait(rig: Rig) -> None:
     """A wait is as good for shaders as for transfers."""

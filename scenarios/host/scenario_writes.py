@@ -17,7 +17,7 @@ def _copy_of(rig: Rig, a: RigBuffer, b: RigBuffer) -> None:
 
 @scenario(
     weakened={"host write / after the submit": [COPIED]},
-    rule="specification, Host Write Ordering Guarantees",
+    rule="a-submit-shows-host-writes-to-the-device",
 )
 def scenario_host_writes_before_a_submit_are_visible(rig: Rig) -> None:
     """A submit makes earlier host writes available and visible: no barrier is due. Later ones race with its reads."""
@@ -32,7 +32,7 @@ def scenario_host_writes_before_a_submit_are_visible(rig: Rig) -> None:
 
 @scenario(
     weakened={"host write / after the submit": [DISPATCHED]},
-    rule="specification, Host Write Ordering Guarantees: for every access of the device",
+    rule="a-submit-shows-host-writes-to-the-device,a-host-write-waits-for-the-device",
 )
 def scenario_host_writes_of_a_uniform_block(rig: Rig) -> None:
     """Parameters written by the host, read by a shader: the usual case of a write too early or too late."""
@@ -52,7 +52,7 @@ def scenario_host_writes_of_a_uniform_block(rig: Rig) -> None:
 
 @scenario(
     weakened={"host write / after the submit": [write_after_read("host write", "vkCmdDispatchIndirect")]},
-    rule="specification, Host Write Ordering Guarantees",
+    rule="a-submit-shows-host-writes-to-the-device,a-host-write-waits-for-the-device",
 )
 def scenario_host_writes_of_indirect_parameters(rig: Rig) -> None:
     """The parameters of an indirect dispatch are read when it executes, not when it is submitted."""
@@ -73,7 +73,7 @@ def scenario_host_writes_of_indirect_parameters(rig: Rig) -> None:
 
 @scenario(
     weakened={"written bytes / of the copy": [COPIED]},
-    rule="design: a host write conflicts with the bytes that unfinished work accesses",
+    rule="host-accesses-conflict-byte-by-byte",
 )
 def scenario_host_writes_beside_what_the_device_reads(rig: Rig) -> None:
     """While a copy of half a buffer is pending, the host may write the other half."""
@@ -92,7 +92,7 @@ def scenario_host_writes_beside_what_the_device_reads(rig: Rig) -> None:
 
 @scenario(
     weakened={"host write / of what is read": [COPIED]},
-    rule="design: what pending work writes is told from host writes",
+    rule="host-accesses-conflict-byte-by-byte",
 )
 def scenario_host_writes_beside_what_the_device_writes(rig: Rig) -> None:
     """Device writes to mapped memory are no host writes: only what the host itself changes is judged."""
@@ -110,7 +110,7 @@ def scenario_host_writes_beside_what_the_device_writes(rig: Rig) -> None:
 
 @scenario(
     without={"first wait": [COPIED]},
-    rule="design: persistently mapped memory is compared at every submit",
+    rule="a-host-write-waits-for-the-device",
 )
 def scenario_persistent_mapping(rig: Rig) -> None:
     """Memory that stays mapped: each rewrite waits for the work that reads the bytes of before."""
@@ -128,7 +128,7 @@ def scenario_persistent_mapping(rig: Rig) -> None:
 @scenario(
     without={"first wait": [COPIED]},
     weakened={"frames / one": [COPIED]},
-    rule="design: a ring of frames needs a fence for each frame that comes round",
+    rule="a-host-write-waits-for-the-device",
 )
 def scenario_two_frames_in_flight(rig: Rig) -> None:
     """A staging buffer of two frames: the first half is written again when its frame's fence is signaled."""
@@ -148,7 +148,7 @@ def scenario_two_frames_in_flight(rig: Rig) -> None:
 
 @scenario(
     without={"first wait": [COPIED]},
-    rule="specification, vkFlushMappedMemoryRanges: what is flushed was written before",
+    rule="a-flush-says-that-the-host-wrote",
 )
 def scenario_flushed_host_writes(rig: Rig) -> None:
     """Flushing mapped memory says when the host wrote: at the latest then the device must be done with the bytes."""
@@ -169,7 +169,7 @@ def scenario_flushed_host_writes(rig: Rig) -> None:
 
 @scenario(
     without={"wait": [write_after_write("host write", "vkCmdFillBuffer")]},
-    rule="design: host writes are found by comparing",
+    rule="a-host-write-waits-for-the-device",
 )
 def scenario_host_writes_over_device_writes(rig: Rig) -> None:
     """A host write over bytes that the device is still writing loses one of the two."""
@@ -187,7 +187,7 @@ def scenario_host_writes_over_device_writes(rig: Rig) -> None:
         "fill before copy / to the host": [read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")],
         "fill before copy / from the host": [read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")],
     },
-    rule="specification, VK_PIPELINE_STAGE_2_HOST_BIT: a pseudo-stage of no command",
+    rule="the-host-stage-is-the-host-alone",
 )
 def scenario_host_stage_orders_no_commands(rig: Rig) -> None:
     """HOST in a barrier stands for the host's accesses: it makes device writes visible to no command."""
@@ -207,7 +207,7 @@ def scenario_host_stage_orders_no_commands(rig: Rig) -> None:
 
 @scenario(
     weakened={"host write / after the submit": [COPIED]},
-    rule="specification, Host Write Ordering Guarantees: a HOST barrier in the submit is not needed, nor enough later",
+    rule="a-submit-shows-host-writes-to-the-device,the-host-stage-is-the-host-alone",
 )
 def scenario_barrier_from_the_host_stage(rig: Rig) -> None:
     """A barrier from HOST to COPY adds nothing to a host write before the submit and mends none after it."""

@@ -7,13 +7,12 @@ CLEAR, DOWNLOAD = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
 TO_IMAGE, TO_MEMORY, MOVE = "vkCopyMemoryToImageEXT", "vkCopyImageToMemoryEXT", "vkTransitionImageLayoutEXT"
 NEEDS = ["VK_EXT_host_image_copy"]
 TEXELS = bytes(range(256)) * 4
-RULE = "specification, Copying Data Between Host Memory and Images: host accesses, which no barrier orders"
 
 
 @scenario(
     without={"cleared before read": [read_after_write(TO_MEMORY, CLEAR)]},
     needs=NEEDS,
-    rule=RULE,
+    rule="host-copies-access-images-on-the-host",
 )
 def scenario_host_copies_from_an_image(rig: Rig) -> None:
     """The host may read an image when it knows that what wrote it is complete."""
@@ -30,7 +29,7 @@ def scenario_host_copies_from_an_image(rig: Rig) -> None:
 @scenario(
     without={"read before overwritten": [write_after_read(TO_IMAGE, DOWNLOAD)]},
     needs=NEEDS,
-    rule=RULE,
+    rule="host-copies-access-images-on-the-host",
 )
 def scenario_host_copies_over_what_the_device_reads(rig: Rig) -> None:
     """A copy by the host must wait for the device to have read what it overwrites."""
@@ -47,7 +46,7 @@ def scenario_host_copies_over_what_the_device_reads(rig: Rig) -> None:
 @scenario(
     without={"read before moved": [write_after_read(MOVE, DOWNLOAD)]},
     needs=NEEDS,
-    rule="specification, vkTransitionImageLayoutEXT: a write of the image by the host",
+    rule="host-copies-access-images-on-the-host",
 )
 def scenario_host_moves_what_the_device_reads(rig: Rig) -> None:
     """A transition by the host writes the image."""
@@ -65,7 +64,7 @@ def scenario_host_moves_what_the_device_reads(rig: Rig) -> None:
 @scenario(
     without={"cleared before moved": [write_after_write(MOVE, CLEAR)]},
     needs=NEEDS,
-    rule="specification, vkTransitionImageLayoutEXT: a write of the image by the host",
+    rule="host-copies-access-images-on-the-host",
 )
 def scenario_host_moves_what_the_device_writes(rig: Rig) -> None:
     """The same after a write."""
@@ -81,7 +80,7 @@ def scenario_host_moves_what_the_device_writes(rig: Rig) -> None:
 @scenario(
     expects=[],
     needs=NEEDS,
-    rule="specification, Host Write Ordering Guarantees: a submit makes earlier host writes visible",
+    rule="a-submit-shows-host-writes-to-the-device,host-copies-access-images-on-the-host",
 )
 def scenario_device_reads_what_the_host_copied(rig: Rig) -> None:
     """What the host did before a submit is visible to it, with no barrier."""

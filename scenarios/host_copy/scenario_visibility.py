@@ -6,14 +6,13 @@ from harness.suite import Rig, read_after_write, scenario
 CLEAR, BARRIER, TO_MEMORY = "vkCmdClearColorImage", "vkCmdPipelineBarrier2", "vkCopyImageToMemoryEXT"
 NEEDS = ["VK_EXT_host_image_copy"]
 UNSEEN = [read_after_write(TO_MEMORY, CLEAR)]
-RULE = "specification, Memory Domain Operations: a wait makes no write of the device visible to the host"
 
 
 @scenario(
     without={"to the host": UNSEEN, "the wait": UNSEEN},
     weakened={"to the host / execution only": UNSEEN, "to the host / every access of the host": []},
     needs=NEEDS,
-    rule=RULE,
+    rule="a-host-read-needs-a-dependency-and-a-wait,host-copies-access-images-on-the-host",
 )
 def scenario_host_copies_what_is_visible_to_it(rig: Rig) -> None:
     """A copy by the host reads: a memory dependency to HOST_READ is due, and a wait."""
@@ -38,7 +37,7 @@ def scenario_host_copies_what_is_visible_to_it(rig: Rig) -> None:
 @scenario(
     weakened={"moved for the host / for copies": [read_after_write(TO_MEMORY, BARRIER)]},
     needs=NEEDS,
-    rule=RULE,
+    rule="host-copies-access-images-on-the-host",
 )
 def scenario_host_copies_what_was_moved_for_it(rig: Rig) -> None:
     """A layout transition is a write like others; its second scope says who sees it."""

@@ -16,7 +16,7 @@ TEXELS = bytes(i % 247 for i in range(1024))
         "made available / to blits": [write_after_write(BARRIER2, UPLOAD)],
         "to source / from blits": [write_after_write(BARRIER2, UPLOAD)],
     },
-    rule="SYNC_RULES 2.6, LayoutTransitionWithAlreadyAvailableImage",
+    rule="available-writes-are-visible-to-a-transition",
 )
 def scenario_transition_of_an_available_write(rig: Rig) -> None:
     """A write that an earlier barrier made available needs no first access in the transition, only a chain to it."""
@@ -46,7 +46,7 @@ def scenario_transition_of_an_available_write(rig: Rig) -> None:
         "before / to the top": [],
         "to destination / from the top": [],
     },
-    rule="SYNC_RULES 2.4: src NONE is TOP_OF_PIPE, which ALL_COMMANDS as a second scope holds",
+    rule="none-before-a-transition-is-the-top-of-the-pipe",
 )
 def scenario_transition_from_none_after_a_read(rig: Rig) -> None:
     """A transition from NONE chains with a barrier into ALL_COMMANDS, and with none into particular stages."""
@@ -83,7 +83,7 @@ def scenario_transition_from_none_after_a_read(rig: Rig) -> None:
         "before / to copies": [write_after_write(BARRIER2, UPLOAD)],
         "to source / from the top": [],
     },
-    rule="SYNC_RULES 2.4, 2.6",
+    rule="none-before-a-transition-is-the-top-of-the-pipe,available-writes-are-visible-to-a-transition",
 )
 def scenario_transition_from_none_after_a_write(rig: Rig) -> None:
     """After a write the barrier before the transition must also make the write available."""
@@ -115,7 +115,7 @@ def scenario_transition_from_none_after_a_write(rig: Rig) -> None:
         "to source / to copies": [read_after_write(BLIT, BARRIER2)],
         "between / a clear": [write_after_write(CLEAR, BARRIER2), write_after_write(BARRIER2, CLEAR)],
     },
-    rule="SYNC_RULES 2.6: a transition after a transition of the same queue is no hazard",
+    rule="transitions-of-one-queue-are-in-order",
 )
 def scenario_transition_after_a_transition(rig: Rig) -> None:
     """Transitions of one image are ordered among themselves, with empty scopes; an access between them is not."""
@@ -148,7 +148,7 @@ def scenario_transition_after_a_transition(rig: Rig) -> None:
         "after / to blits": [read_after_write(DOWNLOAD, BARRIER2)],
         "after / without naming the write": [],
     },
-    rule="SYNC_RULES 2.4: ALL_COMMANDS holds layout transitions; their writes are available by themselves",
+    rule="all-commands-is-everything,a-transition-chains-on",
 )
 def scenario_all_commands_covers_a_transition(rig: Rig) -> None:
     """A transition into no scope is waited for by a barrier from ALL_COMMANDS, and by none from particular stages."""
@@ -179,7 +179,7 @@ def scenario_all_commands_covers_a_transition(rig: Rig) -> None:
         "after / from blits": [read_after_write(BLIT, BARRIER2)],
         "after / to copies": [read_after_write(BLIT, BARRIER2)],
     },
-    rule="SYNC_RULES 2.6: chain = dst_exec",
+    rule="a-transition-chains-on",
 )
 def scenario_barrier_chains_from_a_transition(rig: Rig) -> None:
     """A barrier whose first stages meet the second stages of a transition passes the transition on."""
@@ -205,7 +205,7 @@ def scenario_barrier_chains_from_a_transition(rig: Rig) -> None:
     weakened={
         "clear before transition / one command": [write_after_write(BARRIER2, CLEAR)],
     },
-    rule="SYNC_RULES 2.5: barriers of one command are independent",
+    rule="barriers-of-one-command-are-independent",
 )
 def scenario_transition_does_not_chain_inside_its_command(rig: Rig) -> None:
     """A global barrier of the same command does not make the write available to the transition; one before does."""

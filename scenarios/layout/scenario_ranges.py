@@ -17,7 +17,7 @@ REMAINING = VK_REMAINING_ARRAY_LAYERS
         "level 0 to source / with level 1": [write_after_write(BARRIER2, UPLOAD)],
         "level 0 to source / all that remain": [write_after_write(BARRIER2, UPLOAD)],
     },
-    rule="SYNC_RULES 2.6: range",
+    rule="a-transition-covers-whole-subresources",
 )
 def scenario_transition_of_another_mip_level(rig: Rig) -> None:
     """A transition of level 0 does not wait for a write of level 1, unless its range holds that level."""
@@ -44,7 +44,7 @@ def scenario_transition_of_another_mip_level(rig: Rig) -> None:
         "layers to destination / and the last": [write_after_read(BARRIER2, COPY)],
         "layers to destination / all that remain": [write_after_read(BARRIER2, COPY)],
     },
-    rule="SYNC_RULES 2.6: range",
+    rule="a-transition-is-a-write,a-transition-covers-whole-subresources",
 )
 def scenario_transition_of_other_array_layers(rig: Rig) -> None:
     """A transition of the first two layers does not wait for a read of the third."""
@@ -68,7 +68,7 @@ def scenario_transition_of_other_array_layers(rig: Rig) -> None:
 
 @scenario(
     weakened={"depth to source / both aspects": [write_after_write(BARRIER2, CLEAR_DEPTH)]},
-    rule="SYNC_RULES 2.6: range; separateDepthStencilLayouts",
+    rule="a-transition-covers-whole-subresources",
 )
 def scenario_transition_of_the_other_aspect(rig: Rig) -> None:
     """A transition of depth alone does not wait for a clear of stencil."""
@@ -94,7 +94,7 @@ def scenario_transition_of_the_other_aspect(rig: Rig) -> None:
         "to source / from none": [write_after_write(BARRIER2, UPLOAD)],
         "to source / to none": [read_after_write(DOWNLOAD, BARRIER2)],
     },
-    rule="SYNC_RULES 2.6: all slices of a 3D image",
+    rule="every-reading-stage-counts,a-transition-covers-whole-subresources",
 )
 def scenario_transition_writes_every_slice(rig: Rig) -> None:
     """A transition of a 3D image writes all of it: it waits for an upload of one slice and is waited for by others."""
@@ -120,7 +120,7 @@ def scenario_transition_writes_every_slice(rig: Rig) -> None:
         "to source / from none": [write_after_write(BARRIER2, UPLOAD)],
         "to source / to none": [read_after_write(DOWNLOAD, BARRIER2)],
     },
-    rule="SYNC_RULES 2.6: the whole subresource, whatever was touched of it",
+    rule="a-transition-is-a-write,a-transition-covers-whole-subresources",
 )
 def scenario_transition_writes_untouched_texels(rig: Rig) -> None:
     """A transition writes the whole level though the upload before it and the download after it share no texel."""
@@ -146,7 +146,7 @@ def scenario_transition_writes_untouched_texels(rig: Rig) -> None:
         "level to source / from none": [write_after_write(BARRIER2, CLEAR), write_after_write(BARRIER2, BLIT)],
         "level to source / to copies": [read_after_write(BLIT, BARRIER2)],
     },
-    rule="SYNC_RULES 2.6: transitions of single levels",
+    rule="a-transition-covers-whole-subresources",
 )
 def scenario_mip_chain_goes_level_by_level(rig: Rig) -> None:
     """Mip generation: each level is transitioned to a source when it is written, the others stay a destination."""
@@ -175,7 +175,7 @@ def scenario_mip_chain_goes_level_by_level(rig: Rig) -> None:
         "both to sources / the second from none": [write_after_write(BARRIER2, CLEAR)],
         "both to sources / the second to none": [read_after_write(BLIT, BARRIER2)],
     },
-    rule="SYNC_RULES 2.5, 2.6: each transition of a command by its own scopes",
+    rule="barriers-of-one-command-add-up,a-transition-covers-whole-subresources",
 )
 def scenario_two_images_in_one_command(rig: Rig) -> None:
     """One command transitions two images, each between its own scopes."""
@@ -206,7 +206,7 @@ def scenario_two_images_in_one_command(rig: Rig) -> None:
         "to source / from none": [write_after_write(BARRIER2, UPLOAD)],
         "to source / to none": [read_after_write(DOWNLOAD, BARRIER2)],
     },
-    rule="SYNC_RULES 2.10",
+    rule="barriers-reach-over-submits",
 )
 def scenario_transition_in_a_later_submit(rig: Rig) -> None:
     """A transition at the start of the second submit stands between the upload of the first and the download of the

@@ -18,7 +18,7 @@ TEXELS = bytes(i % 253 for i in range(1024))
         "to source / no second access": [read_after_write(DOWNLOAD, BARRIER2)],
         "to source / to blits": [read_after_write(DOWNLOAD, BARRIER2)],
     },
-    rule="SYNC_RULES 2.6",
+    rule="a-transition-is-a-write,accesses-wait-for-the-transition",
 )
 def scenario_transition_between_a_write_and_a_read(rig: Rig) -> None:
     """A transition reads and writes the image between its scopes: the write before must be available to it, and the
@@ -55,7 +55,7 @@ def scenario_transition_between_a_write_and_a_read(rig: Rig) -> None:
         "to source / to the bottom": [read_after_write(DOWNLOAD, BARRIER)],
         "to source / to shaders": [read_after_write(DOWNLOAD, BARRIER)],
     },
-    rule="SYNC_RULES 2.6",
+    rule="both-forms-of-a-command-mean-the-same,a-transition-is-a-write",
 )
 def scenario_transition_by_the_first_barrier_command(rig: Rig) -> None:
     """vkCmdPipelineBarrier transitions by the same rules, with the command's stages."""
@@ -91,7 +91,7 @@ def scenario_transition_by_the_first_barrier_command(rig: Rig) -> None:
         "to destination / to reads": [write_after_write(CLEAR, BARRIER2)],
         "to destination / with the read access": [],
     },
-    rule="SYNC_RULES 2.6",
+    rule="a-transition-is-a-write,accesses-wait-for-the-transition",
 )
 def scenario_transition_after_a_read(rig: Rig) -> None:
     """After a read, an execution dependency is enough for a transition; the write after it needs a memory one."""
@@ -123,7 +123,7 @@ def scenario_transition_after_a_read(rig: Rig) -> None:
         "discarding / no first access": [write_after_write(BARRIER2, UPLOAD)],
         "discarding / to none": [write_after_write(CLEAR, BARRIER2)],
     },
-    rule="SYNC_RULES 2.6: UNDEFINED is still a write",
+    rule="a-transition-from-undefined-is-still-a-write",
 )
 def scenario_undefined_discards_and_still_writes(rig: Rig) -> None:
     """A transition from UNDEFINED keeps nothing, but the memory is written: it waits like any other."""
@@ -148,7 +148,7 @@ def scenario_undefined_discards_and_still_writes(rig: Rig) -> None:
 @scenario(
     without={"same layout": []},
     weakened={"same layout / another layout": [write_after_read(BARRIER2, DOWNLOAD)]},
-    rule="SYNC_RULES 2.6: oldLayout == newLayout is a plain memory barrier",
+    rule="equal-layouts-are-no-transition",
 )
 def scenario_barrier_of_one_layout_writes_nothing(rig: Rig) -> None:
     """An image barrier with equal layouts waits for nothing by itself; with different ones it would be a write."""
@@ -173,7 +173,7 @@ def scenario_barrier_of_one_layout_writes_nothing(rig: Rig) -> None:
         "to general / to storage": [],
         "to general / from none": [write_after_write(BARRIER2, UPLOAD)],
     },
-    rule="SYNC_RULES 2.6: accesses outside the second scope conflict with the transition",
+    rule="accesses-wait-for-the-transition",
 )
 def scenario_shader_reads_a_transitioned_image(rig: Rig) -> None:
     """The second scope of a transition must hold the shader's own read."""
@@ -208,7 +208,7 @@ def scenario_shader_reads_a_transitioned_image(rig: Rig) -> None:
         "to general / to transfers": [write_after_write(DISPATCH, BARRIER2)],
         "to general / execution only": [write_after_write(DISPATCH, BARRIER2)],
     },
-    rule="SYNC_RULES 2.6",
+    rule="accesses-wait-for-the-transition,a-transition-from-undefined-is-still-a-write",
 )
 def scenario_shader_writes_a_fresh_image(rig: Rig) -> None:
     """The first transition of an image is a write too: the shader that fills the image must be in its scope."""

@@ -20,7 +20,7 @@ def image_and_buffer(rig: Rig) -> tuple[RigImage, RigBuffer]:
 @scenario(
     without={"image before buffer": [write_after_read(FILL, DOWNLOAD)]},
     weakened={"image before buffer / copies alone": [write_after_read(FILL, DOWNLOAD)]},
-    rule="specification, Memory Aliasing",
+    rule="an-image-overlaps-all-of-its-memory",
 )
 def scenario_memory_of_an_image_becomes_a_buffer(rig: Rig) -> None:
     """A buffer that is written where an image was read waits for that read; an execution dependency is enough."""
@@ -42,7 +42,7 @@ def scenario_memory_of_an_image_becomes_a_buffer(rig: Rig) -> None:
         "buffer before image / from nothing": [write_after_read(BARRIER, COPY)],
         "buffer before image / from clears": [write_after_read(BARRIER, COPY)],
     },
-    rule="specification, Memory Aliasing; a transition from VK_IMAGE_LAYOUT_UNDEFINED writes the image's memory",
+    rule="an-image-overlaps-all-of-its-memory",
 )
 def scenario_memory_of_a_buffer_becomes_an_image(rig: Rig) -> None:
     """The first transition of an image waits for what a buffer in its memory was read for."""
@@ -72,7 +72,7 @@ def scenario_memory_of_a_buffer_becomes_an_image(rig: Rig) -> None:
         "fill before clear / execution only": [write_after_write(CLEAR, FILL)],
         "fill before clear / half of the buffer": [write_after_write(CLEAR, FILL)],
     },
-    rule="specification, Memory Aliasing: a buffer barrier must contain all that overlaps",
+    rule="a-barrier-for-one-alias-contains-the-overlap",
 )
 def scenario_writes_through_two_aliases(rig: Rig) -> None:
     """A write through one alias needs a memory dependency after a write through another; a barrier for one of them does
@@ -98,7 +98,7 @@ def scenario_writes_through_two_aliases(rig: Rig) -> None:
 @scenario(
     without={"one image before the other": [write_after_read(BARRIER, DOWNLOAD)]},
     weakened={"one image before the other / after clears": [write_after_read(BARRIER, DOWNLOAD)]},
-    rule="specification, Memory Aliasing: every subresource of an image overlaps all of its memory",
+    rule="an-image-overlaps-all-of-its-memory",
 )
 def scenario_memory_of_an_image_becomes_another(rig: Rig) -> None:
     """Two images of different kinds take turns in one memory."""
@@ -126,7 +126,7 @@ def scenario_memory_of_an_image_becomes_another(rig: Rig) -> None:
         "clear before download / execution only": [read_after_write(DOWNLOAD, CLEAR)],
         "clear before download / to copies that write": [read_after_write(DOWNLOAD, CLEAR)],
     },
-    rule="specification, Memory Aliasing: identical images with VK_IMAGE_CREATE_ALIAS_BIT interpret memory alike",
+    rule="identical-images-interpret-memory-alike",
 )
 def scenario_two_names_of_one_image(rig: Rig) -> None:
     """What is written through one of two identical images is read through the other, after a memory dependency."""

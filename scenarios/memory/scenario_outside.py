@@ -10,7 +10,7 @@ BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuff
 @scenario(
     without={"acquire": [race("ownership-not-acquired", COPY, BARRIER)]},
     weakened={"release / execution only": [write_after_write(BARRIER, FILL)]},
-    rule="specification, Queue Family Ownership Transfer",
+    rule="what-was-released-must-be-acquired,external-queues-own-what-they-are-given",
 )
 def scenario_buffer_comes_back_from_outside(rig: Rig) -> None:
     """What was released to an external queue belongs to nobody here until it is acquired; all writes must be available

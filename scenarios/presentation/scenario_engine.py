@@ -25,7 +25,7 @@ def _frame(rig: Rig, image: RigImage, value: int) -> Commands:
     without={"the wait": NOT_OURS},
     weakened={"the wait / another fence": NOT_OURS, "the wait / idle device": NOT_OURS, "the wait / status": []},
     needs=PRESENTS,
-    rule="SYNC_RULES 2.11: the acquire's fence removes its own accesses; ordinary fences and idle waits do not",
+    rule="fences-and-idle-waits-say-nothing-of-the-engine",
 )
 def scenario_fence_of_an_acquire(rig: Rig) -> None:
     """The host may wait for an acquire by its fence; that the device is idle says nothing of the engine."""
@@ -48,7 +48,7 @@ def scenario_fence_of_an_acquire(rig: Rig) -> None:
     without={"the second present": NOT_DONE},
     weakened={"the second acquire / of the first": NOT_OURS},
     needs=PRESENTS,
-    rule="specification, vkQueuePresentKHR; SYNC_RULES 6 (several swapchains)",
+    rule="an-acquired-image-waits-for-its-semaphore,a-present-waits-for-the-frame,an-acquire-stands-for-its-own-image",
 )
 def scenario_two_swapchains(rig: Rig) -> None:
     """An acquire stands for its own image: another swapchain's tells nothing, and one present waits for both frames."""
@@ -92,7 +92,7 @@ def scenario_two_swapchains(rig: Rig) -> None:
     without={"the present": NOT_DONE},
     needs=PRESENTS,
     queues=["GRAPHICS"],
-    rule="specification, vkQueuePresentKHR: any queue that supports the surface",
+    rule="a-present-waits-for-the-frame",
 )
 def scenario_present_on_another_queue(rig: Rig) -> None:
     """A present on another queue than the frame's waits for a semaphore all the same."""
@@ -109,7 +109,7 @@ def scenario_present_on_another_queue(rig: Rig) -> None:
     without={"between the queues": [race("WRITE_RACING_WRITE", BARRIER, CLEAR)], "the present": NOT_DONE},
     needs=PRESENTS,
     queues=["GRAPHICS"],
-    rule="specification, vkAcquireNextImageKHR: the semaphore; SYNC_RULES 2.11",
+    rule="an-acquired-image-waits-for-its-semaphore,a-present-waits-for-the-frame",
 )
 def scenario_frame_of_two_queues(rig: Rig) -> None:
     """A frame that two queues make: the acquire is waited for once, each step by a semaphore, then the present."""
@@ -132,7 +132,7 @@ def scenario_frame_of_two_queues(rig: Rig) -> None:
 @scenario(
     without={"the present": NOT_DONE},
     needs=PRESENTS,
-    rule="specification, VkSwapchainCreateInfoKHR: images acquired before oldSwapchain is retired can be presented",
+    rule="a-presented-image-belongs-to-the-engine",
 )
 def scenario_image_of_a_retired_swapchain(rig: Rig) -> None:
     """An image that was acquired before its swapchain was retired is presented like any other."""
@@ -145,7 +145,7 @@ def scenario_image_of_a_retired_swapchain(rig: Rig) -> None:
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
 
 
-@scenario(needs=PRESENTS, rule="specification, vkQueuePresentKHR: the presentation engine keeps what was presented")
+@scenario(needs=PRESENTS, rule="a-present-waits-for-the-frame")
 def scenario_image_presented_again_untouched(rig: Rig) -> None:
     """An image may be acquired and presented again with nothing done to it: the present waits for the acquire."""
     chain = rig.shown_swapchain()
@@ -157,7 +157,7 @@ def scenario_image_presented_again_untouched(rig: Rig) -> None:
 @scenario(
     weakened={"what / of another image": NOT_OURS},
     needs=PRESENTS,
-    rule="specification, vkQueuePresentKHR: an image is the engine's until it is acquired again",
+    rule="a-presented-image-belongs-to-the-engine",
 )
 def scenario_image_after_its_present(rig: Rig) -> None:
     """Only what was acquired may be touched: all other images, once presented, are the engine's."""

@@ -44,7 +44,7 @@ def _frame(rig: Rig, image: RigImage, value: int, *, old: str = "UNDEFINED", src
         "the transition / after the bottom": [],
     },
     needs=PRESENTS,
-    rule="SYNC_RULES 2.11, 2.14 [LayoutTransitionDoesNotWaitForAcquire, PresentDoesNotWaitForSubmit]",
+    rule="an-acquired-image-waits-for-its-semaphore,a-present-waits-for-the-frame",
 )
 def scenario_frame(rig: Rig) -> None:
     """A frame waits for the acquire where its first transition begins, and the present waits for the frame."""
@@ -63,7 +63,7 @@ def scenario_frame(rig: Rig) -> None:
     without={"the present": NOT_DONE},
     weakened={"the present / for an earlier submit": NOT_DONE},
     needs=PRESENTS,
-    rule="SYNC_RULES 2.14 [PresentDoesNotWaitForSubmit2]",
+    rule="a-present-waits-for-the-frame",
 )
 def scenario_present_waits_for_the_last_submit(rig: Rig) -> None:
     """A present must wait for the last submit that writes its image, not just for one before."""
@@ -82,7 +82,7 @@ def scenario_present_waits_for_the_last_submit(rig: Rig) -> None:
     without={"the acquire": NOT_OURS, "the present": NOT_DONE},
     weakened={"the acquire / at clears": STILL_READ, "the transition / after clears": STILL_READ},
     needs=PRESENTS,
-    rule="SYNC_RULES 2.8, 2.11; specification, VK_KHR_swapchain: vkAcquireNextImageKHR",
+    rule="an-acquired-image-waits-for-its-semaphore,a-present-waits-for-the-frame",
 )
 def scenario_rendered_frame(rig: Rig) -> None:
     """A frame that is rendered waits at the colour attachment output, and its transition begins there."""
@@ -118,7 +118,7 @@ def scenario_rendered_frame(rig: Rig) -> None:
 @scenario(
     without={"between frames": [write_after_read("vkCmdFillBuffer", UPLOAD)]},
     needs=PRESENTS,
-    rule="SYNC_RULES 2.10: submission order is no dependency; semaphores of the swapchain order its images alone",
+    rule="submission-order-is-no-dependency,an-acquire-stands-for-its-own-image",
 )
 def scenario_frames_that_share_a_buffer(rig: Rig) -> None:
     """Acquires and presents order nothing else: a buffer that every frame fills needs a barrier of its own."""

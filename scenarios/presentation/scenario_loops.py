@@ -28,7 +28,7 @@ def _upload(rig: Rig, texels: RigBuffer, image: RigImage) -> Commands:
     without={"the first frame": WRITTEN_TOO_EARLY},
     weakened={"the first frame / the acquire instead": WRITTEN_TOO_EARLY, "the first frame / idle queue": []},
     needs=PRESENTS,
-    rule="SYNC_RULES 2.11, host waits; specification, Fences",
+    rule="an-acquire-stands-for-its-own-image,fences-and-idle-waits-say-nothing-of-the-engine",
 )
 def scenario_two_frames_in_flight(rig: Rig) -> None:
     """The host may write a staging buffer again when the fence of the frame that used it is signaled; that another
@@ -54,7 +54,7 @@ def scenario_two_frames_in_flight(rig: Rig) -> None:
 @scenario(
     without={"the acquire": WRITTEN_TOO_EARLY},
     needs=PRESENTS,
-    rule="specification, vkAcquireNextImageKHR: the fence; vkQueuePresentKHR: the waits come before the presentation",
+    rule="a-fence-covers-everything-before-it,fences-and-idle-waits-say-nothing-of-the-engine",
 )
 def scenario_image_that_comes_around(rig: Rig) -> None:
     """When the same image is acquired again, its fence tells that the frame which it showed is complete."""
@@ -78,7 +78,7 @@ def scenario_image_that_comes_around(rig: Rig) -> None:
     without={"the second acquire": [race("WRITE_AFTER_PRESENT", BARRIER, PRESENT)]},
     weakened={"the second acquire / at clears": [write_after_read(BARRIER, "vkAcquireNextImage2KHR")]},
     needs=PRESENTS,
-    rule="specification, vkAcquireNextImage2KHR; SYNC_RULES 2.11 [ResyncWithSwapchain]",
+    rule="an-acquired-image-waits-for-its-semaphore,a-presented-image-belongs-to-the-engine",
 )
 def scenario_second_time_around(rig: Rig) -> None:
     """Each time that an image comes around it must be acquired, and the acquire waited for, again."""

@@ -16,7 +16,7 @@ EARLY = [read_after_write(BEGIN, FILL)]
     without={"filled before read": EARLY},
     weakened={"filled before read / for indirect commands": EARLY, "filled before read / execution only": EARLY},
     needs=NEEDS,
-    rule="specification, vkCmdBeginConditionalRenderingEXT: VK_ACCESS_2_CONDITIONAL_RENDERING_READ_BIT_EXT",
+    rule="a-condition-is-read-in-its-own-stage",
 )
 def scenario_condition_that_a_fill_wrote(rig: Rig) -> None:
     """The condition is read on the device: it must be visible to that stage."""
@@ -45,7 +45,7 @@ def scenario_condition_that_a_fill_wrote(rig: Rig) -> None:
 @scenario(
     without={"read before filled": [write_after_read(FILL, BEGIN)]},
     needs=NEEDS,
-    rule="specification, vkCmdBeginConditionalRenderingEXT: a read in its own stage",
+    rule="a-condition-is-read-in-its-own-stage",
 )
 def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
     """A fill of the condition must wait until it has been read."""
@@ -67,7 +67,7 @@ def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
 @scenario(
     weakened={"condition / the filled word": EARLY},
     needs=NEEDS,
-    rule="specification, VkConditionalRenderingBeginInfoEXT: 32 bits at an offset",
+    rule="a-condition-is-read-in-its-own-stage",
 )
 def scenario_condition_is_one_word(rig: Rig) -> None:
     """The condition is the word at the offset; those beside it are not read."""
@@ -89,7 +89,7 @@ def scenario_condition_is_one_word(rig: Rig) -> None:
 @scenario(
     without={"dispatch before copy": [read_after_write(COPY, DISPATCH)]},
     needs=NEEDS,
-    rule="specification, Conditional Rendering: whether it runs is known on the device only",
+    rule="a-condition-is-read-in-its-own-stage",
 )
 def scenario_dispatch_under_a_condition(rig: Rig) -> None:
     """A dispatch under a condition is ordered like any other."""

@@ -6,13 +6,12 @@ FILL, COPY, RESULTS = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdCopyQueryPoolR
 FILLED, READ, WRITTEN = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE"
 LATE = [read_after_write(COPY, RESULTS)]
 OVER = [write_after_write(RESULTS, FILL)]
-RULE = "specification, vkCmdCopyQueryPoolResults: VK_PIPELINE_STAGE_2_COPY_BIT, VK_ACCESS_2_TRANSFER_WRITE_BIT"
 
 
 @scenario(
     without={"results before copy": LATE},
     weakened={"results before copy / execution only": LATE, "results before copy / after clears": LATE},
-    rule=RULE,
+    rule="query-results-are-copied-in-the-copy-stage",
 )
 def scenario_copy_reads_query_results(rig: Rig) -> None:
     """A copy of what a copy of results wrote needs a memory dependency."""
@@ -34,7 +33,7 @@ def scenario_copy_reads_query_results(rig: Rig) -> None:
 @scenario(
     without={"fill before results": OVER},
     weakened={"fill before results / for reads": OVER},
-    rule=RULE,
+    rule="query-results-are-copied-in-the-copy-stage",
 )
 def scenario_query_results_over_a_filled_buffer(rig: Rig) -> None:
     """Results written over a fill need a memory dependency on it."""
@@ -49,7 +48,7 @@ def scenario_query_results_over_a_filled_buffer(rig: Rig) -> None:
 
 @scenario(
     without={"copy before results": [write_after_read(RESULTS, COPY)]},
-    rule=RULE,
+    rule="query-results-are-copied-in-the-copy-stage",
 )
 def scenario_query_results_after_a_read(rig: Rig) -> None:
     """Results written over what a copy reads need an execution dependency."""
@@ -65,7 +64,7 @@ def scenario_query_results_after_a_read(rig: Rig) -> None:
 
 @scenario(
     weakened={"results / on the filled words": OVER},
-    rule="specification, vkCmdCopyQueryPoolResults: a result at every stride from dstOffset",
+    rule="query-results-lie-a-stride-apart",
 )
 def scenario_gaps_between_query_results(rig: Rig) -> None:
     """Bytes between results are not written: a stride of sixteen leaves twelve bytes alone."""
@@ -80,7 +79,7 @@ def scenario_gaps_between_query_results(rig: Rig) -> None:
 
 @scenario(
     weakened={"how many / two": OVER},
-    rule="specification, vkCmdCopyQueryPoolResults: the stride is between results; SYNC_RULES 2.7: count 1 ignores it",
+    rule="query-results-lie-a-stride-apart",
 )
 def scenario_stride_of_one_query(rig: Rig) -> None:
     """With one query the stride means nothing; with two it says where the second result is."""
@@ -95,7 +94,7 @@ def scenario_stride_of_one_query(rig: Rig) -> None:
 
 @scenario(
     weakened={"result / of 64 bits": OVER, "result / with availability": OVER},
-    rule="specification, VkQueryResultFlagBits: 64_BIT, WITH_AVAILABILITY",
+    rule="query-results-lie-a-stride-apart",
 )
 def scenario_size_of_query_results(rig: Rig) -> None:
     """A result has four bytes, eight with 64_BIT, and one number more with WITH_AVAILABILITY."""
@@ -110,7 +109,7 @@ def scenario_size_of_query_results(rig: Rig) -> None:
 
 @scenario(
     expects=[],
-    rule="specification, Queries: operations on query pools reach no other memory",
+    rule="query-results-are-copied-in-the-copy-stage",
 )
 def scenario_queries_touch_no_buffer(rig: Rig) -> None:
     """Resets, begins, ends and timestamps beside copies of the same buffers are no hazard."""

@@ -7,7 +7,6 @@ from harness.suite import Rig, race, scenario
 
 BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuffer"
 CLEAR, TO_BUFFER = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
-RULE = "specification, Queue Family Ownership Transfer"
 
 
 def _transfer(rig: Rig, **options: Any) -> dict[str, Any]:
@@ -23,7 +22,7 @@ def _transfer(rig: Rig, **options: Any) -> dict[str, Any]:
         "semaphore": [race("WRITE_RACING_WRITE", BARRIER, BARRIER)],
     },
     queues=["TRANSFER"],
-    rule=RULE,
+    rule="what-was-released-must-be-acquired,an-acquire-needs-its-release,a-semaphore-orders-the-halves-of-a-transfer",
 )
 def scenario_buffer_goes_to_another_family(rig: Rig) -> None:
     """An exclusive buffer is released by one family and acquired by the other, a semaphore between."""
@@ -48,7 +47,7 @@ def scenario_buffer_goes_to_another_family(rig: Rig) -> None:
     },
     weakened={"acquire / to another layout": [race("ownership-mismatch", BARRIER, BARRIER)]},
     queues=["TRANSFER"],
-    rule="specification, Queue Family Ownership Transfer: both halves name the same layouts",
+    rule="what-was-released-must-be-acquired,both-halves-of-a-transfer-agree,a-semaphore-orders-the-halves-of-a-transfer",
 )
 def scenario_image_goes_to_another_family(rig: Rig) -> None:
     """Both halves of an image's transfer name its one layout transition."""
@@ -72,7 +71,7 @@ def scenario_image_goes_to_another_family(rig: Rig) -> None:
         "range / less is acquired": [race("ownership-mismatch", BARRIER, BARRIER)],
     },
     queues=["TRANSFER"],
-    rule="specification, Queue Family Ownership Transfer: both halves name the same range",
+    rule="both-halves-of-a-transfer-agree",
 )
 def scenario_half_a_buffer_goes_to_another_family(rig: Rig) -> None:
     """Bytes of a buffer may go to another family while the rest stays; both halves name the same bytes."""
@@ -92,7 +91,7 @@ def scenario_half_a_buffer_goes_to_another_family(rig: Rig) -> None:
 @scenario(
     weakened={"what / a copy of it": [race("ownership-not-transferred", COPY, FILL)]},
     queues=["TRANSFER"],
-    rule="specification, Resource Sharing Mode: contents are undefined for another family without a transfer",
+    rule="contents-must-be-transferred-to-another-family,overwriting-needs-no-transfer",
 )
 def scenario_contents_that_are_not_needed(rig: Rig) -> None:
     """A family that overwrites all of an exclusive buffer needs no transfer; one that reads it does."""
@@ -113,7 +112,7 @@ def scenario_contents_that_are_not_needed(rig: Rig) -> None:
 @scenario(
     weakened={"sharing / exclusive": [race("ownership-not-transferred", COPY, FILL)]},
     queues=["TRANSFER"],
-    rule="specification, VkSharingMode: VK_SHARING_MODE_CONCURRENT",
+    rule="contents-must-be-transferred-to-another-family",
 )
 def scenario_buffer_shared_by_families(rig: Rig) -> None:
     """A concurrent buffer belongs to all families: a semaphore is enough."""
@@ -134,7 +133,7 @@ def scenario_buffer_shared_by_families(rig: Rig) -> None:
         "take back": [race("ownership-not-acquired", COPY, BARRIER)],
     },
     queues=["COMPUTE"],
-    rule=RULE,
+    rule="contents-must-be-transferred-to-another-family,what-was-released-must-be-acquired,an-acquire-needs-its-release",
 )
 def scenario_there_and_back(rig: Rig) -> None:
     """A buffer that another family works on comes back by a transfer of its own."""

@@ -27,7 +27,7 @@ def _copy(rig: Rig, source: RigBuffer, target: RigBuffer, queue: DeviceQueue | N
     return commands
 
 
-@scenario(without={"the semaphore": WRITES_RACE}, queues=["TRANSFER"], rule="SYNC_RULES 2.11, racing names")
+@scenario(without={"the semaphore": WRITES_RACE}, queues=["TRANSFER"], rule="queues-without-a-semaphore-race")
 def scenario_fills_on_two_queues(rig: Rig) -> None:
     """Two queues that write one buffer need a semaphore."""
     a, s = rig.buffer(), rig.semaphore()
@@ -36,7 +36,7 @@ def scenario_fills_on_two_queues(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the semaphore", s))
 
 
-@scenario(without={"the semaphore": READ_RACES}, queues=["TRANSFER"], rule="SYNC_RULES 2.11, racing names")
+@scenario(without={"the semaphore": READ_RACES}, queues=["TRANSFER"], rule="queues-without-a-semaphore-race")
 def scenario_copy_of_what_another_queue_fills(rig: Rig) -> None:
     """A queue that reads what another wrote needs a semaphore."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
@@ -45,7 +45,7 @@ def scenario_copy_of_what_another_queue_fills(rig: Rig) -> None:
     rig.submit(_copy(rig, a, b, other), waits=rig.operation("the semaphore", s, "COPY"), form=2)
 
 
-@scenario(without={"the semaphore": WRITE_RACES_READ}, queues=["TRANSFER"], rule="SYNC_RULES 2.11, racing names")
+@scenario(without={"the semaphore": WRITE_RACES_READ}, queues=["TRANSFER"], rule="queues-without-a-semaphore-race")
 def scenario_fill_over_what_another_queue_copies(rig: Rig) -> None:
     """A queue that writes what another reads needs a semaphore, too."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
@@ -54,7 +54,7 @@ def scenario_fill_over_what_another_queue_copies(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the semaphore", s, "CLEAR"), form=2)
 
 
-@scenario(without={"the semaphore": WRITES_RACE}, queues=["GRAPHICS"], rule="specification, Queue Submission")
+@scenario(without={"the semaphore": WRITES_RACE}, queues=["GRAPHICS"], rule="queues-without-a-semaphore-race")
 def scenario_two_queues_of_one_family(rig: Rig) -> None:
     """Queues of one family race like those of two: submission order holds along one queue."""
     a, s = rig.buffer(), rig.semaphore()
@@ -66,7 +66,7 @@ def scenario_two_queues_of_one_family(rig: Rig) -> None:
 @scenario(
     without={"first to second": READ_RACES, "second to third": READ_RACES},
     queues=["COMPUTE", "TRANSFER"],
-    rule="SYNC_RULES 2.11; specification, Semaphore Signaling: the first scope holds what happens before the signal",
+    rule="semaphores-chain-through-queues",
 )
 def scenario_semaphores_through_a_third_queue(rig: Rig) -> None:
     """Semaphores chain: a queue that waits for one that waited for the writer is behind the writer."""
@@ -81,7 +81,7 @@ def scenario_semaphores_through_a_third_queue(rig: Rig) -> None:
     without={"the wait": WRITE_RACES_READ},
     weakened={"the wait / for the first submit": WRITE_RACES_READ},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.14 [QSWriteRacingRead]",
+    rule="a-signal-covers-what-was-submitted-before,queues-without-a-semaphore-race",
 )
 def scenario_read_after_the_signal(rig: Rig) -> None:
     """A semaphore covers what its queue was given up to the signal, and nothing that came after it."""
@@ -93,9 +93,7 @@ def scenario_read_after_the_signal(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x22222222, other), waits=waits)
 
 
-@scenario(
-    without={"the wait": WRITES_RACE}, queues=["TRANSFER"], rule="specification, Semaphore Signaling: submission order"
-)
+@scenario(without={"the wait": WRITES_RACE}, queues=["TRANSFER"], rule="a-signal-covers-what-was-submitted-before")
 def scenario_signal_in_an_empty_batch(rig: Rig) -> None:
     """A signal covers everything that was submitted to its queue before, also when its batch holds nothing."""
     a, s = rig.buffer(), rig.semaphore()
@@ -105,9 +103,7 @@ def scenario_signal_in_an_empty_batch(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the wait", s), form=2)
 
 
-@scenario(
-    weakened={"where / in the first half": WRITES_RACE}, queues=["TRANSFER"], rule="SYNC_RULES 2.2, groups 01, 12b"
-)
+@scenario(weakened={"where / in the first half": WRITES_RACE}, queues=["TRANSFER"], rule="only-shared-bytes-conflict")
 def scenario_halves_on_two_queues(rig: Rig) -> None:
     """Queues that write different bytes of one buffer do not race."""
     a = rig.buffer()
@@ -120,9 +116,7 @@ def scenario_halves_on_two_queues(rig: Rig) -> None:
     rig.submit(second)
 
 
-@scenario(
-    weakened={"what / a fill": WRITE_RACES_READ}, queues=["TRANSFER"], rule="SYNC_RULES 2.3: reads do not conflict"
-)
+@scenario(weakened={"what / a fill": WRITE_RACES_READ}, queues=["TRANSFER"], rule="reads-do-not-conflict")
 def scenario_reads_on_two_queues(rig: Rig) -> None:
     """Two queues may read one buffer at once."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
@@ -138,7 +132,7 @@ def scenario_reads_on_two_queues(rig: Rig) -> None:
         "and back": [race("WRITE_RACING_WRITE", BARRIER, CLEAR)],
     },
     queues=["COMPUTE"],
-    rule="SYNC_RULES 2.14 [RacingHazardBetweenLayoutTransitions]",
+    rule="a-transition-is-a-write,transitions-of-one-queue-are-in-order",
 )
 def scenario_transitions_on_two_queues(rig: Rig) -> None:
     """Layout transitions are writes: on two queues they need semaphores both ways."""
@@ -159,7 +153,7 @@ def scenario_transitions_on_two_queues(rig: Rig) -> None:
 @scenario(
     without={"the semaphore": [race("READ_RACING_WRITE", COPY, DISPATCH)]},
     queues=["COMPUTE", "TRANSFER"],
-    rule="SYNC_RULES 2.2, group 12b",
+    rule="queues-without-a-semaphore-race",
 )
 def scenario_copy_of_what_a_dispatch_writes_elsewhere(rig: Rig) -> None:
     """A shader's writes on a compute queue race with a copy on a transfer queue."""
@@ -177,7 +171,7 @@ def scenario_copy_of_what_a_dispatch_writes_elsewhere(rig: Rig) -> None:
 @scenario(
     without={"the semaphore": [race("READ_RACING_WRITE", "vkCmdCopyImageToBuffer", CLEAR)]},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.2, group 12b",
+    rule="queues-without-a-semaphore-race",
 )
 def scenario_image_read_back_on_another_queue(rig: Rig) -> None:
     """What is cleared on one queue and read back on another needs a semaphore."""

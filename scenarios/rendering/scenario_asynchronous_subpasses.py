@@ -34,7 +34,7 @@ def _pass(rig: Rig, base: RigAttachment, at: str, read: str) -> tuple[RigRenderP
 
 @scenario(
     without={"first reader before second": [race("READ_RACING_WRITE", DRAW, NEXT)]},
-    rule="SYNC_RULES 2.14 RenderPassAsyncHazard: dependencies on the writer are not enough",
+    rule="a-transition-is-a-write,subpasses-without-a-path-race",
 )
 def scenario_readers_of_an_attachment_that_one_of_them_moves(rig: Rig) -> None:
     """The first reader's subpass moves the attachment to the layout of both: the second one must come after that."""
@@ -64,7 +64,7 @@ def scenario_readers_of_an_attachment_that_one_of_them_moves(rig: Rig) -> None:
 
 @scenario(
     without={"first reader before second": [race("WRITE_RACING_READ", END, DRAW)]},
-    rule="SYNC_RULES 2.14 RenderPassAsyncHazard: a store is a write",
+    rule="storing-writes-the-attachment,subpasses-without-a-path-race,an-attachment-belongs-to-its-first-and-last-subpass",
 )
 def scenario_readers_of_an_attachment_that_is_stored(rig: Rig) -> None:
     """The store belongs to the last subpass that uses an attachment: a reader before it must be ordered with that."""
@@ -87,7 +87,7 @@ def scenario_readers_of_an_attachment_that_is_stored(rig: Rig) -> None:
 
 @scenario(
     without={"first before third": [race("READ_RACING_WRITE", DRAW, CLEAR)]},
-    rule="specification, Render Pass: subpasses without a path of dependencies race; SYNC_RULES 2.8",
+    rule="subpasses-without-a-path-race",
 )
 def scenario_subpasses_that_both_depend_on_one(rig: Rig) -> None:
     """Two subpasses may race with each other when each depends on the first and they share nothing that is written."""

@@ -12,7 +12,7 @@ STORED = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
         "rendered before copied / execution only": [read_after_write("vkCmdCopyImageToBuffer", "vkCmdEndRendering")],
         "rendered before copied / fragment shader": [read_after_write("vkCmdCopyImageToBuffer", "vkCmdEndRendering")],
     },
-    rule="specification, Render Pass Store Operations: COLOR_ATTACHMENT_OUTPUT, COLOR_ATTACHMENT_WRITE",
+    rule="storing-writes-the-attachment,draws-write-colour-at-attachment-output",
 )
 def scenario_copy_reads_a_rendered_image(rig: Rig) -> None:
     """A copy that reads what was rendered needs a memory dependency on the store operation."""
@@ -43,7 +43,7 @@ def scenario_copy_reads_a_rendered_image(rig: Rig) -> None:
             write_after_write("vkCmdBeginRendering", "vkCmdCopyBufferToImage")
         ],
     },
-    rule="specification, Render Pass Load Operations: a clear is a write at COLOR_ATTACHMENT_OUTPUT",
+    rule="clearing-and-not-caring-on-load-write",
 )
 def scenario_load_operation_clears_an_uploaded_image(rig: Rig) -> None:
     """A load operation that clears writes the attachment: it needs a memory dependency on an earlier copy to it."""

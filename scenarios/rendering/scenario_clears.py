@@ -25,7 +25,7 @@ RAMP = bytes(range(256)) * 4
         "downloaded before cleared / before dispatches": [write_after_read(CLEAR, DOWNLOAD)],
         "downloaded before cleared / before early tests": [],
     },
-    rule="specification, Clearing Images Inside a Render Pass Instance: at COLOR_ATTACHMENT_OUTPUT",
+    rule="clears-of-attachments-are-draws",
 )
 def scenario_clear_of_a_colour_attachment_after_a_read(rig: Rig) -> None:
     """A clear inside rendering writes like a draw: an earlier download must come before its stage."""
@@ -55,7 +55,7 @@ def scenario_clear_of_a_colour_attachment_after_a_read(rig: Rig) -> None:
         "aspect / stencil": [read_after_write(DOWNLOAD, CLEAR)],
         "aspect / both": [read_after_write(DOWNLOAD, CLEAR), read_after_write(DOWNLOAD, CLEAR)],
     },
-    rule="specification, VkClearAttachment: aspectMask; SYNC_RULES 2.8: mask and attachment aspects",
+    rule="clears-of-attachments-are-draws",
 )
 def scenario_clear_of_one_aspect(rig: Rig) -> None:
     """A clear of depth leaves stencil alone: only the dependency of depth is needed."""
@@ -77,7 +77,7 @@ def scenario_clear_of_one_aspect(rig: Rig) -> None:
 
 @scenario(
     weakened={"layers / both": [read_after_write(DOWNLOAD, CLEAR)]},
-    rule="specification, VkClearRect: baseArrayLayer and layerCount; SYNC_RULES 2.8",
+    rule="clears-of-attachments-are-draws",
 )
 def scenario_clear_of_one_layer(rig: Rig) -> None:
     """A clear of layer 0 leaves layer 1 alone."""
@@ -96,7 +96,7 @@ def scenario_clear_of_one_layer(rig: Rig) -> None:
 
 @scenario(
     weakened={"rectangle / all": [write_after_write(BEGIN, UPLOAD)]},
-    rule="specification, VkClearRect: rect is the region to clear",
+    rule="clears-of-attachments-are-draws",
 )
 def scenario_clear_of_a_rectangle(rig: Rig) -> None:
     """A clear writes its rectangle: rows uploaded outside it, and outside the render area, need no dependency."""
@@ -115,7 +115,7 @@ def scenario_clear_of_a_rectangle(rig: Rig) -> None:
 
 
 @scenario(
-    rule="specification, Primitive Order: clears, load and store operations are in rasterization order; SYNC_RULES 2.8",
+    rule="attachment-accesses-are-in-rasterization-order,clears-of-attachments-are-draws",
 )
 def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
     """Load operation, draw, clear, draw and store operation of one attachment need nothing between them."""
@@ -139,7 +139,7 @@ def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
 
 @scenario(
     without={"cleared before downloaded": [read_after_write(DOWNLOAD, CLEAR)]},
-    rule="specification, vkCmdClearAttachments: an attachment that the subpass does not use is not cleared",
+    rule="clears-of-attachments-are-draws",
 )
 def scenario_clear_of_an_unused_attachment_does_nothing(rig: Rig) -> None:
     """Only the colour attachment that the subpass has is cleared; the other index means none."""

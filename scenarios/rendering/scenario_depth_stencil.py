@@ -42,7 +42,7 @@ def _draws(commands: Commands, image: RigImage, color: RigImage, state: dict[str
         "depth / written never": [],
         "depth / tested never": [],
     },
-    rule="specification, Depth Test: depthTestEnable and depthWriteEnable; SYNC_RULES 2.8",
+    rule="depth-writes-happen-in-the-late-tests,depth-and-stencil-tests-read",
 )
 def scenario_draw_that_writes_depth(rig: Rig) -> None:
     """A draw with depth test and depth writes on writes depth at LATE_FRAGMENT_TESTS: an earlier read must be over."""
@@ -73,7 +73,7 @@ def scenario_draw_that_writes_depth(rig: Rig) -> None:
         "cleared before tested / before late tests": [read_after_write(BEGIN, CLEAR)],
         "cleared before tested / before early tests": [read_after_write(DRAW, CLEAR)],
     },
-    rule="specification, Fragment Tests: depth tests read in the stage in which they run",
+    rule="depth-and-stencil-tests-read",
 )
 def scenario_depth_test_reads(rig: Rig) -> None:
     """A depth test reads the attachment, though nothing is written, in either stage of tests; the load in the early."""
@@ -114,7 +114,7 @@ def scenario_depth_test_reads(rig: Rig) -> None:
         "stencil / replaced on failure that never comes": [],
         "stencil / replaced where depth fails untested": [],
     },
-    rule="specification, Stencil Test; SYNC_RULES 2.8: write mask, and the operations that can happen",
+    rule="stencil-operations-decide-about-stencil-writes",
 )
 def scenario_draw_that_keeps_stencil(rig: Rig) -> None:
     """A stencil test writes only by operations that can happen and change something, under a mask that is not 0."""
@@ -147,7 +147,7 @@ def scenario_draw_that_keeps_stencil(rig: Rig) -> None:
         "set / depth written": [write_after_read(DRAW, DOWNLOAD)],
         "set / depth untested": [],
     },
-    rule="specification, vkCmdSetDepthWriteEnable, vkCmdSetDepthTestEnable",
+    rule="depth-writes-happen-in-the-late-tests",
 )
 def scenario_dynamic_state_decides_about_depth(rig: Rig) -> None:
     """Where depth test and writes are dynamic, what was set last before the draw decides, not the pipeline."""
@@ -168,7 +168,7 @@ def scenario_dynamic_state_decides_about_depth(rig: Rig) -> None:
 
 @scenario(
     weakened={"rasterization / on": [write_after_read(DRAW, DOWNLOAD)]},
-    rule="specification, Rasterization: rasterizerDiscardEnable; SYNC_RULES 2.8",
+    rule="rasterizer-discard-leaves-attachments-alone",
 )
 def scenario_rasterizer_discard_leaves_attachments_alone(rig: Rig) -> None:
     """With rasterizer discard a draw touches no attachment, whatever its depth state says."""
@@ -187,7 +187,7 @@ def scenario_rasterizer_discard_leaves_attachments_alone(rig: Rig) -> None:
 @scenario(
     without={"written before downloaded": [read_after_write(DOWNLOAD, DRAW)]},
     weakened={"written before downloaded / of the early tests": [read_after_write(DOWNLOAD, DRAW)]},
-    rule="specification, Fragment Tests: depth writes at LATE_FRAGMENT_TESTS; SYNC_RULES 2.8",
+    rule="depth-writes-happen-in-the-late-tests",
 )
 def scenario_written_depth_is_downloaded(rig: Rig) -> None:
     """What a draw wrote to depth is available to a copy only through the late tests."""

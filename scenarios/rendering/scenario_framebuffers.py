@@ -19,7 +19,7 @@ RAMP = bytes(range(256)) * 4
         "uploaded before loaded": [read_after_write(BEGIN, UPLOAD)],
         "stored before downloaded": [read_after_write(DOWNLOAD, END)],
     },
-    rule="specification, VkRenderPassAttachmentBeginInfo: the image views of an imageless framebuffer",
+    rule="rendering-stays-in-its-area",
 )
 def scenario_imageless_framebuffer(rig: Rig) -> None:
     """An imageless framebuffer accesses the image views that it was begun with."""
@@ -46,7 +46,7 @@ def scenario_imageless_framebuffer(rig: Rig) -> None:
 
 @scenario(
     weakened={"second begin / same image": [read_after_write(DOWNLOAD, END)]},
-    rule="specification, VkRenderPassAttachmentBeginInfo",
+    rule="rendering-stays-in-its-area",
 )
 def scenario_imageless_framebuffer_with_other_views(rig: Rig) -> None:
     """One imageless framebuffer, begun twice with different views, accesses different images."""
@@ -75,7 +75,7 @@ def scenario_imageless_framebuffer_with_other_views(rig: Rig) -> None:
     weakened={
         "layers / both": [read_after_write(DOWNLOAD, RENDER_END)],
     },
-    rule="specification, VkRenderingInfo: layerCount",
+    rule="rendering-stays-in-its-area",
 )
 def scenario_layers_beyond_those_rendered_are_left_alone(rig: Rig) -> None:
     """Rendering of one layer leaves the second layer of its view alone."""
@@ -93,7 +93,7 @@ def scenario_layers_beyond_those_rendered_are_left_alone(rig: Rig) -> None:
 
 @scenario(
     weakened={"level / downloaded too": [read_after_write(DOWNLOAD, RENDER_END)]},
-    rule="specification, VkImageSubresourceRange of an attachment's image view",
+    rule="rendering-stays-in-its-area",
 )
 def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
     """Rendering to one mip level needs no dependency with a copy of another."""
@@ -110,7 +110,7 @@ def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
 
 @scenario(
     weakened={"area / all": [write_after_write("vkCmdBeginRendering", UPLOAD)]},
-    rule="specification, VkRenderingInfo: renderArea; SYNC_RULES 2.8",
+    rule="rendering-stays-in-its-area",
 )
 def scenario_render_area_of_dynamic_rendering(rig: Rig) -> None:
     """Rendering to the left half of an image is apart from an upload to the right half."""

@@ -56,7 +56,7 @@ class _Pass:
 @scenario(
     without={"cleared before read": [read_after_write(DRAW, CLEAR)]},
     weakened={"cleared before read / execution only": [read_after_write(DRAW, CLEAR)]},
-    rule="specification, vkCmdPipelineBarrier: subpass self-dependencies; SYNC_RULES 2.14 InputAttachmentRAW",
+    rule="input-attachments-are-read-by-the-shader,a-barrier-inside-a-subpass-stays-there",
 )
 def scenario_input_attachment_read_after_a_write(rig: Rig) -> None:
     """A shader that reads as input what the subpass itself wrote needs a barrier there: raster order is not enough."""
@@ -80,7 +80,7 @@ def scenario_input_attachment_read_after_a_write(rig: Rig) -> None:
 
 @scenario(
     without={"read before cleared": [write_after_read(CLEAR, DRAW)]},
-    rule="specification, vkCmdPipelineBarrier: subpass self-dependencies; SYNC_RULES 2.14 InputAttachmentWAR",
+    rule="input-attachments-are-read-by-the-shader,a-barrier-inside-a-subpass-stays-there",
 )
 def scenario_input_attachment_written_after_a_read(rig: Rig) -> None:
     """A write to an attachment that an earlier draw reads as input needs an execution dependency."""
@@ -97,8 +97,7 @@ def scenario_input_attachment_written_after_a_read(rig: Rig) -> None:
 
 
 @scenario(
-    rule="SYNC_RULES 2.8: a store operation is ordered after input reads of the instance, an input read after loads "
-    "(SyncStoreOpWriteWithPreviousRead)",
+    rule="input-reads-come-after-loads-and-before-stores",
 )
 def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
     """Loads come before the reads of input attachments of the instance, and stores after them."""
@@ -129,7 +128,7 @@ def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
         "uploaded before read / for the shader only": [read_after_write(BEGIN, FILL)],
         "uploaded before read / for the load only": [read_after_write(DRAW, FILL)],
     },
-    rule="specification, Render Pass Load Operations and Input Attachments: two reads in two stages",
+    rule="attachment-accesses-are-in-rasterization-order,input-reads-come-after-loads-and-before-stores",
 )
 def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
     """The load operation and the fragment shader are two reads: what is visible to one is not to the other."""
@@ -166,7 +165,7 @@ def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
 
 @scenario(
     weakened={"resolved before read / no writes made available": [write_after_write(NEXT, NEXT)]},
-    rule="SYNC_RULES 2.8 InputAttachmentReadAndResolveWrite",
+    rule="resolves-at-the-end-of-rendering-are-colour-accesses,a-resolve-waits-for-draws-of-another-subpass",
 )
 def scenario_resolved_attachment_as_input(rig: Rig) -> None:
     """What one subpass resolved is an input of the next: the dependency must make the resolve's write available."""
@@ -205,7 +204,7 @@ def scenario_resolved_attachment_as_input(rig: Rig) -> None:
 @scenario(
     without={"input read before moved": [write_after_read("vkCmdPipelineBarrier2", DRAW)]},
     weakened={"input read before moved / after vertices": [write_after_read("vkCmdPipelineBarrier2", DRAW)]},
-    rule="SYNC_RULES 2.14 RenderPassStoreOpNone: read as input, not stored, then moved",
+    rule="operation-none-accesses-nothing,input-reads-come-after-loads-and-before-stores,final-transitions-wait-for-the-store",
 )
 def scenario_transition_after_an_input_read_that_is_not_stored(rig: Rig) -> None:
     """With nothing stored, the fragment shader is the last to access an input: a transition must wait for that."""

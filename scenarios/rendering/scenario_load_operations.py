@@ -22,7 +22,7 @@ ALL = "ALL_COMMANDS/MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE"
         "uploaded before loaded / before writes": [read_after_write(BEGIN, UPLOAD)],
         "uploaded before loaded / before shaders": [read_after_write(BEGIN, UPLOAD)],
     },
-    rule="specification, Render Pass Load Operations: LOAD of colour reads at COLOR_ATTACHMENT_OUTPUT",
+    rule="loading-reads-the-attachment",
 )
 def scenario_load_reads_a_colour_attachment(rig: Rig) -> None:
     """LOAD is COLOR_ATTACHMENT_READ at COLOR_ATTACHMENT_OUTPUT: nothing else makes an upload visible to it."""
@@ -50,7 +50,7 @@ def scenario_load_reads_a_colour_attachment(rig: Rig) -> None:
         "downloaded before discarded / before dispatches": [write_after_read(BEGIN, DOWNLOAD)],
         "downloaded before discarded / before all tests": [],
     },
-    rule="specification, Render Pass Load Operations: DONT_CARE is a write",
+    rule="clearing-and-not-caring-on-load-write",
 )
 def scenario_dont_care_writes_a_colour_attachment(rig: Rig) -> None:
     """DONT_CARE may write anything: an execution dependency keeps it away from an earlier read."""
@@ -81,7 +81,7 @@ def scenario_dont_care_writes_a_colour_attachment(rig: Rig) -> None:
         "cleared before loaded / before late tests": [read_after_write(PASS, CLEAR)],
         "cleared before loaded / before colour": [read_after_write(PASS, CLEAR)],
     },
-    rule="specification, Render Pass Load Operations: LOAD of depth/stencil reads at EARLY_FRAGMENT_TESTS",
+    rule="loading-reads-the-attachment",
 )
 def scenario_load_reads_a_depth_attachment_in_the_early_tests(rig: Rig) -> None:
     """LOAD of depth happens in the early tests, its store in the late ones: a dependency must reach both."""
@@ -112,7 +112,7 @@ def scenario_load_reads_a_depth_attachment_in_the_early_tests(rig: Rig) -> None:
         "depth cleared before": [write_after_write(BEGIN, CLEAR)],
         "stencil cleared before": [read_after_write(BEGIN, CLEAR)],
     },
-    rule="specification, Render Pass Load Operations; SYNC_RULES 2.8: aspects are ranges of their own",
+    rule="loading-reads-the-attachment,clearing-and-not-caring-on-load-write",
 )
 def scenario_depth_and_stencil_have_their_own_load_operations(rig: Rig) -> None:
     """Depth is cleared while stencil is loaded: two accesses of two aspects, each with its dependency."""
@@ -141,7 +141,7 @@ def scenario_depth_and_stencil_have_their_own_load_operations(rig: Rig) -> None:
 @scenario(
     weakened={"operation / clear": [write_after_write(PASS, UPLOAD)]},
     needs=["VK_EXT_load_store_op_none"],
-    rule='specification, VkAttachmentLoadOp: NONE, "the image is not accessed"; SYNC_RULES 2.8',
+    rule="operation-none-accesses-nothing",
 )
 def scenario_load_operation_none_accesses_nothing(rig: Rig) -> None:
     """NONE and NONE leave the image alone: no dependency with an upload before is needed, unlike with CLEAR."""
@@ -167,7 +167,7 @@ def scenario_load_operation_none_accesses_nothing(rig: Rig) -> None:
     without={"uploaded before drawn": [read_after_write(DRAW, UPLOAD), write_after_write(DRAW, UPLOAD)]},
     weakened={"uploaded before drawn / for writes only": [read_after_write(DRAW, UPLOAD)]},
     needs=["VK_EXT_load_store_op_none"],
-    rule="specification, Blending: reads with COLOR_ATTACHMENT_READ; the layer does not record them",
+    rule="draws-write-colour-at-attachment-output",
 )
 def scenario_blending_reads_what_is_not_loaded(rig: Rig) -> None:
     """A draw that blends reads the attachment, also where nothing is loaded."""

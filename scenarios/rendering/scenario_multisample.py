@@ -21,7 +21,7 @@ COPIED = "COPY/TRANSFER_READ"
         "resolved before downloaded / after transfer resolves": [read_after_write(DOWNLOAD, END)],
         "resolved before downloaded / execution only": [read_after_write(DOWNLOAD, END)],
     },
-    rule="specification, Render Pass Multisample Resolve Operations; SYNC_RULES 2.14 MultisampleResolveWrite",
+    rule="resolves-at-the-end-of-rendering-are-colour-accesses",
 )
 def scenario_download_of_a_resolved_attachment(rig: Rig) -> None:
     """A resolve of rendering writes at COLOR_ATTACHMENT_OUTPUT: the stage RESOLVE is another command's."""
@@ -47,7 +47,7 @@ def scenario_download_of_a_resolved_attachment(rig: Rig) -> None:
 @scenario(
     without={"cleared before resolved": [write_after_write(END, CLEAR)]},
     weakened={"cleared before resolved / before reads": [write_after_write(END, CLEAR)]},
-    rule="specification, Render Pass Multisample Resolve Operations: COLOR_ATTACHMENT_WRITE",
+    rule="clearing-and-not-caring-on-load-write,resolves-at-the-end-of-rendering-are-colour-accesses",
 )
 def scenario_resolve_over_a_cleared_image(rig: Rig) -> None:
     """The target of a resolve is not loaded, but written: an earlier clear must be available to that write."""
@@ -72,7 +72,7 @@ def scenario_resolve_over_a_cleared_image(rig: Rig) -> None:
 @scenario(
     without={"downloaded before resolved": [write_after_read(END, DOWNLOAD)]},
     weakened={"downloaded before resolved / before dispatches": [write_after_read(END, DOWNLOAD)]},
-    rule="specification, VkRenderingAttachmentInfo: depth resolves at COLOR_ATTACHMENT_OUTPUT; SYNC_RULES 2.8",
+    rule="resolves-at-the-end-of-rendering-are-colour-accesses",
 )
 def scenario_depth_is_resolved_with_colour_accesses(rig: Rig) -> None:
     """A depth resolve happens at COLOR_ATTACHMENT_OUTPUT too: it is a colour access."""
@@ -105,7 +105,7 @@ def scenario_depth_is_resolved_with_colour_accesses(rig: Rig) -> None:
 @scenario(
     without={"resolved before downloaded": [read_after_write(DOWNLOAD, PASS_END)]},
     weakened={"resolved before downloaded / after late tests": [read_after_write(DOWNLOAD, PASS_END)]},
-    rule="specification, VkSubpassDescriptionDepthStencilResolve; SYNC_RULES 2.8",
+    rule="resolves-at-the-end-of-rendering-are-colour-accesses",
 )
 def scenario_depth_resolve_of_a_subpass(rig: Rig) -> None:
     """The depth resolve of a subpass is stored by the late tests, after it was written as colour is."""
@@ -138,8 +138,7 @@ def scenario_depth_resolve_of_a_subpass(rig: Rig) -> None:
 
 @scenario(
     without={"drawn before resolved": [race("READ_RACING_WRITE", NEXT, "vkCmdClearAttachments")]},
-    rule="specification, Subpass Dependencies; SYNC_RULES 2.8 MultisampleAttachmentRAW: a resolve is not in "
-    "rasterization order with another subpass",
+    rule="a-resolve-waits-for-draws-of-another-subpass,a-subpass-dependency-orders-two-subpasses",
 )
 def scenario_resolve_of_what_another_subpass_drew(rig: Rig) -> None:
     """The samples that one subpass wrote are resolved at the end of the next: that needs their dependency."""
@@ -169,7 +168,7 @@ def scenario_resolve_of_what_another_subpass_drew(rig: Rig) -> None:
 
 
 @scenario(
-    rule="specification, VkSubpassDescription2: VK_ATTACHMENT_UNUSED resolves nothing",
+    rule="resolves-at-the-end-of-rendering-are-colour-accesses",
 )
 def scenario_unused_resolve_attachments(rig: Rig) -> None:
     """A resolve attachment that is unused, or whose colour attachment is, accesses nothing."""
@@ -191,7 +190,7 @@ def scenario_unused_resolve_attachments(rig: Rig) -> None:
 
 @scenario(
     weakened={"resolved layer / the one downloaded": [read_after_write(DOWNLOAD, END)]},
-    rule="specification, VkRenderingAttachmentInfo: resolveImageView; Render Pass Multisample Resolve Operations",
+    rule="resolves-at-the-end-of-rendering-are-colour-accesses",
 )
 def scenario_resolve_into_another_layer(rig: Rig) -> None:
     """A resolve writes the layers of its view: another layer may be read with nothing between."""

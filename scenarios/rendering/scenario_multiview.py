@@ -16,7 +16,7 @@ RAMP = bytes(range(256)) * 8
 
 @scenario(
     without={"uploaded before the second": [read_after_write(NEXT, UPLOAD)]},
-    rule="specification, VkRenderPassMultiviewCreateInfo; SYNC_RULES 2.14 MultiviewMultipleLoadOps",
+    rule="each-view-is-a-layer-of-its-own",
 )
 def scenario_views_are_loaded_by_the_subpass_that_uses_them_first(rig: Rig) -> None:
     """The second view is loaded in the second subpass: a dependency into the first one is not about it."""
@@ -46,7 +46,7 @@ def scenario_views_are_loaded_by_the_subpass_that_uses_them_first(rig: Rig) -> N
 @scenario(
     without={"first before second": [race("WRITE_RACING_WRITE", CLEAR, CLEAR)]},
     weakened={"first before second / none, of other views": []},
-    rule="specification, Multiview; SYNC_RULES 2.8: disjoint views need no dependency",
+    rule="subpasses-meet-in-shared-views",
 )
 def scenario_subpasses_of_one_view(rig: Rig) -> None:
     """Subpasses without a dependency race where they share a view, and only there."""
@@ -74,7 +74,7 @@ def scenario_subpasses_of_one_view(rig: Rig) -> None:
 
 @scenario(
     weakened={"views / both": [read_after_write(DOWNLOAD, END)]},
-    rule="specification, Multiview: the view mask; SYNC_RULES 2.8",
+    rule="each-view-is-a-layer-of-its-own",
 )
 def scenario_layers_that_are_no_views_are_left_alone(rig: Rig) -> None:
     """Load and store operations access the layers of the views that are rendered: another layer may be read."""
@@ -96,7 +96,7 @@ def scenario_layers_that_are_no_views_are_left_alone(rig: Rig) -> None:
 
 @scenario(
     without={"stored before downloaded": [read_after_write(DOWNLOAD, "vkCmdEndRendering")]},
-    rule="specification, VkRenderingInfo: viewMask",
+    rule="each-view-is-a-layer-of-its-own",
 )
 def scenario_views_of_dynamic_rendering(rig: Rig) -> None:
     """A view mask of dynamic rendering chooses layers, and a clear inside clears all of them."""
@@ -113,7 +113,7 @@ def scenario_views_of_dynamic_rendering(rig: Rig) -> None:
 
 @scenario(
     without={"uploaded before moved": [write_after_write(BEGIN, UPLOAD)]},
-    rule="specification, Image Layout Transitions: those of the views of the render pass",
+    rule="automatic-transitions-cover-whole-subresources",
 )
 def scenario_transitions_of_views(rig: Rig) -> None:
     """The initial transition of a multiview attachment moves the layers of all views, the first subpass' or not."""

@@ -16,7 +16,7 @@ RAMP = bytes(range(256)) * 4
 
 @scenario(
     weakened={"resolved before moved / execution only": [write_after_write(NEXT, NEXT)]},
-    rule="specification, Render Pass Multisample Resolve Operations; SYNC_RULES 2.14 LayoutTransitonVsResolveHazard",
+    rule="resolves-at-the-end-of-rendering-are-colour-accesses,a-subpass-dependency-orders-two-subpasses",
 )
 def scenario_transition_of_a_resolve_attachment_between_subpasses(rig: Rig) -> None:
     """A resolve at the end of a subpass is a write, before which the next one's transition may not come."""
@@ -43,8 +43,7 @@ def scenario_transition_of_a_resolve_attachment_between_subpasses(rig: Rig) -> N
 @scenario(
     without={"upload before all": [write_after_write(END, UPLOAD)]},
     weakened={"upload before all / before attachments": [write_after_write(END, UPLOAD)]},
-    rule="specification, vkCmdBeginRenderPass: attachments that no subpass uses are transitioned; SYNC_RULES 2.8 "
-    "UnusedAttachment",
+    rule="unused-attachments-change-their-layout-too",
 )
 def scenario_transition_of_an_attachment_that_no_subpass_uses(rig: Rig) -> None:
     """An unused attachment is moved to its final layout, and no subpass dependency is about that."""
@@ -73,7 +72,7 @@ def scenario_transition_of_an_attachment_that_no_subpass_uses(rig: Rig) -> None:
 
 @scenario(
     expects=[read_after_write(DOWNLOAD, END)],
-    rule="specification, Implicit External Dependencies: to NONE, which no access waits for",
+    rule="implicit-external-dependencies-order-little",
 )
 def scenario_implicit_dependency_orders_no_copy(rig: Rig) -> None:
     """The implicit dependency to EXTERNAL makes the store available to the final transition and nothing visible."""
@@ -89,7 +88,7 @@ def scenario_implicit_dependency_orders_no_copy(rig: Rig) -> None:
 
 @scenario(
     weakened={"kept layout / moved": [write_after_write(BEGIN, UPLOAD)]},
-    rule="specification, Image Layout Transitions: automatic ones apply to the entire subresource; SYNC_RULES 2.8",
+    rule="rendering-stays-in-its-area,automatic-transitions-cover-whole-subresources",
 )
 def scenario_transitions_do_not_stop_at_the_render_area(rig: Rig) -> None:
     """Load and store operations stay in the render area: what lies outside is free, unless the layout changes."""
@@ -116,7 +115,7 @@ def scenario_transitions_do_not_stop_at_the_render_area(rig: Rig) -> None:
         "upload before pass": [write_after_write(BEGIN, UPLOAD)],
         "pass before download": [read_after_write(DOWNLOAD, END)],
     },
-    rule="specification, Submission Order; SYNC_RULES 2.10: barriers and dependencies reach earlier submissions",
+    rule="external-dependencies-order-what-is-outside,initial-transitions-wait-for-earlier-accesses",
 )
 def scenario_transitions_across_command_buffers(rig: Rig) -> None:
     """A subpass dependency with EXTERNAL reaches what earlier and later submits of the queue do."""
@@ -146,7 +145,7 @@ def scenario_transitions_across_command_buffers(rig: Rig) -> None:
 @scenario(
     without={"uploaded before pass": [write_after_write(END, UPLOAD)]},
     needs=["VK_EXT_load_store_op_none"],
-    rule="specification, Implicit External Dependencies; SYNC_RULES 2.14 FinalLayoutTransitionHazard",
+    rule="implicit-external-dependencies-order-little,final-transitions-wait-for-the-store",
 )
 def scenario_final_transition_of_an_attachment_that_is_not_accessed(rig: Rig) -> None:
     """NONE and NONE access nothing, but the final transition does: the implicit dependency covers no copy before."""

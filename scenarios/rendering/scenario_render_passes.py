@@ -12,7 +12,7 @@ WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
         "upload before load": [read_after_write("vkCmdBeginRenderPass2", "vkCmdCopyBufferToImage")],
         "store before download": [read_after_write("vkCmdCopyImageToBuffer", "vkCmdEndRenderPass2")],
     },
-    rule="specification, Subpass Dependencies with VK_SUBPASS_EXTERNAL; Implicit External Dependencies",
+    rule="external-dependencies-order-what-is-outside,implicit-external-dependencies-order-little",
 )
 def scenario_external_dependencies_order_a_pass_among_copies(rig: Rig) -> None:
     """Dependencies from and to EXTERNAL do for a render pass what barriers do; the implicit ones order no copy."""

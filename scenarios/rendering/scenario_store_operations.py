@@ -21,7 +21,7 @@ RAMP = bytes(range(256)) * 4
         "stored before uploaded / execution only": [write_after_write(UPLOAD, END)],
         "stored before uploaded / before reads": [write_after_write(UPLOAD, END)],
     },
-    rule="specification, Render Pass Store Operations; SYNC_RULES 2.14 StoreOpWAR: an upload after a store",
+    rule="storing-writes-the-attachment",
 )
 def scenario_upload_over_a_stored_attachment(rig: Rig) -> None:
     """A copy over what rendering stored needs a memory dependency: execution alone leaves two writes unordered."""
@@ -52,7 +52,7 @@ def scenario_upload_over_a_stored_attachment(rig: Rig) -> None:
         "downloaded before stored / before dispatches": [write_after_read(END, DOWNLOAD)],
         "downloaded before stored / before early tests": [],
     },
-    rule="SYNC_RULES 2.14 StoreOpWAR: a download, then rendering that only loads and stores",
+    rule="storing-writes-the-attachment",
 )
 def scenario_store_of_what_was_loaded_is_a_write(rig: Rig) -> None:
     """Rendering that loads and stores writes its attachment, even when it changes nothing there."""
@@ -78,7 +78,7 @@ def scenario_store_of_what_was_loaded_is_a_write(rig: Rig) -> None:
 
 @scenario(
     without={"discarded before uploaded": [write_after_write(UPLOAD, PASS_END)]},
-    rule="specification, VkAttachmentStoreOp: DONT_CARE is a write; SYNC_RULES 2.8",
+    rule="storing-writes-the-attachment",
 )
 def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
     """DONT_CARE leaves undefined contents behind, which may land on a later upload."""
@@ -98,7 +98,7 @@ def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
 
 @scenario(
     weakened={"operation / store": [write_after_read(END, DOWNLOAD)]},
-    rule='specification, VkAttachmentStoreOp: NONE, "the contents are not accessed by the store operation"',
+    rule="operation-none-accesses-nothing",
 )
 def scenario_store_operation_none_leaves_a_read_alone(rig: Rig) -> None:
     """Loaded and not stored: rendering only reads, as the download before it did, and nothing has to wait."""
@@ -120,7 +120,7 @@ def scenario_store_operation_none_leaves_a_read_alone(rig: Rig) -> None:
         "stencil before download": [read_after_write(DOWNLOAD, END)],
     },
     weakened={"depth before download / after early tests": [read_after_write(DOWNLOAD, END)]},
-    rule="specification, Render Pass Store Operations: depth/stencil stores at LATE_FRAGMENT_TESTS",
+    rule="storing-writes-the-attachment",
 )
 def scenario_depth_and_stencil_are_stored_by_the_late_tests(rig: Rig) -> None:
     """Both aspects are stored at LATE_FRAGMENT_TESTS, each in its own range."""
@@ -148,7 +148,7 @@ def scenario_depth_and_stencil_are_stored_by_the_late_tests(rig: Rig) -> None:
 
 @scenario(
     without={"stored before downloaded": [read_after_write(DOWNLOAD, END)]},
-    rule="specification, vkCmdBeginRendering: SUSPENDING leaves the store out, RESUMING the load",
+    rule="suspended-rendering-loads-and-stores-once",
 )
 def scenario_suspended_rendering_stores_once(rig: Rig) -> None:
     """Rendering that is suspended and resumed loads once and stores once; what is between needs nothing."""
@@ -168,7 +168,7 @@ def scenario_suspended_rendering_stores_once(rig: Rig) -> None:
 
 @scenario(
     without={"uploaded before loaded": [write_after_write(BEGIN, UPLOAD)]},
-    rule="specification, vkCmdBeginRendering: rendering resumes in another command buffer of the same submit",
+    rule="suspended-rendering-loads-and-stores-once",
 )
 def scenario_suspended_rendering_in_two_command_buffers(rig: Rig) -> None:
     """The load belongs to the command buffer that suspends, the store to the one that resumes."""

@@ -20,8 +20,7 @@ RAMP = bytes(range(256)) * 4
 @scenario(
     without={"first before second": [race("WRITE_RACING_WRITE", NEXT, DRAW)]},
     weakened={"first before second / before other accesses": []},
-    rule="specification, Render Pass: subpasses without a dependency may run in any order; SYNC_RULES 2.14 "
-    "RenderPassAsyncHazard",
+    rule="subpasses-without-a-path-race",
 )
 def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
     """The transition for a later subpass races with what an earlier one draws, unless one depends on the other."""
@@ -60,7 +59,7 @@ def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
 
 @scenario(
     without={"first before second": [race("WRITE_RACING_WRITE", CLEAR, CLEAR)]},
-    rule="specification, Render Pass: subpasses without a dependency may run in any order",
+    rule="subpasses-without-a-path-race",
 )
 def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
     """Two subpasses that clear one attachment race unless one depends on the other: order in the list is none."""
@@ -87,7 +86,7 @@ def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
 
 @scenario(
     weakened={"second before third / of another stage": [read_after_write(DRAW, CLEAR)]},
-    rule="specification, Subpass Dependencies; SYNC_RULES 2.8: a path of dependencies orders subpasses",
+    rule="subpass-dependencies-chain-along-a-path",
 )
 def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
     """From 0 to 1 and from 1 to 2 is also from 0 to 2: an attachment that 1 preserves needs nothing of its own."""
@@ -129,7 +128,7 @@ def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
         "colour before input / execution only": [write_after_write(NEXT, DRAW), read_after_write(DRAW, NEXT)],
         "colour before input / before sampling": [read_after_write(DRAW, NEXT)],
     },
-    rule="specification, Subpass Dependencies; vkCmdNextSubpass",
+    rule="a-subpass-dependency-orders-two-subpasses",
 )
 def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
     """A fragment shader that reads as input what the subpass before drew needs that dependency, transition included."""
@@ -178,7 +177,7 @@ def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
 
 @scenario(
     without={"from outside to the second": [read_after_write(NEXT, UPLOAD)]},
-    rule="specification, Subpass Dependencies; SYNC_RULES 2.14 SubpassMultiDep",
+    rule="an-attachment-belongs-to-its-first-and-last-subpass",
 )
 def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
     """An attachment first used by the second subpass is loaded there: a dependency into the first is not about it."""
@@ -206,7 +205,7 @@ def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
 
 @scenario(
     without={"first before second": [read_after_write(DOWNLOAD, NEXT)]},
-    rule="specification, Execution and Memory Dependencies: dependency chains",
+    rule="subpass-dependencies-chain-along-a-path",
 )
 def scenario_dependencies_chain_out_of_the_render_pass(rig: Rig) -> None:
     """From 0 to 1 and from 1 to EXTERNAL is also from 0 to EXTERNAL, for an attachment that keeps its layout."""

@@ -23,8 +23,7 @@ RAMP = bytes(range(256)) * 4
         "upload before transition / execution only": [write_after_write(BEGIN, UPLOAD)],
         "upload before transition / before writes only": [read_after_write(BEGIN, BEGIN)],
     },
-    rule="specification, Subpass Dependencies: automatic layout transitions happen between the scopes; SYNC_RULES 2.14 "
-    "RenderPassBeginTransitionHazard, RenderPassLoadHazardVsInitialLayout",
+    rule="initial-transitions-wait-for-earlier-accesses",
 )
 def scenario_initial_transition_of_an_uploaded_image(rig: Rig) -> None:
     """The transition away from the initial layout needs a memory dependency on an upload, and the load one on it."""
@@ -58,7 +57,7 @@ def scenario_initial_transition_of_an_uploaded_image(rig: Rig) -> None:
 @scenario(
     without={"download before transition": [write_after_read(BEGIN, DOWNLOAD)]},
     weakened={"download before transition / before vertices": [write_after_read(BEGIN, DOWNLOAD)]},
-    rule="specification, Execution and Memory Dependencies: chains; SYNC_RULES 2.14 RenderPassBeginTransitionHazard",
+    rule="a-chain-needs-stages-that-meet,initial-transitions-wait-for-earlier-accesses",
 )
 def scenario_initial_transition_after_a_read_chained_through_top_of_pipe(rig: Rig) -> None:
     """A barrier to TOP_OF_PIPE chains with a dependency from there: a transition that discards waits for a download."""
@@ -88,7 +87,7 @@ def scenario_initial_transition_after_a_read_chained_through_top_of_pipe(rig: Ri
         "stored before downloaded / execution only": [write_after_write(END, END), read_after_write(DOWNLOAD, END)],
         "stored before downloaded / nothing made available": [write_after_write(END, END)],
     },
-    rule="specification, Subpass Dependencies; SYNC_RULES 2.14 StoreOpAndLayoutTransitionHazard",
+    rule="final-transitions-wait-for-the-store",
 )
 def scenario_final_transition_of_a_stored_attachment(rig: Rig) -> None:
     """The transition into the final layout comes after the store operation, which a dependency makes available."""
@@ -129,7 +128,7 @@ def scenario_final_transition_of_a_stored_attachment(rig: Rig) -> None:
             read_after_write("vkCmdDispatch", END),
         ],
     },
-    rule="specification, Implicit External Dependencies; SYNC_RULES 2.14 ExternalDependencyDoesNotSyncLayoutTransition",
+    rule="an-attachment-belongs-to-its-first-and-last-subpass,final-transitions-wait-for-the-store",
 )
 def scenario_dependency_of_the_last_subpass_leaves_another_transition(rig: Rig) -> None:
     """The final transition of an attachment belongs to the dependency of the subpass that used it last."""
@@ -172,8 +171,7 @@ def scenario_dependency_of_the_last_subpass_leaves_another_transition(rig: Rig) 
         "clear before the second": [write_after_write(BEGIN, CLEAR)],
     },
     weakened={"clear before the second / chained": [write_after_write(BEGIN, CLEAR)]},
-    rule="specification, Subpass Dependencies; SYNC_RULES 2.14 TwoExternalDependenciesSyncLayoutTransitions, "
-    "SubpassMultiDep",
+    rule="dependencies-into-one-subpass-are-independent,initial-transitions-wait-for-earlier-accesses",
 )
 def scenario_several_dependencies_from_outside_order_their_transitions(rig: Rig) -> None:
     """Several dependencies into one subpass all hold, each by itself: they do not chain with one another."""

@@ -10,7 +10,7 @@ FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"
 
 @scenario(
     without={"fill before copy": [read_after_write(COPY, FILL)]},
-    rule="SYNC_RULES 2.2, group 27: handles that are used again",
+    rule="destroyed-resources-take-their-accesses-along",
 )
 def scenario_handles_used_again_are_other_buffers(rig: Rig) -> None:
     """Buffers are made and destroyed until handles return; hazards are those of the buffers that live."""
@@ -32,7 +32,7 @@ def scenario_handles_used_again_are_other_buffers(rig: Rig) -> None:
 
 @scenario(
     weakened={"offset / of the first": [write_after_write(FILL, FILL)]},
-    rule="specification, Memory Aliasing; SYNC_RULES 2.11: destroyed buffers erase their accesses",
+    rule="buffers-conflict-where-they-share-memory,destroyed-resources-take-their-accesses-along",
 )
 def scenario_two_buffers_of_one_memory(rig: Rig) -> None:
     """Two buffers on one memory object conflict exactly where they overlap."""
@@ -47,7 +47,7 @@ def scenario_two_buffers_of_one_memory(rig: Rig) -> None:
 
 @scenario(
     expects=[],
-    rule="SYNC_RULES 2.2, group 27; specification, vkResetDescriptorPool and vkUpdateDescriptorSets",
+    rule="the-last-write-of-a-descriptor-counts",
 )
 def scenario_descriptors_written_over_before_use(rig: Rig) -> None:
     """What counts is what a set holds when it is used: a descriptor that was written over is forgotten."""

@@ -12,7 +12,7 @@ AGAIN = [read_after_write(COPY, COPY), write_after_write(COPY, COPY)]
 @scenario(
     without={"one before the other": AGAIN},
     weakened={"one before the other / for reads": [write_after_write(COPY, COPY)]},
-    rule="specification, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT",
+    rule="each-execution-counts",
 )
 def scenario_secondary_executed_twice_by_one_command(rig: Rig) -> None:
     """A secondary may stand twice in one execute; its second execution meets what its first one left."""
@@ -32,7 +32,7 @@ def scenario_secondary_executed_twice_by_one_command(rig: Rig) -> None:
 
 @scenario(
     without={"one before the other": AGAIN},
-    rule="specification, VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT",
+    rule="each-execution-counts",
 )
 def scenario_secondary_executed_by_two_primaries(rig: Rig) -> None:
     """The same when two primaries execute it."""
@@ -54,7 +54,7 @@ def scenario_secondary_executed_by_two_primaries(rig: Rig) -> None:
 
 @scenario(
     weakened={"recorded again / copies": [read_after_write(COPY, FILL)]},
-    rule="specification, Command Buffer Lifecycle: vkBeginCommandBuffer resets what was recorded",
+    rule="secondaries-stand-where-they-are-executed",
 )
 def scenario_secondary_recorded_again(rig: Rig) -> None:
     """What counts is what a secondary held when its primary was recorded."""
@@ -77,7 +77,7 @@ def scenario_secondary_recorded_again(rig: Rig) -> None:
 @scenario(
     without={"fill before copy": LATE},
     weakened={"fill before copy / execution only": LATE},
-    rule="specification, Events: secondaries may set and wait",
+    rule="barriers-cross-command-buffer-levels",
 )
 def scenario_event_set_in_a_secondary(rig: Rig) -> None:
     """An event that a secondary sets orders what came before it, also in the primary, for a wait of the primary."""
@@ -95,7 +95,7 @@ def scenario_event_set_in_a_secondary(rig: Rig) -> None:
 
 @scenario(
     without={"fill before copy": LATE},
-    rule="specification, Events: secondaries may set and wait",
+    rule="barriers-cross-command-buffer-levels",
 )
 def scenario_event_waited_for_in_a_secondary(rig: Rig) -> None:
     """A wait of a secondary orders what comes after it, also in the primary."""

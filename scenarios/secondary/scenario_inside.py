@@ -25,7 +25,7 @@ FAR = struct.unpack("<I", struct.pack("<f", 2.0))[0]
 @scenario(
     without={"filled before drawn": [read_after_write(DRAW, FILL)]},
     weakened={"filled before drawn / for indices": [read_after_write(DRAW, FILL)]},
-    rule="specification, Vertex Input; Secondary Command Buffer Execution",
+    rule="draws-of-a-secondary-use-the-attachments-of-the-primary,vertices-are-read-by-vertex-input",
 )
 def scenario_secondary_draws_vertices_that_the_primary_filled(rig: Rig) -> None:
     """What a draw of a secondary reads needs a dependency before the render pass instance."""
@@ -57,7 +57,7 @@ def scenario_secondary_draws_vertices_that_the_primary_filled(rig: Rig) -> None:
 
 @scenario(
     without={"rendered before copied": [read_after_write(DOWNLOAD, "vkCmdEndRendering")]},
-    rule="specification, vkCmdExecuteCommands inside dynamic rendering; Rasterization Order",
+    rule="draws-of-a-secondary-use-the-attachments-of-the-primary,attachment-accesses-are-in-rasterization-order",
 )
 def scenario_two_secondaries_draw_in_one_instance(rig: Rig) -> None:
     """Secondaries of one instance draw in rasterization order: nothing is needed between them."""
@@ -86,7 +86,7 @@ def scenario_two_secondaries_draw_in_one_instance(rig: Rig) -> None:
 @scenario(
     without={"one after the other": [read_after_write(DRAW, DRAW)]},
     weakened={"one after the other / execution only": [read_after_write(DRAW, DRAW)]},
-    rule="specification, Render Pass: self-dependencies; vkCmdPipelineBarrier in a secondary of a subpass",
+    rule="draws-of-a-secondary-use-the-attachments-of-the-primary,a-barrier-inside-a-subpass-stays-there",
 )
 def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
     """Within a subpass a secondary may hold the barrier that orders the next draw after it."""
@@ -132,7 +132,7 @@ def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
             race(Hazard.WRITE_RACING_WRITE, "vkCmdEndRenderPass2", DRAW),
         ]
     },
-    rule="specification, Subpass Dependencies; VkCommandBufferInheritanceInfo",
+    rule="draws-of-a-secondary-use-the-attachments-of-the-primary,a-subpass-dependency-orders-two-subpasses",
 )
 def scenario_secondaries_of_two_subpasses(rig: Rig) -> None:
     """Draws in secondaries of two subpasses are ordered by the subpass dependency and nothing else."""

@@ -6,13 +6,12 @@ FILL, COPY, DISPATCH = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDispatch"
 FILLED, READ, WRITTEN = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", "COPY/TRANSFER_WRITE"
 STORED, LOADED = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ"
 LATE = [read_after_write(COPY, FILL)]
-RULE = "specification, Secondary Command Buffer Execution: no synchronization is implied"
 
 
 @scenario(
     without={"fill before copy": LATE},
     weakened={"fill before copy / execution only": LATE},
-    rule=RULE,
+    rule="secondaries-stand-where-they-are-executed,barriers-cross-command-buffer-levels",
 )
 def scenario_primary_reads_what_a_secondary_wrote(rig: Rig) -> None:
     """A barrier of the primary orders its own commands after those of a secondary."""
@@ -26,7 +25,11 @@ def scenario_primary_reads_what_a_secondary_wrote(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(without={"fill before copy": LATE}, weakened={"fill before copy / to compute": LATE}, rule=RULE)
+@scenario(
+    without={"fill before copy": LATE},
+    weakened={"fill before copy / to compute": LATE},
+    rule="secondaries-stand-where-they-are-executed,barriers-cross-command-buffer-levels",
+)
 def scenario_secondary_reads_what_the_primary_wrote(rig: Rig) -> None:
     """A barrier inside the secondary orders its commands after those of the primary."""
     a, b = rig.buffer(), rig.buffer()
@@ -41,7 +44,7 @@ def scenario_secondary_reads_what_the_primary_wrote(rig: Rig) -> None:
 
 @scenario(
     without={"fill before copy": LATE},
-    rule="specification, vkCmdPipelineBarrier2: its second scope is all later commands, also of the primary",
+    rule="barriers-cross-command-buffer-levels",
 )
 def scenario_barrier_at_the_end_of_a_secondary(rig: Rig) -> None:
     """A barrier in a secondary covers what the primary records after it."""
@@ -57,7 +60,7 @@ def scenario_barrier_at_the_end_of_a_secondary(rig: Rig) -> None:
 
 @scenario(
     without={"fill before copy": LATE},
-    rule="specification, vkCmdPipelineBarrier2: its scopes are not limited to a secondary",
+    rule="barriers-cross-command-buffer-levels",
 )
 def scenario_secondary_that_is_only_a_barrier(rig: Rig) -> None:
     """A secondary with nothing but a barrier orders the primary's commands around it."""
@@ -74,7 +77,7 @@ def scenario_secondary_that_is_only_a_barrier(rig: Rig) -> None:
 @scenario(
     without={"copy before fill": [write_after_read(FILL, COPY)]},
     weakened={"copy before fill / after clears": [write_after_read(FILL, COPY)]},
-    rule=RULE,
+    rule="submission-order-is-no-dependency,secondaries-stand-where-they-are-executed",
 )
 def scenario_secondaries_of_one_execute_conflict(rig: Rig) -> None:
     """Secondaries executed by one command are in submission order, which orders nothing by itself."""
@@ -91,7 +94,7 @@ def scenario_secondaries_of_one_execute_conflict(rig: Rig) -> None:
 
 @scenario(
     weakened={"order / copy first": [write_after_read(FILL, COPY)]},
-    rule="specification, vkCmdExecuteCommands: in the order of pCommandBuffers",
+    rule="secondaries-stand-where-they-are-executed",
 )
 def scenario_order_of_secondaries(rig: Rig) -> None:
     """Secondaries run in the order in which they are listed."""
@@ -111,7 +114,7 @@ def scenario_order_of_secondaries(rig: Rig) -> None:
 @scenario(
     without={"dispatch before copy": [read_after_write(COPY, DISPATCH)]},
     weakened={"dispatch before copy / execution only": [read_after_write(COPY, DISPATCH)]},
-    rule=RULE,
+    rule="secondaries-stand-where-they-are-executed,each-shader-stage-accesses-for-itself",
 )
 def scenario_dispatch_in_a_secondary(rig: Rig) -> None:
     """What shaders of a secondary store is like any other write."""
@@ -133,7 +136,7 @@ def scenario_dispatch_in_a_secondary(rig: Rig) -> None:
 
 @scenario(
     weakened={"bound by the secondary / the filled buffer": [write_after_write(DISPATCH, FILL)]},
-    rule="specification, Command Buffer Lifecycle: a secondary inherits no bound state, and leaves none",
+    rule="secondaries-inherit-no-bound-state",
 )
 def scenario_bound_state_is_not_inherited(rig: Rig) -> None:
     """A secondary binds its own descriptors; what the primary had bound has nothing to do with it."""

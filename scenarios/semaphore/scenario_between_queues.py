@@ -34,7 +34,7 @@ def _copy(rig: Rig, source: RigBuffer, target: RigBuffer, queue: DeviceQueue | N
     without={"the wait": WRITE_RACES_READ},
     weakened={"the wait / at the bottom": WAR, "the wait / at copies": WAR, "the wait / at everything": []},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.14 [QSBufferCopyQSORules]",
+    rule="a-wait-orders-its-stages",
 )
 def scenario_write_after_a_read_elsewhere(rig: Rig) -> None:
     """A wait orders its stages: a write in any other is after the read, and not ordered with it."""
@@ -54,7 +54,7 @@ def scenario_write_after_a_read_elsewhere(rig: Rig) -> None:
     without={"the wait": WRITES_RACE},
     weakened={"the wait / at the vertex shader": WAW},
     queues=["GRAPHICS"],
-    rule="SYNC_RULES 2.14 [WaitStageMismatchTwoQueues]",
+    rule="a-wait-orders-its-stages,a-wait-carries-only-its-own-scopes-to-another-queue",
 )
 def scenario_stages_of_a_wait_elsewhere(rig: Rig) -> None:
     """A wait at a stage that writes nothing there leaves the writes unordered, but they do not race."""
@@ -69,7 +69,7 @@ def scenario_stages_of_a_wait_elsewhere(rig: Rig) -> None:
     without={"the wait": READ_RACES},
     weakened={"the signal / of blits": RAW, "the signal / of everything": []},
     queues=["COMPUTE"],
-    rule="specification, Semaphore Signaling: the first synchronization scope",
+    rule="a-signal-covers-its-stages,a-wait-carries-only-its-own-scopes-to-another-queue",
 )
 def scenario_stages_of_a_signal_elsewhere(rig: Rig) -> None:
     """A signal of other stages than the writer's makes nothing of it available to the waiting queue."""
@@ -84,7 +84,7 @@ def scenario_stages_of_a_signal_elsewhere(rig: Rig) -> None:
     without={"the wait": READ_RACES, "then a barrier": RAW},
     weakened={"then a barrier / from copies": RAW},
     queues=["COMPUTE"],
-    rule="SYNC_RULES 2.10: a barrier covers accesses of other queues through a chain only",
+    rule="a-wait-carries-only-its-own-scopes-to-another-queue,semaphores-and-barriers-chain",
 )
 def scenario_barrier_after_a_wait_elsewhere(rig: Rig) -> None:
     """A barrier on the waiting queue chains with the wait; by itself it covers nothing of another queue."""
@@ -105,7 +105,7 @@ def scenario_barrier_after_a_wait_elsewhere(rig: Rig) -> None:
         "the second": [race("READ_RACING_WRITE", COPY, FILL)],
     },
     queues=["COMPUTE", "TRANSFER"],
-    rule="specification, vkQueueSubmit2: pWaitSemaphoreInfos",
+    rule="a-semaphore-is-a-memory-dependency",
 )
 def scenario_two_producers(rig: Rig) -> None:
     """A batch that reads what two queues wrote waits for both."""
@@ -127,7 +127,7 @@ def scenario_two_producers(rig: Rig) -> None:
         "result": [race("READ_RACING_WRITE", COPY, DISPATCH)],
     },
     queues=["TRANSFER", "COMPUTE"],
-    rule="SYNC_RULES 2.11",
+    rule="a-semaphore-is-a-memory-dependency",
 )
 def scenario_upload_compute_read_back(rig: Rig) -> None:
     """Upload on a transfer queue, work on a compute queue, read back on the first: a semaphore each."""
@@ -148,7 +148,7 @@ def scenario_upload_compute_read_back(rig: Rig) -> None:
 @scenario(
     without={"first": WRITES_RACE, "second": WRITES_RACE},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.11: signal, unsignal, signal",
+    rule="a-wait-takes-a-binary-semaphore-back",
 )
 def scenario_semaphore_there_and_back(rig: Rig) -> None:
     """Batches of one submit take turns with another queue."""
@@ -163,7 +163,7 @@ def scenario_semaphore_there_and_back(rig: Rig) -> None:
     without={"the wait": [race("WRITE_RACING_WRITE", BARRIER, CLEAR)]},
     weakened={"the wait / at attachments": [write_after_write(BARRIER, CLEAR)]},
     queues=["GRAPHICS"],
-    rule="SYNC_RULES 2.4 (NONE) [QSTransitionWithSrcNoneStage2]",
+    rule="none-before-a-transition-is-the-top-of-the-pipe",
 )
 def scenario_transition_after_a_wait_elsewhere(rig: Rig) -> None:
     """A transition with no first stages follows a wait of all commands on another queue, and no narrower one."""
@@ -184,7 +184,7 @@ def scenario_transition_after_a_wait_elsewhere(rig: Rig) -> None:
     without={"the wait": [race("READ_RACING_WRITE", TO_BUFFER, BARRIER)]},
     weakened={"the signal / of blits": [read_after_write(TO_BUFFER, BARRIER)]},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.11 [SemaphoreScopeIncludesLayoutTransition]",
+    rule="all-commands-is-everything",
 )
 def scenario_transition_before_a_signal_elsewhere(rig: Rig) -> None:
     """A signal of all commands covers a transition that no stage waits for."""

@@ -10,7 +10,6 @@ BARRIER, CLEAR = "vkCmdPipelineBarrier2", "vkCmdClearColorImage"
 RAW = [read_after_write(COPY, FILL)]
 WAR = [write_after_read(FILL, COPY)]
 WAW = [write_after_write(FILL, FILL)]
-SCOPES = "specification, Semaphore Signaling and Semaphore Waiting: the scopes"
 
 
 def _fill(rig: Rig, target: RigBuffer, value: int) -> Commands:
@@ -35,7 +34,7 @@ def _copy(rig: Rig, source: RigBuffer, target: RigBuffer) -> Commands:
         "the wait / at the top": [],
         "the wait / at the bottom": RAW,
     },
-    rule=SCOPES,
+    rule="a-semaphore-is-a-memory-dependency,a-wait-orders-its-stages",
 )
 def scenario_copy_waits_for_a_fill(rig: Rig) -> None:
     """On one queue a signal and a wait at the reading stage are a memory dependency."""
@@ -64,7 +63,7 @@ def scenario_copy_waits_for_a_fill(rig: Rig) -> None:
         "the signal / at the bottom": [],
         "the signal / at the top": RAW,
     },
-    rule=SCOPES,
+    rule="a-signal-covers-its-stages",
 )
 def scenario_stages_of_a_signal(rig: Rig) -> None:
     """A signal of vkQueueSubmit2 covers its stages and what is logically earlier, and nothing else."""
@@ -88,7 +87,7 @@ def scenario_stages_of_a_signal(rig: Rig) -> None:
 @scenario(
     without={"the wait": WAW},
     weakened={"the wait / of the first form": []},
-    rule="specification, vkQueueSubmit: signals follow all commands; SYNC_RULES 2.11",
+    rule="both-forms-of-a-command-mean-the-same,a-signal-covers-its-stages",
 )
 def scenario_signal_of_the_first_form(rig: Rig) -> None:
     """A signal of vkQueueSubmit names no stages: it covers everything."""
@@ -101,7 +100,7 @@ def scenario_signal_of_the_first_form(rig: Rig) -> None:
 @scenario(
     without={"the wait": [write_after_read(FILL, "vkCmdDispatchIndirect")]},
     weakened={"the signal / of copies": [write_after_read(FILL, "vkCmdDispatchIndirect")]},
-    rule="SYNC_RULES 2.11 [SemaphoreScopeIncludesAllAccesses]; specification, Synchronization Scopes: earlier stages",
+    rule="a-signal-covers-its-stages",
 )
 def scenario_earlier_stages_are_in_a_signal(rig: Rig) -> None:
     """A signal after the compute shader covers the indirect command that was read before it."""
@@ -119,7 +118,7 @@ def scenario_earlier_stages_are_in_a_signal(rig: Rig) -> None:
 @scenario(
     without={"the wait": RAW, "then a barrier": RAW},
     weakened={"then a barrier / from the compute shader": RAW},
-    rule="specification, Execution Dependency Chain; SYNC_RULES 2.11",
+    rule="a-chain-needs-stages-that-meet,semaphores-and-barriers-chain",
 )
 def scenario_barrier_after_a_wait(rig: Rig) -> None:
     """A barrier chains with a wait when its first stages meet those of the wait."""
@@ -139,7 +138,7 @@ def scenario_barrier_after_a_wait(rig: Rig) -> None:
 @scenario(
     without={"first a barrier": RAW, "the wait": RAW},
     weakened={"first a barrier / of no write": RAW},
-    rule="specification, Execution Dependency Chain; SYNC_RULES 2.11",
+    rule="a-chain-needs-stages-that-meet,semaphores-and-barriers-chain",
 )
 def scenario_barrier_before_a_signal(rig: Rig) -> None:
     """A barrier before the signal carries a write into its scope."""
@@ -158,7 +157,7 @@ def scenario_barrier_before_a_signal(rig: Rig) -> None:
 
 @scenario(
     without={"first": WAW, "second": WAW, "third": WAW},
-    rule="SYNC_RULES 2.11: signal, unsignal, signal in several submits",
+    rule="a-wait-takes-a-binary-semaphore-back",
 )
 def scenario_semaphore_used_again(rig: Rig) -> None:
     """A wait unsignals a binary semaphore, which can then be signaled again."""
@@ -173,7 +172,7 @@ def scenario_semaphore_used_again(rig: Rig) -> None:
 
 @scenario(
     without={"first": WAW, "second": WAW},
-    rule="SYNC_RULES 2.11: signal, unsignal, signal in one submit",
+    rule="a-semaphore-is-a-memory-dependency,a-wait-takes-a-binary-semaphore-back",
 )
 def scenario_semaphore_between_batches(rig: Rig) -> None:
     """Batches of one submit are no more ordered than submits are: semaphores order them."""
@@ -192,7 +191,7 @@ def scenario_semaphore_between_batches(rig: Rig) -> None:
         "the wait / at copies": [write_after_write(BARRIER, CLEAR)],
         "the wait / at the bottom": [write_after_write(BARRIER, CLEAR)],
     },
-    rule="SYNC_RULES 2.4 (NONE), 2.11 [QSTransitionWithSrcNoneStage]",
+    rule="none-before-a-transition-is-the-top-of-the-pipe",
 )
 def scenario_transition_after_a_wait_of_everything(rig: Rig) -> None:
     """A layout transition with no first stages follows a wait of all commands, and no narrower one."""
@@ -212,7 +211,7 @@ def scenario_transition_after_a_wait_of_everything(rig: Rig) -> None:
 @scenario(
     without={"the wait": [write_after_write(CLEAR, BARRIER)]},
     weakened={"the signal / of copies": [write_after_write(CLEAR, BARRIER)]},
-    rule="SYNC_RULES 2.11 [SemaphoreScopeIncludesLayoutTransition]",
+    rule="all-commands-is-everything",
 )
 def scenario_signal_after_a_transition(rig: Rig) -> None:
     """A signal of all commands covers a layout transition that nothing else waits for."""

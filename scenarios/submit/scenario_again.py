@@ -18,7 +18,7 @@ def _scale(rig: Rig) -> RigPipeline:
 @scenario(
     without={"earlier execution": [DISPATCH_WAW]},
     weakened={"earlier execution / execution only": [DISPATCH_WAW]},
-    rule="SYNC_RULES 2.10: the accesses of each execution count",
+    rule="each-execution-counts",
 )
 def scenario_command_buffer_submitted_twice(rig: Rig) -> None:
     """A command buffer conflicts with its own earlier execution as with any other command buffer."""
@@ -43,7 +43,7 @@ def scenario_command_buffer_submitted_twice(rig: Rig) -> None:
 @scenario(
     without={"inside": [WAR], "earlier execution": [RAW, COPY_WAW]},
     weakened={"earlier execution / for reads only": [COPY_WAW], "earlier execution / for writes only": [RAW]},
-    rule="SYNC_RULES 2.10",
+    rule="each-execution-counts",
 )
 def scenario_command_buffer_twice_in_one_batch(rig: Rig) -> None:
     """Submitted twice in one batch, the first command meets the last ones of the execution before."""
@@ -61,7 +61,7 @@ def scenario_command_buffer_twice_in_one_batch(rig: Rig) -> None:
     rig.submit(commands, commands)
 
 
-@scenario(without={"earlier execution": [DISPATCH_WAW]}, rule="SYNC_RULES 2.10")
+@scenario(without={"earlier execution": [DISPATCH_WAW]}, rule="each-execution-counts")
 def scenario_command_buffer_in_two_batches(rig: Rig) -> None:
     """The same command buffer in two batches of one submit is two executions, too."""
     a = rig.buffer()
@@ -80,7 +80,7 @@ def scenario_command_buffer_in_two_batches(rig: Rig) -> None:
     rig.submit_batches([commands], [commands], form=2)
 
 
-@scenario(without={"recorded again": [RAW]}, rule="specification, Command Buffer Lifecycle: begin resets implicitly")
+@scenario(without={"recorded again": [RAW]}, rule="recording-replaces-what-was-recorded")
 def scenario_commands_recorded_over_never_happen(rig: Rig) -> None:
     """vkBeginCommandBuffer discards what was recorded before: a fill that is never executed conflicts with nothing."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
@@ -95,7 +95,7 @@ def scenario_commands_recorded_over_never_happen(rig: Rig) -> None:
     rig.submit(second)
 
 
-@scenario(without={"reset": [RAW]}, rule="specification, vkResetCommandBuffer")
+@scenario(without={"reset": [RAW]}, rule="recording-replaces-what-was-recorded")
 def scenario_commands_reset_never_happen(rig: Rig) -> None:
     """After vkResetCommandBuffer the commands are gone, and one that is not begun again is not submitted."""
     a, b = rig.buffer(), rig.buffer()
@@ -110,7 +110,7 @@ def scenario_commands_reset_never_happen(rig: Rig) -> None:
     rig.submit_batches([*kept, second])
 
 
-@scenario(without={"pool reset": [RAW]}, rule="specification, vkResetCommandPool")
+@scenario(without={"pool reset": [RAW]}, rule="recording-replaces-what-was-recorded")
 def scenario_commands_of_a_reset_pool_never_happen(rig: Rig) -> None:
     """vkResetCommandPool takes every command buffer of the pool back to the initial state."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
@@ -126,7 +126,10 @@ def scenario_commands_of_a_reset_pool_never_happen(rig: Rig) -> None:
     rig.submit(second)
 
 
-@scenario(without={"the wait": [RAW, COPY_WAW]}, rule="SYNC_RULES 2.11, host waits")
+@scenario(
+    without={"the wait": [RAW, COPY_WAW]},
+    rule="recording-replaces-what-was-recorded,a-fence-covers-everything-before-it",
+)
 def scenario_command_buffer_recorded_again_after_a_wait(rig: Rig) -> None:
     """Waited for, an execution conflicts with nothing; its command buffer may be submitted again with no barrier."""
     a, b = rig.buffer(), rig.buffer()
@@ -139,7 +142,7 @@ def scenario_command_buffer_recorded_again_after_a_wait(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(without={"between": [RAW]}, rule="specification: VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT")
+@scenario(without={"between": [RAW]}, rule="submission-order-is-no-dependency")
 def scenario_one_time_submits_conflict_like_others(rig: Rig) -> None:
     """A command buffer that is submitted once is ordered no better."""
     a, b = rig.buffer(), rig.buffer()
@@ -152,9 +155,7 @@ def scenario_one_time_submits_conflict_like_others(rig: Rig) -> None:
     rig.submit(second)
 
 
-@scenario(
-    without={"inside": [RAW]}, rule="design contract: hazards inside a command buffer appear while it is recorded"
-)
+@scenario(without={"inside": [RAW]}, rule="hazards-are-found-while-recording")
 def scenario_hazard_that_is_only_recorded(rig: Rig) -> None:
     """A hazard inside a command buffer is one while it is recorded: that it is never submitted excuses nothing."""
     a, b = rig.buffer(), rig.buffer()
@@ -164,7 +165,10 @@ def scenario_hazard_that_is_only_recorded(rig: Rig) -> None:
         commands.copy(a, b)
 
 
-@scenario(without={"inside": [RAW], "between": [write_after_read("vkCmdFillBuffer", "vkCmdCopyBuffer")]})
+@scenario(
+    without={"inside": [RAW], "between": [write_after_read("vkCmdFillBuffer", "vkCmdCopyBuffer")]},
+    rule="hazards-are-found-while-recording",
+)
 def scenario_hazards_while_recording_and_at_submit(rig: Rig) -> None:
     """A dependency inside a command buffer is judged while recording, one between executions at submit."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()

@@ -9,7 +9,9 @@ WAW = write_after_write("vkCmdFillBuffer", "vkCmdFillBuffer")
 WRITE, READ = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ"
 
 
-@scenario(without={"between": [RAW]}, weakened={"between / execution only": [RAW]}, rule="SYNC_RULES 2.10")
+@scenario(
+    without={"between": [RAW]}, weakened={"between / execution only": [RAW]}, rule="submission-order-is-no-dependency"
+)
 def scenario_two_command_buffers_of_one_batch(rig: Rig) -> None:
     """Command buffers of one batch are ordered as little as those of two submits."""
     a, b = rig.buffer(), rig.buffer()
@@ -23,7 +25,7 @@ def scenario_two_command_buffers_of_one_batch(rig: Rig) -> None:
     rig.submit(first, second)
 
 
-@scenario(without={"the third": [RAW]}, weakened={"the third / backwards": [RAW]}, rule="SYNC_RULES 2.10")
+@scenario(without={"the third": [RAW]}, weakened={"the third / backwards": [RAW]}, rule="barriers-reach-over-submits")
 def scenario_barrier_in_a_third_command_buffer(rig: Rig) -> None:
     """A command buffer that holds nothing but a barrier orders those before and after it."""
     a, b = rig.buffer(), rig.buffer()
@@ -38,7 +40,7 @@ def scenario_barrier_in_a_third_command_buffer(rig: Rig) -> None:
 
 @scenario(
     weakened={"barrier between / barrier last": [RAW], "barrier between / barrier first": [RAW]},
-    rule="specification, Command Buffer Submission: a batch executes its command buffers in order",
+    rule="a-barrier-covers-what-came-before-it,submission-order-is-no-dependency",
 )
 def scenario_order_of_command_buffers_decides(rig: Rig) -> None:
     """A barrier orders what is submitted before it with what comes after, in whatever order it was recorded."""
@@ -54,7 +56,9 @@ def scenario_order_of_command_buffers_decides(rig: Rig) -> None:
 
 
 @scenario(
-    without={"between batches": [WAR]}, weakened={"between batches / other stages": [WAR]}, rule="SYNC_RULES 2.10"
+    without={"between batches": [WAR]},
+    weakened={"between batches / other stages": [WAR]},
+    rule="submission-order-is-no-dependency",
 )
 def scenario_batches_of_one_submit(rig: Rig) -> None:
     """Batches of one submit begin in order and overlap all the same."""
@@ -67,7 +71,7 @@ def scenario_batches_of_one_submit(rig: Rig) -> None:
     rig.submit_batches([first], [second])
 
 
-@scenario(without={"first and second": [WAW], "second and third": [RAW2]}, rule="SYNC_RULES 2.10")
+@scenario(without={"first and second": [WAW], "second and third": [RAW2]}, rule="submission-order-is-no-dependency")
 def scenario_three_batches_of_several_command_buffers(rig: Rig) -> None:
     """With vkQueueSubmit2 too, each pair that conflicts needs its barrier, in whatever batch the two are."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
@@ -88,7 +92,7 @@ def scenario_three_batches_of_several_command_buffers(rig: Rig) -> None:
     without={"between": [RAW]},
     weakened={"between / execution only": [RAW]},
     needs=("VK_KHR_synchronization2",),
-    rule="specification: vkQueueSubmit2KHR and vkCmdPipelineBarrier2KHR are aliases",
+    rule="both-forms-of-a-command-mean-the-same",
 )
 def scenario_extension_names_mean_the_same(rig: Rig) -> None:
     """The commands of VK_KHR_synchronization2 do what the core ones do."""
@@ -114,7 +118,7 @@ def scenario_extension_names_mean_the_same(rig: Rig) -> None:
         submit(rig.queue, 1, [vk.VkSubmitInfo2(pCommandBufferInfos=infos)], None)
 
 
-@scenario(without={"between": [WAW]}, rule="specification, Queue Submission: an empty batch has no commands")
+@scenario(without={"between": [WAW]}, rule="submission-order-is-no-dependency")
 def scenario_empty_batches_order_nothing(rig: Rig) -> None:
     """A submit without batches, and a batch without command buffers, are no dependency."""
     a = rig.buffer()

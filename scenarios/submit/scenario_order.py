@@ -11,7 +11,7 @@ WAW = write_after_write("vkCmdFillBuffer", "vkCmdFillBuffer")
 @scenario(
     without={"between the submits": [WAW]},
     weakened={"between the submits / execution only": [WAW], "between the submits / wrong source": [WAW]},
-    rule='SYNC_RULES 2.10; specification, "Implicit Synchronization Guarantees"',
+    rule="submission-order-is-no-dependency",
 )
 def scenario_two_submits_write_one_buffer(rig: Rig) -> None:
     """Submission order is no memory dependency: a second submit that writes the same buffer needs a barrier."""
@@ -36,7 +36,7 @@ def scenario_two_submits_write_one_buffer(rig: Rig) -> None:
 @scenario(
     without={"at the end": [RAW2]},
     weakened={"at the end / wrong stage": [RAW2], "at the end / available only": [RAW2]},
-    rule="SYNC_RULES 2.10: scopes of a barrier reach over all of the queue",
+    rule="barriers-reach-over-submits",
 )
 def scenario_barrier_at_the_end_of_the_first_submit(rig: Rig) -> None:
     """The second scope of a barrier includes commands of later submits."""
@@ -62,7 +62,7 @@ def scenario_barrier_at_the_end_of_the_first_submit(rig: Rig) -> None:
 @scenario(
     without={"at the start": [WAR]},
     weakened={"at the start / wrong source": [WAR], "at the start / wrong destination": [WAR]},
-    rule="SYNC_RULES 2.3: a write after a read needs an execution dependency only",
+    rule="write-after-read,barriers-reach-over-submits",
 )
 def scenario_execution_dependency_at_the_start_of_the_second_submit(rig: Rig) -> None:
     """The first scope of a barrier includes commands of earlier submits; after a read no memory dependency is due."""
@@ -81,7 +81,7 @@ def scenario_execution_dependency_at_the_start_of_the_second_submit(rig: Rig) ->
     rig.submit(second)
 
 
-@scenario(without={"in the middle": [RAW]}, rule="SYNC_RULES 2.10")
+@scenario(without={"in the middle": [RAW]}, rule="barriers-reach-over-submits")
 def scenario_barrier_in_the_middle_of_a_later_submit(rig: Rig) -> None:
     """A barrier covers every earlier submit of its queue, not just the one before, wherever it stands."""
     a, b, c, d = (rig.buffer() for _ in range(4))
@@ -97,7 +97,10 @@ def scenario_barrier_in_the_middle_of_a_later_submit(rig: Rig) -> None:
         rig.submit(each)
 
 
-@scenario(without={"make available": [RAW], "make visible": [RAW]}, rule="SYNC_RULES 2.5, availability and visibility")
+@scenario(
+    without={"make available": [RAW], "make visible": [RAW]},
+    rule="barriers-reach-over-submits,availability-and-visibility-may-be-apart",
+)
 def scenario_available_in_one_submit_visible_in_the_next(rig: Rig) -> None:
     """Two barriers in two submits chain: one makes the write available, the other makes it visible."""
     a, b = rig.buffer(), rig.buffer()
@@ -114,7 +117,7 @@ def scenario_available_in_one_submit_visible_in_the_next(rig: Rig) -> None:
 @scenario(
     without={"the whole buffer": [RAW]},
     weakened={"the whole buffer / lower half": [RAW], "the whole buffer / another buffer": [RAW]},
-    rule="SYNC_RULES 2.5: a buffer barrier makes only its range available and visible",
+    rule="a-ranged-barrier-covers-its-range",
 )
 def scenario_buffer_barrier_between_submits_covers_its_range(rig: Rig) -> None:
     """Between submits, as inside one, a buffer barrier is a memory dependency for its range alone."""
@@ -136,7 +139,7 @@ def scenario_buffer_barrier_between_submits_covers_its_range(rig: Rig) -> None:
 
 @scenario(
     weakened={"separate halves / same half": [write_after_write("vkCmdCopyBuffer", "vkCmdCopyBuffer")]},
-    rule="SYNC_RULES 2.7: ranges are exact",
+    rule="reads-do-not-conflict,only-shared-bytes-conflict",
 )
 def scenario_submits_that_write_separate_halves(rig: Rig) -> None:
     """Two submits that write disjoint bytes of one buffer and read the same source need nothing between."""
@@ -152,7 +155,7 @@ def scenario_submits_that_write_separate_halves(rig: Rig) -> None:
 
 @scenario(
     weakened={"disjoint buffers / overlapping": [RAW]},
-    rule="specification, Memory Aliasing: buffers bound to the same memory share it",
+    rule="buffers-conflict-where-they-share-memory",
 )
 def scenario_buffers_that_share_memory(rig: Rig) -> None:
     """What counts is memory: two buffers bound to overlapping bytes of one memory object conflict."""
@@ -168,7 +171,7 @@ def scenario_buffers_that_share_memory(rig: Rig) -> None:
     rig.submit(second)
 
 
-@scenario(rule="SYNC_RULES 2.11: destroyed buffers erase their accesses")
+@scenario(rule="destroyed-resources-take-their-accesses-along")
 def scenario_buffer_made_again_on_the_same_memory(rig: Rig) -> None:
     """A buffer that is destroyed after a wait leaves nothing behind for another one on the same memory."""
     memory = rig.memory(4096)

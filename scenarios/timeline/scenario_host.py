@@ -10,7 +10,6 @@ COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 WAW = [write_after_write(FILL, FILL)]
 COPIED = [write_after_read("host write", COPY)]
 WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]
-WAITS = "specification, vkWaitSemaphores; SYNC_RULES 2.11, host waits"
 
 
 def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = None) -> Commands:
@@ -28,7 +27,7 @@ def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = N
         "the wait / all of two": [],
         "the wait / by the counter": [],
     },
-    rule=WAITS,
+    rule="a-host-wait-for-a-value-is-a-fence",
 )
 def scenario_next_submit_after_a_value(rig: Rig) -> None:
     """After the host waited for a value, what was signaled with it needs no barrier; any of several tells nothing."""
@@ -51,7 +50,7 @@ def scenario_next_submit_after_a_value(rig: Rig) -> None:
 @scenario(
     without={"the wait": COPIED},
     weakened={"the wait / for a value before": COPIED, "the wait / by the counter": []},
-    rule=WAITS,
+    rule="a-host-wait-for-a-value-is-a-fence,a-host-write-waits-for-the-device",
 )
 def scenario_host_write_after_a_value(rig: Rig) -> None:
     """The host may write what a batch read once the batch's value is reached."""
@@ -71,7 +70,7 @@ def scenario_host_write_after_a_value(rig: Rig) -> None:
     without={"the wait": WRITES_RACE, "between the queues": WRITES_RACE},
     weakened={"the wait / for a value before": WRITES_RACE},
     queues=["COMPUTE", "TRANSFER"],
-    rule="SYNC_RULES 2.11: what a host wait covers on queues that the signaling one waited for",
+    rule="a-host-wait-for-a-value-is-a-fence",
 )
 def scenario_value_that_covers_two_queues(rig: Rig) -> None:
     """A value covers the queues that its own queue had waited for before it signaled, too."""
@@ -86,7 +85,7 @@ def scenario_value_that_covers_two_queues(rig: Rig) -> None:
 
 @scenario(
     without={"the wait": WAW},
-    rule="SYNC_RULES 2.11: a host wait retires work; the wait of the device for a value that the host signals does not",
+    rule="a-host-signal-orders-no-device-work",
 )
 def scenario_device_waits_for_the_host(rig: Rig) -> None:
     """A batch held back by the host is ordered with what the host waited for, and with nothing else."""

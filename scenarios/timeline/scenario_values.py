@@ -27,7 +27,7 @@ def _copy(rig: Rig, source: RigBuffer, target: RigBuffer) -> Commands:
 @scenario(
     without={"the wait": RAW},
     weakened={"the wait / for the first value": RAW, "the wait / at blits": RAW},
-    rule="SYNC_RULES 2.11 [WaitInitialValue]",
+    rule="a-timeline-wait-meets-the-first-signal-that-reaches-it,the-first-value-waits-for-nothing",
 )
 def scenario_copy_waits_for_a_value(rig: Rig) -> None:
     """A wait for a value is a dependency on the signal that reaches it; one for the first value is on nothing."""
@@ -40,7 +40,7 @@ def scenario_copy_waits_for_a_value(rig: Rig) -> None:
 @scenario(
     without={"the wait": RAW},
     weakened={"the wait / for the first value": RAW},
-    rule="specification, VkTimelineSemaphoreSubmitInfo",
+    rule="both-forms-of-a-command-mean-the-same,a-timeline-wait-meets-the-first-signal-that-reaches-it",
 )
 def scenario_values_of_the_first_form(rig: Rig) -> None:
     """vkQueueSubmit takes values from a chained struct."""
@@ -53,7 +53,7 @@ def scenario_values_of_the_first_form(rig: Rig) -> None:
 @scenario(
     without={"the wait": WAW},
     weakened={"the wait / for a value before": WAW},
-    rule="specification, Semaphore Waiting; SYNC_RULES 2.11",
+    rule="a-timeline-wait-meets-the-first-signal-that-reaches-it",
 )
 def scenario_wait_for_an_earlier_value(rig: Rig) -> None:
     """A wait covers what was submitted up to the signal that it stands for, not what came later."""
@@ -64,7 +64,7 @@ def scenario_wait_for_an_earlier_value(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x33333333), waits=waits, form=2)
 
 
-@scenario(without={"the wait": WAW}, rule="SYNC_RULES 2.11: a wait resolves to the smallest signal that reaches it")
+@scenario(without={"the wait": WAW}, rule="a-timeline-wait-meets-the-first-signal-that-reaches-it")
 def scenario_wait_for_a_value_between(rig: Rig) -> None:
     """A value that no signal gives exactly is reached by the next higher one."""
     a, t = rig.buffer(), rig.timeline()
@@ -74,7 +74,7 @@ def scenario_wait_for_a_value_between(rig: Rig) -> None:
 
 @scenario(
     without={"the timeline": RAW, "the binary one": RAW},
-    rule="specification, VkTimelineSemaphoreSubmitInfo: values of binary semaphores are ignored",
+    rule="a-semaphore-is-a-memory-dependency",
 )
 def scenario_timeline_and_binary_in_one_batch(rig: Rig) -> None:
     """A batch may wait for semaphores of both kinds: each covers what its signal does."""
@@ -94,7 +94,7 @@ def scenario_timeline_and_binary_in_one_batch(rig: Rig) -> None:
 
 @scenario(
     without={"first": WAW, "second": WAW, "third": WAW},
-    rule="SYNC_RULES 2.11: values grow along one semaphore",
+    rule="a-timeline-wait-meets-the-first-signal-that-reaches-it,one-signal-lets-several-waits-go",
 )
 def scenario_values_between_batches(rig: Rig) -> None:
     """One timeline orders all batches of a submit."""

@@ -10,7 +10,6 @@ COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 WRITES_RACE = [race("WRITE_RACING_WRITE", FILL, FILL)]
 READ_RACES = [race("READ_RACING_WRITE", COPY, FILL)]
 WRITE_RACES_READ = [race("WRITE_RACING_READ", FILL, COPY)]
-HELD = "specification, Semaphore Waiting; SYNC_RULES 2.11 [WaitBeforeSignal]"
 
 
 def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = None) -> Commands:
@@ -27,7 +26,7 @@ def _copy(rig: Rig, source: RigBuffer, target: RigBuffer, queue: DeviceQueue | N
     return commands
 
 
-@scenario(without={"the wait": WRITE_RACES_READ}, queues=["TRANSFER"], rule=HELD)
+@scenario(without={"the wait": WRITE_RACES_READ}, queues=["TRANSFER"], rule="a-wait-may-be-submitted-before-its-signal")
 def scenario_copy_submitted_before_the_fill(rig: Rig) -> None:
     """The wait may be submitted before the signal, and orders as well."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
@@ -39,7 +38,7 @@ def scenario_copy_submitted_before_the_fill(rig: Rig) -> None:
 @scenario(
     without={"the second wait": WRITES_RACE},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.14 [WaitBeforeSignal]",
+    rule="a-wait-may-be-submitted-before-its-signal,queues-without-a-semaphore-race",
 )
 def scenario_third_submit_after_a_wait_before_signal(rig: Rig) -> None:
     """What a queue was given after its signal races with the batch that the signal let go."""
@@ -58,7 +57,7 @@ def scenario_third_submit_after_a_wait_before_signal(rig: Rig) -> None:
 @scenario(
     weakened={"the wait / at the vertex shader": [write_after_write(FILL, FILL)]},
     queues=["GRAPHICS"],
-    rule="SYNC_RULES 2.14 [WaitBeforeSignalEmptyWaitScope]",
+    rule="a-wait-may-be-submitted-before-its-signal",
 )
 def scenario_stages_of_an_early_wait(rig: Rig) -> None:
     """An early wait protects its stages alone, like any other."""
@@ -69,7 +68,7 @@ def scenario_stages_of_an_early_wait(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x22222222), signals=[SemaphoreUse(t, value=1)], form=2)
 
 
-@scenario(without={"the wait": WRITE_RACES_READ}, queues=["TRANSFER"], rule=HELD)
+@scenario(without={"the wait": WRITE_RACES_READ}, queues=["TRANSFER"], rule="a-wait-may-be-submitted-before-its-signal")
 def scenario_later_batches_are_held_too(rig: Rig) -> None:
     """A batch that waits holds back the later ones of its queue when they are ordered behind it."""
     a, b, c, t = rig.buffer(), rig.buffer(), rig.buffer(), rig.timeline()
@@ -83,7 +82,7 @@ def scenario_later_batches_are_held_too(rig: Rig) -> None:
 @scenario(
     without={"in the one": WRITE_RACES_READ, "in the other": WRITE_RACES_READ},
     queues=["TRANSFER", "COMPUTE"],
-    rule="SYNC_RULES 2.11 [SignalResolvesTwoWaits]",
+    rule="one-signal-lets-several-waits-go",
 )
 def scenario_one_signal_for_two_waits(rig: Rig) -> None:
     """One signal lets go all batches that wait for its value or a lower one."""
@@ -97,7 +96,7 @@ def scenario_one_signal_for_two_waits(rig: Rig) -> None:
 @scenario(
     without={"second": WRITES_RACE, "third": READ_RACES},
     queues=["TRANSFER", "COMPUTE"],
-    rule=HELD,
+    rule="semaphores-chain-through-queues,a-wait-may-be-submitted-before-its-signal",
 )
 def scenario_chain_submitted_backwards(rig: Rig) -> None:
     """Three queues, each waiting for the next one's value, submitted in reverse."""
@@ -116,7 +115,7 @@ def scenario_chain_submitted_backwards(rig: Rig) -> None:
 @scenario(
     without={"the second wait": WRITE_RACES_READ},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.11: a host signal resolves waits and gives no device memory dependency",
+    rule="a-host-signal-orders-no-device-work",
 )
 def scenario_host_signal_orders_no_device_work(rig: Rig) -> None:
     """A signal by the host lets a batch go; the work of other queues stays unordered with it."""
@@ -135,7 +134,7 @@ def scenario_host_signal_orders_no_device_work(rig: Rig) -> None:
 @scenario(
     weakened={"who signals / the host": READ_RACES},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.11: a host signal resolves waits and gives no device memory dependency",
+    rule="a-host-signal-orders-no-device-work",
 )
 def scenario_who_signals(rig: Rig) -> None:
     """The value must come from the queue whose work is waited for: from the host it says nothing of that."""
@@ -151,7 +150,7 @@ def scenario_who_signals(rig: Rig) -> None:
 @scenario(
     without={"there": WRITES_RACE, "back": WRITES_RACE, "there again": WRITES_RACE},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.11",
+    rule="one-signal-lets-several-waits-go",
 )
 def scenario_two_queues_take_turns(rig: Rig) -> None:
     """One timeline lets two queues write one buffer in turn."""
@@ -167,7 +166,7 @@ def scenario_two_queues_take_turns(rig: Rig) -> None:
     without={"the wait": WRITES_RACE},
     weakened={"the wait / for the first value": WRITES_RACE},
     queues=["TRANSFER"],
-    rule="SYNC_RULES 2.11 [WaitInitialValueTwoQueues]",
+    rule="the-first-value-waits-for-nothing",
 )
 def scenario_first_value_between_two_queues(rig: Rig) -> None:
     """A wait for the value that a timeline began with waits for no queue."""

@@ -1,4 +1,4 @@
-"""The model: commands and pipeline barriers, rule by rule, and the reference document's own examples."""
+"""The model: commands and pipeline barriers, rule by rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference's rules about caches: remarks, not conflicts."""
+"""Older rules about caches: remarks, not conflicts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def remarks(*steps: Step) -> list[str]:
 
 
 def test_dirty_memory_must_not_be_invalidated() -> None:
-    """It is enough for the reference that the invalidate is of the same memory, whatever stage or access it is for."""
+    """It is enough that the invalidate is of the same memory, whatever stage or access it is for."""
     ordered = barrier(("CLEAR", "COMPUTE_SHADER"), ("CLEAR", "COMPUTE_SHADER/SHADER_READ"))
     assert remarks(FILL, ordered) == ["dirty-invalidate"]
     assert remarks(FILL, FILL_TO_COPY, READ) == []

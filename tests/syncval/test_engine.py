@@ -1,4 +1,4 @@
-"""The presentation engine over plain stream events (SYNC_RULES 2.11 "WSI", 2.14; specification: "WSI Swapchain")."""
+"""The presentation engine over plain stream events (rules.md#presentation)."""
 
 from __future__ import annotations
 

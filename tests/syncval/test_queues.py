@@ -1,4 +1,4 @@
-"""Queues, semaphores, events and subpasses over plain stream events: the sequences of SYNC_RULES 2.9, 2.11, 2.14."""
+"""Queues, semaphores, events and subpasses over stream events: rules.md#semaphore, rules.md#event, rules.md#subpass."""
 
 from __future__ import annotations
 

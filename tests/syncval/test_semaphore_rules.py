@@ -1,4 +1,4 @@
-"""Semaphores over plain stream events: scopes, chains, values and racing transitions (SYNC_RULES 2.11, 2.14), beside
+"""Semaphores over plain stream events: scopes, chains, values and racing transitions (rules.md#semaphore), beside
 the sequences of `test_queues`."""
 
 from __future__ import annotations

@@ -80,7 +80,7 @@ SEQUENCES = [
         [None] * 2,
     ),
     (["copy_write", "COPY > COMPUTE_SHADER", "COMPUTE_SHADER > BLIT/TRANSFER_READ", "blit_read"], [None, RAW]),
-    # W M R0 R1 E R2 R3 of the design document
+    # rules.md#most-recent-access: W M R0 R1 E R2 R3
     (["copy_write", "COPY/TRANSFER_WRITE > BLIT/TRANSFER_READ", "blit_read", "copy_read"], [None, None, RAW]),
     (
         ["copy_write", "COPY/TRANSFER_WRITE > BLIT/TRANSFER_READ", "blit_read", "BLIT > COPY", "copy_read"],

@@ -61,7 +61,8 @@ def clear(stream: Stream, *indices: int) -> int:
     [("ALL_COMMANDS/MEMORY_READ", 0), ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ", 1)],
 )
 def test_unused_attachments_are_moved_after_what_comes_before_everything(dst: str, expected: int) -> None:
-    """No subpass dependency is about them; NONE as a source stands for TOP_OF_PIPE (SYNC_RULES 2.4)."""
+    """No subpass dependency is about them; NONE as a source stands for TOP_OF_PIPE
+    (rules.md#none-before-a-transition-is-the-top-of-the-pipe)."""
     stream = Stream()
     (_, view), (other, other_view) = target(stream), target(stream)
     made = [described(), described(initial=AT, final=READ_ONLY)]

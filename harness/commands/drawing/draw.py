@@ -1,5 +1,5 @@
-"""Draws: what they read to find vertices, what their shaders use, what they access of the attachments (SYNC_RULES 2.7,
-2.8; specification: "Drawing Commands", "Mesh Shading")."""
+"""Draws: what they read to find vertices, what their shaders use, what they access of the attachments
+(rules.md#what-draws-and-indirect-commands-read; specification: "Drawing Commands", "Mesh Shading")."""
 
 from __future__ import annotations
 

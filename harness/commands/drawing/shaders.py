@@ -1,4 +1,4 @@
-"""What the shaders of a bound pipeline statically use, through the bound descriptors (SYNC_RULES 2.12)."""
+"""What the shaders of a bound pipeline statically use, through the bound descriptors (rules.md#shaders)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Vertex and index buffers: what is bound, and which of their bytes draws read (specification: "Fixed-Function Vertex
-Processing", "Index Buffers"; SYNC_RULES 2.7).
+Processing", "Index Buffers"; rules.md#what-draws-and-indirect-commands-read).
 
 A draw reads elements of vertex buffers: vertices, or instances for bindings of that rate. Where only the device knows
 which (indices and the parameters of indirect draws lie in memory), everything that is bound and may be reached counts.

@@ -1,4 +1,5 @@
-"""What draws access of the attachments (SYNC_RULES 2.8; specification: "Fragment Operations", "Blending").
+"""What draws access of the attachments (rules.md#attachments-and-rasterization-order; specification: "Fragment
+Operations", "Blending").
 
 A draw names its targets by role; the render pass instance says which addresses these are. In a secondary only
 vkCmdExecuteCommands knows the instance: `inherited` resolves there what the secondary left open.

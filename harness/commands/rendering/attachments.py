@@ -1,5 +1,6 @@
-"""What load, store, resolve and clear operations access of an attachment (SYNC_RULES 2.8; specification: "Render Pass
-Load Operations", "Render Pass Store Operations", "Render Pass Multisample Resolve Operations").
+"""What load, store, resolve and clear operations access of an attachment (rules.md#load-and-store-operations;
+specification: "Render Pass Load Operations", "Render Pass Store Operations", "Render Pass Multisample Resolve
+Operations").
 
 Layers of an attachment are counted from the first layer of its image view; with multiview they are the views.
 """

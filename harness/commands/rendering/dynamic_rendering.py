@@ -1,5 +1,5 @@
 """Dynamic rendering, and clears of attachments inside any render pass instance (specification: "Dynamic Rendering
-Commands", "Clearing Images Inside a Render Pass Instance"; SYNC_RULES 2.8)."""
+Commands", "Clearing Images Inside a Render Pass Instance"; rules.md#clears-of-attachments-are-draws)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Render passes and framebuffers: creation, and the instances that command buffers begin, advance and end
-(specification: "Render Pass Commands"; SYNC_RULES 2.8)."""
+(specification: "Render Pass Commands"; rules.md#subpass)."""
 
 from __future__ import annotations
 

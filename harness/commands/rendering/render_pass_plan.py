@@ -141,7 +141,7 @@ def _end(subpass: int) -> int:
 
 def _work(attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]) -> tuple[SubpassWork, ...]:
     """Transitions and loads where an attachment is used first, stores where it is used last; with multiview the
-    loads and stores go by view (SYNC_RULES 2.8)."""
+    loads and stores go by view (rules.md#each-view-is-a-layer-of-its-own)."""
     changes = _changes(attachments, subpasses)
     uses = [{each.attachment for each in subpass.references} for subpass in subpasses]
     loads = _first_uses(attachments, subpasses, uses, range(len(subpasses)), store=False)

@@ -1,4 +1,4 @@
-"""Acceleration structures and ray tracing: builds, copies, binding tables (SYNC_RULES 2.7, group 23).
+"""Acceleration structures and ray tracing: builds, copies, binding tables.
 
 An acceleration structure is a range of its buffer, and its accesses are accesses of that range. Which bottom level
 structures a top level one leads to stands in device memory and is not followed.

@@ -1,4 +1,4 @@
-"""Swapchains, their images, and what the presentation engine takes and gives (VK_KHR_swapchain; SYNC_RULES 2.11)."""
+"""Swapchains, their images, and what the presentation engine takes and gives (rules.md#presentation)."""
 
 from __future__ import annotations
 

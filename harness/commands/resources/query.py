@@ -1,4 +1,4 @@
-"""Queries and markers: what they write to buffers (specification: "Queries"; SYNC_RULES 2.7, group 20).
+"""Queries and markers: what they write to buffers (specification: "Queries"; rules.md#queries).
 
 A query pool's own memory cannot be reached by other commands and is not tracked.
 """

@@ -1,4 +1,4 @@
-"""Pipeline barriers, both forms (specification: "Pipeline Barriers"; SYNC_RULES 2.5, 2.6)."""
+"""Pipeline barriers, both forms (specification: "Pipeline Barriers"; rules.md#barrier)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events: set and reset on the device and by the host, and waited for (specification: "Events"; SYNC_RULES 2.9)."""
+"""Events: set and reset on the device and by the host, and waited for (specification: "Events"; rules.md#event)."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ def access(run: CommandBufferRun, effect: Access) -> None:
     """A command does its work in pipeline stages, each a node of its own. The work of a stage comes after every second
     synchronization scope before it that has the stage. The memory accesses of a stage happen where its work does.
 
-    Specification: "Pipeline Stages", "Execution and Memory Dependencies"; the reference's (action command, stage).
+    Specification: "Pipeline Stages", "Execution and Memory Dependencies".
     """
     run.access(effect)
 

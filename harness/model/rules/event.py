@@ -71,8 +71,8 @@ def _keep(run: CommandBufferRun, event: int, made: EventOperation) -> None:
     """Operations on one event that depend on their order must have one: a set after a set, reset or wait; a reset after
     a set or wait.
 
-    Specification: "vkCmdSetEvent2", "vkCmdResetEvent2", "vkCmdWaitEvents2" (valid usage, notes on race conditions); the
-    reference's validity requirements for events.
+    Specification: "vkCmdSetEvent2", "vkCmdResetEvent2", "vkCmdWaitEvents2" (valid usage, notes on race conditions);
+    rules.md#operations-on-events-have-no-stage.
     """
     program = run.program
     held = program.event(event)
@@ -100,8 +100,8 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     set, and none of what came between; their second scopes are later commands, after the wait.
 
     In the first form everything that happened before the signals of all events is in each first scope; in the second
-    form each dependency stands for itself. Specification: "vkCmdWaitEvents", "vkCmdWaitEvents2"; the reference's
-    (setEvent, SRC) < (waitEvents, SRC).
+    form each dependency stands for itself. Specification: "vkCmdWaitEvents", "vkCmdWaitEvents2";
+    rules.md#a-set-fixes-the-first-scope, rules.md#each-event-of-a-wait-stands-for-itself.
     """
     program = run.program
     signaled = NOTHING

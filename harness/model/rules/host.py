@@ -105,7 +105,7 @@ def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
     """An invalidate makes what is available to the host domain visible to the host, in its range. What the host wrote
     there and did not flush is lost.
 
-    Specification: "vkInvalidateMappedMemoryRanges"; the reference's rule that one must not invalidate dirty memory.
+    Specification: "vkInvalidateMappedMemoryRanges"; rules.md#an-invalidate-says-that-the-host-reads.
     """
     place = Place(invalidated.call, "vkInvalidateMappedMemoryRanges", invalidated.site)
     node = program.host_node(place.command, place)

@@ -74,7 +74,7 @@ def expected(setting: Setting, wrong: Defect) -> Hazard | None:
     if not first.writes and not second.writes:
         return None
     if first.attachment and second.attachment:
-        return None  # rasterization order, which the Khronos layer extends over rendering instances (SYNC_RULES 2.8)
+        return None  # rasterization order, which the Khronos layer extends over rendering instances
     breaks = ORDER if setting.primitive.name == "nothing" else wrong.breaks
     if breaks == NOTHING or (breaks == MEMORY and not first.writes):
         return None
