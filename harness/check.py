@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from harness.commands.device_writes import device_writes
 from harness.commands.interpret import Interpreter
 from harness.findings import Box, Finding
 from harness.spans import Span
@@ -56,6 +57,10 @@ class Analysis:
     def written(self, memory: int, begin: int, end: int) -> list[Span]:
         """Bytes of a memory object that submitted work writes and that the host does not know to be complete."""
         return self._validator.written(memory, begin, end)
+
+    def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[Span]]:
+        """Memory object to the bytes that executing command buffers may write: at least what they write."""
+        return device_writes(self._interpreter.objects, command_buffers, not self.unmodelled)
 
     def _is_host_visible(self, space: int) -> bool:
         held = self._interpreter.objects.get(Memory, space)

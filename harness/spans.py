@@ -23,6 +23,8 @@ from sortedcontainers import SortedList
 
 Span = tuple[int, int]
 """Half-open: (begin, end)."""
+ENDLESS = 1 << 62
+"""An end that lies behind every address."""
 
 V = TypeVar("V")
 

@@ -105,6 +105,10 @@ class ObjectState:
         self.settled.clear()
         return self._by_id.pop(id, None)
 
+    def every(self, kind: type[R]) -> list[R]:
+        """All live objects of a type."""
+        return [thing for thing in self._by_id.values() if isinstance(thing, kind)]
+
     def buffer(self, id: int) -> Buffer | None:
         """A live buffer."""
         thing = self._by_id.get(id)

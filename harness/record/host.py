@@ -19,8 +19,7 @@ write that nobody made would be a false hazard. So:
 1. Bytes that pending work may write are left out of the comparison.
 2. When the host learns that the work is complete, these bytes are taken over into the shadow as they are.
 
-What pending work may write is known from the recorded commands' effects. Where that is not known exactly, everything
-counts that the arguments of the commands allow.
+What pending work may write is known from the recorded commands' effects (`commands.device_writes`).
 
 Fresh memory
 ------------
@@ -32,13 +31,13 @@ arbitrary bytes, and the host's own writes may happen to equal them. Such memory
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from harness.record import struct_layout as layout
 from harness.record.mapped_memory import Mapping, Range
 from harness.record.work import DeviceWork, Ranges, UnfinishedSubmit
-from harness.record.writes import ENDLESS
+from harness.spans import ENDLESS
 from harness.spec._generated import STYPES
 from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.spec.shapes import main_name
@@ -62,15 +61,18 @@ class HostMemory:
         emit: Callable[..., None],
         unknown: Callable[[str], None],
         written: Callable[[int, int], Sequence[Range] | None],
+        may_write: Callable[[Iterable[int]], Ranges],
     ) -> None:
         """`unknown(command)` is told of a mapping whose size nobody knows.
 
         `written(memory, end)` gives the ranges of buffers on a memory object, up to `end`, that pending work writes;
-        None when that is not known exactly.
+        None when that is not known exactly. `may_write(command_buffers)` gives the ranges that executing them may
+        write, by memory object; a range of an image ends at `ENDLESS`.
         """
         self.work = DeviceWork()
         self._emit = emit
         self._written = written
+        self._may_write = may_write
         self._unknown = unknown
         self._mappings: dict[int, Mapping] = {}
         self._loose = NonCoherent()
@@ -101,12 +103,6 @@ class HostMemory:
     def after(self, name: str) -> After | None:
         """What must happen when `name` has returned, before the call is recorded."""
         command = main_name(name)
-        note = self.work.writes.recorder(name)
-        if note is not None:
-            return note
-        watch = self.work.writes.watcher(name)
-        if watch is not None:
-            return self._locked_after(lambda args, result: None if result else watch(args))
         if command in SUBMITS:
             return self._locked_after(self._after_submit)
         if command in WAITS or command in POLLS:
@@ -185,7 +181,7 @@ class HostMemory:
 
     def _before_submit(self, args: dict[str, Any]) -> None:
         self._compare()
-        made = self._submitted.last = self.work.submit(args)
+        made = self._submitted.last = self.work.submit(args, self._may_write)
         for memory in (*made.writes, *sparse_memories(args)):
             self._unseen.pop(memory, None)
 
@@ -279,7 +275,7 @@ class HostMemory:
 
     def _invalidate(self, args: dict[str, Any]) -> None:
         for span in args["pMemoryRanges"] or ():
-            end = 1 << 62 if span["size"] == VK_WHOLE_SIZE else span["offset"] + span["size"]
+            end = ENDLESS if span["size"] == VK_WHOLE_SIZE else span["offset"] + span["size"]
             self._refresh({span["memory"]: [(span["offset"], end)]})
 
 

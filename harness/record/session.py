@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from types import TracebackType
 from typing import Any, Protocol
@@ -44,6 +44,9 @@ class StreamJudge(Protocol):
     def written(self, memory: int, begin: int, end: int) -> Sequence[tuple[int, int]]:
         """Bytes of a memory object that pending submissions write and the host does not know to be complete."""
 
+    def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[tuple[int, int]]]:
+        """Memory object to the bytes that executing command buffers may write: at least what they write."""
+
 
 class Session:
     """Mirrors the Vulkan calls of this process. Made by `harness.attach`; one at a time.
@@ -81,7 +84,7 @@ class Session:
         self._recorded = threading.Condition()
         self._caller: Callable[[int], str | None] = lambda ours: None
         self._detach: Callable[[], None] | None = None
-        self.host = HostMemory(self._host_write, self.unseen, self._written)
+        self.host = HostMemory(self._host_write, self.unseen, self._written, self._may_write)
 
     # What users see.
 
@@ -258,6 +261,10 @@ class Session:
             return None
         with self._lock:
             return None if self.mirror.unmodelled else self.mirror.written(memory, 0, end)
+
+    def _may_write(self, command_buffers: Iterable[int]) -> dict[int, list[tuple[int, int]]]:
+        with self._lock:
+            return {} if self.mirror is None else self.mirror.may_write(command_buffers)
 
     def _host_write(self, memory: int, offset: int, data: bytes, initial: bool = False) -> None:
         write = HostWrite(0, memory, offset, data, self._caller(1), initial)

@@ -5,12 +5,11 @@ So that bytes the device wrote are not taken for host writes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from harness.record.mapped_memory import Range
-from harness.record.writes import Writes
 from harness.trace.submits import batches
 
 Ranges = dict[int, list[Range]]
@@ -33,19 +32,18 @@ class UnfinishedSubmit:
 class DeviceWork:
     """What is submitted and not known to be done, by queue and in order."""
 
-    writes: Writes = field(default_factory=Writes)
     pending: list[UnfinishedSubmit] = field(default_factory=list)
     serial: int = 0
 
-    def submit(self, args: dict[str, Any]) -> UnfinishedSubmit:
-        """Takes a submission about to be forwarded: everything in it counts as pending from now on."""
+    def submit(self, args: dict[str, Any], may_write: Callable[[Iterable[int]], Ranges]) -> UnfinishedSubmit:
+        """Takes a submission about to be forwarded: everything in it counts as pending from now on.
+
+        `may_write` gives what executing command buffers may write.
+        """
         self.serial += 1
         made = batches(args)
         signals = [(each.semaphore, each.value) for batch in made for each in batch.signals]
-        writes: Ranges = {}
-        for command_buffer in dict.fromkeys(id for batch in made for id in batch.command_buffers):
-            for memory, span in self.writes.writes_of(command_buffer):
-                writes.setdefault(memory, []).append(span)
+        writes = may_write(dict.fromkeys(id for batch in made for id in batch.command_buffers))
         submission = UnfinishedSubmit(args["queue"], self.serial, writes, args.get("fence") or 0, signals)
         self.pending.append(submission)
         return submission

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from sortedcontainers import SortedDict
 
 from harness.findings import Place
-from harness.spans import Span, SpanMap
+from harness.spans import ENDLESS, Span, SpanMap
 from harness.syncval.race import NEVER, Tag, tag_of
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ LENGTH = 256
 """Accesses of a queue that are remembered."""
 PROGRAMS = 1 << 62
 """Queues from here on are no program's: the host's, the presentation engine's."""
-EVERYTHING: Span = (0, 1 << 62)
+EVERYTHING: Span = (0, ENDLESS)
 
 
 Reach = Mapping[int, Tag]

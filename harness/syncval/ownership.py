@@ -25,7 +25,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from harness.findings import Finding, Hazard, Place
-from harness.spans import Span, SpanMap, merge
+from harness.spans import ENDLESS, Span, SpanMap, merge
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.barrier import Scope
@@ -50,7 +50,7 @@ from harness.trace.effects import (
 ALL_FAMILIES = VK_QUEUE_FAMILY_IGNORED
 """The owner of what is shared by all families."""
 PRESENT = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
-EVERYTHING: Span = (0, 1 << 62)
+EVERYTHING: Span = (0, ENDLESS)
 
 
 class OwnershipRole(Enum):

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from harness.findings import Hazard, Place
-from harness.spans import Span
+from harness.spans import ENDLESS, Span
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.barrier import read_in_scope, write_in_scope
 from harness.syncval.context import NEVER, Context, DetectedHazard, RangeEntry
@@ -21,7 +21,7 @@ from harness.trace.effects import Access, Acquired, Presented
 
 ACQUIRE = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
 PRESENT = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
-EVERYTHING: Span = (0, 1 << 62)
+EVERYTHING: Span = (0, ENDLESS)
 
 
 class Presentation:

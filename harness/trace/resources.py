@@ -41,6 +41,8 @@ class Buffer:
     offset: int = 0
     concurrent: bool = False
     """VK_SHARING_MODE_CONCURRENT."""
+    usage: int = 0
+    """VkBufferUsageFlags."""
 
     @property
     def space(self) -> int:

@@ -16,7 +16,6 @@ from harness.record.host import HostMemory
 from harness.record.mapped_memory import CHUNK, FRESH_LIMIT, Mapping
 from harness.record.session import Session
 from harness.record.struct_layout import package_ffi
-from harness.record.writes import Writes
 from harness.spec.enums import VK_WHOLE_SIZE
 from harness.trace.calls import Call, HostWrite
 from tests.support.mirrored import Keeper, make_rig
@@ -242,7 +241,10 @@ def test_the_mirror_knows_best_what_pending_work_writes() -> None:
     memory = ffi.new("uint8_t[1024]")
     emitted: list[tuple[int, int, bytes]] = []
     exact: list[tuple[int, int]] | None = [(0, 256)]
-    host = HostMemory(lambda *write: emitted.append(write), lambda name: None, lambda memory, end: exact)
+    may = {9: [(0, 1024)]}
+    host = HostMemory(
+        lambda *write: emitted.append(write), lambda name: None, lambda memory, end: exact, lambda buffers: may
+    )
 
     for name, args in (
         ("vkAllocateMemory", {"device": 1, "pMemory": 9, "pAllocateInfo": {"allocationSize": 1024}}),
@@ -250,9 +252,6 @@ def test_the_mirror_knows_best_what_pending_work_writes() -> None:
             "vkMapMemory",
             {"memory": 9, "offset": 0, "size": VK_WHOLE_SIZE, "ppData": int(ffi.cast("uintptr_t", memory))},
         ),
-        ("vkCreateBuffer", {"pCreateInfo": {"size": 1024, "usage": 0x23}, "pBuffer": 2}),
-        ("vkBindBufferMemory", {"buffer": 2, "memory": 9, "memoryOffset": 0}),
-        ("vkCmdFillBuffer", {"commandBuffer": 5, "dstBuffer": 2, "dstOffset": 0, "size": VK_WHOLE_SIZE}),
     ):
         after(host, name, args)
     before(host, "vkQueueWaitIdle", {"queue": 3})
@@ -348,100 +347,3 @@ def test_a_mapping_of_unknown_size_is_named(keeper: Keeper) -> None:
     rig.close()
     assert session.unmodelled == {"vkMapMemory": 1}
     assert session.verdict == "unknown"
-
-
-# What command buffers may write.
-
-
-def writes_of(writes: Writes, *commands: tuple[str, dict[str, Any]]) -> set[tuple[int, tuple[int, int]]]:
-    for name, args in commands:
-        note = writes.recorder(name)
-        assert note is not None, name
-        note({"commandBuffer": 50} | args, None)
-    return set(writes.writes_of(50))
-
-
-@pytest.fixture
-def writes() -> Writes:
-    made = Writes()
-    for buffer, offset in ((1, 0), (2, 4096)):
-        info = {"size": 1024, "usage": 0x23}
-        for name, args in (
-            ("vkCreateBuffer", {"pCreateInfo": info, "pBuffer": buffer}),
-            ("vkBindBufferMemory", {"buffer": buffer, "memory": 9, "memoryOffset": offset}),
-        ):
-            watch = made.watcher(name)
-            assert watch is not None
-            watch(args)
-    return made
-
-
-def storage_write(target: int, binding: int, buffer: int, size: int = VK_WHOLE_SIZE, kind: int = 7) -> dict[str, Any]:
-    info = {"buffer": buffer, "offset": 16, "range": size}
-    return {
-        "dstSet": target,
-        "dstBinding": binding,
-        "dstArrayElement": 0,
-        "descriptorCount": 1,
-        "descriptorType": kind,
-        "pBufferInfo": [info],
-    }
-
-
-def test_copies_write_their_regions(writes: Writes) -> None:
-    regions = [{"srcOffset": 0, "dstOffset": 8, "size": 4}, {"srcOffset": 0, "dstOffset": 100, "size": 50}]
-    info = {"srcBuffer": 1, "dstBuffer": 2, "pRegions": regions}
-    expected = {(9, (4104, 4108)), (9, (4196, 4246))}
-    assert writes_of(writes, ("vkCmdCopyBuffer", info)) == expected
-    assert writes_of(writes, ("vkCmdCopyBuffer2KHR", {"pCopyBufferInfo": info})) == expected
-
-
-def test_fills_and_updates_write_their_range(writes: Writes) -> None:
-    fill = ("vkCmdFillBuffer", {"dstBuffer": 1, "dstOffset": 16, "size": VK_WHOLE_SIZE, "data": 0})
-    update = ("vkCmdUpdateBuffer", {"dstBuffer": 2, "dstOffset": 0, "dataSize": 4, "pData": b"1234"})
-    assert writes_of(writes, fill, update) == {(9, (16, 1024)), (9, (4096, 4100))}
-
-
-def test_dispatches_write_the_storage_of_bound_sets(writes: Writes) -> None:
-    writes.updated({"pDescriptorWrites": [storage_write(30, 0, 1, 64)], "pDescriptorCopies": None})
-    writes.updated({"pDescriptorWrites": [storage_write(31, 0, 2), storage_write(31, 1, 1, kind=6)]}
-                   | {"pDescriptorCopies": None})  # fmt: skip
-    bind = ("vkCmdBindDescriptorSets", {"pDescriptorSets": [31]})
-    assert writes_of(writes, bind) == set()
-    assert writes_of(writes, ("vkCmdDispatch", {})) == {(9, (4112, 5120))}
-    writes.updated(
-        {
-            "pDescriptorWrites": None,
-            "pDescriptorCopies": [
-                {
-                    "srcSet": 30, "srcBinding": 0, "srcArrayElement": 0,
-                    "dstSet": 31, "dstBinding": 0, "dstArrayElement": 0, "descriptorCount": 1,
-                }
-            ],
-        }
-    )  # fmt: skip
-    assert writes_of(writes) == {(9, (16, 80))}
-    writes.templated({"descriptorSet": 31})
-    assert writes_of(writes) == {(9, (16, 80)), (9, (0, 1024)), (9, (4096, 5120))}
-
-
-def test_secondaries_count_and_re_recording_forgets(writes: Writes) -> None:
-    note = writes.recorder("vkCmdFillBuffer")
-    assert note is not None
-    note({"commandBuffer": 60, "dstBuffer": 1, "dstOffset": 0, "size": 4}, None)
-    assert writes_of(writes, ("vkCmdExecuteCommands", {"pCommandBuffers": [60]})) == {(9, (0, 4))}
-    writes.reset({"commandBuffer": 60})
-    assert writes_of(writes) == set()
-
-
-def test_commands_that_write_nothing_are_not_kept(writes: Writes) -> None:
-    for name in (
-        "vkCmdPipelineBarrier",
-        "vkCmdPushConstants",
-        "vkCmdSetViewport",
-        "vkCmdBindPipeline",
-        "vkCreateFence",
-    ):
-        assert writes.recorder(name) is None
-    assert writes.recorder("vkCmdDrawIndexed") is not None
-    assert writes.recorder("vkCmdOfSomeLaterVersion") is not None

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness.check import Analysis
 from harness.findings import Finding
 from harness.trace.calls import Block, Call, HostWrite
 
@@ -14,7 +15,8 @@ PROGRAMS = Path(__file__).parents[1] / "programs"
 
 
 class Keeper:
-    """Judges nothing and keeps every block. `device_writes` is what it claims that pending work writes."""
+    """Judges nothing and keeps every block. `device_writes` is what it claims that pending work writes; what it may
+    write is interpreted."""
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
@@ -22,13 +24,18 @@ class Keeper:
         self.unmodelled: dict[str, int] = {}
         self.verdict = "clean"
         self.device_writes: list[tuple[int, int]] = []
+        self._analysis = Analysis()
 
     def step(self, block: Block) -> list[Finding]:
         self.blocks.append(block)
+        self._analysis.step(block)
         return []
 
     def written(self, memory: int, begin: int, end: int) -> Sequence[tuple[int, int]]:
         return self.device_writes
+
+    def may_write(self, command_buffers: Iterable[int]) -> dict[int, list[tuple[int, int]]]:
+        return self._analysis.may_write(command_buffers)
 
     @property
     def calls(self) -> list[Call]:

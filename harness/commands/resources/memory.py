@@ -42,7 +42,8 @@ def free_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """A buffer has its own addresses until it is bound."""
     info = call.args["pCreateInfo"]
-    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=info.get("sharingMode") == VkSharingMode.CONCURRENT)
+    concurrent = info.get("sharingMode") == VkSharingMode.CONCURRENT
+    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=info["usage"])
     objects.add(buffer)
     return (SharedResource(buffer.id),) if buffer.concurrent else ()
 

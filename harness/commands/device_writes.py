@@ -1,0 +1,76 @@
+"""What executing a command buffer may write, in bytes of memory objects, from the effects of its commands.
+
+The recorder asks before each submit: bytes that pending work may write are not searched for writes of the host. So
+more than what is really written is safe, and less is not. An image reaches to the end of its memory, since its
+addresses are texel blocks and not bytes.
+
+A command that is not modelled may write all that shaders and fixed functions can write by its usage. The same holds for
+draws, dispatches and traces in a program that does something else that is not modelled, such as an update of
+descriptors after they were bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.spans import ENDLESS, Span
+from harness.spec.enums import VkBufferUsage, VkImageUsage
+from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.effects import Access, Command, Execute, Unmodelled
+from harness.trace.resources import Buffer, Image
+
+WRITABLE_BUFFER = (
+    VkBufferUsage.STORAGE_TEXEL_BUFFER
+    | VkBufferUsage.STORAGE_BUFFER
+    | VkBufferUsage.TRANSFORM_FEEDBACK_BUFFER_EXT
+    | VkBufferUsage.TRANSFORM_FEEDBACK_COUNTER_BUFFER_EXT
+    | VkBufferUsage.SHADER_DEVICE_ADDRESS
+    | VkBufferUsage.ACCELERATION_STRUCTURE_STORAGE_KHR
+)
+WRITABLE_IMAGE = VkImageUsage.STORAGE | VkImageUsage.COLOR_ATTACHMENT | VkImageUsage.DEPTH_STENCIL_ATTACHMENT
+RUNS_SHADERS = ("vkCmdDraw", "vkCmdDispatch", "vkCmdTraceRays")
+
+
+def device_writes(objects: ObjectState, command_buffers: Iterable[int], exact: bool) -> dict[int, list[Span]]:
+    """Memory object to the ranges that executing command buffers may write; not `exact` in a program of which something
+    is not modelled."""
+    found: dict[int, set[Span]] = {}
+    for id in command_buffers:
+        buffer = objects.get(CommandBuffer, id)
+        for memory, span in _writes(objects, buffer.commands if buffer is not None else (), exact):
+            found.setdefault(memory, set()).add(span)
+    return {memory: sorted(spans) for memory, spans in found.items()}
+
+
+def _writes(objects: ObjectState, commands: Iterable[Command], exact: bool) -> Iterator[tuple[int, Span]]:
+    for command in commands:
+        for effect in command.effects:
+            if isinstance(effect, Access):
+                if ACCESS_KINDS[effect.access_kind].write or effect.atomic:
+                    yield from _of_access(objects, effect)
+            elif isinstance(effect, Execute):
+                for _, inner in effect.buffers:
+                    yield from _writes(objects, inner, exact)
+            elif isinstance(effect, Unmodelled):
+                yield from _anything(objects)
+        if not exact and command.name.startswith(RUNS_SHADERS):
+            yield from _anything(objects)
+
+
+def _of_access(objects: ObjectState, access: Access) -> Iterator[tuple[int, Span]]:
+    image = objects.image(access.resource)
+    if image is None:
+        yield from ((access.space, span) for span in access.spans)
+    elif image.memory is not None:
+        yield image.memory, (image.offset, ENDLESS)
+
+
+def _anything(objects: ObjectState) -> Iterator[tuple[int, Span]]:
+    """All that can be written without a command that names it."""
+    for buffer in objects.every(Buffer):
+        if buffer.memory is not None and buffer.usage & WRITABLE_BUFFER:
+            yield buffer.memory, (buffer.offset, buffer.offset + buffer.size)
+    for image in objects.every(Image):
+        if image.memory is not None and image.info.get("usage", 0) & WRITABLE_IMAGE:
+            yield image.memory, (image.offset, ENDLESS)
