@@ -1,10 +1,11 @@
-"""What the mirror adds to one call, beside what the Khronos layer adds: microseconds, in one run.
+"""What the mirror adds to one call, beside what the Khronos layer adds: microseconds and their ratio, in one run.
 
     .venv/bin/python bench/mirror_cost.py [--device lavapipe] [--json FILE]
 
 Each of three child processes (bare, mirror, layer) records the same streams with the calls' arguments already built.
-"Added" is its time for a call less the bare time; times are CPU time of the calling thread. Ranges are 4-byte fills of
-every other word of one buffer.
+"Added" is its time for a call less the bare time; times are CPU time of the calling thread. R is the number of ranges
+that the command buffer has accessed before: 4-byte fills of every other word of one buffer. Along a line, the ratio
+says how many layers the mirror costs, and the mirror's own figures say whether a call costs more when more is tracked.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 import harness
@@ -26,6 +26,7 @@ from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import UserError
 from harness.layer.listen import LayerWitness
+from harness.report.console import terminal
 from harness.rig.rig import Rig
 from harness.spec.enums import VkStructureType
 
@@ -156,7 +157,7 @@ def _barriers(rig: Rig, shape: str, handle: Any, tracked: Any) -> list[Callable[
 def main(device: str, json_file: Path | None) -> None:
     """Runs the three configurations and prints the table."""
     figures: dict[str, dict[int, dict[str, float]]] = {}
-    console = Console()
+    console = terminal()
     with console.status("measuring") if console.is_terminal else ExitStack():
         for configuration in CONFIGURATIONS:
             figures[configuration] = {}
@@ -174,7 +175,7 @@ def main(device: str, json_file: Path | None) -> None:
 
 
 def _table(figures: dict[str, dict[int, dict[str, float]]]) -> Table:
-    table = Table(title="microseconds added to a call (mirror / layer)", box=None)
+    table = Table(title="microseconds added to a call: mirror / layer = ratio", box=None)
     table.add_column("call")
     table.add_column("bare", justify="right")
     for ranges in RANGES:
@@ -184,7 +185,8 @@ def _table(figures: dict[str, dict[int, dict[str, float]]]) -> Table:
         for ranges in RANGES:
             bare = figures["bare"][ranges][shape]
             mirror, layer = (figures[name][ranges][shape] - bare for name in ("mirror", "layer"))
-            cells.append(f"{mirror:.1f} / {layer:.1f}")
+            ratio = f"{mirror / layer:.1f}" if layer > 0 else "-"
+            cells.append(f"{mirror:.1f} / {layer:.1f} = {ratio}")
         table.add_row(*cells)
     return table
 

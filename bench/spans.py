@@ -2,8 +2,8 @@
 
     .venv/bin/python bench/spans.py [--rounds 5]
 
-A map of n spans with gaps between them is made in both ways. Then spans far apart are put into gaps ("insert"), pieces
-of ten spans are read ("look up"), and one value is set over ten spans ("set"). A figure is the CPU time of the list
+A map of n spans with gaps between them is made in both ways. Then, in places far apart, ten spans are read ("look up"),
+one span is put into a gap ("insert"), and one value is set over ten spans ("set"). A figure is the CPU time of the list
 divided by that of the `SortedList`, the least of all rounds each: below 1 the list is faster. `SpanMap` should change
 from one to the other about where the ratio of "insert" passes 1.
 """
@@ -13,11 +13,12 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
+from itertools import cycle, islice
 
 import click
-from rich.console import Console
 from rich.table import Table
 
+from harness.report.console import terminal
 from harness.spans import SpanMap
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -56,37 +57,38 @@ def assign(held: SpanMap[int], at: int) -> None:
     held.assign(at, at + 10 * STRIDE, -1)
 
 
-OPERATIONS = {"insert": insert, "look up": look_up, "set": assign}
+OPERATIONS = {"look up": look_up, "insert": insert, "set": assign}
 
 
-def seconds(made: type[SpanMap[int]], size: int, operation: Callable[[SpanMap[int], int], None], rounds: int) -> float:
-    """CPU time of one call, the least of all rounds; every round works on other spans."""
+def seconds(made: type[SpanMap[int]], size: int, rounds: int) -> list[float]:
+    """CPU time of one call of each operation, the least of all rounds; every call is at another place."""
     held = made()
     for at in range(size):
         held.assign(at * STRIDE, at * STRIDE + 4, at)
-    best = float("inf")
-    places = random.Random(1)
+    return [_least(held, size, operation, rounds) for operation in OPERATIONS.values()]
+
+
+def _least(held: SpanMap[int], size: int, operation: Callable[[SpanMap[int], int], None], rounds: int) -> float:
+    times = []
+    places = cycle(random.Random(1).sample(range(size), min(size, rounds * CALLS)))
     for _ in range(rounds):
-        chosen = [places.randrange(size) * STRIDE for _ in range(CALLS)]
+        chosen = [at * STRIDE for at in islice(places, CALLS)]
         start = time.thread_time()
         for at in chosen:
             operation(held, at)
-        best = min(best, (time.thread_time() - start) / CALLS)
-    return best
+        times.append(time.thread_time() - start)
+    return min(times) / CALLS
 
 
-@click.command(help=__doc__.splitlines()[0])
+@click.command(help=(__doc__ or "").splitlines()[0])
 @click.option("--rounds", default=5, type=click.IntRange(1), show_default=True)
 def main(rounds: int) -> None:
     """The ratios of all sizes."""
-    table = Table("spans", *OPERATIONS)
+    table = Table("spans", *OPERATIONS, box=None)
     for size in SIZES:
-        ratios = (
-            seconds(InList, size, each, rounds) / seconds(InSortedList, size, each, rounds)
-            for each in OPERATIONS.values()
-        )
-        table.add_row(f"{size:,}", *(f"{ratio:.2f}" for ratio in ratios))
-    Console().print(table)
+        pairs = zip(seconds(InList, size, rounds), seconds(InSortedList, size, rounds), strict=True)
+        table.add_row(f"{size:,}", *(f"{in_list / in_sorted:.2f}" for in_list, in_sorted in pairs))
+    terminal().print(table)
 
 
 if __name__ == "__main__":
