@@ -92,7 +92,7 @@ class Claim:
     queues: tuple[str, ...] = ()
     """Kinds of the queues that it takes beside the first (`harness.rig.queues.QUEUE_KINDS`)."""
     rule: str = ""
-    """The rule or specification section that it is about."""
+    """Anchors in docs/rules.md, separated by commas: the rules that it claims."""
     name: str = field(default="")
 
     def expected(self, variant: Variant) -> tuple[ExpectedHazard, ...]:

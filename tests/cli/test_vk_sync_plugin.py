@@ -80,7 +80,12 @@ def test_racy_tests_fail_with_the_finding(project: pytest.Pytester) -> None:
     assert sound in text
     assert racy in text
     site = "*test_theirs.py"
-    lines = ["SYNC-HAZARD-READ-AFTER-WRITE: *", f"*vkCmdCopyBuffer at {site}:11", f"*vkCmdFillBuffer at {site}:6"]
+    lines = [
+        "SYNC-HAZARD-READ-AFTER-WRITE: *",
+        f"*vkCmdCopyBuffer at {site}:11",
+        f"*vkCmdFillBuffer at {site}:6",
+        "*rule: docs/rules.md#read-after-write",
+    ]
     result.stdout.fnmatch_lines(lines)
     assert "ERROR test_theirs.py::test_between" in text
     assert "FAILED test_theirs.py::test_between" in text
