@@ -79,10 +79,7 @@ SAME_CLASS_NAME: dict[str, str] = {}
 """Names of classes that stand in two packages, each with the reason."""
 
 CIRCLES = {
-    "harness.syncval.context",
-    "harness.commands.object_state",
     "harness.model.program",
-    "harness.record.decode",
     "harness.model.command_buffer_run",
 }
 """Modules in circles that are still to be opened."""

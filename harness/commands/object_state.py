@@ -6,11 +6,11 @@ from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from harness.commands.rendering.rendering_state import RenderingState
 from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
 from harness.trace.effects import Command, Effect
 from harness.trace.graphics_state import DrawState
+from harness.trace.rendering_state import RenderingState
 from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
 
 R = TypeVar("R")

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from harness.commands.drawing.dynamic_state import vertex_input
 from harness.commands.interpret import Interpreter
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.commands.rendering.attachments import Area, Attachment, area_of
-from harness.commands.rendering.rendering_state import RenderingState
+from harness.commands.rendering.attachments import area_of
 from harness.spans import Span
 from harness.spec.enums import VkCommandBufferUsage, VkPipelineBindPoint
 from harness.spec.scopes import ACCESS_KINDS
@@ -31,6 +30,7 @@ from harness.trace.effects import (
     WaitEvents,
 )
 from harness.trace.graphics_state import GraphicsPipeline
+from harness.trace.rendering_state import Area, Attachment, RenderingState
 from harness.trace.submits import batches
 
 EXECUTE, CLEAR_ATTACHMENTS = "vkCmdExecuteCommands", "vkCmdClearAttachments"

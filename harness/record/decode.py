@@ -236,7 +236,7 @@ class Decoder:
             "text": layout.read_text,
             "fixed_text": layout.fixed_text,
             "chain": self.chain,
-            **hooks(Templates(self)),
+            **hooks(Templates(self.read, objects.table)),
         }
 
     def read(self, struct_name: str, address: int) -> dict[str, Any]:

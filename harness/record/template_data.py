@@ -6,15 +6,12 @@ what a VkWriteDescriptorSet of that descriptor type would point to.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from harness.record import struct_layout as layout
 from harness.spec.enums import VkDescriptorType, VkDescriptorUpdateTemplateType, VkStructureType
 from harness.trace.templates import BIND_POINT, WRITES
-
-if TYPE_CHECKING:
-    from harness.record.decode import Decoder
 
 IMAGES = (
     VkDescriptorType.SAMPLER,
@@ -35,10 +32,15 @@ TEXEL_BUFFERS = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE
 
 
 class Templates:
-    """The templates of one session by id."""
+    """The templates of one session by id.
 
-    def __init__(self, decoder: Decoder) -> None:
-        self._decoder = decoder
+    `read_struct` reads the struct of a name at an address, `table` gives the ids of a type's handles.
+    """
+
+    def __init__(
+        self, read_struct: Callable[[str, int], dict[str, Any]], table: Callable[[str], Mapping[int, int]]
+    ) -> None:
+        self._read_struct, self._table = read_struct, table
         self._infos: dict[int, dict[str, Any]] = {}
 
     def created(self, args: dict[str, Any]) -> None:
@@ -66,9 +68,9 @@ class Templates:
         places = range(count) if kind != VkDescriptorType.INLINE_UNIFORM_BLOCK else range(0)
         chain, images, buffers, views = None, None, None, None
         if kind in IMAGES:
-            images = [self._decoder.read("VkDescriptorImageInfo", first + i * stride) for i in places]
+            images = [self._read_struct("VkDescriptorImageInfo", first + i * stride) for i in places]
         elif kind in BUFFERS:
-            buffers = [self._decoder.read("VkDescriptorBufferInfo", first + i * stride) for i in places]
+            buffers = [self._read_struct("VkDescriptorBufferInfo", first + i * stride) for i in places]
         elif kind in TEXEL_BUFFERS:
             views = self._handles("VkBufferView", [first + i * stride for i in places])
         elif kind == VkDescriptorType.INLINE_UNIFORM_BLOCK:
@@ -100,7 +102,7 @@ class Templates:
         }
 
     def _handles(self, kind: str, addresses: list[int]) -> list[int]:
-        table = self._decoder.objects.table(kind)
+        table = self._table(kind)
         return [table[layout.read_one("Q", address)] for address in addresses]
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from harness.findings import Hazard
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
-from harness.syncval.state import NO_GUARD, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
+from harness.syncval.state import NO_ORDERING, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
 from harness.trace.effects import AttachmentOperation, RasterizationOrder
 
 
@@ -33,115 +33,120 @@ class AccessRequest(NamedTuple):
     operation: int = 0
     marker: bool = False
     """A marker of VK_AMD_buffer_marker: unordered markers do not conflict with one another."""
-    beside: bool = False
+    same_command: bool = False
     """A read of what its own command has just written."""
 
 
-def after_use(state: State, use: AccessRequest) -> AccessOutcome:
+def after_access(state: State, request: AccessRequest) -> AccessOutcome:
     """What an access meets and makes (memoised)."""
-    known: AccessOutcome | None = state.made.get(use)
-    return state.after(use, lambda state: _use(state, use)) if known is None else known
+    known: AccessOutcome | None = state.results.get(request)
+    return state.after(request, lambda state: _access(state, request)) if known is None else known
 
 
-def _use(state: State, use: AccessRequest) -> AccessOutcome:
-    view = state.view(use.viewer)
-    if use.atomic:
-        return _atomic(state, view, use)
-    if ACCESS_KINDS[use.access_kind].write:
-        hazard, prior = _write_hazard(state, view, use)
-        return AccessOutcome(hazard, prior, _written(use, use.access_kind), -1)
-    hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
-    after, position = _with_read(state, use)
+def _access(state: State, request: AccessRequest) -> AccessOutcome:
+    view = state.view(request.viewer)
+    if request.atomic:
+        return _atomic(state, view, request)
+    if ACCESS_KINDS[request.access_kind].write:
+        hazard, prior = _write_hazard(state, view, request)
+        return AccessOutcome(hazard, prior, _written(request, request.access_kind), -1)
+    hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, request) else None
+    after, position = _with_read(state, request)
     return AccessOutcome(hazard, -1, after, position)
 
 
-def _written(use: AccessRequest, access_kind: int) -> State:
-    return intern(Write(access_kind, use.queue, use.viewer, use.atomic or use.marker, use.operation), (), ())
+def _written(request: AccessRequest, access_kind: int) -> State:
+    return intern(
+        Write(access_kind, request.queue, request.viewer, request.atomic or request.marker, request.operation), (), ()
+    )
 
 
-def _read_conflicts(state: State, view: View, use: AccessRequest) -> bool:
+def _read_conflicts(state: State, view: View, request: AccessRequest) -> bool:
     write = state.write
     if (
         write is None
         or write.done
-        or view.ordered & ACCESS_KINDS[use.access_kind].stage
-        or view.write.barriers >> use.access_kind & 1
+        or view.ordered & ACCESS_KINDS[request.access_kind].stage
+        or view.write.barriers >> request.access_kind & 1
     ):
         return False
-    return not _read_is_ordered(state, write, use)
+    return not _read_is_ordered(state, write, request)
 
 
-def _read_is_ordered(state: State, write: Write, use: AccessRequest) -> bool:
+def _read_is_ordered(state: State, write: Write, request: AccessRequest) -> bool:
     """Rasterization order between an attachment read and the last write (or a read since it)."""
-    stages, accesses = ordering(use.order)
-    is_input = use.access_kind == INPUT_READ
-    if not (ACCESS_KINDS[use.access_kind].stage & stages or (is_input and accesses >> INPUT_READ & 1)):
+    stages, accesses = rasterization_scope(request.order)
+    is_input = request.access_kind == INPUT_READ
+    if not (ACCESS_KINDS[request.access_kind].stage & stages or (is_input and accesses >> INPUT_READ & 1)):
         return False
-    ordered = _in_order(write, use)
+    ordered = _in_order(write, request)
     if is_input and write.operation != AttachmentOperation.LOAD:
         ordered = False  # input attachments are ordered after load operations, never after draws
-    if use.operation == AttachmentOperation.RESOLVE_READ and write.viewer != use.viewer:
+    if request.operation == AttachmentOperation.RESOLVE_READ and write.viewer != request.viewer:
         ordered = False
     # Order makes nothing visible: only after a read of the same access was this one judged already.
     return ordered or any(
-        read.access_kind == use.access_kind and read.viewer == use.viewer and not read.beside for read in state.reads
+        read.access_kind == request.access_kind and read.viewer == request.viewer and not read.same_command
+        for read in state.reads
     )
 
 
-def _in_order(write: Write, use: AccessRequest) -> bool:
-    return write.queue == use.queue and bool(ordering(use.order)[1] >> write.access_kind & 1)
+def _in_order(write: Write, request: AccessRequest) -> bool:
+    return write.queue == request.queue and bool(rasterization_scope(request.order)[1] >> write.access_kind & 1)
 
 
-def _ordered_reads(state: State, use: AccessRequest) -> int:
+def _ordered_reads(state: State, request: AccessRequest) -> int:
     """Stages of reads of this queue that rasterization order puts before the access."""
-    stages, accesses = ordering(use.order)
+    stages, accesses = rasterization_scope(request.order)
     found = 0
     for read in state.reads:
-        if read.queue != use.queue:
+        if read.queue != request.queue:
             continue
         if read.stage & stages or (
-            read.access_kind == INPUT_READ and accesses >> INPUT_READ & 1 and use.operation == AttachmentOperation.STORE
+            read.access_kind == INPUT_READ
+            and accesses >> INPUT_READ & 1
+            and request.operation == AttachmentOperation.STORE
         ):
             found |= read.stage
     return found
 
 
-def _write_hazard(state: State, view: View, use: AccessRequest) -> tuple[Hazard | None, int]:
-    access_kind, write = use.access_kind, state.write
-    position = _read_in_the_way(state, view, use, access_kind)
+def _write_hazard(state: State, view: View, request: AccessRequest) -> tuple[Hazard | None, int]:
+    access_kind, write = request.access_kind, state.write
+    position = _read_in_the_way(state, view, request, access_kind)
     if position >= 0:
         return Hazard.WRITE_AFTER_READ, position
-    if state.followed or write is None or write.done or view.write.barriers >> access_kind & 1:
+    if state.read_since_write or write is None or write.done or view.write.barriers >> access_kind & 1:
         return None, -1
-    if ordering(use.order)[1] >> access_kind & 1 and _in_order(write, use):
+    if rasterization_scope(request.order)[1] >> access_kind & 1 and _in_order(write, request):
         return None, -1
-    if use.marker and write.atomic and write.access_kind == access_kind:
+    if request.marker and write.atomic and write.access_kind == access_kind:
         return None, -1
     return Hazard.WRITE_AFTER_WRITE, -1
 
 
-def _read_in_the_way(state: State, view: View, use: AccessRequest, access_kind: int) -> int:
+def _read_in_the_way(state: State, view: View, request: AccessRequest, access_kind: int) -> int:
     """The position of the first read that a write (as `access_kind`) is not ordered after; -1 for none."""
     if state.reads:
         stage = ACCESS_KINDS[access_kind].stage
-        before = _ordered_reads(state, use) if ordering(use.order)[1] >> access_kind & 1 else 0
-        for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
-            if not stage & guard.barriers and not (before & read.stage and read.queue == use.queue):
+        before = _ordered_reads(state, request) if rasterization_scope(request.order)[1] >> access_kind & 1 else 0
+        for position, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
+            if not stage & ordering.barriers and not (before & read.stage and read.queue == request.queue):
                 return position
     return -1
 
 
-def _atomic(state: State, view: View, use: AccessRequest) -> AccessOutcome:
+def _atomic(state: State, view: View, request: AccessRequest) -> AccessOutcome:
     """A read-modify-write, given by its read access: unordered ones of one range do not conflict with one another.
 
     It conflicts with a plain write as a read does, with a plain read as a write does.
     """
-    write, access_kind = state.write, written_by_atomic(use.access_kind)
-    prior = _read_in_the_way(state, view, use, access_kind)
+    write, access_kind = state.write, written_by_atomic(request.access_kind)
+    prior = _read_in_the_way(state, view, request, access_kind)
     hazard = Hazard.WRITE_AFTER_READ if prior >= 0 else None
-    if hazard is None and not state.followed and write is not None and not write.atomic:
-        hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, use) else None
-    return AccessOutcome(hazard, prior, _written(use, access_kind), -1)
+    if hazard is None and not state.read_since_write and write is not None and not write.atomic:
+        hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, request) else None
+    return AccessOutcome(hazard, prior, _written(request, access_kind), -1)
 
 
 @functools.cache
@@ -150,32 +155,32 @@ def written_by_atomic(access_kind: int) -> int:
     return ACCESS_KIND[ACCESS_KINDS[access_kind].name.replace("STORAGE_READ", "STORAGE_WRITE")].index
 
 
-def _with_read(state: State, use: AccessRequest) -> tuple[State, int]:
+def _with_read(state: State, request: AccessRequest) -> tuple[State, int]:
     """Keeps one read a stage and queue; reads that happen before this one remember its stage."""
-    stage = ACCESS_KINDS[use.access_kind].stage
-    fresh = Read(use.access_kind, stage, use.queue, use.viewer, use.beside)
-    same = [at for at, read in enumerate(state.reads) if read.stage == stage and read.queue == use.queue]
+    stage = ACCESS_KINDS[request.access_kind].stage
+    fresh = Read(request.access_kind, stage, request.queue, request.viewer, request.same_command)
+    same = [at for at, read in enumerate(state.reads) if read.stage == stage and read.queue == request.queue]
     position = same[0] if same else len(state.reads)
     reads = (*state.reads[:position], fresh, *state.reads[position + 1 :])
     views = []
     for view in state.views:
-        mine = view.viewer == use.viewer
-        guards = [_synced(guard, stage) if mine else guard for guard in view.reads]
-        guards[position : position + 1] = [NO_GUARD]
-        views.append(view._replace(reads=tuple(guards)))
+        mine = view.viewer == request.viewer
+        orderings = [_synced(ordering, stage) if mine else ordering for ordering in view.reads]
+        orderings[position : position + 1] = [NO_ORDERING]
+        views.append(view._replace(reads=tuple(orderings)))
     return intern(state.write, reads, views), position
 
 
-def _synced(guard: AccessOrdering, stage: int) -> AccessOrdering:
-    chain = guard.chain | stage if guard.barriers & stage else guard.chain & ~stage
-    return guard if chain == guard.chain else guard._replace(chain=chain)
+def _synced(ordering: AccessOrdering, stage: int) -> AccessOrdering:
+    chain = ordering.chain | stage if ordering.barriers & stage else ordering.chain & ~stage
+    return ordering if chain == ordering.chain else ordering._replace(chain=chain)
 
 
 INPUT_READ = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
 
 
 @functools.cache
-def ordering(order: int) -> tuple[int, int]:
+def rasterization_scope(order: int) -> tuple[int, int]:
     """(stages, accesses) of one class of rasterization order; accesses as bits of ACCESS_KINDS indices."""
     if order == RasterizationOrder.NONE:
         return (0, 0)

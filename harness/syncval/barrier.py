@@ -24,14 +24,14 @@ class Scope(NamedTuple):
 
 def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State:
     """A state after the dependencies of one command, which are independent of one another (memoised)."""
-    return state.after((scopes, viewer), lambda state: state.with_view(guarded(state, state.view(viewer), scopes)))
+    return state.after((scopes, viewer), lambda state: state.with_view(view_after(state, state.view(viewer), scopes)))
 
 
-def guarded(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
+def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
     """A view after dependencies: each is held against it as it was, and their effects are united."""
     barriers, chain, ordered = view.write.barriers, view.write.chain, view.ordered
     tokens = view.write.tokens
-    gained = [guard.barriers for guard in view.reads]
+    gained = [ordering.barriers for ordering in view.reads]
     for scope in scopes:
         if state.write is not None and write_in_scope(state.write, view.write, scope, view.viewer):
             barriers |= scope.dst_accesses
@@ -39,36 +39,36 @@ def guarded(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
             if scope.host:
                 tokens |= {scope.host}
         stages = 0
-        for read, guard in zip(state.reads, view.reads, strict=True):
-            if read_in_scope(read, guard, scope, view.viewer):
+        for read, ordering in zip(state.reads, view.reads, strict=True):
+            if read_in_scope(read, ordering, scope, view.viewer):
                 stages |= read.stage
-        for at, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
-            if (read.stage | guard.chain) & stages:
+        for at, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
+            if (read.stage | ordering.chain) & stages:
                 gained[at] |= scope.dst_stages
-                ordered |= 0 if read.beside else scope.dst_stages
+                ordered |= 0 if read.same_command else scope.dst_stages
     return View(
         view.viewer,
         AccessOrdering(barriers, chain, tokens),
-        tuple(guard._replace(barriers=more) for guard, more in zip(view.reads, gained, strict=True)),
+        tuple(ordering._replace(barriers=more) for ordering, more in zip(view.reads, gained, strict=True)),
         ordered,
     )
 
 
-def write_in_scope(write: Write, guard: AccessOrdering, scope: Scope, viewer: int) -> bool:
+def write_in_scope(write: Write, ordering: AccessOrdering, scope: Scope, viewer: int) -> bool:
     """Directly, by its own access; or through a chain that made it available before: what the host waited for is
     available, and comes before all that is submitted afterwards."""
     access = scope.src_accesses >> write.access_kind & 1
     if scope.event:
-        return bool(chained(scope.event) in guard.tokens or (access and scope.event in guard.tokens))
-    chain = scope.src_stages if write.done else guard.chain & scope.src_stages
+        return bool(chained(scope.event) in ordering.tokens or (access and scope.event in ordering.tokens))
+    chain = scope.src_stages if write.done else ordering.chain & scope.src_stages
     return bool((access and write.viewer == viewer) or chain)
 
 
-def read_in_scope(read: Read, guard: AccessOrdering, scope: Scope, viewer: int) -> bool:
+def read_in_scope(read: Read, ordering: AccessOrdering, scope: Scope, viewer: int) -> bool:
     """Directly, by its own stage; or through a chain of earlier barriers."""
     if scope.event:
-        return scope.event in guard.tokens
-    chained = (guard.barriers | guard.passed) & scope.src_stages
+        return scope.event in ordering.tokens
+    chained = (ordering.barriers | ordering.ordered_subpass_stages) & scope.src_stages
     return bool((read.stage & scope.src_stages and read.viewer == viewer) or chained)
 
 
@@ -90,19 +90,19 @@ def after_set(state: State, token: int, stages: int, accesses: int, viewer: int)
 def _marked(state: State, token: int, stages: int, accesses: int, viewer: int) -> State:
     view = state.view(viewer)
     scope = Scope(stages, accesses, 0, 0)
-    guard = view.write
+    ordering = view.write
     if state.write is not None:
         marks = set()
         if accesses >> state.write.access_kind & 1 and state.write.viewer == viewer:
             marks.add(token)
-        if guard.chain & stages:
+        if ordering.chain & stages:
             marks.add(chained(token))
-        guard = guard._replace(tokens=guard.tokens | marks)
+        ordering = ordering._replace(tokens=ordering.tokens | marks)
     reads = tuple(
         each._replace(tokens=each.tokens | {token}) if read_in_scope(read, each, scope, viewer) else each
         for read, each in zip(state.reads, view.reads, strict=True)
     )
-    return state.with_view(view._replace(write=guard, reads=reads))
+    return state.with_view(view._replace(write=ordering, reads=reads))
 
 
 def after_forgetting(state: State, token: int) -> State:
@@ -113,8 +113,8 @@ def after_forgetting(state: State, token: int) -> State:
 def _forgotten(state: State, token: int) -> State:
     gone = {token, chained(token)}
 
-    def without(guard: AccessOrdering) -> AccessOrdering:
-        return guard._replace(tokens=guard.tokens - gone if guard.tokens else NO_TOKENS)
+    def without(ordering: AccessOrdering) -> AccessOrdering:
+        return ordering._replace(tokens=ordering.tokens - gone if ordering.tokens else NO_TOKENS)
 
     for view in state.views:
         changed = view._replace(write=without(view.write), reads=tuple(without(each) for each in view.reads))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from harness.syncval.barrier import Scope, guarded, read_in_scope, write_in_scope
+from harness.syncval.barrier import Scope, read_in_scope, view_after, write_in_scope
 from harness.syncval.state import AccessOrdering, Read, State, View, Write, intern, union
 
 
@@ -23,16 +23,20 @@ class CrossDependency(NamedTuple):
     keeps: bool
 
 
-def import_dependencies(state: State, gifts: tuple[CrossDependency, ...], receiver: int) -> State:
+def import_dependencies(state: State, dependencies: tuple[CrossDependency, ...], receiver: int) -> State:
     """A state after a viewer received dependencies from others (memoised)."""
-    return state.after(("gifts", gifts, receiver), lambda state: _received(state, gifts, receiver))
+    return state.after(("gifts", dependencies, receiver), lambda state: _received(state, dependencies, receiver))
 
 
-def _received(state: State, gifts: tuple[CrossDependency, ...], receiver: int) -> State:
+def _received(state: State, dependencies: tuple[CrossDependency, ...], receiver: int) -> State:
     views = [state.view(receiver)]
-    for gift in gifts:
-        given = state.view(gift.giver)
-        views.append(guarded(state, given, gift.scopes) if gift.keeps else _carried(state, given, gift.scopes))
+    for dependency in dependencies:
+        given = state.view(dependency.giver)
+        views.append(
+            view_after(state, given, dependency.scopes)
+            if dependency.keeps
+            else _carried(state, given, dependency.scopes)
+        )
     return state.with_view(_united(receiver, views))
 
 
@@ -47,10 +51,10 @@ def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
             chain |= scope.dst_stages
             if scope.host:
                 tokens.add(scope.host)
-        for at, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
-            if read_in_scope(read, guard, scope, view.viewer):
+        for at, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
+            if read_in_scope(read, ordering, scope, view.viewer):
                 gained[at] |= scope.dst_stages
-                ordered |= 0 if read.beside else scope.dst_stages
+                ordered |= 0 if read.same_command else scope.dst_stages
     return View(
         view.viewer,
         AccessOrdering(barriers, chain, frozenset(tokens)),
@@ -64,36 +68,39 @@ def _united(viewer: int, views: Iterable[View]) -> View:
     return View(
         viewer,
         _joined(view.write for view in several),
-        tuple(_joined(guards) for guards in zip(*(view.reads for view in several), strict=True)),
+        tuple(_joined(orderings) for orderings in zip(*(view.reads for view in several), strict=True)),
         union(view.ordered for view in several),
     )
 
 
-def _joined(guards: Iterable[AccessOrdering]) -> AccessOrdering:
-    several = list(guards)
-    tokens = frozenset().union(*(guard.tokens for guard in several))
+def _joined(orderings: Iterable[AccessOrdering]) -> AccessOrdering:
+    several = list(orderings)
+    tokens = frozenset().union(*(ordering.tokens for ordering in several))
     return AccessOrdering(
-        union(g.barriers for g in several), union(g.chain for g in several), tokens, union(g.passed for g in several)
+        union(g.barriers for g in several),
+        union(g.chain for g in several),
+        tokens,
+        union(g.ordered_subpass_stages for g in several),
     )
 
 
-def kept_back(before: State, after: State, viewer: int, write: bool, reads: frozenset[int]) -> State:
+def withheld(before: State, after: State, viewer: int, write: bool, reads: frozenset[int]) -> State:
     """`after`, which a dependency made of `before`, without what the viewer gained for the write, or for these reads:
     they came after the signal that the dependency begins with."""
     old, new = before.view(viewer), after.view(viewer)
-    guards = tuple(old.reads[at] if at in reads else guard for at, guard in enumerate(new.reads))
-    ordered = old.ordered if write or len(reads) == len(guards) else new.ordered
-    return after.with_view(View(viewer, old.write if write else new.write, guards, ordered))
+    orderings = tuple(old.reads[at] if at in reads else ordering for at, ordering in enumerate(new.reads))
+    ordered = old.ordered if write or len(reads) == len(orderings) else new.ordered
+    return after.with_view(View(viewer, old.write if write else new.write, orderings, ordered))
 
 
-def after_return(state: State, gifts: tuple[CrossDependency, ...], outer: int) -> State:
+def after_render_pass(state: State, dependencies: tuple[CrossDependency, ...], outer: int) -> State:
     """A state after a render pass instance: its subpasses' accesses become the outer viewer's own (memoised)."""
-    return state.after(("return", gifts, outer), lambda state: _returned(state, gifts, outer))
+    return state.after(("return", dependencies, outer), lambda state: _returned(state, dependencies, outer))
 
 
-def _returned(state: State, gifts: tuple[CrossDependency, ...], outer: int) -> State:
-    state = _received(state, gifts, outer)
-    passed = [_passed(view) for view in state.views if view.viewer < 0]
+def _returned(state: State, dependencies: tuple[CrossDependency, ...], outer: int) -> State:
+    state = _received(state, dependencies, outer)
+    passed = [_after_subpass(view) for view in state.views if view.viewer < 0]
     if passed:
         state = state.with_view(_united(outer, [state.view(outer), *passed]))
 
@@ -105,8 +112,11 @@ def _returned(state: State, gifts: tuple[CrossDependency, ...], outer: int) -> S
     return intern(write, reads, views)  # type: ignore[arg-type]
 
 
-def _passed(view: View) -> View:
+def _after_subpass(view: View) -> View:
     """What is left of a view when its subpass is over: nothing more is in the second scopes of what led into it, but
     dependencies that begin with the subpass chain with them."""
-    reads = tuple(AccessOrdering(passed=guard.barriers | guard.passed) for guard in view.reads)
+    reads = tuple(
+        AccessOrdering(ordered_subpass_stages=ordering.barriers | ordering.ordered_subpass_stages)
+        for ordering in view.reads
+    )
     return View(view.viewer, AccessOrdering(chain=view.write.chain), reads, 0)

@@ -17,8 +17,9 @@ from harness.spec.scopes import (
     stage_accesses,
 )
 from harness.syncval.barrier import Scope, after_forgetting, after_set
-from harness.syncval.context import NEVER, Context, DetectedHazard, RangeScope
-from harness.syncval.race import Tag, tag_of
+from harness.syncval.context import Context
+from harness.syncval.entries import DetectedHazard, RangeScope
+from harness.syncval.race import NEVER, BatchIndex, batch_index_of
 from harness.syncval.scope import expand
 from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, WaitEvents
 
@@ -104,7 +105,7 @@ class Events:
         """Orders what was marked before what follows; transitions happen here."""
         ranges: list[RangeScope] = []
         everything: list[Scope] = []
-        hits: list[DetectedHazard] = []
+        hazards: list[DetectedHazard] = []
         for position, id in enumerate(effect.events):
             barrier = effect.barriers[position if effect.form == 2 else 0]
             event = self._events.get(id, EventState())
@@ -119,10 +120,10 @@ class Events:
                     scopes = tuple(
                         {s.scope for s in ranges if s.space == each.space and s.moved and s.span in each.spans}
                     )
-                    hits += self._context.check_transition(each.space, each.spans, scopes, each.resource)
+                    hazards += self._context.check_transition(each.space, each.spans, scopes, each.resource)
                     for alias in each.aliases:
                         met = self._context.check_transition(alias.space, alias.spans, scopes, alias.resource)
-                        hits += self._context.told(alias, each.resource, list(met))
+                        hazards += self._context.report_alias_hazards(alias, each.resource, list(met))
         self._context.barrier(tuple(everything), ranges, place)
         problems: list[Finding] = []
         for position, id in enumerate(effect.events):
@@ -141,7 +142,7 @@ class Events:
             if event.is_certain:
                 event.last, event.place = WAIT, place
                 event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
-        return hits, problems
+        return hazards, problems
 
     def _scopes(self, event: EventState, dependency: Dependency, form: int, queue_flags: int) -> list[Scope]:
         """The dependency, limited to what the event's last set marked; none when it was not set on this stream."""
@@ -161,10 +162,10 @@ class Events:
                 if each.src_stages & EVERYTHING or scope.src_stages & reached:
                     event.barriers |= scope.dst_stages
 
-    def after_signal(self, tag: Tag, stages: int) -> None:
+    def after_signal(self, tag: BatchIndex, stages: int) -> None:
         """What was submitted up to a tag comes before these stages, by a semaphore."""
         for event in self._events.values():
-            if event.place is not None and tag_of(event.place) <= tag:
+            if event.place is not None and batch_index_of(event.place) <= tag:
                 event.barriers |= stages
 
     def _forget(self, event: EventState, kept: Collection[int] = ()) -> None:
@@ -194,7 +195,7 @@ class Events:
 
     def _is_complete(self, place: Place) -> bool:
         """Whether the host knows that an operation is complete."""
-        return tag_of(place) <= self._context.retired.get(place.queue or 0, NEVER)
+        return batch_index_of(place) <= self._context.retired.get(place.queue or 0, NEVER)
 
 
 _SET_AFTER = {

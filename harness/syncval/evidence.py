@@ -9,7 +9,7 @@ from harness.findings import Box, Finding, Place
 from harness.spans import Span, merge
 from harness.spec.scopes import ACCESS_KINDS
 from harness.syncval import messages
-from harness.syncval.context import DetectedHazard
+from harness.syncval.entries import DetectedHazard
 
 Key = tuple[Any, ...]
 
@@ -33,12 +33,18 @@ class Reporter:
         self._describe = describe
         self._across: set[Key] = set()
 
-    def findings(self, hits: list[DetectedHazard], place: Place) -> Iterator[tuple[Finding, Key]]:
+    def findings(self, hazards: list[DetectedHazard], place: Place) -> Iterator[tuple[Finding, Key]]:
         """One finding a pair, with the key of the pair as recorded (without its execution)."""
         grouped: dict[tuple[Any, ...], list[DetectedHazard]] = {}
-        for hit in hits:
-            group = (hit.hazard, id(hit.prior), hit.access_kind, hit.prior_access_kind, hit.resource)
-            grouped.setdefault(group, []).append(hit)
+        for detected in hazards:
+            group = (
+                detected.hazard,
+                id(detected.prior),
+                detected.access_kind,
+                detected.prior_access_kind,
+                detected.resource,
+            )
+            grouped.setdefault(group, []).append(detected)
         for same in grouped.values():
             first = same[0]
             key = (
@@ -51,9 +57,9 @@ class Reporter:
             )
             yield self._finding(same, place), key
 
-    def recorded(self, hits: list[DetectedHazard], place: Place, reported: set[Key]) -> Iterator[Finding]:
+    def recorded(self, hazards: list[DetectedHazard], place: Place, reported: set[Key]) -> Iterator[Finding]:
         """Findings of a recorded command, each pair once; `reported` remembers them."""
-        for finding, key in self.findings(hits, place):
+        for finding, key in self.findings(hazards, place):
             if key not in reported:
                 reported.add(key)
                 yield finding
@@ -74,10 +80,10 @@ class Reporter:
                 self._across.add(key)
                 yield finding
 
-    def submitted(self, hits: list[DetectedHazard], place: Place, recorded: set[Key]) -> Iterator[Finding]:
+    def submitted(self, hazards: list[DetectedHazard], place: Place, recorded: set[Key]) -> Iterator[Finding]:
         """Findings of an executed command, without pairs that were reported while recording or by an earlier submit
         of the same recorded commands."""
-        for finding, key in self.findings(hits, place):
+        for finding, key in self.findings(hazards, place):
             prior = finding.prior
             inside = (prior.submit, prior.batch, prior.position) == (place.submit, place.batch, place.position)
             if inside and key in recorded:
@@ -87,9 +93,9 @@ class Reporter:
                 self._across.add(across)
                 yield finding
 
-    def _finding(self, hits: list[DetectedHazard], place: Place) -> Finding:
-        first = hits[0]
-        seen = self._describe(first.resource, merge([hit.span for hit in hits]))
+    def _finding(self, hazards: list[DetectedHazard], place: Place) -> Finding:
+        first = hazards[0]
+        seen = self._describe(first.resource, merge([detected.span for detected in hazards]))
         lack = messages.missing(first)
         what = messages.resource(seen.type, first.resource, seen.ranges, seen.boxes)
         return Finding(

@@ -10,7 +10,8 @@ from harness.findings import Finding, Place
 from harness.spans import merge, subtract
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.spec.scopes import ACCESS_KINDS
-from harness.syncval.context import Context, DetectedHazard, RangeScope
+from harness.syncval.context import Context
+from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.event import Events
 from harness.syncval.ownership import OwnershipRole, half_of, half_scope
 from harness.syncval.pass_execution import InstanceExecution
@@ -35,7 +36,7 @@ class Result:
     """What one command met: hazards on memory, and findings of the checks that are about events."""
 
     place: Place
-    hits: list[DetectedHazard]
+    hazards: list[DetectedHazard]
     findings: list[Finding]
 
 
@@ -56,8 +57,8 @@ class Execution:
         Answers with those that met something."""
         accesses = [effect for effect in command.effects if isinstance(effect, Access)]
         if len(accesses) == len(command.effects):
-            hits = self._access(accesses, place)
-            return [Result(place, hits, [])] if hits else []
+            hazards = self._access(accesses, place)
+            return [Result(place, hazards, [])] if hazards else []
         return self._mixed(command, place, queue_flags)
 
     def _mixed(self, command: Command, place: Place, queue_flags: int) -> list[Result]:
@@ -70,15 +71,15 @@ class Execution:
                 accesses.append(effect)
                 continue
             if accesses:
-                met.hits += self._access(accesses, place)
+                met.hazards += self._access(accesses, place)
                 accesses = []
             if isinstance(effect, Execute):
                 results += self._secondaries(effect, place, queue_flags)
             else:
                 self._synchronize(effect, met, queue_flags)
         if accesses:
-            met.hits += self._access(accesses, place)
-        if met.hits or met.findings:
+            met.hazards += self._access(accesses, place)
+        if met.hazards or met.findings:
             results.append(met)
         return results
 
@@ -87,46 +88,46 @@ class Execution:
         applied; reads of what it writes are kept beside the write. Those of most commands are apart, and need one
         pass."""
         context = self.context
-        hits: list[DetectedHazard] = []
+        hazards: list[DetectedHazard] = []
         if _are_apart(accesses):
             for access in accesses:
-                hits += context.apply(access, place)
-            return hits
+                hazards += context.apply(access, place)
+            return hazards
         for access in accesses:
-            hits += context.through_aliases(access)
+            hazards += context.through_aliases(access)
         for access in accesses:
-            hits += context.check(access)
+            hazards += context.check(access)
         for access in sorted(accesses, key=_writes):
             context.apply(access, place)
         for read in _reads_beside(accesses):
-            context.apply(read, place, beside=True)
-        return hits
+            context.apply(read, place, same_command=True)
+        return hazards
 
     def _synchronize(self, effect: object, result: Result, queue_flags: int) -> None:
         place = result.place
         match effect:
             case Barrier():
-                result.hits += self._barrier(effect, place, queue_flags)
+                result.hazards += self._barrier(effect, place, queue_flags)
                 self.events.after_barrier(effect, queue_flags)
             case SetEvent():
                 result.findings += self.events.set(effect, place, queue_flags)
             case ResetEvent():
                 result.findings += self.events.reset(effect, place, queue_flags)
             case WaitEvents():
-                hits, findings = self.events.wait(effect, place, queue_flags)
-                result.hits += hits
+                hazards, findings = self.events.wait(effect, place, queue_flags)
+                result.hazards += hazards
                 result.findings += findings
             case PassBegin():
                 self._instance = InstanceExecution(self.context, effect, queue_flags)
             case SubpassBegin() if self._instance is not None:
-                result.hits += self._instance.begin(effect, place)
+                result.hazards += self._instance.begin(effect, place)
             case PassEnd() if self._instance is not None:
-                result.hits += self._instance.end(effect, place)
+                result.hazards += self._instance.end(effect, place)
                 self._instance = None
 
     def _barrier(self, barrier: Barrier, place: Place, queue_flags: int) -> list[DetectedHazard]:
         context = self.context
-        hits: list[DetectedHazard] = []
+        hazards: list[DetectedHazard] = []
         ranges: list[RangeScope] = []
         for each in barrier.ranges:
             scope = expand(each.dependency, queue_flags)
@@ -136,16 +137,16 @@ class Execution:
             writes = each.transition or half is not OwnershipRole.NONE
             access_kind = LAYOUT_TRANSITION if each.transition else OWNERSHIP_TRANSFER
             if writes:
-                hits += context.check_transition(each.space, each.spans, (scope,), each.resource, access_kind)
+                hazards += context.check_transition(each.space, each.spans, (scope,), each.resource, access_kind)
             ranges += [RangeScope(each.space, span, scope, writes, access_kind) for span in each.spans]
             for alias in each.aliases:
                 if writes:
                     met = context.check_transition(alias.space, alias.spans, (scope,), alias.resource, access_kind)
-                    hits += context.told(alias, each.resource, list(met))
+                    hazards += context.report_alias_hazards(alias, each.resource, list(met))
                 ranges += [RangeScope(alias.space, span, scope, False) for span in alias.spans]
         everything = tuple(expand(each, queue_flags) for each in barrier.globals)
         context.barrier(everything, ranges, place)
-        return hits
+        return hazards
 
     def _secondaries(self, effect: Execute, place: Place, queue_flags: int) -> list[Result]:
         results: list[Result] = []

@@ -67,9 +67,10 @@ from collections.abc import Callable, Iterable, Iterator
 from harness.findings import Finding, Hazard, Place
 from harness.spans import Span
 from harness.spec.scopes import ACCESS_KIND
-from harness.syncval.context import Context, DetectedHazard
+from harness.syncval.context import Context
+from harness.syncval.entries import DetectedHazard
 from harness.syncval.evidence import Reporter
-from harness.syncval.race import HOST_QUEUE, NO_UNSYNCHRONIZED, Tag, tag_of
+from harness.syncval.race import HOST_QUEUE, NO_RACING_WORK, BatchIndex, batch_index_of
 from harness.syncval.state import State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
@@ -98,21 +99,21 @@ class Host:
         """`is_visible` tells whether the host can map a space: a memory object."""
         self._context, self._report = context, report
         self._tokens = Tokens(SEEN + 1)
-        self._batch: tuple[int, Tag] = (0, (0, 0))
-        self._marks: dict[tuple[int, Tag], int] = {}
+        self._batch: tuple[int, BatchIndex] = (0, (0, 0))
+        self._marks: dict[tuple[int, BatchIndex], int] = {}
         """By queue and batch: the token of what it made visible to the host, until the host waits for it."""
-        self._before: dict[tuple[int, Tag], dict[int, Tag]] = {}
+        self._before: dict[tuple[int, BatchIndex], dict[int, BatchIndex]] = {}
         """Of batches with a dependency to the host over everything: what the host had waited for, by queue."""
         self._late: list[tuple[int, Span]] = []
         """Coherent memory that was written since the last submit, while another one was waiting for a signal."""
-        self._shown: dict[int, Tag] = {}
+        self._shown: dict[int, BatchIndex] = {}
         """By queue: complete writes up to this tag are visible to the host."""
-        context.host_mark = self._mark
-        context.kept = lambda space, state, place: is_visible(space) and not self._sees(state, place)
+        context.host_token = self._mark
+        context.must_remember = lambda space, state, place: is_visible(space) and not self._sees(state, place)
 
     # -- what the device does for the host -----------------------------------------------------------------------------
 
-    def begin(self, queue: int, tag: Tag) -> None:
+    def begin(self, queue: int, tag: BatchIndex) -> None:
         """A batch is about to be judged."""
         self._batch = (queue, tag)
 
@@ -141,7 +142,7 @@ class Host:
         """Whether the last write is complete and visible to the host."""
         if state.write is None or not state.write.done:
             return False
-        shown = tag_of(place) <= self._shown.get(state.write.queue, (-1, 0))
+        shown = batch_index_of(place) <= self._shown.get(state.write.queue, (-1, 0))
         return shown or any(SEEN in view.write.tokens for view in state.views)
 
     def _lack(self, state: State, place: Place, coherent: bool) -> str:
@@ -175,7 +176,7 @@ class Host:
                 return
             self._late.append((memory, span))
         context.queue = context.viewer = HOST_QUEUE
-        context.rivals = NO_UNSYNCHRONIZED
+        context.racing = NO_RACING_WORK
         context.apply(Access(HOST_WRITE, memory, (span,), memory), place)
 
     def flushed(self, effect: HostFlushed) -> None:
@@ -214,7 +215,7 @@ class Host:
         self, place: Place, space: int, resource: int, spans: Iterable[Span], coherent: bool, atom_size: int
     ) -> Iterator[Finding]:
         """What the host does not see of the device's last writes; each is reported once."""
-        hits: list[DetectedHazard] = []
+        hazards: list[DetectedHazard] = []
         for span in spans:
             for piece, entry in self._context.known(space, *_atoms(span, atom_size)):
                 state, prior = entry.slot.find().state, entry.write
@@ -222,7 +223,7 @@ class Host:
                 begin, end = piece if lack == NO_WAIT else (max(piece[0], span[0]), min(piece[1], span[1]))
                 if lack and begin < end and prior is not None and state.write is not None:
                     missing, before = lack.format(prior=prior.command), state.write.access_kind
-                    hit = DetectedHazard(
+                    detected = DetectedHazard(
                         Hazard.READ_AFTER_WRITE,
                         (begin, end),
                         HOST_READ,
@@ -232,14 +233,14 @@ class Host:
                         resource,
                         missing=missing,
                     )
-                    hits.append(hit)
-        yield from (finding for finding, _ in self._report.findings(hits, place))
+                    hazards.append(detected)
+        yield from (finding for finding, _ in self._report.findings(hazards, place))
         for span in spans:
             self._context.drop_writes(space, span, _is_done)
 
     def _conflicts(self, place: Place, space: int, resource: int, spans: Iterable[Span]) -> Iterator[Finding]:
         """Accesses of the device that the host does not know to be complete, where it writes."""
-        hits: list[DetectedHazard] = []
+        hazards: list[DetectedHazard] = []
         for begin, end in spans:
             for span, entry in self._context.unfinished(space, begin, end):
                 state = entry.slot.find().state
@@ -250,8 +251,8 @@ class Host:
                 else:
                     continue
                 missing = NO_WAIT_TO_WRITE.format(prior=prior.command)
-                hits.append(DetectedHazard(kind, span, HOST_WRITE, prior, before, state, resource, missing=missing))
-        yield from (finding for finding, _ in self._report.findings(hits, place))
+                hazards.append(DetectedHazard(kind, span, HOST_WRITE, prior, before, state, resource, missing=missing))
+        yield from (finding for finding, _ in self._report.findings(hazards, place))
 
 
 def _is_dirty(state: State, place: Place) -> bool:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sortedcontainers import SortedDict
 
 from harness.findings import Place
 from harness.spans import ENDLESS, Span, SpanMap
-from harness.syncval.race import NEVER, Tag, tag_of
+from harness.syncval.entries import RangeEntry
+from harness.syncval.race import NEVER, BatchIndex, batch_index_of
 
-if TYPE_CHECKING:
-    from harness.syncval.context import RangeEntry
-
-    Maps = Mapping[int, SpanMap[RangeEntry]]
-    Piece = tuple[SpanMap[RangeEntry], int, int, RangeEntry]
+Maps = Mapping[int, SpanMap[RangeEntry]]
+Piece = tuple[SpanMap[RangeEntry], int, int, RangeEntry]
 
 LENGTH = 256
 """Accesses of a queue that are remembered."""
@@ -25,7 +23,7 @@ PROGRAMS = 1 << 62
 EVERYTHING: Span = (0, ENDLESS)
 
 
-Reach = Mapping[int, Tag]
+VectorClock = Mapping[int, BatchIndex]
 """By queue, up to which batch."""
 
 
@@ -44,13 +42,13 @@ class LateAccess(NamedTuple):
 class Log:
     """The last accesses of one queue, by batch. Every access of a batch later than `since` is here."""
 
-    since: Tag
-    batches: SortedDict[Tag, list[tuple[int, tuple[Span, ...]]]] = field(default_factory=SortedDict)
+    since: BatchIndex
+    batches: SortedDict[BatchIndex, list[tuple[int, tuple[Span, ...]]]] = field(default_factory=SortedDict)
     """(address space, spans) of each access."""
     size: int = 0
     """Accesses of all batches together."""
 
-    def add(self, tag: Tag, space: int, spans: tuple[Span, ...], retired: Tag) -> None:
+    def add(self, tag: BatchIndex, space: int, spans: tuple[Span, ...], retired: BatchIndex) -> None:
         """Takes note of an access; lets go of batches up to `retired`, and of the oldest when there are too many
         accesses."""
         if tag not in self.batches:
@@ -62,12 +60,12 @@ class Log:
         while self.size > LENGTH:
             self.since = self._drop()
 
-    def _drop(self) -> Tag:
+    def _drop(self) -> BatchIndex:
         tag, accesses = self.batches.popitem(0)
         self.size -= len(accesses)
         return tag
 
-    def after(self, tag: Tag) -> Iterator[tuple[int, tuple[Span, ...]]]:
+    def after(self, tag: BatchIndex) -> Iterator[tuple[int, tuple[Span, ...]]]:
         """The accesses of later batches."""
         for later in self.batches.irange(tag, inclusive=(False, True)):
             yield from self.batches[later]
@@ -77,7 +75,7 @@ class Journal:
     """The last accesses of each queue, in the order in which they were judged: kept from `start` on, until the host
     knows them to be complete (`retired`)."""
 
-    def __init__(self, retired: Reach) -> None:
+    def __init__(self, retired: VectorClock) -> None:
         self.on = False
         self._retired = retired
         self._whole = False
@@ -97,20 +95,20 @@ class Journal:
             return
         log = self._logs.get(queue)
         if log is None:
-            log = self._logs[queue] = Log(NEVER if self._whole else tag_of(place))
-        log.add(tag_of(place), space, spans, self._retired.get(queue, NEVER))
+            log = self._logs[queue] = Log(NEVER if self._whole else batch_index_of(place))
+        log.add(batch_index_of(place), space, spans, self._retired.get(queue, NEVER))
 
     def forget(self, space: int) -> None:
         """A space no longer exists."""
         self._others.discard(space)
 
-    def late(self, maps: Maps, reach: Reach, queues: Iterable[int]) -> list[LateAccess]:
-        """The ranges with accesses of some queues beyond `reach`; nobody knows of the others. Visits what the journal
+    def late(self, maps: Maps, clock: VectorClock, queues: Iterable[int]) -> list[LateAccess]:
+        """The ranges with accesses of some queues beyond `clock`; nobody knows of the others. Visits what the journal
         names; all ranges when it does not go back far enough."""
         found = []
-        for held, begin, end, entry in self._entries(maps, self._since(reach, queues)):
-            write = entry.write is not None and _is_beyond(reach, entry.write)
-            reads = frozenset(at for at, read in enumerate(entry.reads) if _is_beyond(reach, read))
+        for held, begin, end, entry in self._entries(maps, self._since(clock, queues)):
+            write = entry.write is not None and _is_beyond(clock, entry.write)
+            reads = frozenset(at for at, read in enumerate(entry.reads) if _is_beyond(clock, read))
             if write or reads:
                 found.append(LateAccess(held, begin, end, entry, write, reads))
         return found
@@ -123,8 +121,8 @@ class Journal:
             if space in maps:
                 yield from ((maps[space], *piece) for piece in maps[space].pieces(begin, end))
 
-    def _since(self, reach: Reach, queues: Iterable[int]) -> Iterable[tuple[int, int, int]] | None:
-        """(space, begin, end) of what may be beyond `reach` and not retired; None when that is not known."""
+    def _since(self, clock: VectorClock, queues: Iterable[int]) -> Iterable[tuple[int, int, int]] | None:
+        """(space, begin, end) of what may be beyond `clock` and not retired; None when that is not known."""
         found = dict.fromkeys((space, *EVERYTHING) for space in self._others)
         for queue in queues:
             log = self._logs.get(queue)
@@ -132,7 +130,7 @@ class Journal:
                 if not self._whole:
                     return None
                 continue
-            upto = max(reach.get(queue, NEVER), self._retired.get(queue, NEVER))
+            upto = max(clock.get(queue, NEVER), self._retired.get(queue, NEVER))
             if upto < log.since:
                 return None
             for space, spans in log.after(upto):
@@ -141,5 +139,5 @@ class Journal:
         return found if self.on else None
 
 
-def _is_beyond(reach: Reach, place: Place) -> bool:
-    return tag_of(place) > reach.get(place.queue or 0, NEVER)
+def _is_beyond(clock: VectorClock, place: Place) -> bool:
+    return batch_index_of(place) > clock.get(place.queue or 0, NEVER)

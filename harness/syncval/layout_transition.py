@@ -21,8 +21,8 @@ def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int
     hazard, prior = transition_hazard(state, scopes, queue, viewer, access_kind)
     barriers = union(scope.dst_accesses for scope in scopes)
     chain = union(scope.dst_stages for scope in scopes)
-    guard = AccessOrdering(barriers, chain, frozenset(scope.host for scope in scopes if scope.host))
-    after = intern(Write(access_kind, queue, viewer), (), (View(viewer, guard, (), 0),))
+    ordering = AccessOrdering(barriers, chain, frozenset(scope.host for scope in scopes if scope.host))
+    after = intern(Write(access_kind, queue, viewer), (), (View(viewer, ordering, (), 0),))
     return AccessOutcome(hazard, prior, after, -1)
 
 
@@ -32,11 +32,11 @@ def transition_hazard(
     """The first access that a transition is not ordered after: (hazard, -1 for the write or the read's position)."""
     scopes = tuple(_source(scope) for scope in scopes)
     view = state.view(viewer)
-    for position, (read, guard) in enumerate(zip(state.reads, view.reads, strict=True)):
-        if not any(read_in_scope(read, guard, scope, viewer) for scope in scopes):
+    for position, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
+        if not any(read_in_scope(read, ordering, scope, viewer) for scope in scopes):
             return Hazard.WRITE_AFTER_READ, position
     write = state.write
-    if state.followed or write is None or write.done:
+    if state.read_since_write or write is None or write.done:
         return None, -1
     if write.access_kind == access_kind and write.queue == queue and write.viewer >= 0:
         return None, -1  # in submission order; those of one render pass instance are not

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.findings import Box, Hazard, Place
 from harness.spec import names
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
-from harness.syncval.context import DetectedHazard
+from harness.syncval.entries import DetectedHazard
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, View, union
 
 _PSEUDO = {LAYOUT_TRANSITION: "the layout transition", OWNERSHIP_TRANSFER: "the ownership transfer"}
@@ -16,29 +16,31 @@ PRESENT = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].i
 HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
 
-def missing(hit: DetectedHazard) -> str:
+def missing(detected: DetectedHazard) -> str:
     """What would prevent the hazard, in the specification's terms, and what is there instead."""
-    if hit.missing:
-        return hit.missing
-    if hit.prior_access_kind == HOST_WRITE:
+    if detected.missing:
+        return detected.missing
+    if detected.prior_access_kind == HOST_WRITE:
         return "a submit after what the host wrote; before it vkFlushMappedMemoryRanges if memory is not HOST_COHERENT"
-    if hit.access_kind == PRESENT:
+    if detected.access_kind == PRESENT:
         return "a semaphore that the present waits for, signaled after the access"
-    if hit.prior_access_kind == PRESENT or (hit.prior_access_kind == ACQUIRE and hit.hazard.is_presentation):
+    if detected.prior_access_kind == PRESENT or (
+        detected.prior_access_kind == ACQUIRE and detected.hazard.is_presentation
+    ):
         return "a wait, before the access, for the semaphore or the fence that an acquire of the image signals"
-    if hit.hazard.is_race:
+    if detected.hazard.is_race:
         return "any order between the two: a semaphore between the queues, or a dependency between the subpasses"
-    if hit.hazard == Hazard.WRITE_AFTER_READ:
-        wanted = f"an execution dependency from {_stage(hit.prior_access_kind)} to {_stage(hit.access_kind)}"
+    if detected.hazard == Hazard.WRITE_AFTER_READ:
+        wanted = f"an execution dependency from {_stage(detected.prior_access_kind)} to {_stage(detected.access_kind)}"
     else:
-        wanted = f"a memory dependency from {_scope(hit.prior_access_kind)} to {_scope(hit.access_kind)}"
-    return f"{wanted}; {_present(hit.hazard, hit.state.view(hit.viewer))}"
+        wanted = f"a memory dependency from {_scope(detected.prior_access_kind)} to {_scope(detected.access_kind)}"
+    return f"{wanted}; {_present(detected.hazard, detected.state.view(detected.viewer))}"
 
 
 def _present(hazard: Hazard, view: View) -> str:
     """What the barriers so far have done for the prior access."""
     if hazard == Hazard.WRITE_AFTER_READ:
-        stages = union(guard.barriers for guard in view.reads)
+        stages = union(ordering.barriers for ordering in view.reads)
         return f"so far only {names.stages(stages)} waits for the read" if stages else "nothing orders them"
     if not view.write.barriers:
         if view.write.chain:
@@ -71,13 +73,13 @@ def resource(kind: str, id: int, ranges: tuple[tuple[int, int], ...], boxes: tup
     return f"{text} and {more} more" if more > 0 else text
 
 
-def sentence(hit: DetectedHazard, place: Place, what: str, lack: str) -> str:
+def sentence(detected: DetectedHazard, place: Place, what: str, lack: str) -> str:
     """One sentence for people: who does what to which resource after whom, and what is missing."""
-    done = _verb(hit.access_kind, "transitions the layout of", "writes", "reads")
-    before = _verb(hit.prior_access_kind, "transitioned the layout of", "wrote", "read")
-    if hit.through:
-        what += f" (through its alias {hit.through})"
-    return f"{place.command} {done} {what}, which {hit.prior.command} {before}. Missing: {lack}."
+    done = _verb(detected.access_kind, "transitions the layout of", "writes", "reads")
+    before = _verb(detected.prior_access_kind, "transitioned the layout of", "wrote", "read")
+    if detected.through:
+        what += f" (through its alias {detected.through})"
+    return f"{place.command} {done} {what}, which {detected.prior.command} {before}. Missing: {lack}."
 
 
 def _verb(access_kind: int, transition: str, write: str, read: str) -> str:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from harness.findings import Place
 from harness.syncval.barrier import Scope
-from harness.syncval.context import Context, DetectedHazard, RangeScope
-from harness.syncval.cross_dependency import CrossDependency, after_return, import_dependencies
-from harness.syncval.race import UnsynchronizedWith
+from harness.syncval.context import Context
+from harness.syncval.cross_dependency import CrossDependency, after_render_pass, import_dependencies
+from harness.syncval.entries import DetectedHazard, RangeScope
+from harness.syncval.race import RacingWork
 from harness.syncval.scope import expand
 from harness.syncval.state import Change
 from harness.trace.effects import EXTERNAL, AutomaticTransition, PassBegin, PassEnd, SubpassBegin
@@ -23,12 +24,15 @@ class InstanceExecution:
 
     def __init__(self, context: Context, begin: PassBegin, queue_flags: int) -> None:
         self._context = context
-        self._outer, self._rivals = context.viewer, context.rivals
+        self._outer, self._racing = context.viewer, context.racing
         self._scopes: dict[tuple[int, int], tuple[Scope, ...]] = {}
         for each in begin.dependencies:
             if each.src != each.dst:
                 key = (each.src, each.dst)
-                self._scopes[key] = (*self._scopes.get(key, ()), context.marked(expand(each.dependency, queue_flags)))
+                self._scopes[key] = (
+                    *self._scopes.get(key, ()),
+                    context.with_host_token(expand(each.dependency, queue_flags)),
+                )
         self._subpasses = begin.subpasses
         self._before = self._ancestors()
 
@@ -44,11 +48,11 @@ class InstanceExecution:
         """Viewers of subpasses are negative; nothing of them outlives the instance, so that numbers are used again."""
         return self._outer if subpass == EXTERNAL else -1 - subpass
 
-    def _rivals_of(self, subpass: int) -> UnsynchronizedWith:
+    def _racing_with(self, subpass: int) -> RacingWork:
         """Who races with a subpass: those before it in the list that it does not depend on."""
         before = self._before.get(subpass, set())
         strangers = frozenset(self._viewer(each) for each in range(subpass) if each not in before)
-        return self._rivals._replace(queue=self._context.queue, subpasses=strangers) if strangers else self._rivals
+        return self._racing._replace(queue=self._context.queue, subpasses=strangers) if strangers else self._racing
 
     def _givers(self, subpass: int) -> list[tuple[int, tuple[Scope, ...]]]:
         """(source subpass, scopes) of the dependencies into a subpass, EXTERNAL for its end."""
@@ -57,40 +61,44 @@ class InstanceExecution:
     def begin(self, effect: SubpassBegin, place: Place) -> list[DetectedHazard]:
         """Enters a subpass: its transitions are checked against each source, then it receives the dependencies."""
         context, index = self._context, effect.index
-        context.rivals = self._rivals_of(index)
+        context.racing = self._racing_with(index)
         givers = self._givers(index) or [(EXTERNAL, ())]
-        hits = [hit for each in effect.transitions for hit in self._transition_hits(each, givers)]
-        gifts = (
+        hazards = [detected for each in effect.transitions for detected in self._transition_hazards(each, givers)]
+        dependencies = (
             CrossDependency(self._outer, (), True),
             *(CrossDependency(self._viewer(src), scopes, src == EXTERNAL) for src, scopes in givers),
         )
         viewer = self._viewer(index)
-        context.map_slots(Change((gifts, viewer), lambda state: import_dependencies(state, gifts, viewer)))
+        context.map_slots(
+            Change((dependencies, viewer), lambda state: import_dependencies(state, dependencies, viewer))
+        )
         context.viewer = viewer
         scopes = tuple(scope for _, several in givers for scope in several)
         self._move(effect.transitions, [scopes] * len(effect.transitions), place)
-        return hits
+        return hazards
 
     def end(self, effect: PassEnd, place: Place) -> list[DetectedHazard]:
         """Leaves the last subpass: final transitions, and everything becomes the outer viewer's own."""
         context = self._context
         final = [self._scopes.get((last, EXTERNAL), ()) for last in effect.last]
-        hits: list[DetectedHazard] = []
+        hazards: list[DetectedHazard] = []
         for each, last, scopes in zip(effect.transitions, effect.last, final, strict=True):
-            context.rivals = self._rivals_of(last)
-            hits += self._transition_hits(each, [(last, scopes)])
-        gifts = tuple(
+            context.racing = self._racing_with(last)
+            hazards += self._transition_hazards(each, [(last, scopes)])
+        dependencies = tuple(
             CrossDependency(self._viewer(src), scopes, False)
             for (src, dst), scopes in self._scopes.items()
             if dst == EXTERNAL
         )
         outer = self._outer
-        context.map_slots(Change(("return", gifts, outer), lambda state: after_return(state, gifts, outer)))
-        context.viewer, context.rivals = outer, self._rivals
+        context.map_slots(
+            Change(("return", dependencies, outer), lambda state: after_render_pass(state, dependencies, outer))
+        )
+        context.viewer, context.racing = outer, self._racing
         self._move(effect.transitions, final, place)
-        return hits
+        return hazards
 
-    def _transition_hits(
+    def _transition_hazards(
         self, transition: AutomaticTransition, givers: list[tuple[int, tuple[Scope, ...]]]
     ) -> list[DetectedHazard]:
         """A transition is safe when the dependency from one source orders it after the last access."""
@@ -103,8 +111,10 @@ class InstanceExecution:
             given = scopes or (NOTHING,)
             found.append(list(context.check_transition(transition.space, spans, given, transition.resource)))
         context.viewer = current
-        common = {hit.span for hit in found[0]}.intersection(*({hit.span for hit in each} for each in found))
-        return [hit for hit in found[0] if hit.span in common]
+        common = {detected.span for detected in found[0]}.intersection(
+            *({detected.span for detected in each} for each in found)
+        )
+        return [detected for detected in found[0] if detected.span in common]
 
     def _move(
         self, transitions: tuple[AutomaticTransition, ...], scopes: list[tuple[Scope, ...]], place: Place

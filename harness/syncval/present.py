@@ -13,9 +13,10 @@ from harness.findings import Hazard, Place
 from harness.spans import ENDLESS, Span
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.barrier import read_in_scope, write_in_scope
-from harness.syncval.context import NEVER, Context, DetectedHazard, RangeEntry
+from harness.syncval.context import Context
+from harness.syncval.entries import DetectedHazard, RangeEntry
 from harness.syncval.queue import Queues, Signal, engine_of, first_scope
-from harness.syncval.race import NO_UNSYNCHRONIZED, Tag, tag_of
+from harness.syncval.race import NEVER, NO_RACING_WORK, BatchIndex, batch_index_of
 from harness.syncval.state import Read, State, Write
 from harness.trace.effects import Access, Acquired, Presented
 
@@ -29,9 +30,9 @@ class Presentation:
 
     def __init__(self, context: Context, queues: Queues) -> None:
         self._context, self._queues = context, queues
-        self._fences: dict[int, tuple[int, dict[int, Tag]]] = {}
+        self._fences: dict[int, tuple[int, dict[int, BatchIndex]]] = {}
         """By fence of an acquire: the image, and what was complete before the engine showed it last."""
-        self._shown_after: dict[int, dict[int, Tag]] = {}
+        self._shown_after: dict[int, dict[int, BatchIndex]] = {}
         """By image: up to where each queue's work came before its last present."""
 
     def acquire(self, acquired: Acquired) -> None:
@@ -40,7 +41,7 @@ class Presentation:
         place = Place(acquired.call, acquired.name, acquired.site, submit=acquired.call, queue=queue)
         self._engine_access(ACQUIRE.index, acquired.image, place)
         if acquired.semaphore:
-            self._queues.signal_acquired(acquired.semaphore, queue, tag_of(place), ACQUIRE.stage)
+            self._queues.signal_acquired(acquired.semaphore, queue, batch_index_of(place), ACQUIRE.stage)
         if acquired.fence:
             self._fences[acquired.fence] = acquired.image, self._shown_after.get(acquired.image, {})
 
@@ -64,25 +65,25 @@ class Presentation:
         """The engine takes images after its semaphore waits; what those do not cover conflicts. What they cover is
         available, and available writes are visible to the engine by themselves (vkQueuePresentKHR)."""
         signals = self._queues.take_to_present(presented.waits)
-        before: dict[int, Tag] = {}
+        before: dict[int, BatchIndex] = {}
         for signal in signals:
             for other, tag in signal.reach.items() if signal.stages and not signal.token else ():
                 before[other] = max(before.get(other, NEVER), tag)
         for _, image in presented.images:
             queue = engine_of(image)
             place = Place(presented.call, presented.name, presented.site, submit=presented.call, queue=queue)
-            hits = []
+            hazards = []
             for span, entry in self._context.unfinished(image, *EVERYTHING):
                 state = entry.slot.find().state
                 for hazard, position, access, prior in _accesses(state, entry):
                     if access.queue != queue and not any(_covers(each, state, position, prior) for each in signals):
-                        hits.append(
+                        hazards.append(
                             DetectedHazard(hazard, span, PRESENT.index, prior, access.access_kind, state, image, queue)
                         )
                         break
             self._engine_access(PRESENT.index, image, place)
             self._shown_after[image] = before
-            yield hits, replace(place, queue=presented.queue)
+            yield hazards, replace(place, queue=presented.queue)
         for signal in signals:
             self._queues.dismiss(signal)
 
@@ -91,7 +92,7 @@ class Presentation:
         self._queues.follow_engine()
         context = self._context
         context.queue = context.viewer = engine_of(image)
-        context.rivals = NO_UNSYNCHRONIZED
+        context.racing = NO_RACING_WORK
         context.apply(Access(access_kind, image, (EVERYTHING,), image), place)
 
 
@@ -105,7 +106,7 @@ def _accesses(state: State, entry: RangeEntry) -> Iterator[tuple[Hazard, int, Wr
 
 def _covers(signal: Signal, state: State, position: int, prior: Place) -> bool:
     """Whether an access came before a signal, and is in its first scope."""
-    if tag_of(prior) > signal.reach.get(prior.queue or 0, NEVER) or not signal.stages:
+    if batch_index_of(prior) > signal.reach.get(prior.queue or 0, NEVER) or not signal.stages:
         return False
     if not signal.token:
         return True

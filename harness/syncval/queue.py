@@ -18,7 +18,7 @@ from harness.spec.scopes import execution_scope_dst, execution_scope_src, stage_
 from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, import_dependencies
-from harness.syncval.race import NO_UNSYNCHRONIZED, Tag, UnsynchronizedWith
+from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import SemaphoreOperation, Submission, Submitted
@@ -44,15 +44,15 @@ class Signal:
     """One signal operation: what it covers on its queue, and what that queue knew of others."""
 
     queue: int
-    tag: Tag
+    tag: BatchIndex
     stages: int
     queue_flags: int
-    clock: dict[int, Tag]
+    clock: dict[int, BatchIndex]
     token: int = 0
     """Marks what a narrow first scope holds. Not needed (0) when that is everything so far."""
 
     @property
-    def reach(self) -> dict[int, Tag]:
+    def reach(self) -> dict[int, BatchIndex]:
         """Up to where each queue's work came before it."""
         return {**self.clock, self.queue: self.tag}
 
@@ -87,10 +87,10 @@ class Batch:
 
     submit: Submitted
     submission: Submission
-    tag: Tag
+    tag: BatchIndex
     fence: int
     """Signaled when the batch is complete; 0 for all but the last batch of a submit."""
-    after: list[tuple[Tag, int]] = field(default_factory=list)
+    after: list[tuple[BatchIndex, int]] = field(default_factory=list)
     """What its own queue signaled to it: all up to a tag comes before these stages."""
 
 
@@ -99,8 +99,8 @@ class QueueMark:
     """Up to where a queue had got, and what it knew of others: what a fence stands for."""
 
     queue: int
-    tag: Tag
-    clock: dict[int, Tag]
+    tag: BatchIndex
+    clock: dict[int, BatchIndex]
 
 
 def engine_of(image: int) -> int:
@@ -113,8 +113,8 @@ class Queues:
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._clocks: dict[int, dict[int, Tag]] = {}
-        self._latest: dict[int, Tag] = {}
+        self._clocks: dict[int, dict[int, BatchIndex]] = {}
+        self._latest: dict[int, BatchIndex] = {}
         self._semaphores: dict[int, SemaphoreState] = {}
         self._releases: PendingBatches[Batch] = PendingBatches()
         self._fences: dict[int, QueueMark] = {}
@@ -155,7 +155,7 @@ class Queues:
         self._clocks.setdefault(PRESENTATION, {})
         self._start_journal()
 
-    def signal_acquired(self, semaphore: int, queue: int, tag: Tag, stages: int) -> None:
+    def signal_acquired(self, semaphore: int, queue: int, tag: BatchIndex, stages: int) -> None:
         """An acquire signals a semaphore when the presentation engine has done with the image of this queue."""
         self._semaphore(semaphore).add(0, Signal(queue, tag, stages, 0, {}))
 
@@ -209,7 +209,7 @@ class Queues:
             if met is not None and met.queue == queue and met.stages & WHOLE_PIPE & ~VkPipelineStage2.TOP_OF_PIPE:
                 batch.after.append((met.tag, execution_scope_dst(wait.stages, flags)))
         several = len(self._clocks) > 1
-        context.rivals = UnsynchronizedWith(queue, self._clocks[queue], frozenset()) if several else NO_UNSYNCHRONIZED
+        context.racing = RacingWork(queue, self._clocks[queue], frozenset()) if several else NO_RACING_WORK
         yield batch
         self._latest[queue] = batch.tag
         for signal in batch.submission.signals:
@@ -288,7 +288,7 @@ class Queues:
     def _retire(self, mark: QueueMark) -> None:
         self.retire({**mark.clock, mark.queue: mark.tag})
 
-    def retire(self, reach: dict[int, Tag]) -> None:
+    def retire(self, reach: dict[int, BatchIndex]) -> None:
         """The host knows that the work of these queues is complete, up to a tag each."""
         for queue, tag in reach.items():
             self._context.retire(queue, tag)

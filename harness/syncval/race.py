@@ -12,53 +12,60 @@ from harness.findings import Hazard, Place
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.state import Read, State, Write
 
-Tag = tuple[int, int]
+BatchIndex = tuple[int, int]
 """When a batch was submitted: (block index of the submit, batch). Grows along each queue."""
 
 
-class UnsynchronizedWith(NamedTuple):
+class RacingWork(NamedTuple):
     """Who races with the current viewer: other queues beyond what it waited for, and subpasses with no path here.
 
     `clock` gives, for each other queue, the tag up to which its work is ordered before the current batch.
     """
 
     queue: int
-    clock: Mapping[int, Tag]
+    clock: Mapping[int, BatchIndex]
     subpasses: frozenset[int]
 
 
-NEVER: Tag = (-1, 0)
+NEVER: BatchIndex = (-1, 0)
 """Before every batch."""
 PRESENT_ENGINE = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].stage
-NO_UNSYNCHRONIZED = UnsynchronizedWith(0, {}, frozenset())
+NO_RACING_WORK = RacingWork(0, {}, frozenset())
 HOST_QUEUE = (1 << 62) + 1
 """The queue of host writes that were not flushed. A submit comes after what the host did before it: that is no race."""
 
 
-def tag_of(place: Place) -> Tag:
+def batch_index_of(place: Place) -> BatchIndex:
     """When an executed access was submitted."""
     return (place.submit or 0, place.batch)
 
 
 def race(
-    state: State, write: Place | None, reads: tuple[Place, ...], access_kind: int, rivals: UnsynchronizedWith
+    state: State, write: Place | None, reads: tuple[Place, ...], access_kind: int, racing: RacingWork
 ) -> tuple[Hazard, int] | None:
     """The racing hazard that an access meets, with its prior access as `Outcome` spells it; None without one."""
     writes = ACCESS_KINDS[access_kind].write
-    if state.write is not None and write is not None and not state.write.done and _is_rival(state.write, write, rivals):
+    if (
+        state.write is not None
+        and write is not None
+        and not state.write.done
+        and _is_racing(state.write, write, racing)
+    ):
         if ACCESS_KINDS[state.write.access_kind].stage == PRESENT_ENGINE:
             return (Hazard.WRITE_AFTER_PRESENT if writes else Hazard.READ_AFTER_PRESENT), -1
         return (Hazard.WRITE_RACING_WRITE if writes else Hazard.READ_RACING_WRITE), -1
     if writes:
         for position, (read, place) in enumerate(zip(state.reads, reads, strict=True)):
-            if _is_rival(read, place, rivals):
+            if _is_racing(read, place, racing):
                 return (
                     Hazard.WRITE_AFTER_PRESENT if read.stage == PRESENT_ENGINE else Hazard.WRITE_RACING_READ
                 ), position
     return None
 
 
-def _is_rival(access: Write | Read, place: Place, rivals: UnsynchronizedWith) -> bool:
-    if access.viewer in rivals.subpasses:
+def _is_racing(access: Write | Read, place: Place, racing: RacingWork) -> bool:
+    if access.viewer in racing.subpasses:
         return True
-    return access.queue not in (rivals.queue, HOST_QUEUE) and tag_of(place) > rivals.clock.get(access.queue, (-1, 0))
+    return access.queue not in (racing.queue, HOST_QUEUE) and batch_index_of(place) > racing.clock.get(
+        access.queue, (-1, 0)
+    )

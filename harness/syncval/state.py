@@ -45,7 +45,7 @@ A worked example
 A copy writes a buffer, and a later copy reads it.
 
 >>> from harness.spec.masks import scope
->>> from harness.syncval.access import AccessRequest, after_use
+>>> from harness.syncval.access import AccessRequest, after_access
 >>> from harness.syncval.barrier import after_barrier
 >>> from harness.syncval.scope import expand
 >>> from harness.trace.effects import Dependency
@@ -53,7 +53,7 @@ A copy writes a buffer, and a later copy reads it.
 >>> write, read = (
 ...     AccessRequest(ACCESS_KIND[f"SYNC_COPY_TRANSFER_{each}"].index, QUEUE, QUEUE) for each in ("WRITE", "READ")
 ... )
->>> written = after_use(EMPTY, write).state
+>>> written = after_access(EMPTY, write).state
 
 Without a dependency the read may see old contents. An execution dependency alone does not help, because the write is
 not made available:
@@ -61,25 +61,25 @@ not made available:
 >>> def barrier(state, source, destination):
 ...     dependency = Dependency(*scope(source), *scope(destination))
 ...     return after_barrier(state, (expand(dependency, ALL_QUEUE_FLAGS),), QUEUE)
->>> print(after_use(written, read).hazard)
+>>> print(after_access(written, read).hazard)
 READ_AFTER_WRITE
->>> print(after_use(barrier(written, "COPY", "COPY"), read).hazard)
+>>> print(after_access(barrier(written, "COPY", "COPY"), read).hazard)
 READ_AFTER_WRITE
 
 A memory dependency does. It may be split: the first barrier makes the write available and names the compute stage,
 the second one begins with that stage, so that they chain.
 
->>> print(after_use(barrier(written, "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"), read).hazard)
+>>> print(after_access(barrier(written, "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"), read).hazard)
 None
 >>> available = barrier(written, "COPY/TRANSFER_WRITE", "COMPUTE_SHADER")
->>> print(after_use(barrier(available, "COMPUTE_SHADER", "COPY/TRANSFER_READ"), read).hazard)
+>>> print(after_access(barrier(available, "COMPUTE_SHADER", "COPY/TRANSFER_READ"), read).hazard)
 None
->>> print(after_use(barrier(available, "BLIT", "COPY/TRANSFER_READ"), read).hazard)
+>>> print(after_access(barrier(available, "BLIT", "COPY/TRANSFER_READ"), read).hazard)
 READ_AFTER_WRITE
 
 Equal histories are one object:
 
->>> after_use(EMPTY, write).state is written
+>>> after_access(EMPTY, write).state is written
 True
 
 The rules are in `access` (reads and writes), `barrier`, `layout_transition`, `cross_dependency` (semaphores,
@@ -117,14 +117,14 @@ class Write(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The most recent read by one stage of one queue. One that is `beside` the last write is of the same command: what
-    is ordered after it need not be ordered after the write."""
+    """The most recent read by one stage of one queue. One that is `same_command` the last write is of the same command:
+    what is ordered after it need not be ordered after the write."""
 
     access_kind: int
     stage: int
     queue: int
     viewer: int
-    beside: bool = False
+    same_command: bool = False
 
 
 class AccessOrdering(NamedTuple):
@@ -134,17 +134,17 @@ class AccessOrdering(NamedTuple):
     the stages that happen after it through dependencies that made it available. Of a read: `barriers` are the stages
     ordered after it, `chain` those whose own later reads are known to happen after it, so that a barrier that covers
     them covers it. `tokens` are the events that were set after it, as `barrier.after_set` marks them. Of a read:
-    `passed` are stages of subpasses, now over, that were ordered after it; nothing in them is any more, but a barrier
-    that covers them is.
+    `ordered_subpass_stages` are stages of subpasses, now over, that were ordered after it; nothing in them is any more,
+    but a barrier that covers them is.
     """
 
     barriers: int = 0
     chain: int = 0
     tokens: frozenset[int] = NO_TOKENS
-    passed: int = 0
+    ordered_subpass_stages: int = 0
 
 
-NO_GUARD = AccessOrdering()
+NO_ORDERING = AccessOrdering()
 
 
 class View(NamedTuple):
@@ -159,7 +159,9 @@ class View(NamedTuple):
     @property
     def empty(self) -> bool:
         """Whether nothing may be assumed: such views are not kept."""
-        return self.write == NO_GUARD and not self.ordered and all(guard == NO_GUARD for guard in self.reads)
+        return (
+            self.write == NO_ORDERING and not self.ordered and all(ordering == NO_ORDERING for ordering in self.reads)
+        )
 
 
 class AccessOutcome(NamedTuple):
@@ -180,7 +182,7 @@ T = TypeVar("T")
 class State:
     """An interned state. Compare by identity."""
 
-    __slots__ = ("followed", "made", "reads", "views", "write")
+    __slots__ = ("read_since_write", "reads", "results", "views", "write")
 
     write: Write | None
     reads: tuple[Read, ...]
@@ -189,18 +191,18 @@ class State:
 
     def __init__(self, write: Write | None, reads: tuple[Read, ...], views: tuple[View, ...]) -> None:
         self.write, self.reads, self.views = write, reads, views
-        self.followed = any(not read.beside for read in reads)
+        self.read_since_write = any(not read.same_command for read in reads)
         """Whether a read came after the write: what is ordered after all reads is ordered after the write too."""
-        self.made: dict[Hashable, Any] = {}
+        self.results: dict[Hashable, Any] = {}
         """What operations made of it; each key names all that its value depends on."""
 
     def after(self, key: Hashable, rule: Callable[[State], T]) -> T:
         """What an operation makes of this state, worked out once for each `key`, which must name all it depends on."""
-        known: T | None = self.made.get(key)
+        known: T | None = self.results.get(key)
         if known is None:
-            if len(self.made) >= _MADE_LIMIT:
-                self.made.clear()
-            known = self.made[key] = rule(self)
+            if len(self.results) >= _MADE_LIMIT:
+                self.results.clear()
+            known = self.results[key] = rule(self)
         return known
 
     def view(self, viewer: int) -> View:
@@ -208,7 +210,7 @@ class State:
         for view in self.views:
             if view.viewer == viewer:
                 return view
-        return View(viewer, NO_GUARD, (NO_GUARD,) * len(self.reads), 0)
+        return View(viewer, NO_ORDERING, (NO_ORDERING,) * len(self.reads), 0)
 
     def with_view(self, view: View) -> State:
         """This state with one view replaced."""
@@ -216,11 +218,11 @@ class State:
 
     def without_write(self) -> State:
         """This state when the write no longer counts: something else overwrote it, or the host sees it."""
-        return intern(None, self.reads, tuple(view._replace(write=NO_GUARD) for view in self.views))
+        return intern(None, self.reads, tuple(view._replace(write=NO_ORDERING) for view in self.views))
 
     def finished(self) -> State:
         """This state once the host knows that the write is complete (memoised)."""
-        return self.after("finished", lambda _: intern(_done(self.write), self.reads, self.views))
+        return self.after("finished", lambda _: intern(_completed(self.write), self.reads, self.views))
 
     def without_reads(self, positions: tuple[int, ...]) -> State:
         """This state once the host knows that these reads, and with them the older write, are complete (memoised)."""
@@ -232,7 +234,7 @@ class State:
             view._replace(reads=tuple(view.reads[at] for at in kept), ordered=view.ordered if kept else 0)
             for view in self.views
         )
-        return intern(_done(self.write), tuple(self.reads[at] for at in kept), views)
+        return intern(_completed(self.write), tuple(self.reads[at] for at in kept), views)
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
@@ -262,7 +264,7 @@ class Change:
 
     def __call__(self, state: State) -> State:
         """The state after the operation."""
-        known: State | None = state.made.get(self._number)
+        known: State | None = state.results.get(self._number)
         return state.after(self._number, self._rule) if known is None else known
 
 
@@ -296,7 +298,7 @@ def intern(write: Write | None, reads: tuple[Read, ...], views: Iterable[View]) 
     return state
 
 
-def _done(write: Write | None) -> Write | None:
+def _completed(write: Write | None) -> Write | None:
     return None if write is None else write._replace(done=True)
 
 

@@ -168,7 +168,7 @@ class Validator:
         found: list[Finding] = []
         for result in recording.execution.run(command, place, stream_event.queue_flags):
             found += self._report.recorded_events(result.findings, recording.reported)
-            found += self._report.recorded(result.hits, result.place, recording.reported)
+            found += self._report.recorded(result.hazards, result.place, recording.reported)
         return found
 
     def _judged(self, batches: Iterator[Batch]) -> Iterator[Finding]:
@@ -190,7 +190,7 @@ class Validator:
                     place = Place(command.call, command.name, command.site, buffer, submit, number, position, queue)
                     for result in execution.run(command, place, batch.submit.queue_flags):
                         yield from self._report.events(result.findings, known)
-                        yield from self._report.submitted(result.hits, result.place, known)
+                        yield from self._report.submitted(result.hazards, result.place, known)
                     if self._ownership.active or execution.transfers:
                         yield from self._report.events(list(self._ownership.follow(command, place, family)), known)
 
@@ -198,8 +198,8 @@ class Validator:
         if self._ownership.active:
             place = Place(stream_event.call, stream_event.name, stream_event.site, queue=stream_event.queue)
             yield from self._report.events(list(self._ownership.present(stream_event, place)), set())
-        for hits, place in self._presentation.present(stream_event):
-            for finding, _ in self._report.findings(hits, place):
+        for hazards, place in self._presentation.present(stream_event):
+            for finding, _ in self._report.findings(hazards, place):
                 yield finding
 
     # -- the host ------------------------------------------------------------------------------------------------------

@@ -217,7 +217,7 @@ def evidence() -> Iterator[Evidence]:
         for line in lines.split("\n")[1:-1]:
             entry, _, row = line.partition(" ")
             scenario, _, variant = row.rstrip("]").partition("[")
-            yield entry, layer, "need_of_scenario", {"scenario": scenario, "variant": variant}
+            yield entry, layer, "need_of_row", {"scenario": scenario, "variant": variant}
     for layer, streams in STREAMS.items():
         yield from ((entry, layer, "need_of_steps", {"steps": steps}) for entry, steps in streams.items())
 

@@ -29,7 +29,7 @@ def need_of_steps(entry: str, layer: str, steps: list[Step]) -> dict[str, list[s
     return _need(entry, session, witness)
 
 
-def need_of_scenario(entry: str, layer: str, scenario: str, variant: str) -> dict[str, list[str]]:
+def need_of_row(entry: str, layer: str, scenario: str, variant: str) -> dict[str, list[str]]:
     """`_need` of one variant of a scenario, `folder/name without scenario_`."""
     folder, _, name = scenario.partition("/")
     modules = [vars(load_module(path)) for path in sorted((SCENARIOS / folder).glob("scenario_*.py"))]

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from harness.findings import Place
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND
-from harness.syncval.access import AccessRequest, after_use
+from harness.syncval.access import AccessRequest, after_access
 from harness.syncval.barrier import Scope, after_barrier
-from harness.syncval.context import Context, RangeScope
+from harness.syncval.context import Context
+from harness.syncval.entries import RangeScope
 from harness.syncval.layout_transition import after_transition
 from harness.syncval.scope import expand
 from harness.syncval.state import EMPTY, State
@@ -51,7 +52,7 @@ class Cells:
     def access(self, space: int, span: tuple[int, int], access_kind: int) -> set[tuple[int, str]]:
         hazards: set[tuple[int, str]] = set()
         for at in range(*span):
-            outcome = after_use(self.states[space, at], AccessRequest(access_kind, QUEUE, QUEUE))
+            outcome = after_access(self.states[space, at], AccessRequest(access_kind, QUEUE, QUEUE))
             if outcome.hazard:
                 hazards.add((at, outcome.hazard))
             self.states[space, at] = outcome.state
@@ -105,8 +106,8 @@ def test_what_the_host_waited_for_no_longer_conflicts() -> None:
     context.apply(Access(SYNCS[1], 1, ((0, 8),), 1), Place(1, "vkCmdCopyBuffer", None, submit=10))
     context.apply(Access(SYNCS[1], 1, ((4, 8),), 1), Place(2, "vkCmdCopyBuffer", None, submit=20))
     context.retire(0, (10, 0))
-    hits = list(context.check(Access(SYNCS[1], 1, ((0, 8),), 1)))
-    assert [hit.span for hit in hits] == [(4, 8)]
+    hazards = list(context.check(Access(SYNCS[1], 1, ((0, 8),), 1)))
+    assert [hit.span for hit in hazards] == [(4, 8)]
     context.retire(0, (20, 0))
     assert not list(context.check(Access(SYNCS[1], 1, ((0, 8),), 1)))
     context.sweep_retired()

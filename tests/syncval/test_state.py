@@ -7,7 +7,7 @@ import pytest
 from harness.findings import Hazard
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND
-from harness.syncval.access import AccessRequest, after_use
+from harness.syncval.access import AccessRequest, after_access
 from harness.syncval.barrier import after_barrier
 from harness.syncval.layout_transition import after_transition
 from harness.syncval.scope import expand
@@ -47,7 +47,9 @@ def run(*steps: str) -> list[str | None]:
             state = after_barrier(state, barrier(*step.split(" ; ")), QUEUE)  # type: ignore[arg-type]
         else:
             name, _, atomic = step.partition(" ")
-            outcome = after_use(state, AccessRequest(ACCESS_KIND[ACCESS[name]].index, QUEUE, QUEUE, atomic == "atomic"))
+            outcome = after_access(
+                state, AccessRequest(ACCESS_KIND[ACCESS[name]].index, QUEUE, QUEUE, atomic == "atomic")
+            )
             met.append(outcome.hazard)
             state = outcome.state
         state._check()
@@ -138,13 +140,13 @@ def test_a_sequence_meets_exactly_these_hazards(steps: list[str], expected: list
 def test_equal_histories_share_one_state() -> None:
     write = ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index
     assert (
-        after_use(EMPTY, AccessRequest(write, QUEUE, QUEUE)).state
-        is after_use(EMPTY, AccessRequest(write, QUEUE, QUEUE)).state
+        after_access(EMPTY, AccessRequest(write, QUEUE, QUEUE)).state
+        is after_access(EMPTY, AccessRequest(write, QUEUE, QUEUE)).state
     )
 
 
 def test_applying_a_barrier_twice_is_the_same_as_once() -> None:
-    once = after_use(EMPTY, AccessRequest(ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index, QUEUE, QUEUE)).state
+    once = after_access(EMPTY, AccessRequest(ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index, QUEUE, QUEUE)).state
     scopes = barrier("COPY/TRANSFER_WRITE > COPY/TRANSFER_READ")
     after = after_barrier(once, scopes, QUEUE)  # type: ignore[arg-type]
     assert after_barrier(after, scopes, QUEUE) is after  # type: ignore[arg-type]

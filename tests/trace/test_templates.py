@@ -211,7 +211,8 @@ def test_elements_of_an_entry_are_read_by_its_stride(kind: str, key: str, value:
     from harness.record.handles import HandleRegistry
     from harness.record.template_data import Templates
 
-    templates = Templates(Decoder(HandleRegistry()))
+    decoder = Decoder(HandleRegistry())
+    templates = Templates(decoder.read, decoder.objects.table)
     number = ENUMS["VkDescriptorType"][f"VK_DESCRIPTOR_TYPE_{kind}"]
     entry = {"dstBinding": 3, "dstArrayElement": 1, "descriptorCount": 2, "descriptorType": number}
     info = {"templateType": 0, "pDescriptorUpdateEntries": [entry | {"offset": 8, "stride": 40}]}
@@ -235,7 +236,8 @@ def test_inline_uniform_data_stand_in_the_chain() -> None:
     from harness.record.handles import HandleRegistry
     from harness.record.template_data import Templates
 
-    templates = Templates(Decoder(HandleRegistry()))
+    decoder = Decoder(HandleRegistry())
+    templates = Templates(decoder.read, decoder.objects.table)
     entry = {
         "dstBinding": 0,
         "dstArrayElement": 4,

@@ -12,20 +12,13 @@ from dataclasses import replace
 
 from harness.commands.drawing import dynamic_state
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.commands.rendering.attachments import (
-    COLOR_READ,
-    COLOR_WRITE,
-    EARLY_READ,
-    LATE_WRITE,
-    Attachment,
-    find_attachment,
-)
-from harness.commands.rendering.rendering_state import RenderingState
+from harness.commands.rendering.attachments import COLOR_READ, COLOR_WRITE, EARLY_READ, LATE_WRITE, find_attachment
 from harness.shader.reflect import ReflectedEntryPoint, reflect
 from harness.spec.enums import VkShaderStage
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Command, Effect, InheritedTargets, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DrawState, GraphicsPipeline, Targets
+from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.resources import ImageView
 
 INPUT_READ = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index

@@ -8,83 +8,20 @@ Layers of an attachment are counted from the first layer of its image view; with
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harness.spans import Span, merge
+from harness.commands.object_state import ObjectState
 from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp, VkImageAspect
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
-from harness.trace.resources import Image, ImageView
-
-if TYPE_CHECKING:
-    from harness.commands.object_state import ObjectState
+from harness.trace.rendering_state import Area, Attachment
+from harness.trace.resources import ImageView
 
 COLOR_READ = ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].index
 COLOR_WRITE = ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"].index
 EARLY_READ = ACCESS_KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
 EARLY_WRITE = ACCESS_KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
 LATE_WRITE = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"].index
-
-MOST_AREAS = 64
-"""Areas of one image view whose addresses are remembered."""
-Area = tuple[int, int, int, int]
-"""x, y, width, height in texels."""
-
-
-@dataclass(frozen=True, slots=True)
-class Attachment:
-    """An image view bound as an attachment; `aspects` are those that this use of it concerns."""
-
-    image: Image
-    view: ImageView
-    aspects: int
-
-    @property
-    def is_color(self) -> bool:
-        """Whether it is a colour attachment."""
-        return not self.aspects & (VkImageAspect.DEPTH | VkImageAspect.STENCIL)
-
-    def only(self, aspects: int) -> Attachment:
-        """The same view for fewer aspects. A colour attachment keeps the aspects of its view (a plane, for one)."""
-        return self if self.is_color else Attachment(self.image, self.view, self.aspects & aspects)
-
-    def spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
-        """Addresses of an area of some layers, clipped to the view. Asked for again and again, so remembered."""
-        key = (self.aspects, area, layers if isinstance(layers, range) else tuple(layers))
-        known = self.view.areas
-        spans = known.get(key)
-        if spans is None:
-            if len(known) >= MOST_AREAS:
-                known.clear()
-            spans = known[key] = self._spans(layers, area)
-        return spans
-
-    def _spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
-        x, y, width, height = area
-        mip, chosen = self.view.mips.start, self._chosen(layers)
-        if not self.view.sliced:
-            return self.image.region(self.aspects, mip, chosen, (x, y, 0), (width, height, 1))
-        spans: list[Span] = []
-        for z in chosen:
-            spans += self.image.region(self.aspects, mip, (0,), (x, y, z), (width, height, 1))
-        return tuple(merge(spans))
-
-    def subresources(self, layers: Sequence[int]) -> tuple[Span, ...]:
-        """Addresses that a layout transition covers: whole layers, or the whole mip level of a 3D image ("automatic
-        layout transitions apply to the entire subresource referenced")."""
-        mip = self.view.mips.start
-        if self.view.sliced:
-            return self.image.subresources(self.aspects, mip, 1, 0, 1)
-        width, height, depth = self.image.texels(self.image.aspects[0], mip)
-        return self.image.region(self.aspects, mip, self._chosen(layers), (0, 0, 0), (width, height, depth))
-
-    def _chosen(self, layers: Sequence[int]) -> Sequence[int]:
-        """Layers of the image (slices of a 3D one), clipped to the view; a range stays one, whatever its length."""
-        held = self.view.layers
-        if isinstance(layers, range):
-            return held[layers.start : layers.stop]
-        return [held[layer] for layer in layers if layer < len(held)]
 
 
 def find_attachment(objects: ObjectState, view: int, aspects: int = 0) -> Attachment | None:

@@ -9,23 +9,14 @@ from typing import Any
 
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.commands.rendering.attachments import (
-    Area,
-    Attachment,
-    area_of,
-    clear,
-    find_attachment,
-    load,
-    resolve,
-    store,
-)
-from harness.commands.rendering.rendering_state import RenderingState, layers_of
+from harness.commands.rendering.attachments import area_of, clear, find_attachment, load, resolve, store
 from harness.spans import merge
 from harness.spec.enums import VkImageAspect, VkRendering, VkResolveMode, VkStructureType
 from harness.trace.chain import chained
 from harness.trace.effects import Access, Command, Effect, InheritedClear, Unmodelled
 from harness.trace.graphics_state import Targets
 from harness.trace.render_passes import ALL_VIEWS, stored_as
+from harness.trace.rendering_state import Area, Attachment, RenderingState, layers_of
 
 Rects = tuple[tuple[int, int, int, int, int, int], ...]
 """x, y, width, height in texels, first layer, layers."""

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from harness.commands.rendering.attachments import Area, Attachment, load, resolve, store
-from harness.commands.rendering.rendering_state import RenderingState, layers_of
+from harness.commands.rendering.attachments import load, resolve, store
 from harness.spec.enums import VkImageAspect, VkResolveMode
 from harness.trace.effects import Access, AutomaticTransition, Effect, PassEnd, SubpassBegin
 from harness.trace.render_passes import (
@@ -20,6 +19,7 @@ from harness.trace.render_passes import (
     RenderPass,
     Subpass,
 )
+from harness.trace.rendering_state import Area, Attachment, RenderingState, layers_of
 
 
 @dataclass(frozen=True, slots=True)

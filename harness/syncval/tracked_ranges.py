@@ -1,0 +1,182 @@
+"""The states of all ranges: slots that are shared, and what is forgotten once the host knows it to be complete."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from harness.findings import Place
+from harness.spans import Span, SpanMap
+from harness.syncval.entries import RangeEntry, Slot
+from harness.syncval.journal import Journal
+from harness.syncval.race import HOST_QUEUE, NEVER, BatchIndex
+from harness.syncval.state import State
+
+
+class TrackedRanges:
+    """Which state each range of each address space has. `context` explains slots and retirement.
+
+    Costs: an operation over everything is O(number of distinct states), one over a range O(k log n) for k ranges that
+    it meets.
+    """
+
+    def __init__(self) -> None:
+        self.retired: dict[int, BatchIndex] = {}
+        """By queue: what was submitted up to this tag is known by the host to be complete."""
+        self.journal = Journal(self.retired)
+        self.must_remember: Callable[[int, State, Place], bool] = lambda space, state, place: False
+        """Whether a write that is complete must be remembered: its space, its state and who made it."""
+        self._maps: dict[int, SpanMap[RangeEntry]] = {}
+        self._slots: dict[State, Slot] = {}
+        self._sweep_at = 64
+        self._forget_at = 1024
+
+    @property
+    def ranges(self) -> int:
+        """How many ranges are tracked."""
+        return sum(len(held) for held in self._maps.values())
+
+    @property
+    def slots(self) -> int:
+        """How many distinct states are held."""
+        return len(self._slots)
+
+    def map_slots(self, change: Callable[[State], State]) -> None:
+        """Maps the state of every range; slots that come to hold one state are joined. Visits no range."""
+        mapped: dict[State, Slot] = {}
+        for state, slot in self._slots.items():
+            after = change(state)
+            other = mapped.get(after)
+            if other is None:
+                slot.state = after
+                mapped[after] = slot
+            else:
+                slot.joined_to = other
+        self._slots = mapped
+        if len(self._slots) > self._sweep_at:
+            self._sweep()
+
+    def _slot(self, state: State) -> Slot:
+        slot = self._slots.get(state)
+        if slot is None:
+            slot = self._slots[state] = Slot(state)
+        return slot
+
+    def _sweep(self) -> None:
+        """Drops slots that no range points to. Visits every range, but only after the slots have doubled."""
+        used: dict[State, Slot] = {}
+        for held in self._maps.values():
+            for _, _, entry in held:
+                slot = entry.slot.find()
+                used[slot.state] = slot
+        self._slots = used
+        self._sweep_at = max(64, 2 * len(used))
+
+    def retire(self, queue: int, tag: BatchIndex) -> None:
+        """The host knows that what a queue was given up to this tag is complete: it no longer matters."""
+        if tag > self.retired.get(queue, NEVER):
+            self.retired[queue] = tag
+            if self.ranges > self._forget_at:
+                self.sweep_retired()
+                self._forget_at = max(1024, 2 * self.ranges)
+
+    def _live(self, entry: RangeEntry) -> RangeEntry:
+        """The entry without what is retired. This runs for each range that an access meets: `batch_index_of` is written
+        out."""
+        retired = self.retired
+        if not retired:
+            return entry
+        slot, write, reads = entry
+        done = [
+            at for at, read in enumerate(reads) if (read.submit or 0, read.batch) <= retired.get(read.queue or 0, NEVER)
+        ]
+        before = slot.find().state
+        if done:
+            # A read that is complete happened after the write that it did not conflict with.
+            after = before.without_reads(tuple(done))
+            reads = tuple(read for at, read in enumerate(reads) if at not in done)
+        elif write is not None and (write.submit or 0, write.batch) <= retired.get(write.queue or 0, NEVER):
+            after = before.finished()
+        else:
+            return entry
+        return entry if after is before else RangeEntry(Slot(after), write, reads)
+
+    def sweep_retired(self) -> None:
+        """Forgets ranges whose accesses are all retired, but for writes that the host may have to see; bounds memory in
+        long programs."""
+        for space in list(self._maps):
+            held = self._maps[space]
+            for begin, end, entry in list(held):
+                live = self._live(entry)
+                state, write = live.slot.find().state, live.write
+                done = state.write is None or write is None or state.write.done
+                if not live.reads and done and not (write and self.must_remember(space, state, write)):
+                    held.erase(begin, end)
+                elif live is not entry:
+                    held.set_exact(begin, end, live._replace(slot=self._slot(state)))
+            if not len(held):
+                del self._maps[space]
+        self._sweep()
+
+    def unfinished(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, RangeEntry]]:
+        """Ranges of [begin, end) with accesses of the device that the host does not know to be complete."""
+        for span, entry in self.known(space, begin, end):
+            write = entry.slot.find().state.write
+            if write is not None and (write.done or write.queue == HOST_QUEUE):
+                entry = entry._replace(write=None)
+            if entry.write is not None or entry.reads:
+                yield span, entry
+
+    def known(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, RangeEntry]]:
+        """Ranges of [begin, end) with all that is known of them, complete or not."""
+        held = self._maps.get(space)
+        for piece_begin, piece_end, entry in held.pieces(begin, end) if held is not None else ():
+            yield (piece_begin, piece_end), self._live(entry)
+
+    def drop_writes(self, space: int, span: Span, which: Callable[[State, Place], bool]) -> None:
+        """Forgets the last writes of a range where `which` says so; reads since stay."""
+        held = self._maps.get(space)
+        for begin, end, entry in held.pieces(*span) if held is not None else ():
+            live = self._live(entry)
+            state = live.slot.find().state
+            if held is None or live.write is None or not which(state, live.write):
+                continue
+            if live.reads:
+                held.assign(begin, end, RangeEntry(self._slot(state.without_write()), None, live.reads))
+            else:
+                held.erase(begin, end)
+
+    def finish(self, space: int, queue: int) -> None:
+        """What a queue did to a space is complete, and what it wrote matters to nobody: the presentation engine's."""
+        held = self._maps.get(space)
+        for begin, end, entry in list(held) if held is not None else ():
+            state, write, reads = entry.slot.find().state, entry.write, entry.reads
+            done = tuple(at for at, read in enumerate(state.reads) if read.queue == queue)
+            if done:
+                state = state.without_reads(done)
+                reads = tuple(read for at, read in enumerate(reads) if at not in done)
+            if state.write is not None and state.write.queue == queue:
+                state, write = state.without_write(), None
+            if held is not None and write is None and not reads:
+                held.erase(begin, end)
+            elif held is not None:
+                held.set_exact(begin, end, RangeEntry(self._slot(state), write, reads))
+
+    def forget(self, space: int, span: Span | None) -> None:
+        """Erases the accesses of addresses that no longer exist."""
+        held = self._maps.get(space)
+        if held is not None and span is not None:
+            held.erase(*span)
+        if span is None or not held:
+            self._maps.pop(space, None)
+            self.journal.forget(space)
+
+    def _check(self) -> None:
+        """Raises AssertionError when an invariant is broken."""
+        for held in self._maps.values():
+            held._check()
+            for _, _, entry in held:
+                slot = entry.slot.find()
+                slot.state._check()
+                assert self._slots.get(slot.state) is slot, "a range points to a slot that barriers do not reach"
+                assert (entry.write is None) == (slot.state.write is None), "a write without its place"
+                assert len(entry.reads) == len(slot.state.reads), "reads without their places"
