@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from harness.replay.schedule.batch_scheduler import runnable
 from harness.spec.enums import VkPipelineStage2
-from harness.syncval.journal import LENGTH
+from harness.syncval.journal import LENGTH, Log
+from harness.syncval.race import NEVER
 from harness.trace.calls import Block, Call
 from harness.trace.effects import SemaphoreCreated
 from harness.trace.pending_batches import PendingBatch, PendingBatches
@@ -87,16 +90,33 @@ def test_a_submit_is_cut_where_one_queue_has_to_wait() -> None:
     assert order == [(2, 1, 0), (3, 0, 51), (4, 1, 0), (2, 2, 50)]
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("accesses", [3, LENGTH + 10])
-def test_what_came_after_a_signal_is_found_however_long_ago_that_was(accesses: int) -> None:
+def test_what_came_after_a_signal_is_found_however_long_ago_that_was(accesses: int, together: bool) -> None:
     """The journal names it, or is too short and every range is visited."""
     device = Device()
     device.validator.consume(SemaphoreCreated(TIMELINE, 0))
     device.submit(1, WRITE_B, signals=at(TIMELINE, ALL, 1))
     device.submit(1, WRITE_A)
-    for number in range(accesses):
-        device.submit(1, access("COPY_TRANSFER_WRITE", 1000 + number))
+    others = [access("COPY_TRANSFER_WRITE", 1000 + number) for number in range(accesses)]
+    for batch in [others] if together else [[each] for each in others]:
+        device.submit(1, *batch)
     assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL, 1)) == ["WRITE_AFTER_WRITE"]
+
+
+@given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, LENGTH // 2)), max_size=12))
+def test_a_log_has_all_that_came_after_what_it_let_go_of(batches: list[tuple[int, int]]) -> None:
+    """Batches of some accesses each; now and then the host learns that the earlier ones are complete."""
+    log, everything, retired = Log(NEVER), [], NEVER
+    for number, (event, accesses) in enumerate(batches):
+        retired = (number - 1, 0) if event == 2 else retired
+        for each in range(accesses):
+            log.add((number, 0), each, (), retired)
+            everything.append(((number, 0), (each, ())))
+    assert log.size == sum(map(len, log.batches.values())) <= LENGTH
+    for tag in [NEVER, *((number, 0) for number in range(len(batches)))]:
+        if tag >= max(log.since, retired):
+            assert list(log.after(tag)) == [each for when, each in everything if when > tag]
 
 
 def test_what_a_queue_learnt_after_its_signal_is_left_out() -> None:

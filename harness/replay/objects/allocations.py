@@ -76,13 +76,14 @@ def _new_clash(items: list[WantedResource], granularity: int) -> bool:
     """Whether resources that were apart would overlap with the target's sizes (or share a page they must not)."""
     ordered = sorted(items, key=lambda item: item.offset)
     for index, first in enumerate(ordered):
-        for second in ordered[index + 1 :]:
-            if first.offset + first.was > second.offset:
-                continue
-            end = first.offset + first.size
-            if first.linear != second.linear:
-                end = -(-end // granularity) * granularity
-            if end > second.offset:
+        end = first.offset + first.size
+        shared = -(-end // granularity) * granularity
+        for at in range(index + 1, len(ordered)):
+            second = ordered[at]
+            if second.offset >= shared:
+                break
+            apart = first.offset + first.was <= second.offset
+            if apart and second.offset < (end if first.linear == second.linear else shared):
                 return True
     return False
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from sortedcontainers import SortedSet
+
 from harness.findings import UserError
 from harness.replay.objects.allocations import Allocation, Memories, WantedResource, plan
 from harness.replay.objects.encode import Encoder, Handles
@@ -272,7 +274,8 @@ def _bind_all(resources: Resources, binds: list[_Bind], mapped: set[int], origin
     for bind in binds:
         by_memory.setdefault(bind.memory, []).append(bind)
     for memory, group in by_memory.items():
-        wanted = [_wanted(resources, bind, group, original) for bind in group]
+        offsets = SortedSet(bind.offset for bind in group)
+        wanted = [_wanted(resources, bind, offsets, original) for bind in group]
         flags = 2 if any(_uses_address(resources, bind.resource) for bind in group) else 0
         groups = plan(wanted, resources.device.target.granularity)
         for allocation in resources.memories.allocate(memory, groups, memory in mapped, flags):
@@ -286,7 +289,7 @@ def _uses_address(resources: Resources, resource: int) -> bool:
     )
 
 
-def _wanted(resources: Resources, bind: _Bind, all_binds: list[_Bind], original: dict[int, int]) -> WantedResource:
+def _wanted(resources: Resources, bind: _Bind, offsets: SortedSet[int], original: dict[int, int]) -> WantedResource:
     device = resources.device
     ffi = device.target.ffi
     found = ffi.new("VkMemoryRequirements *")
@@ -298,8 +301,8 @@ def _wanted(resources: Resources, bind: _Bind, all_binds: list[_Bind], original:
         image = resources.images[bind.resource]
         device.function("vkGetImageMemoryRequirements")(device.handle, ffi.cast("VkImage", image.raw), found)
         # Nothing said how large it was: up to the next resource, unless that one begins at the same place.
-        after = [other.offset for other in all_binds if other.offset > bind.offset]
-        was = original.get(bind.resource, min(after, default=bind.offset + found.size) - bind.offset)
+        behind = next(offsets.irange(bind.offset, inclusive=(False, True)), bind.offset + found.size)
+        was = original.get(bind.resource, behind - bind.offset)
         linear = image.info["tiling"] == VkImageTiling.LINEAR
     else:
         raise UserError(f"object {bind.resource} is bound to memory {bind.memory} but is no buffer or image")
