@@ -39,7 +39,7 @@ def attach(
     if mirror is None:
         from harness.check import Analysis
 
-        mirror = Analysis()
+        mirror = Analysis(keep_events=keep_trace)
     session = Session(mirror, keep_trace=keep_trace, sink=sink, on_finding=on_finding, keep_alive=keep_alive)
     return session.start()
 

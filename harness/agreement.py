@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from harness.check import Analysis
 from harness.findings import Finding
-from harness.model import Conflict, Opinion, judge
+from harness.model import Conflict, Opinion, judge_stream_events
 from harness.model.explain import UNORDERED
 from harness.model.named_differences import NamedDifference, explanation, omissions
 from harness.trace.calls import Block
@@ -33,7 +33,8 @@ class Agreement:
 
 def agreement(blocks: Sequence[Block]) -> Agreement:
     """Asks both about a trace."""
-    return compare(Analysis().follow(blocks).findings, judge(blocks))
+    analysis = Analysis(keep_events=True).follow(blocks)
+    return compare(analysis.findings, judge_stream_events(analysis.events))
 
 
 def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:

@@ -15,6 +15,7 @@ from harness.spans import Span
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.calls import Block
+from harness.trace.effects import StreamEvent
 from harness.trace.resources import Memory
 
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
@@ -23,7 +24,10 @@ CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 class Analysis:
     """Follows one program, block by block."""
 
-    def __init__(self) -> None:
+    def __init__(self, keep_events: bool = False) -> None:
+        """`keep_events`: what each block does stays in `events`, so that other judges need not interpret it again."""
+        self.events: list[StreamEvent] = []
+        self._keep_events = keep_events
         self._interpreter = Interpreter()
         self._validator = Validator(self._describe, is_host_visible=self._is_host_visible)
         self.findings: list[Finding] = []
@@ -32,6 +36,8 @@ class Analysis:
         """Judges one block; the findings that it causes, also kept in `findings`."""
         new: list[Finding] = []
         for stream_event in self._interpreter.step(block):
+            if self._keep_events:
+                self.events.append(stream_event)
             new += self._validator.consume(stream_event)
         self.findings += new
         return new

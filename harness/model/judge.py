@@ -26,6 +26,7 @@ def judge_stream_events(stream_events: Iterable[StreamEvent], omitted: frozenset
     program = Program(omitted)
     program.follow(stream)
     finish(program)
+    program.opinion.events = stream
     program.opinion.without = cache(lambda rule: judge_stream_events(stream, omitted | {rule}))
     program.opinion.remarks = lambda: list(remarks(program.order, program.guards.everything, program.accesses.writes))
     return program.opinion

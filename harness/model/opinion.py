@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from harness.findings import Place
 from harness.model import explain
 from harness.model.order import ExecutionOrder
 from harness.spans import Span
+from harness.trace.effects import StreamEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ class Opinion:
     unmodelled: dict[str, int] = field(default_factory=dict)
     """Names of what has no rule here, with how often each was met."""
     order: ExecutionOrder = field(default_factory=ExecutionOrder)
+    events: Sequence[StreamEvent] = ()
+    """The stream that it is about."""
     without: Callable[[str], Opinion] | None = None
     """What the opinion would be without one rule of the order, by its name."""
     remarks: Callable[[], list[Conflict]] = list

@@ -13,6 +13,7 @@ from harness.findings import Finding, UserError
 from harness.record.host import SUBMITS, WAITS, HostMemory
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call, HostRead, HostWrite, block_name
+from harness.trace.effects import StreamEvent
 
 MAX_ERRORS = 100
 """Internal errors kept; more are only counted."""
@@ -29,6 +30,10 @@ class StreamJudge(Protocol):
     @property
     def findings(self) -> list[Finding]:
         """All findings so far."""
+
+    @property
+    def events(self) -> Sequence[StreamEvent]:
+        """What the blocks did, in order, where it is kept."""
 
     @property
     def unmodelled(self) -> dict[str, int]:
@@ -92,6 +97,11 @@ class Session:
     def findings(self) -> list[Finding]:
         """What the mirror found so far, growing as calls are made."""
         return [] if self.mirror is None else self.mirror.findings
+
+    @property
+    def events(self) -> Sequence[StreamEvent]:
+        """What the calls did, in order (with `keep_trace`): other judges need not interpret them again."""
+        return () if self.mirror is None else self.mirror.events
 
     @property
     def unmodelled(self) -> dict[str, int]:

@@ -22,7 +22,7 @@ from harness.layer.compare import compare
 from harness.layer.known_differences import known_differences
 from harness.layer.listen import LayerWitness
 from harness.layer.manifest import LayerInfo, find_layer, find_layers
-from harness.model import Opinion, judge
+from harness.model import Opinion, judge_stream_events
 from harness.replay.contents.observe import Outputs
 from harness.replay.contents.observe import compare as compare_outputs
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
@@ -92,7 +92,7 @@ def ask(
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
     row.messages = [each.message for each in session.findings]
     blocks = session.blocks or []
-    opinion = judge(blocks)
+    opinion = judge_stream_events(session.events)
     _ask_model(row, session.findings, opinion)
     folder = Path(artifacts) / row.scenario / row.variant / row.device if artifacts else None
     if not execute:

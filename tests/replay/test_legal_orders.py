@@ -19,7 +19,7 @@ from tests.support.streams import DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream
 
 
 def legal(stream: Stream) -> LegalOrders:
-    return LegalOrders(units_of(flatten(stream.blocks)), stream.blocks, judge(stream.blocks))
+    return LegalOrders(units_of(flatten(stream.blocks)), judge(stream.blocks))
 
 
 def calls(stream: Stream, strategy: str = "reverse", seed: int = 0) -> list[int]:

@@ -10,6 +10,7 @@ from typing import Any
 from harness.check import Analysis
 from harness.findings import Finding
 from harness.trace.calls import Block, Call, HostWrite
+from harness.trace.effects import StreamEvent
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 
@@ -24,6 +25,7 @@ class Keeper:
         self.unmodelled: dict[str, int] = {}
         self.verdict = "clean"
         self.device_writes: list[tuple[int, int]] = []
+        self.events: list[StreamEvent] = []
         self._analysis = Analysis()
 
     def step(self, block: Block) -> list[Finding]:

@@ -91,7 +91,7 @@ def run_reorders(
         return Reorders([], reason=reason, unmodelled=names)
     blocks = without_presentation(blocks)
     steps = flatten(blocks)
-    legal = LegalOrders(units_of(steps), blocks, opinion)
+    legal = LegalOrders(units_of(steps), opinion)
     found, plans = Reorders([], units=sum(map(legal.acts, range(len(legal.units))))), []
     known: dict[tuple[int, ...], str] = {}
     for strategy, seed in chosen:

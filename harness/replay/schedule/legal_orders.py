@@ -49,7 +49,7 @@ units that may come next gives the order that is furthest from submission order.
 >>> begun, fills = stream.begin(), (stream.fill(a, 1), stream.fill(b, 2))
 >>> barrier, copies = stream.barrier(), (stream.copy(a, c, 16), stream.copy(b, d, 16))
 >>> submitted = stream.submit()
->>> orders = LegalOrders(units_of(flatten(stream.blocks)), stream.blocks, judge(stream.blocks))
+>>> orders = LegalOrders(units_of(flatten(stream.blocks)), judge(stream.blocks))
 >>> order = orders.extension(lambda ready: ready[-1])
 >>> ran = [orders.units[each].steps[0].block.index for each in order if orders.acts(each)]
 >>> ran == [*reversed(fills), *reversed(copies)]
@@ -64,15 +64,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from sortedcontainers import SortedList
 
-from harness.commands.interpret import Interpreter
 from harness.findings import Place
 from harness.model import Opinion
 from harness.model.order import ACTION, HOST, PRESENT, TRANSITION
 from harness.model.stages import indices
 from harness.replay.schedule.steps import Identity, core_name, reading
 from harness.replay.schedule.units import Unit
-from harness.trace.calls import Block, Call
-from harness.trace.effects import Access, Recorded
+from harness.trace.calls import Call
+from harness.trace.effects import Access, Recorded, StreamEvent
 
 PERFORMED = (ACTION, TRANSITION, HOST, PRESENT)
 """Kinds of nodes that stand for something that runs."""
@@ -109,7 +108,7 @@ Choose = Callable[[Sequence[int]], int]
 class LegalOrders:
     """The order that units must keep, whatever else changes. Units are named by their place in submission order."""
 
-    def __init__(self, units: Sequence[Unit], blocks: Iterable[Block], opinion: Opinion) -> None:
+    def __init__(self, units: Sequence[Unit], opinion: Opinion) -> None:
         self.units = units
         self._holds: list[int] = []
         """By unit: the nodes that it performs."""
@@ -121,7 +120,7 @@ class LegalOrders:
         """By unit: those that it stays behind for other reasons."""
         self._follow_nodes(opinion)
         self._keep_the_host()
-        self._keep_what_is_exempt(blocks, opinion)
+        self._keep_what_is_exempt(opinion)
 
     def _follow_nodes(self, opinion: Opinion) -> None:
         order = opinion.order
@@ -167,8 +166,8 @@ class LegalOrders:
             return not unit.steps[0].name.startswith(LEAVES_ALONE)
         return not any(_pools(unit))
 
-    def _keep_what_is_exempt(self, blocks: Iterable[Block], opinion: Opinion) -> None:
-        exempt = _exempt(blocks)
+    def _keep_what_is_exempt(self, opinion: Opinion) -> None:
+        exempt = _exempt(opinion.events)
         last: dict[object, int] = {}
         for number, unit in enumerate(self.units):
             keys: set[object] = set(_pools(unit))
@@ -250,16 +249,13 @@ def _pools(unit: Unit) -> Iterator[object]:
             yield ("query pool", step.block.args["queryPool"])
 
 
-def _exempt(blocks: Iterable[Block]) -> dict[int, set[object]]:
+def _exempt(events: Iterable[StreamEvent]) -> dict[int, set[object]]:
     """By command: the memory in which it makes atomic accesses or puts markers."""
     found: dict[int, set[object]] = {}
-    interpreter = Interpreter()
-    for block in blocks:
-        with reading(block):
-            for each in interpreter.step(block):
-                if isinstance(each, Recorded):
-                    for effect in each.command.effects:
-                        if isinstance(effect, Access) and (effect.atomic or effect.marker):
-                            spaces = (effect.space, *(alias.space for alias in effect.aliases))
-                            found.setdefault(each.command.call, set()).update(("space", space) for space in spaces)
+    for each in events:
+        if isinstance(each, Recorded):
+            for effect in each.command.effects:
+                if isinstance(effect, Access) and (effect.atomic or effect.marker):
+                    spaces = (effect.space, *(alias.space for alias in effect.aliases))
+                    found.setdefault(each.command.call, set()).update(("space", space) for space in spaces)
     return found

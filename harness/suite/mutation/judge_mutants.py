@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.agreement import compare
 from harness.findings import UserError
-from harness.model import Conflict, judge
+from harness.model import Conflict, judge_stream_events
 from harness.model.named_differences import explanation
 from harness.rig.core import Amend
 from harness.suite.claims import WITHOUT, Claim
@@ -123,7 +123,7 @@ class _Judges:
         """One recording without a layer, judged by syncval and the model, and one for each layer; a layer that would
         see other queues than the scenario names is not asked."""
         session, _, logical = record(self._claim, amend, None)
-        opinion = judge(session.blocks or [])
+        opinion = judge_stream_events(session.events)
         agreed = compare(session.findings, opinion)
         said = _Said(
             {

@@ -1,0 +1,38 @@
+"""A row interprets its stream once: syncval, the model and the legal orders are handed the same events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.device.drivers import find_driver
+from harness.device.process import Worker
+
+AGAIN = (
+    "vkCreateImage",
+    "vkCreateRenderPass",
+    "vkCreateFramebuffer",
+    "vkCmdBeginRender",
+    "vkCmdNext",
+    "vkCmdEndRender",
+)
+"""Beginnings of what replays follow once more: they need to know the layouts at each step of an order of their own."""
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("submit/scenario_order.py", "scenario_two_submits_write_one_buffer"),
+        ("rendering/scenario_clears.py", "scenario_clears_and_draws_are_ordered"),
+    ],
+)
+def test_a_row_interprets_each_call_once(module: str, name: str) -> None:
+    with Worker(find_driver("lavapipe"), packages=["tests"]) as worker:
+        arguments = {"module": module, "scenario": name, "variant": "whole", "device": "lavapipe"}
+        answer: Any = worker.call("tests.support.row_jobs:interpretations", arguments)
+    row, most = answer["row"], answer["most"]
+    assert (row["problem"], row["syncval"]) == ("", [])
+    assert row["verdicts"]["orders"]["problem"] == ""
+    assert most["vkQueueSubmit"] == 1
+    assert {each: count for each, count in most.items() if count > 1 and not each.startswith(AGAIN)} == {}
