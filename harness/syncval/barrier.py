@@ -28,7 +28,7 @@ def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State
 
 
 def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
-    """A view after dependencies: each is held against it as it was, and their effects are united."""
+    """A view after several dependencies. Each is applied to the view as it was before; their effects are united."""
     barriers, chain, ordered = view.write.barriers, view.write.chain, view.ordered
     tokens = view.write.tokens
     gained = [ordering.barriers for ordering in view.reads]
@@ -55,8 +55,10 @@ def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
 
 
 def write_in_scope(write: Write, ordering: AccessOrdering, scope: Scope, viewer: int) -> bool:
-    """Directly, by its own access; or through a chain that made it available before: what the host waited for is
-    available, and comes before all that is submitted afterwards."""
+    """Whether a first scope holds the write: directly by its kind of access, or through a chain that made it available.
+
+    A write that the host has waited for is available, and comes before everything that is submitted afterwards.
+    """
     access = scope.src_accesses >> write.access_kind & 1
     if scope.event:
         return bool(chained(scope.event) in ordering.tokens or (access and scope.event in ordering.tokens))
@@ -65,7 +67,7 @@ def write_in_scope(write: Write, ordering: AccessOrdering, scope: Scope, viewer:
 
 
 def read_in_scope(read: Read, ordering: AccessOrdering, scope: Scope, viewer: int) -> bool:
-    """Directly, by its own stage; or through a chain of earlier barriers."""
+    """Whether a first scope holds the read: directly by its stage, or through a chain of earlier barriers."""
     if scope.event:
         return scope.event in ordering.tokens
     chained = (ordering.barriers | ordering.ordered_subpass_stages) & scope.src_stages
@@ -73,12 +75,12 @@ def read_in_scope(read: Read, ordering: AccessOrdering, scope: Scope, viewer: in
 
 
 def chained(token: int) -> int:
-    """The token of accesses that an event covers through a chain, whatever accesses its wait names."""
+    """The token for accesses that an event covers through a chain. The accesses that its wait names do not matter."""
     return -token
 
 
 def after_set(state: State, token: int, stages: int, accesses: int, viewer: int) -> State:
-    """Marks what is in the first scope of an event that is set now: nothing is ordered yet (memoised).
+    """Marks the accesses in the first scope of an event that is set now. Nothing is ordered yet (memoised).
 
     `accesses` are those that the stages can make, as bits of ACCESS_KINDS indices. A token is positive and used once.
     """

@@ -100,7 +100,7 @@ class Context(TrackedRanges):
         self.host_token: Callable[[bool], int] = lambda everywhere: 0
         """The token of dependencies that make writes visible to the host now: everywhere, or in some ranges."""
         self.tokens = Tokens(1)
-        """Those of events."""
+        """The tokens of events."""
         self._requests: dict[tuple[int | bool, ...], AccessRequest] = {}
 
     # -- accesses ---------------------------------------------------------------------------------------------------
@@ -139,8 +139,11 @@ class Context(TrackedRanges):
     def report_alias_hazards(
         self, alias: Alias, through: int, hazards: list[DetectedHazard]
     ) -> Iterator[DetectedHazard]:
-        """Hazards met through an alias. What they are with is forgotten, so that each is told once: it stands at
-        addresses that the access does not overwrite."""
+        """Hazards met through an alias.
+
+        The earlier access is dropped after it is reported. It lies at other addresses of the same memory, which this
+        access never overwrites, so that it would be reported again and again.
+        """
         for detected in hazards:
             self.forget(alias.space, detected.span)
             yield detected._replace(through=through)
@@ -157,8 +160,10 @@ class Context(TrackedRanges):
             yield self._detected(outcome.hazard, outcome.prior, span, access, entry)
 
     def apply(self, access: Access, place: Place, same_command: bool = False) -> list[DetectedHazard]:
-        """Makes an access the most recent one of its addresses; answers with the hazards that it meets there. One that
-        is `same_command` reads what its own command has just written: that is none."""
+        """Makes an access the most recent one of its addresses, and returns the hazards that it meets there.
+
+        `same_command` marks a read of what its own command has just written, which is no hazard.
+        """
         held = self._maps.get(access.space)
         if held is None:
             held = self._maps[access.space] = SpanMap()
@@ -243,8 +248,10 @@ class Context(TrackedRanges):
                     yield self._detected(hazard, prior, (piece_begin, piece_end), access, entry)
 
     def barrier(self, everything: tuple[Scope, ...], ranges: list[RangeScope], place: Place) -> None:
-        """Applies one synchronization command: dependencies over everything, and over ranges. All are held against
-        the states as they were before the command."""
+        """Applies one synchronization command: dependencies over everything, and over ranges.
+
+        All of them apply to the states as they were before the command.
+        """
         everything = tuple(map(self.with_host_token, everything))
         pieces = self._gather(ranges) if ranges else []
         if everything:
@@ -265,7 +272,7 @@ class Context(TrackedRanges):
             self._maps[space].put(begin, end, RangeEntry(slot, entry.write, entry.reads))
 
     def with_host_token(self, scope: Scope, everywhere: bool = True) -> Scope:
-        """A scope that says of what it makes visible to the host when that is; others are as they were."""
+        """The scope with the token of the current batch, when it makes writes visible to the host; else unchanged."""
         if not scope.dst_accesses & HOST_READ_BIT or not (scope.src_stages or scope.event):
             return scope
         return scope._replace(host=self.host_token(everywhere and not scope.event))

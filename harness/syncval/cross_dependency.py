@@ -14,9 +14,12 @@ from harness.syncval.state import AccessOrdering, Read, State, View, Write, inte
 
 
 class CrossDependency(NamedTuple):
-    """One dependency from another viewer. `keeps`: what the giver may assume holds for the receiver too (what is before
-    a render pass instance, for its subpasses); otherwise only what the scopes carry over (semaphores, and subpasses:
-    the second scope of a barrier or a dependency into one ends with it)."""
+    """One dependency from another viewer, the giver.
+
+    With `keeps` the receiver may assume all that the giver may assume: a subpass knows what was known before its render
+    pass instance. Without it only what is in the scopes is carried over. That is so for semaphores, and for subpasses,
+    because the second scope of a dependency into a subpass ends with the subpass.
+    """
 
     giver: int
     scopes: tuple[Scope, ...]
@@ -41,7 +44,7 @@ def _received(state: State, dependencies: tuple[CrossDependency, ...], receiver:
 
 
 def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
-    """Only accesses in the first scope are carried over, with the second scope and nothing else."""
+    """What a receiver learns without `keeps`: accesses in the first scope are ordered before the second scope."""
     barriers = chain = ordered = 0
     tokens: set[int] = set()
     gained = [0] * len(state.reads)
@@ -85,8 +88,10 @@ def _joined(orderings: Iterable[AccessOrdering]) -> AccessOrdering:
 
 
 def withheld(before: State, after: State, viewer: int, write: bool, reads: frozenset[int]) -> State:
-    """`after`, which a dependency made of `before`, without what the viewer gained for the write, or for these reads:
-    they came after the signal that the dependency begins with."""
+    """The state `after` a dependency, with what the viewer had `before` for the write or for these reads.
+
+    They came after the signal with which the dependency begins, so that it does not cover them.
+    """
     old, new = before.view(viewer), after.view(viewer)
     orderings = tuple(old.reads[at] if at in reads else ordering for at, ordering in enumerate(new.reads))
     ordered = old.ordered if write or len(reads) == len(orderings) else new.ordered
@@ -113,8 +118,11 @@ def _returned(state: State, dependencies: tuple[CrossDependency, ...], outer: in
 
 
 def _after_subpass(view: View) -> View:
-    """What is left of a view when its subpass is over: nothing more is in the second scopes of what led into it, but
-    dependencies that begin with the subpass chain with them."""
+    """What is left of a view when its subpass is over.
+
+    No later access is in the second scopes of dependencies into the subpass. Dependencies that begin with the subpass
+    still chain with them.
+    """
     reads = tuple(
         AccessOrdering(ordered_subpass_stages=ordering.barriers | ordering.ordered_subpass_stages)
         for ordering in view.reads

@@ -25,7 +25,7 @@ from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, Wai
 
 SET, RESET, WAIT = "set", "reset", "wait"
 EVERYTHING = VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.BOTTOM_OF_PIPE
-"""In a first scope both are all earlier commands."""
+"""Each of the two, in a first scope, stands for all earlier commands."""
 
 
 @dataclass(slots=True)

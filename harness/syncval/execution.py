@@ -166,8 +166,10 @@ class Execution:
 
 
 def _are_apart(accesses: list[Access]) -> bool:
-    """Whether no two can touch one address: they lie in different spaces, or in stretches that do not overlap, and none
-    has aliases."""
+    """Whether no two of the accesses can touch one address.
+
+    That is so when they lie in different spaces or in stretches that do not overlap, and none has aliases.
+    """
     spaces = set()
     for access in accesses:
         if access.aliases:
@@ -187,7 +189,7 @@ def _are_apart(accesses: list[Access]) -> bool:
 
 
 def _reads_beside(accesses: list[Access]) -> Iterator[Access]:
-    """The reads of a command at addresses that it writes in another stage; in one stage both are ordered together."""
+    """The reads of a command at addresses that it writes in another stage. In one stage the write stands for both."""
     for read in accesses:
         if _writes(read):
             continue

@@ -79,7 +79,7 @@ HOST_READ = ACCESS_KIND["SYNC_HOST_HOST_READ"].index
 HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
 SEEN = 1 << 60
-"""The token of a write that is visible to the host; those of single batches are above."""
+"""The token of a write that is visible to the host. The tokens of single batches are greater numbers."""
 
 NO_WAIT_TO_WRITE = "a wait of the host (a fence, a timeline's value, idle) that covers {prior}"
 NO_WAIT = (

@@ -19,7 +19,7 @@ Piece = tuple[SpanMap[RangeEntry], int, int, RangeEntry]
 LENGTH = 256
 """Accesses of a queue that are remembered."""
 PROGRAMS = 1 << 62
-"""Queues from here on are no program's: the host's, the presentation engine's."""
+"""Queues from this number on belong to the host and to the presentation engine, not to the program."""
 EVERYTHING: Span = (0, ENDLESS)
 
 

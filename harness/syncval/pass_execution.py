@@ -16,7 +16,7 @@ from harness.syncval.state import Change
 from harness.trace.effects import EXTERNAL, AutomaticTransition, PassBegin, PassEnd, SubpassBegin
 
 NOTHING = Scope(0, 0, 0, 0)
-"""Orders a transition that no dependency is about: after what a barrier put before everything, and before nothing."""
+"""The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
 
 
 class InstanceExecution:
@@ -49,7 +49,7 @@ class InstanceExecution:
         return self._outer if subpass == EXTERNAL else -1 - subpass
 
     def _racing_with(self, subpass: int) -> RacingWork:
-        """Who races with a subpass: those before it in the list that it does not depend on."""
+        """The subpasses that race with a subpass: earlier ones in the list on which it does not depend."""
         before = self._before.get(subpass, set())
         strangers = frozenset(self._viewer(each) for each in range(subpass) if each not in before)
         return self._racing._replace(queue=self._context.queue, subpasses=strangers) if strangers else self._racing

@@ -27,7 +27,7 @@ from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
 HOST = -1
 """The queue of signals made by the host."""
 PRESENTATION = 1 << 63
-"""The queue of the presentation engine; what it does with an image has one of its own above this (`engine_of`)."""
+"""The queue of the presentation engine. Its work on each image has a queue of its own, above this (`engine_of`)."""
 WHOLE_PIPE = VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.TOP_OF_PIPE | VkPipelineStage2.BOTTOM_OF_PIPE
 """Stages with which a semaphore's scope holds layout transitions and ownership transfers too."""
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
@@ -36,7 +36,7 @@ FIRST_TOKEN = 1 << 40
 SIGNALS_KEPT = 100
 """Signals of one timeline that are kept; older ones are covered by later ones."""
 NARROW_KEPT = 16
-"""The same for signals with marks, of which every state holds its share."""
+"""The same for signals with marks, which every state has to hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class Batch:
 
 @dataclass(slots=True)
 class QueueMark:
-    """Up to where a queue had got, and what it knew of others: what a fence stands for."""
+    """How far a queue had got, and what it knew of other queues, when a fence was given to it."""
 
     queue: int
     tag: BatchIndex
@@ -104,7 +104,7 @@ class QueueMark:
 
 
 def engine_of(image: int) -> int:
-    """The queue of what the presentation engine does with an image: nothing orders it with what it does with others."""
+    """The queue for the presentation engine's work on one image. Its work on different images has no order."""
     return PRESENTATION + image
 
 

@@ -17,9 +17,10 @@ BatchIndex = tuple[int, int]
 
 
 class RacingWork(NamedTuple):
-    """Who races with the current viewer: other queues beyond what it waited for, and subpasses with no path here.
+    """Who races with the current viewer.
 
-    `clock` gives, for each other queue, the tag up to which its work is ordered before the current batch.
+    `clock` gives, for each other queue, the tag up to which its work is ordered before the current batch: later work
+    races. `subpasses` are those with no path of dependencies to the current subpass.
     """
 
     queue: int
@@ -32,7 +33,7 @@ NEVER: BatchIndex = (-1, 0)
 PRESENT_ENGINE = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].stage
 NO_RACING_WORK = RacingWork(0, {}, frozenset())
 HOST_QUEUE = (1 << 62) + 1
-"""The queue of host writes that were not flushed. A submit comes after what the host did before it: that is no race."""
+"""The queue of host writes that were not flushed. They race with nothing, since a submit comes after them."""
 
 
 def batch_index_of(place: Place) -> BatchIndex:
@@ -43,7 +44,7 @@ def batch_index_of(place: Place) -> BatchIndex:
 def race(
     state: State, write: Place | None, reads: tuple[Place, ...], access_kind: int, racing: RacingWork
 ) -> tuple[Hazard, int] | None:
-    """The racing hazard that an access meets, with its prior access as `Outcome` spells it; None without one."""
+    """The racing hazard that an access meets, with its prior access as in `AccessOutcome`; None without one."""
     writes = ACCESS_KINDS[access_kind].write
     if (
         state.write is not None

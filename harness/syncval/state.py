@@ -104,9 +104,13 @@ NO_TOKENS: frozenset[int] = frozenset()
 
 
 class Write(NamedTuple):
-    """The most recent write, by `viewer` on `queue` (equal but for subpasses). `operation` is an `Operation`; `atomic`
-    writes (and markers) do not conflict with others of their kind. One that is `done`, as the host knows, conflicts
-    with no access of the device; it is kept because the host may not see it yet."""
+    """The most recent write.
+
+    `queue` made it, as `viewer`; the two differ only inside a subpass. `operation` is an `AttachmentOperation` as a
+    number. Writes that are `atomic` (and markers) do not conflict with others of their kind. A write is `done` when the
+    host knows that it is complete: it conflicts with no access of the device then, and is kept because the host may not
+    see it yet.
+    """
 
     access_kind: int
     queue: int
@@ -117,8 +121,11 @@ class Write(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The most recent read by one stage of one queue. One that is `same_command` the last write is of the same command:
-    what is ordered after it need not be ordered after the write."""
+    """The most recent read by one stage of one queue.
+
+    `same_command` says that the command of the last write made this read, too. An access that is ordered after such a
+    read need not be ordered after the write.
+    """
 
     access_kind: int
     stage: int
@@ -130,12 +137,13 @@ class Read(NamedTuple):
 class AccessOrdering(NamedTuple):
     """What a viewer may assume of one access.
 
-    Of a write: `barriers` is the set of accesses (bits of ACCESS_KINDS indices) that it was made visible to, `chain`
-    the stages that happen after it through dependencies that made it available. Of a read: `barriers` are the stages
-    ordered after it, `chain` those whose own later reads are known to happen after it, so that a barrier that covers
-    them covers it. `tokens` are the events that were set after it, as `barrier.after_set` marks them. Of a read:
-    `ordered_subpass_stages` are stages of subpasses, now over, that were ordered after it; nothing in them is any more,
-    but a barrier that covers them is.
+    * `barriers`: of a write, the kinds of access (bits of ACCESS_KINDS indices) to which it is visible. Of a read, the
+      stages that are ordered after it.
+    * `chain`: of a write, the stages that happen after it was made available. Of a read, the stages whose own later
+      reads happen after it, so that a barrier that covers those covers it.
+    * `tokens`: the events that were set after it (`barrier.after_set`).
+    * `ordered_subpass_stages`: of a read, stages of finished subpasses that were ordered after it. They order nothing
+      themselves any more, but a later barrier whose first scope has one of them still chains.
     """
 
     barriers: int = 0
@@ -148,8 +156,10 @@ NO_ORDERING = AccessOrdering()
 
 
 class View(NamedTuple):
-    """What one viewer may assume: of the write, of each read in the state's order; `ordered` are stages that happen
-    after some read, so that a read there cannot conflict with the write."""
+    """What one viewer may assume about the write, and about each read in the state's order.
+
+    `ordered` holds the stages that happen after some read. A read in one of them cannot conflict with the write.
+    """
 
     viewer: int
     write: AccessOrdering
@@ -249,8 +259,11 @@ class State:
 
 
 class Change:
-    """An operation over many states. Each remembers what it made of it under a number that stands for `key`, which
-    names all that the operation depends on: long keys are hashed once, not once a state."""
+    """An operation over many states. `key` names everything that the operation depends on.
+
+    Each state remembers the result under a number that stands for the key, so that a long key is hashed once and not
+    once for each state.
+    """
 
     __slots__ = ("_number", "_rule")
 
@@ -279,9 +292,9 @@ def union(masks: Iterable[int]) -> int:
 
 _INTERNED: dict[tuple[Write | None, tuple[Read, ...], tuple[View, ...]], State] = {}
 _LIMIT = 1 << 16
-"""States that are shared."""
+"""How many states are shared before the table is emptied."""
 _MADE_LIMIT = 1 << 12
-"""Operations that one state remembers; then it begins anew."""
+"""How many operations one state remembers before it forgets them all."""
 
 
 def intern(write: Write | None, reads: tuple[Read, ...], views: Iterable[View]) -> State:
