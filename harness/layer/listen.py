@@ -35,26 +35,6 @@ TYPES = 0x2 | 0x4
 """VALIDATION | PERFORMANCE"""
 STYPE_MESSENGER = 1000128004
 
-OBJECT_TYPES = {
-    1: "VkInstance",
-    3: "VkDevice",
-    4: "VkQueue",
-    5: "VkSemaphore",
-    6: "VkCommandBuffer",
-    7: "VkFence",
-    9: "VkBuffer",
-    10: "VkImage",
-    11: "VkEvent",
-    13: "VkBufferView",
-    14: "VkImageView",
-    18: "VkRenderPass",
-    19: "VkPipeline",
-    23: "VkDescriptorSet",
-    1000001000: "VkSwapchainKHR",
-    1000150000: "VkAccelerationStructureKHR",
-}
-"""VkObjectType values that synchronization validation puts in its messages."""
-
 
 def offered_version(name: str) -> Version | None:
     """The version of the layer that `vkCreateInstance` would take for `name` now; None when it knows none."""
@@ -87,7 +67,7 @@ class LayerWitness:
         """(identifier, text) of warnings and errors that are not about synchronization: the stream is not valid."""
         self.messages: list[LayerMessage] = []
         """Every message taken so far, in order."""
-        self._raw: list[tuple[str, str, tuple[tuple[str, int], ...]]] = []
+        self._raw: list[tuple[str, str]] = []
         self._environ: dict[str, str | None] = {}
         self._callback: Any = None
         self._lib: Any = None
@@ -166,8 +146,8 @@ class LayerWitness:
         """Messages since the last `take`, attributed to the call with block index `call` when given."""
         raw, self._raw = self._raw, []
         taken: list[LayerMessage] = []
-        for vuid, text, objects in raw:
-            message = parse(vuid, text, objects)
+        for vuid, text in raw:
+            message = parse(vuid, text)
             if is_synchronization(message.vuid):
                 taken.append(message if call is None else message.during(call))
             else:
@@ -190,9 +170,5 @@ class LayerWitness:
         def text(pointer: Any) -> str:
             return "" if pointer == ffi.NULL else ffi.string(pointer).decode("utf-8", "replace")
 
-        objects = tuple(
-            (OBJECT_TYPES.get(entry.objectType, str(entry.objectType)), int(entry.objectHandle))
-            for entry in (data.pObjects[i] for i in range(data.objectCount))
-        )
-        self._raw.append((text(data.pMessageIdName), text(data.pMessage), objects))
+        self._raw.append((text(data.pMessageIdName), text(data.pMessage)))
         return 0

@@ -12,14 +12,12 @@ Old (1.3.239), at record and at submit:
 In it the *current* command is the function before `: Hazard` while recording, and `command:` of the recorded access
 info at submit; `command:` of the access info is always the prior one.
 
-Today's layers speak prose that changes; only their `[Extra properties]` block is read (`name = value` lines). Before
-1.4.364 (measured) it has no `access` for errors found at submit, so `access` is then empty and matches any.
+Today's layers speak prose that changes; only their `[Extra properties]` block is read (`name = value` lines).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 HAZARD_PREFIX = "SYNC-HAZARD-"
@@ -40,28 +38,20 @@ class LayerMessage:
     """`READ_AFTER_WRITE`; for event rules today's identifier without `SYNC-`."""
     command: str
     """The vkCmd* whose access is the second one; at submit the recorded command, not vkQueueSubmit."""
-    access: str
-    """`SYNC_COPY_TRANSFER_READ`; empty when the layer does not say."""
-    prior_access: str
-    prior_command: str
-    """Empty when the layer does not say (both accesses belong to one command)."""
-    barriers: tuple[str, ...]
-    """What the prior access is already safe against: accesses after a write, stages after a read."""
-    seq_no: int | None
-    """Number of the *prior* command in its command buffer, counted from 1 (commands that syncval knows only)."""
     text: str
     kind: str
     """`record` or `submit`."""
-    objects: tuple[tuple[str, int], ...] = ()
-    """(handle type, raw handle) pairs of the message."""
-    function: str = ""
-    """The API call in which the layer spoke."""
-    reset_no: int | None = None
+    access: str = ""
+    """`SYNC_COPY_TRANSFER_READ`; empty when the layer does not say."""
+    prior_access: str = ""
+    prior_command: str = ""
+    """Empty when the layer does not say (both accesses belong to one command)."""
+    seq_no: int | None = None
+    """Number of the *prior* command in its command buffer, counted from 1 (commands that syncval knows only)."""
     recorded_seq_no: int | None = None
     """At submit: number of the current command in its command buffer."""
     entry: int | None = None
     """At submit: index of the command buffer in its batch."""
-    region: int | None = None
     call: int | None = None
     """Block index of the API call in which the layer spoke, where a caller attributed it."""
 
@@ -85,10 +75,11 @@ def plain_command(name: str) -> str:
     return name.removesuffix("KHR")
 
 
-def parse(vuid: str, text: str, objects: Sequence[tuple[str, int]] = ()) -> LayerMessage:
+def parse(vuid: str, text: str) -> LayerMessage:
     """The message as data. `vuid` is `pMessageIdName`, `text` is `pMessage`. Never fails: what the text does not say is
     left empty, so that an unforeseen text shows up as a disagreement and not as a crash."""
-    vuid = vuid or _vuid_of(text)
+    found = _VUID.search(text)
+    vuid = vuid or (found.group(1) if found else "")
     body = text.partition(" | MessageID = ")[2].partition(" | ")[2] or text
     if vuid.startswith(HAZARD_PREFIX):
         hazard = vuid.removeprefix(HAZARD_PREFIX).replace("-", "_")
@@ -96,23 +87,8 @@ def parse(vuid: str, text: str, objects: Sequence[tuple[str, int]] = ()) -> Laye
         hazard = _event_rule(vuid.removeprefix("SYNC-"))
     function = _FUNCTION.match(body.strip())
     name = function.group(1) if function else ""
-    message = LayerMessage(
-        vuid=vuid,
-        hazard=hazard,
-        command=name,
-        access="",
-        prior_access="",
-        prior_command="",
-        barriers=(),
-        seq_no=None,
-        text=text,
-        kind=SUBMIT if name in SUBMITTING else RECORD,
-        objects=tuple(objects) or _objects_of(text),
-        function=name,
-    )
-    if EXTRA_PROPERTIES in body:
-        return _with_properties(message, extra_properties(body))
-    return _with_access_info(message, body)
+    message = LayerMessage(vuid, hazard, name, text, SUBMIT if name in SUBMITTING else RECORD)
+    return _with_properties(message, extra_properties(body)) if EXTRA_PROPERTIES in body else _with_info(message, body)
 
 
 def _event_rule(name: str) -> str:
@@ -128,23 +104,10 @@ def _event_rule(name: str) -> str:
 
 _FUNCTION = re.compile(r"(vk\w+)(?:\(\))?:?")
 _VUID = re.compile(r"\[ (SYNC-[\w-]+) \]")
-_OBJECT = re.compile(r"Object \d+: handle = (0x[0-9a-fA-F]+)(?:, name = [^,;]*)?, type = (\w+);")
-_FIELD = re.compile(
-    r"(recorded_usage|prior_usage|usage|read_barriers|write_barriers|command|seq_no|reset_no|submit|batch):\s*([^,)]*)"
-)
+_FIELD = re.compile(r"(recorded_usage|prior_usage|usage|command|seq_no):\s*([^,)]*)")
 _ENTRY = re.compile(r"for entry (\d+),")
 _OWN_TRANSITION = "vs. layout transition in"
 """A load operation against the initial transition of its own render pass instance; its message has no access info."""
-_REGION = re.compile(r"region (\d+)|range index (\d+)|image barrier (\d+)")
-
-
-def _vuid_of(text: str) -> str:
-    found = _VUID.search(text)
-    return found.group(1) if found else ""
-
-
-def _objects_of(text: str) -> tuple[tuple[str, int], ...]:
-    return tuple((kind, int(handle, 16)) for handle, kind in _OBJECT.findall(text))
 
 
 def _fields(text: str) -> dict[str, str]:
@@ -154,18 +117,16 @@ def _fields(text: str) -> dict[str, str]:
     return found
 
 
-def _with_access_info(message: LayerMessage, body: str) -> LayerMessage:
-    head, marker, rest = body.partition("Recorded access info ")
+def _with_info(message: LayerMessage, body: str) -> LayerMessage:
+    head, at_submit, rest = body.partition("Recorded access info ")
     recorded: dict[str, str] = {}
-    if marker:
+    if at_submit:
         recorded_text, _, rest = rest.partition(" Access info ")
         recorded = _fields(recorded_text)
     else:
         head, _, rest = body.partition("Access info ")
     prior = _fields(rest)
     entry = _ENTRY.search(head)
-    region = _REGION.search(head)
-    barriers = prior.get("write_barriers", prior.get("read_barriers", ""))
     if _OWN_TRANSITION in head:
         prior = {"command": message.command, "prior_usage": "SYNC_IMAGE_LAYOUT_TRANSITION"}
     return replace(
@@ -174,20 +135,11 @@ def _with_access_info(message: LayerMessage, body: str) -> LayerMessage:
         access=recorded.get("recorded_usage", prior.get("usage", "")),
         prior_access=prior.get("prior_usage", ""),
         prior_command=prior.get("command", ""),
-        barriers=split_barriers(barriers),
         seq_no=_number(prior.get("seq_no")),
-        reset_no=_number(prior.get("reset_no")),
         recorded_seq_no=_number(recorded.get("seq_no")),
         entry=int(entry.group(1)) if entry else None,
-        region=next((int(part) for part in region.groups() if part), None) if region else None,
         kind=SUBMIT if recorded else message.kind,
     )
-
-
-def split_barriers(text: str) -> tuple[str, ...]:
-    """`A|B` (1.3.239) as names; nothing, `0` and `…_NONE` as no names."""
-    names = (part.strip() for part in text.split("|"))
-    return tuple(name for name in names if name not in ("", "0", "VK_PIPELINE_STAGE_2_NONE"))
 
 
 def _number(text: str | None) -> int | None:
@@ -197,13 +149,10 @@ def _number(text: str | None) -> int | None:
 # --- today's style ---------------------------------------------------------------------------------------------------
 
 EXTRA_PROPERTIES = "[Extra properties]"
-_NO_COMMAND = "INVALID_EMPTY"
-"""What 1.4.352 calls the prior command of a transition at a wait, at submit."""
 _SAME_COMMAND = "by the same command"
 """The prior command of a hazard inside one command has no property of its own."""
 
 _STAGE_ACCESS = re.compile(r"VK_PIPELINE_STAGE_2_(\w+)\((?:VK_ACCESS_2_)?(\w+)\)")
-_MASKS = re.compile(r"([\w|]+)\(([\w|]+)\)")
 
 
 def extra_properties(text: str) -> dict[str, str]:
@@ -220,18 +169,6 @@ def access_name(text: str) -> str:
     return "_".join(("SYNC", _short(found.group(1)), _short(found.group(2)))) if found else text
 
 
-def access_names(text: str) -> tuple[str, ...]:
-    """`STAGE|STAGE(ACCESS|ACCESS):STAGE(ACCESS)`, each access of each stage of its pair by name. Meta accesses and
-    `ALL_ACCESSES` are not expanded. Plain stage masks (`STAGE|STAGE`) come back flag by flag, `0` as nothing."""
-    names: list[str] = []
-    for part in text.split(":"):
-        pair = _MASKS.fullmatch(part.strip())
-        stages = (pair.group(1) if pair else part.strip()).split("|")
-        accesses = pair.group(2).split("|") if pair else [""]
-        names += [access_name(f"{stage}({access})" if access else stage) for access in accesses for stage in stages]
-    return tuple(name for name in names if name not in ("", "0"))
-
-
 def _short(flag: str) -> str:
     """A flag's name without `_BIT` and without the KHR of names that have become core; EXT and vendor tags stay, as in
     the names of `harness.spec.scopes`."""
@@ -239,8 +176,7 @@ def _short(flag: str) -> str:
 
 
 def _with_properties(message: LayerMessage, properties: dict[str, str]) -> LayerMessage:
-    barriers = properties.get("write_barriers", properties.get("read_barriers", "0"))
-    submitted = properties.get("message_type") == "SubmitTimeError" or message.function in SUBMITTING
+    submitted = properties.get("message_type") == "SubmitTimeError"
     command = properties.get("command", message.command)
     same = command if _SAME_COMMAND in message.text else ""
     return replace(
@@ -249,11 +185,8 @@ def _with_properties(message: LayerMessage, properties: dict[str, str]) -> Layer
         command=command,
         access=access_name(properties.get("access", "")),
         prior_access=access_name(properties.get("prior_access", "")),
-        prior_command=properties.get("prior_command", same).removeprefix(_NO_COMMAND),
-        barriers=access_names(barriers),
+        prior_command=properties.get("prior_command", same),
         seq_no=_number(properties.get("seq_no")),
-        reset_no=_number(properties.get("reset_no")),
         entry=_number(properties.get("command_buffer_index")),
-        region=_number(properties.get("region_index")),
-        kind=SUBMIT if submitted else RECORD,
+        kind=SUBMIT if submitted else message.kind,
     )

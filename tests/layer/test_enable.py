@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from harness.device.drivers import find_driver
 from harness.findings import UserError
 from harness.layer.enable import (
-    FULL_VALIDATION_SINCE,
     LayerInfo,
     find_layer,
     has_layer_settings,
@@ -22,7 +22,7 @@ from harness.layer.enable import (
 )
 from harness.layer.listen import LayerWitness, offered_version
 from harness.layer.manifest import KHRONOS_LAYER, find_layers
-from tests.support.layer_rig import Rig, rig
+from harness.rig.rig import Rig
 
 NOTHING = {"XDG_DATA_DIRS": "/nonexistent", "XDG_CONFIG_DIRS": "/nonexistent"}
 
@@ -173,61 +173,69 @@ INSTALLED: list[Any] = [*find_layers()] or [NOT_INSTALLED]
 
 
 @pytest.fixture(scope="module", params=INSTALLED, ids=lambda layer: layer.version_text if layer else "none")
-def real(request: pytest.FixtureRequest) -> Iterator[Rig]:
-    with rig(request.param) as device:
-        yield device
+def real(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, LayerWitness]]:
+    """A rig on lavapipe under each layer; the environment is put back afterwards."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("VK_ICD_FILENAMES", str(find_driver("lavapipe").manifest))
+        with LayerWitness.open(request.param) as witness, Rig((), witness) as device:
+            yield device, witness
 
 
-def test_the_layer_asked_for_is_the_one_loaded(real: Rig) -> None:
-    assert offered_version(KHRONOS_LAYER) == real.witness.layer.version
-    path = Path(real.witness.layer.library).resolve()
-    assert f" {path}\n" in Path("/proc/self/maps").read_text()
+def hazardous(device: Rig, fills: int = 1) -> None:
+    """Records fills of a buffer and a copy from it, with nothing between."""
+    a, b = device.buffer(256), device.buffer(256)
+    with device.commands() as commands:
+        for _ in range(fills):
+            commands.fill(a, 1)
+        commands.copy(a, b)
 
 
-def test_real_layer_speaks_at_record(real: Rig) -> None:
-    a, b = real.buffer(), real.buffer()
-    with real.recording() as buffer:
-        real.fill(buffer, a)
-        real.copy(buffer, a, b)
-    said = real.witness.take(call=7)
-    assert [(m.hazard, m.command, m.prior_command, m.call) for m in said] == [
-        ("READ_AFTER_WRITE", "vkCmdCopyBuffer", "vkCmdFillBuffer", 7)
-    ]
-    assert real.witness.messages[-1] is said[0]
-    assert int(real.vk.ffi.cast("uintptr_t", a)) in {handle for _, handle in said[0].objects}
+def test_the_layer_asked_for_is_the_one_loaded(real: tuple[Rig, LayerWitness]) -> None:
+    layer = real[1].layer
+    assert offered_version(KHRONOS_LAYER) == layer.version
+    assert f" {Path(layer.library).resolve()}\n" in Path("/proc/self/maps").read_text()
 
 
-def test_real_layer_speaks_at_submit(real: Rig) -> None:
-    a = real.buffer()
-    with real.recording() as buffer:
-        real.fill(buffer, a)
-    real.submit(buffer)
-    assert real.said() == []
-    real.submit(buffer, wait=True)
-    said = real.said()
-    assert [(m.kind, m.hazard, m.command) for m in said] == [("submit", "WRITE_AFTER_WRITE", "vkCmdFillBuffer")]
-    access = "SYNC_CLEAR_TRANSFER_WRITE" if has_layer_settings(real.witness.layer) else "SYNC_COPY_TRANSFER_WRITE"
-    between = has_layer_settings(real.witness.layer) and real.witness.layer.version < FULL_VALIDATION_SINCE
-    assert [(m.access, m.prior_access, m.entry) for m in said] == [("" if between else access, access, 0)]
+def test_real_layer_speaks_at_record(real: tuple[Rig, LayerWitness]) -> None:
+    device, witness = real
+    witness.take()
+    hazardous(device)
+    (said,) = witness.take(call=7)
+    assert (said.hazard, said.command, said.prior_command) == ("READ_AFTER_WRITE", "vkCmdCopyBuffer", "vkCmdFillBuffer")
+    assert said.call == 7 and witness.messages[-1] is said
 
 
-def test_a_hundred_messages_of_one_kind(real: Rig) -> None:
+def test_real_layer_speaks_at_submit(real: tuple[Rig, LayerWitness]) -> None:
+    device, witness = real
+    a = device.buffer(256)
+    with device.commands() as commands:
+        commands.fill(a, 1)
+    device.submit(commands)
+    assert witness.take() == []
+    device.submit(commands)
+    device.wait()
+    (said,) = witness.take()
+    access = "SYNC_CLEAR_TRANSFER_WRITE" if has_layer_settings(witness.layer) else "SYNC_COPY_TRANSFER_WRITE"
+    assert said.key == ("WRITE_AFTER_WRITE", "vkCmdFillBuffer", "vkCmdFillBuffer", access, access)
+    assert (said.kind, said.entry) == ("submit", 0)
+
+
+def test_a_hundred_messages_of_one_kind(real: tuple[Rig, LayerWitness]) -> None:
     """By default today's layer falls silent after ten."""
-    a = real.buffer()
-    with real.recording() as buffer:
-        for _ in range(101):
-            real.fill(buffer, a)
-    assert len(real.said()) == 100
+    device, witness = real
+    witness.take()
+    hazardous(device, fills=101)
+    assert len(witness.take()) == 101
 
 
-def test_other_checks_are_off(real: Rig) -> None:
+def test_other_checks_are_off(real: tuple[Rig, LayerWitness]) -> None:
     """A copy past the end of a buffer breaks VUID-vkCmdCopyBuffer-size-00115, which core checks would report."""
-    a, b = real.buffer(64), real.buffer(64)
-    before = list(real.witness.other_messages)
-    with real.recording() as buffer:
-        real.copy(buffer, a, b, (0, 0, 128))
-    real.said()
-    assert real.witness.other_messages == before
+    device, witness = real
+    a, b = device.buffer(64), device.buffer(64)
+    with device.commands() as commands:
+        commands.copy(a, b, (0, 0, 128))
+    witness.take()
+    assert witness.other_messages == []
 
 
 @pytest.mark.parametrize("layer", INSTALLED, ids=lambda layer: layer.version_text if layer else "none")
@@ -239,27 +247,26 @@ def test_environment_is_put_back(monkeypatch: pytest.MonkeyPatch, layer: LayerIn
     assert os.environ["VK_LAYER_ENABLES"] == os.environ["VK_VALIDATION_VALIDATE_SYNC"] == "before"
 
 
-def test_the_package_callback_stays_free(real: Rig) -> None:
+def test_the_package_callback_stays_free(real: tuple[Rig, LayerWitness]) -> None:
     """The package has one callback slot a type for the whole process; the witness must not take a program's own."""
     from vulkan import _vulkan
 
+    device, witness = real
     heard: list[str] = []
 
     def hear(*_: Any) -> int:
         heard.append("program")
         return 0
 
-    info = real.vk.VkDebugUtilsMessengerCreateInfoEXT(messageSeverity=0x1000, messageType=0x2, pfnUserCallback=hear)
-    create = real.vk.vkGetInstanceProcAddr(real.instance, "vkCreateDebugUtilsMessengerEXT")
-    destroy = real.vk.vkGetInstanceProcAddr(real.instance, "vkDestroyDebugUtilsMessengerEXT")
-    messenger = create(real.instance, info, None)
+    info = device.vk.VkDebugUtilsMessengerCreateInfoEXT(messageSeverity=0x1000, messageType=0x2, pfnUserCallback=hear)
+    create = device.vk.vkGetInstanceProcAddr(device.gpu.instance, "vkCreateDebugUtilsMessengerEXT")
+    destroy = device.vk.vkGetInstanceProcAddr(device.gpu.instance, "vkDestroyDebugUtilsMessengerEXT")
+    messenger = create(device.gpu.instance, info, None)
+    witness.take()
     try:
-        a, b = real.buffer(), real.buffer()
-        with real.recording() as buffer:
-            real.fill(buffer, a)
-            real.copy(buffer, a, b)
+        hazardous(device)
         assert heard == ["program"]
-        assert len(real.said()) == 1
+        assert len(witness.take()) == 1
     finally:
-        destroy(real.instance, messenger, None)
+        destroy(device.gpu.instance, messenger, None)
         _vulkan._internal_vkDebugUtilsMessengerCallbackEXT = None
