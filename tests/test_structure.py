@@ -35,10 +35,11 @@ ALLOWED = {
     "layer": "findings spans spec trace commands device",
     "check": "findings spans trace commands syncval",
     "agreement": "findings trace model check",
+    "fuzz": "agreement check device findings layer model replay rig spec syncval trace",
     "report": "findings verdicts spec trace model replay syncval",
     "suite": "findings verdicts spec trace model device rig replay layer agreement report",
     "pytest_plugin": "findings record report suite",
-    "cli": "findings verdicts trace model record device replay report suite check",
+    "cli": "findings verdicts trace model record device replay report suite check fuzz",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
@@ -54,6 +55,7 @@ THIRD_PARTY = {
     "glfw": ("device suite", "inside functions"),
     "numpy": ("record device rig replay report suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),
+    "hypothesis": ("fuzz", "inside functions"),
     "sortedcontainers": ("spans commands syncval replay", "anywhere"),
 }
 """Third-party package to (the packages that may import it, where in them)."""

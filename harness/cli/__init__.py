@@ -23,6 +23,7 @@ COMMANDS = {
     "mutate": "Drop each piece of each dependency of the scenarios, and score who notices.",
     "graph": "Draw what must be complete before what in a trace, and what is missing.",
     "matrix": "Order pairs of operations in every way, right and wrong, and ask every judge.",
+    "fuzz": "Hunt for disagreements on random streams: with the model, with the Khronos layer, on legal orders.",
     "drivers": "List the drivers and layers of this machine and what each can do.",
 }
 """Subcommand, which is also its module here and the function in it, to its line of help."""

@@ -1,21 +1,23 @@
-"""Syncval and the model on streams of the fuzzer: a short run of `tests.fuzz.agreement_fuzz`."""
+"""Syncval and the model on random streams: a short run of `vkharness fuzz agreement`, and what it prints."""
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 
 import pytest
 
+from harness.cli import main
+from harness.fuzz.agreement_fuzz import Disagreement, hunt
+from harness.fuzz.random_text import FEATURES
 from harness.syncval.validator import Validator
-from tests.fuzz import fuzzed
-from tests.fuzz.agreement_fuzz import Disagreement, hunt
 
 SEED = 20261121
 COUNT = 60
 """Streams for each feature, and for all together."""
 
 
-@pytest.mark.parametrize("features", [*((each,) for each in fuzzed.FEATURES), ()], ids="+".join)
+@pytest.mark.parametrize("features", [*((each,) for each in FEATURES), ()], ids="+".join)
 def test_they_agree(features: tuple[str, ...]) -> None:
     counts: Counter[str] = Counter()
     print(f"seed {SEED}, {'+'.join(features) or 'everything'}")
@@ -32,3 +34,37 @@ def test_a_disagreement_is_the_smallest_stream(monkeypatch: pytest.MonkeyPatch) 
     told, _, text = str(caught.value).partition("\n\n")
     assert told.startswith("model only: unordered")
     assert len(text.splitlines()) == 3
+
+
+def fuzz(*arguments: str) -> int:
+    """The exit code of `vkharness fuzz agreement`."""
+    with pytest.raises(SystemExit) as left:
+        main(["fuzz", "agreement", *arguments])
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def test_the_command_prints_counts_and_the_seed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert fuzz("--count", "10", "--seed", "7", "images") == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("images: 10 streams, ")
+    assert told.out.endswith(", seed 7\n")
+    assert told.err == ""
+
+
+def test_the_command_exits_1_with_the_stream(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Validator, "consume", lambda self, stream_event: [])
+    assert fuzz("--count", "20", "images") == 1
+    told = capsys.readouterr().out
+    assert told.startswith("disagreement:\nmodel only: unordered")
+    assert "\n\nsubmit q1\n    " in told
+
+
+def test_the_command_says_what_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(sys.modules, "hypothesis", None)
+    assert fuzz("--count", "1") == 2
+    assert capsys.readouterr().err == "vkharness: fuzz agreement needs Hypothesis: install vkharness[fuzz]\n"

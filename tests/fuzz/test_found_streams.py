@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from harness.fuzz import stream_text
+from harness.fuzz.agreement_fuzz import judge
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
-from tests.fuzz import shorthand
-from tests.fuzz.agreement_fuzz import judge
 
 FOUND = [
     pytest.param(
@@ -172,7 +172,7 @@ FOUND = [
 def findings_of(text: str) -> list[str]:
     """The kinds of what syncval finds."""
     validator = Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
-    return [found.hazard for each in shorthand.parse(text) for found in validator.consume(each)]
+    return [found.hazard for each in stream_text.parse(text) for found in validator.consume(each)]
 
 
 @pytest.mark.parametrize(("text", "expected"), FOUND)

@@ -13,11 +13,11 @@ import pytest
 
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
+from harness.fuzz.random_steps import Step
 from harness.layer.known_differences import FILE, load
 from harness.layer.manifest import find_layer
 from harness.spec.enums import VK_SUBPASS_EXTERNAL as EXTERNAL
 from harness.spec.enums import VkDependency
-from tests.fuzz.random_steps import Step
 
 OLD, TODAY = "1.3.239", "1.4.364"
 

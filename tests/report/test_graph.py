@@ -14,9 +14,9 @@ from click.testing import CliRunner
 from harness.cli.graph import graph
 from harness.device.drivers import environment, find_driver
 from harness.findings import UserError
+from harness.fuzz import stream_text
 from harness.model import Opinion, judge_stream_events
 from harness.report.graph import RED, draw, write_graph
-from tests.fuzz import shorthand
 
 RACE = """
 submit q1
@@ -29,7 +29,7 @@ submit q2
 
 
 def opinion_of(text: str) -> Opinion:
-    return judge_stream_events(shorthand.parse(text))
+    return judge_stream_events(stream_text.parse(text))
 
 
 def drawn(text: str, limit: int = 30) -> str:

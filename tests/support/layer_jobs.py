@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import harness
+from harness.fuzz.random_steps import Step
+from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.layer.compare import compare
 from harness.layer.known_differences import known_differences
 from harness.layer.listen import LayerWitness
 from harness.layer.manifest import find_layer
 from harness.suite.judge_scenario import load_module, record
 from harness.suite.twins import Twin
-from tests.fuzz.random_player import Player, open_rig
-from tests.fuzz.random_steps import Step
 
 SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 
@@ -25,7 +25,7 @@ def need_of_steps(entry: str, layer: str, steps: list[Step]) -> dict[str, list[s
         harness.attach(keep_trace=True, sink=lambda block: _listen(witness, block)) as session,
         open_rig(witness) as rig,
     ):
-        Player(rig).play(steps)
+        StepPlayer(rig).play(steps)
     return _need(entry, session, witness)
 
 

@@ -1,34 +1,28 @@
-"""Random streams with as few full barriers put in as make them clean: much may still change places in them.
+"""Random streams in legal orders: does any leave other bytes than the serial run?
 
-    .venv/bin/python -m tests.fuzz.mended --first 0 --count 500 [--device lavapipe]
-
-runs each in legal orders; one that leaves other bytes than the serial run is a bug.
+A random stream is full of hazards. `mend` puts full barriers where the model reports a conflict and nowhere else, so
+that the stream is clean and many of its commands may still change places. An order that the model allows and that
+leaves other bytes than the serial run is a bug.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import click
-from rich.progress import track
-
 import harness
-from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import UserError
+from harness.fuzz.random_steps import Step, make, shrink
+from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.model import judge
 from harness.replay.outcomes.legal_order_runs import run_reorders
-from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp
+from harness.spec.enums import VkAccess2, VkAttachmentLoadOp, VkAttachmentStoreOp, VkPipelineStage2, VkStructureType
 from harness.trace.calls import Block, Call
-from tests.fuzz.random_player import Player, open_rig
-from tests.fuzz.random_steps import make
-from tests.support.streams import ALL_COMMANDS, READ_WRITE, struct
 
 MOST_BARRIERS = 40
-LOAD_DONT_CARE, STORE = VkAttachmentLoadOp.DONT_CARE, VkAttachmentStoreOp.STORE
-"""VkAttachmentLoadOp, VkAttachmentStoreOp."""
+EVERYTHING = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
 
 
 def mend(blocks: list[Block]) -> list[Block] | None:
@@ -79,11 +73,16 @@ def _barriers(blocks: list[Block]) -> set[int]:
 
 def _barrier(before: Block) -> Call:
     assert isinstance(before, Call)
-    full = struct("VkMemoryBarrier", srcAccessMask=READ_WRITE, dstAccessMask=READ_WRITE)
+    full = {
+        "sType": VkStructureType.MEMORY_BARRIER,
+        "pNext": None,
+        "srcAccessMask": EVERYTHING,
+        "dstAccessMask": EVERYTHING,
+    }
     args = {
         "commandBuffer": before.args["commandBuffer"],
-        "srcStageMask": ALL_COMMANDS,
-        "dstStageMask": ALL_COMMANDS,
+        "srcStageMask": VkPipelineStage2.ALL_COMMANDS,
+        "dstStageMask": VkPipelineStage2.ALL_COMMANDS,
         "dependencyFlags": 0,
         "memoryBarrierCount": 1,
         "pMemoryBarriers": [full],
@@ -112,9 +111,9 @@ def _has_undefined_ends(value: Any) -> bool:
         return any(map(_has_undefined_ends, value))
     if not isinstance(value, dict):
         return False
-    if any(value.get(name) == LOAD_DONT_CARE for name in ("loadOp", "stencilLoadOp")):
+    if any(value.get(name) == VkAttachmentLoadOp.DONT_CARE for name in ("loadOp", "stencilLoadOp")):
         return True
-    if any(value.get(name) not in (None, STORE) for name in ("storeOp", "stencilStoreOp")):
+    if any(value.get(name) not in (None, VkAttachmentStoreOp.STORE) for name in ("storeOp", "stencilStoreOp")):
         return True
     return any(map(_has_undefined_ends, value.values()))
 
@@ -135,10 +134,13 @@ def resolves_into_a_later_layer(blocks: list[Block]) -> bool:
     return False
 
 
-def attack(seed: int, device: str) -> dict[str, Any]:
-    """Plays a seed on this process' driver, mends it and runs it in some legal orders; what came of it, in words."""
+def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
+    """Plays steps on this process' driver, mends the stream and runs it in four legal orders chosen by `seed`.
+
+    `verdict` is `broken`, `held` with the number of orders, or why no order was run or compared.
+    """
     with harness.attach(keep_trace=True) as session, open_rig(None) as rig:
-        Player(rig).play(make(seed))
+        StepPlayer(rig).play(steps)
     blocks = mend(_numbered(session.blocks or []))
     if blocks is None:
         return {"verdict": "not mended"}
@@ -156,23 +158,19 @@ def attack(seed: int, device: str) -> dict[str, Any]:
     return {"verdict": "broken" if differing else held, "differing": differing}
 
 
-@click.command()
-@click.option("--first", default=0, show_default=True)
-@click.option("--count", default=100, show_default=True)
-@click.option("--device", default="lavapipe", show_default=True)
-def main(first: int, count: int, device: str) -> None:
-    """Attacks so many mended streams."""
-    verdicts: Counter[str] = Counter()
-    with Worker(find_driver(device), packages=["tests"]) as worker:
-        for seed in track(range(first, first + count)):
-            answer = worker.call("tests.fuzz.mended:attack", {"seed": seed, "device": device})
-            if isinstance(answer, Died):
-                answer = {"verdict": f"died: {answer.reason}"}
-            verdicts[answer["verdict"]] += 1
-            if not answer["verdict"].startswith(("held", "nothing", "not mended", "left out")):
-                click.echo(f"seed {seed}: {answer}")
-    click.echo(", ".join(f"{count} {verdict}" for verdict, count in sorted(verdicts.items())))
+def ask(worker: Worker, steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
+    """`attack` in the worker. A driver that died is a verdict."""
+    answer = worker.call("harness.fuzz.order_fuzz:attack", {"steps": steps, "seed": seed, "device": device})
+    return {"verdict": f"died: {answer.reason}"} if isinstance(answer, Died) else answer
 
 
-if __name__ == "__main__":
-    main()
+def is_bad(answer: dict[str, Any]) -> bool:
+    """Whether an answer of `attack` shows a bug."""
+    return not answer["verdict"].startswith(("held", "nothing", "not mended", "left out"))
+
+
+def smallest(worker: Worker, seed: int, device: str) -> list[Step]:
+    """The smallest stream left of a seed's that still gets the verdict of the whole."""
+    steps = make(seed)
+    verdict = ask(worker, steps, seed, device)["verdict"]
+    return shrink(steps, lambda rest: bool(ask(worker, rest, seed, device)["verdict"] == verdict))

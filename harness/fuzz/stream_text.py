@@ -1,32 +1,53 @@
-"""Streams as short text, for tests and for what a fuzzer prints; `parse` and `spell` are inverse to one another.
+r"""Stream text: streams of effects as short text, for tests and for what a fuzzer prints.
 
-    semaphore t1 = 0
-    submit q1 wait s1@COPY, t1=3@CLEAR signal s2@ALL_COMMANDS fence f1
-        COPY_TRANSFER_READ a; COPY_TRANSFER_WRITE b[0:32]
-        barrier COPY/TRANSFER_WRITE > COPY/TRANSFER_READ, a[0:32] CLEAR > COPY, i 1->7 COPY > CLEAR
-        set e1 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE
-        wait e1 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE
-        set1 e1 COPY
-        wait1 e1 e2 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE
-        reset e1 COPY
-        pass 2 region 0->1 A > B, EXTERNAL->0 A > B
-        COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
-        subpass 1 i 1->2
-        end i 2->7 after 1
-        execute COPY_TRANSFER_READ a / CLEAR_TRANSFER_WRITE b
-    next wait s2@COPY
-        CLEAR_TRANSFER_WRITE a
-    queue q2 family 1
-    host waits f1
-    host writes a[0:4]
-    host reads n incoherent
-    acquire p signal s3 fence f2
-    present q1 p wait s4
+`parse` reads a text and `spell` writes one; they are inverse to one another.
 
-A line is an stream event, an indented one a command of that batch's one command buffer; `next` is one more batch of the
-submit before it, and what is executed a secondary command buffer. Letters are resources of SIZE
-addresses, `q`, `s`, `t`, `e`, `f` with a number queues, binary and timeline semaphores, events and fences. Every
-range barrier is also an execution dependency of everything, as in the API.
+>>> text = '''\
+... submit q1 signal s1@ALL_COMMANDS
+...     COPY_TRANSFER_WRITE a
+... submit q2 wait s1@COPY
+...     barrier a[0:32] COPY/TRANSFER_WRITE > COPY/TRANSFER_READ
+...     COPY_TRANSFER_READ a
+... host waits
+... '''
+>>> first, second, waited = parse(text)
+>>> waited
+HostWaited(fences=(), queue=0)
+>>> spell([first, second, waited]) == text
+True
+
+A line without indentation is a stream event. An indented line is a command of that submit's only command buffer.
+`a` to `z` are resources of SIZE addresses, `a[0:32]` a part of one. `q1`, `s1`, `t1`, `e1` and `f1` are a queue, a
+binary semaphore, a timeline semaphore, an event and a fence. In the table, `[x]` may be missing and `x...` may be
+repeated, with commas between.
+
+| stream event | text |
+|---|---|
+| timeline semaphore with its first value | `semaphore t1 = 0` |
+| queue of a family | `queue q2 family 1` |
+| submit | `submit q1 [wait OPERATION...] [signal OPERATION...] [fence f1] [family 0]` |
+| one more batch of that submit | `next [wait OPERATION...] [signal OPERATION...] [fence f1]` |
+| host waits for everything, a queue, fences, values | `host waits`, `host waits q1\|f1 f2\|t1=4 t2=5` |
+| host signals a value, sets or resets an event | `host signals t1=3`, `host sets e1`, `host resets e1` |
+| host touches or declares memory | `host writes\|reads a [incoherent]`, `host flushes\|invalidates a` |
+| swapchain image | `acquire p [signal s3] [fence f2]`, `present q1 p [wait s4 s5]` |
+
+| command | text |
+|---|---|
+| accesses of one command | `COPY_TRANSFER_READ a [FLAG]...; COPY_TRANSFER_WRITE b [FLAG]...` |
+| barrier | `barrier [region] DEPENDENCY...` |
+| event, second form | `set e1 DEPENDENCY...`, `wait e1 DEPENDENCY... & e2 DEPENDENCY...` |
+| event, first form | `set1 e1 STAGES`, `wait1 e1 e2 DEPENDENCY...` |
+| event, either form | `reset e1 STAGES` |
+| render pass instance | `pass SUBPASSES [[region] SUBPASS->SUBPASS SCOPE > SCOPE]...` |
+| subpass with its layout transitions | `subpass 0 [i OLD->NEW]...` |
+| end with final transitions, each after a subpass | `end [i OLD->NEW after 1]...` |
+| secondary command buffer | `execute COMMAND / COMMAND` |
+
+FLAG is `atomic`, `marker`, a RasterizationOrder or an AttachmentOperation. OPERATION is `s1@STAGES` or `t1=3@STAGES`.
+SCOPE is `STAGES/ACCESSES` or `STAGES`, names joined by `\|`. DEPENDENCY is `[a] [OLD->NEW] [family 0->1] SCOPE >
+SCOPE`; a layout is a number and an outer subpass `EXTERNAL`. A barrier of a range is also an execution dependency of
+everything, as in the API.
 """
 
 from __future__ import annotations
@@ -107,14 +128,14 @@ def parse(text: str) -> list[StreamEvent]:
             if words[0] == "next":
                 found[-1] = _with_next(found[-1], " ".join(words[1:]), body, calls)
             else:
-                found.append(_occurrence(words, body, calls))
+                found.append(_stream_event(words, body, calls))
         except (KeyError, IndexError, ValueError) as error:
             raise ValueError(f"{line.strip()!r}: {error}") from None
     return found
 
 
 def spell(stream: Iterable[StreamEvent]) -> str:
-    """The text of a stream that the short form can express."""
+    """The text of a stream that stream text can express."""
     return "\n".join(line for stream_event in stream for line in _lines(stream_event)) + "\n"
 
 
@@ -354,17 +375,17 @@ def _spell_effect(effect: Effect) -> str:
                 for each, at in zip(transitions, last, strict=True)
             )
             return f"end {', '.join(parts)}".rstrip()
-    raise ValueError(f"the short form has no {type(effect).__name__}")
+    raise ValueError(f"stream text has no {type(effect).__name__}")
 
 
 def _spell_command(command: Command) -> str:
     return "; ".join(map(_spell_effect, command.effects))
 
 
-# -- stream events ---------------------------------------------------------------------------------------------
+# -- stream events -----------------------------------------------------------------------------------------------------
 
 
-def _occurrence(words: list[str], body: list[str], calls: Iterator[int]) -> StreamEvent:
+def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> StreamEvent:
     match words:
         case ["semaphore", semaphore, "=", value]:
             return SemaphoreCreated(number(semaphore), int(value))
@@ -392,7 +413,7 @@ def _occurrence(words: list[str], body: list[str], calls: Iterator[int]) -> Stre
             waits = tuple(number(each) for each in options[1:])
             images = ((SWAPCHAIN, number(image)),)
             return Presented(next(calls), "vkQueuePresentKHR", None, number(queue), waits, images)
-    raise ValueError("no such stream_event")
+    raise ValueError("no such stream event")
 
 
 def _host_waits(several: list[str]) -> StreamEvent:
@@ -476,4 +497,4 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             waits = " ".join(["", "wait", *map(name, present_waits)]) if present_waits else ""
             yield f"present {name(queue)} {name(image)}{waits}"
         case _:
-            raise ValueError(f"the short form has no {type(stream_event).__name__}")
+            raise ValueError(f"stream text has no {type(stream_event).__name__}")

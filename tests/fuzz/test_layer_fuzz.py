@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harness.fuzz import layer_fuzz
+from harness.fuzz.random_steps import Step, make, shrink
 from harness.layer.manifest import find_layer, find_layers
-from tests.fuzz import random_streams
-from tests.fuzz.random_steps import Step, make, shrink
 
 STREAMS = {"lavapipe": 120, "swiftshader": 40}
 LAYERS = [layer.version_text for layer in find_layers()]
@@ -17,7 +17,7 @@ LAYERS = [layer.version_text for layer in find_layers()]
 @pytest.mark.parametrize("device", ["lavapipe", "swiftshader"])
 def test_syncval_and_the_layer_agree_but_for_cited_differences(device: str, layer: str) -> None:
     count = STREAMS[device]
-    tally = random_streams.run(0, count, device, layer)
+    tally = layer_fuzz.run(range(count), device, layer, layer_fuzz.known_families(layer))
     print(f"{device}, layer {layer}: {tally}")
     assert not tally.disagreements, str(tally)
     assert tally.agreed > count, "the streams hardly contain hazards: the comparison would prove nothing"

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from harness.fuzz.random_rendering import DEPTH, SAMPLES, RandomAttachment, RandomPass, RandomRendering, RandomSubpass
+from harness.fuzz.random_steps import Step
 from harness.rig.command_buffers import Commands
 from harness.rig.render_passes import RigAttachment, RigRenderPass, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import Rect, RenderingAttachment
 from harness.rig.rig import Rig
 from harness.spec.enums import VkRendering
-from tests.fuzz.random_steps import Step
-from tests.fuzz.random_targets import DEPTH, SAMPLES, Attachment, Dynamic, Instance, Part
 
 EXTENT = (8, 8)
 DEPTH_FORMAT = "VK_FORMAT_D32_SFLOAT_S8_UINT"
@@ -22,7 +22,7 @@ SECONDARY_CONTENTS = VkRendering.CONTENTS_SECONDARY_COMMAND_BUFFERS
 
 
 @dataclass(slots=True)
-class Target:
+class DrawTarget:
     """What draws are for: a subpass, or attachments of dynamic rendering."""
 
     area: Rect
@@ -49,8 +49,8 @@ class Target:
         return {"colors": colors, "depth": DEPTH_FORMAT if self.depth else None}
 
 
-class Drawing:
-    """The part of `Player` that renders."""
+class RenderingPlayer:
+    """The part of `StepPlayer` that renders."""
 
     buffers: list[Any]
     images: list[Any]
@@ -78,13 +78,13 @@ class Drawing:
 
     # -- dynamic rendering ---------------------------------------------------------------------------------------------
 
-    def _rendering(self, commands: Commands, spec: Dynamic, inner: list[Step]) -> None:
+    def _rendering(self, commands: Commands, spec: RandomRendering, inner: list[Step]) -> None:
         colors, depth, stencil = self._rendered(spec)
         many = bool(spec["colors"]) and spec["colors"][0]["image"] == SAMPLES
         attached = {each["image"] for each in spec["colors"]} | {
             one[0] for each in spec["colors"] if (one := each["resolve"])
         }
-        target = Target(spec["area"], len(colors), spec["depth"] is not None, 4 if many else 1, attached)
+        target = DrawTarget(spec["area"], len(colors), spec["depth"] is not None, 4 if many else 1, attached)
         parts = [inner[: len(inner) // 2], inner[len(inner) // 2 :]] if spec["suspended"] else [inner]
         for at, part in enumerate(parts):
             flags = VkRendering.SUSPENDING if at < len(parts) - 1 else 0
@@ -95,7 +95,7 @@ class Drawing:
             commands.end_rendering()
 
     def _rendered(
-        self, spec: Dynamic
+        self, spec: RandomRendering
     ) -> tuple[list[RenderingAttachment], RenderingAttachment | None, RenderingAttachment | None]:
         colors = [
             RenderingAttachment(
@@ -115,7 +115,7 @@ class Drawing:
 
     # -- render passes -------------------------------------------------------------------------------------------------
 
-    def _pass(self, commands: Commands, spec: Instance, inner: list[tuple[int, Step]]) -> None:
+    def _pass(self, commands: Commands, spec: RandomPass, inner: list[tuple[int, Step]]) -> None:
         rig = self.rig
         attachments = [self._attach(each) for each in spec["attachments"]]
         subpasses = [self._subpass(each) for each in spec["subpasses"]]
@@ -132,7 +132,7 @@ class Drawing:
             self._inside(commands, [step for where, step in inner if where == at], target, each["secondary"])
         commands.end_pass(form=spec["form"])
 
-    def _attach(self, each: Attachment) -> RigAttachment:
+    def _attach(self, each: RandomAttachment) -> RigAttachment:
         deep = each["image"] == DEPTH
         return RigAttachment(
             DEPTH_FORMAT if deep else "VK_FORMAT_R8G8B8A8_UNORM",
@@ -144,16 +144,18 @@ class Drawing:
             4 if each["image"] == SAMPLES else 1,
         )
 
-    def _subpass(self, each: Part) -> RigSubpass:
+    def _subpass(self, each: RandomSubpass) -> RigSubpass:
         colors, resolves, inputs = ([_use(use) for use in each[key]] for key in ("colors", "resolves", "inputs"))
         depth = _use(each["depth"]) if each["depth"] else None
         return RigSubpass(colors=colors, depth=depth, inputs=inputs, resolves=resolves)
 
-    def _subpass_target(self, spec: Instance, at: int, each: Part, made: RigRenderPass, framebuffer: Any) -> Target:
+    def _subpass_target(
+        self, spec: RandomPass, at: int, each: RandomSubpass, made: RigRenderPass, framebuffer: Any
+    ) -> DrawTarget:
         used = [spec["attachments"][index] for index, _ in each["colors"]]
         many = any(one["image"] == SAMPLES for one in used)
         own = [one for one in spec["dependencies"] if one[0] == one[1] == at]
-        target = Target(
+        target = DrawTarget(
             spec["area"],
             len(used),
             each["depth"] is not None,
@@ -173,7 +175,7 @@ class Drawing:
 
     # -- inside a render pass instance ---------------------------------------------------------------------------------
 
-    def _inside(self, commands: Commands, steps: list[Step], target: Target, secondary: bool) -> None:
+    def _inside(self, commands: Commands, steps: list[Step], target: DrawTarget, secondary: bool) -> None:
         if not secondary:
             for step in steps:
                 self._draw_step(commands, step, target)
@@ -184,7 +186,7 @@ class Drawing:
                 self._draw_step(inner, step, target)
         commands.execute(inner)
 
-    def _draw_step(self, commands: Commands, step: Step, target: Target) -> None:
+    def _draw_step(self, commands: Commands, step: Step, target: DrawTarget) -> None:
         match step:
             case ("draw", kind, state, source, how):
                 self._draw(commands, target, kind, state, source, how)
@@ -195,7 +197,7 @@ class Drawing:
             case _:
                 pass
 
-    def _clear_inside(self, commands: Commands, target: Target, depth: int, shrunk: bool) -> None:
+    def _clear_inside(self, commands: Commands, target: DrawTarget, depth: int, shrunk: bool) -> None:
         x, y, width, height = target.area
         area = (x + 1, y, width - 1, height) if shrunk and width > 1 else target.area
         if depth and target.depth:
@@ -204,7 +206,7 @@ class Drawing:
             commands.clear_attachments((1, target.colors - 1, 0x11), rects=[(area, 0, 1)])
 
     def _draw(
-        self, commands: Commands, target: Target, kind: str, state: dict[str, Any], source: int, how: str
+        self, commands: Commands, target: DrawTarget, kind: str, state: dict[str, Any], source: int, how: str
     ) -> None:
         if (kind == "sample" and {0, 1} <= target.attached) or (kind == "input" and target.input is None):
             return
@@ -222,7 +224,7 @@ class Drawing:
             case _:
                 commands.draw(3)
 
-    def _drawn_with(self, target: Target, kind: str, state: dict[str, Any], sampled: int) -> tuple[Any, Any]:
+    def _drawn_with(self, target: DrawTarget, kind: str, state: dict[str, Any], sampled: int) -> tuple[Any, Any]:
         shaders = {"sample": "sample_color", "input": "invert_input"}
         types = {"sample": {0: "COMBINED_IMAGE_SAMPLER"}, "input": {0: "INPUT_ATTACHMENT"}}.get(kind, {})
         held = {"sample": (self.view(sampled, 0), self.sampler, 1), "input": target.input}.get(kind)

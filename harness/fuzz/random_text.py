@@ -1,17 +1,17 @@
-"""Streams for a fuzzer: Hypothesis strategies over the short text form, valid apart from their dependencies.
+"""Random streams in stream text: valid Vulkan apart from missing dependencies.
 
-What a draw would make invalid (a wait for a semaphore that nobody signals, for an event that nobody sets) is left
-out, so that removing any part of a stream leaves a valid one: that is what makes shrinking reach the smallest.
+`make` builds one stream from a sequence of choices, which somebody else makes: Hypothesis in `agreement_fuzz`. A choice
+that would make the stream invalid (a wait for a semaphore that nobody signals, for an event that nobody sets) adds
+nothing. So every sequence of choices gives a valid stream, and Hypothesis can shrink the sequence freely.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from hypothesis import strategies as st
-
-Draw = Callable[[st.SearchStrategy[str]], str]
+Pick = Callable[[Sequence[str]], str]
+"""Chooses one of several texts."""
 
 FEATURES = (
     "images",
@@ -27,95 +27,83 @@ FEATURES = (
 )
 """What a stream may have beside accesses of buffers, barriers and submits."""
 
-_BUFFERS = st.sampled_from(("a", "b", "a[0:32]", "a[32:64]", "a[16:48]"))
-_IMAGES = st.sampled_from(("i", "i[0:32]", "j"))
-_INCOHERENT = st.sampled_from(("n", "n[0:32]", "n[16:24]"))
+_BUFFERS = ("a", "b", "a[0:32]", "a[32:64]", "a[16:48]")
+_IMAGES = ("i", "i[0:32]", "j")
+_INCOHERENT = ("n", "n[0:32]", "n[16:24]")
 _SHOWN = "p"
 """The image of a swapchain."""
 _FAMILY = {"q1": 0, "q2": 1}
-_WRITES = st.sampled_from(
-    (
-        "COPY_TRANSFER_WRITE",
-        "CLEAR_TRANSFER_WRITE",
-        "COMPUTE_SHADER_SHADER_STORAGE_WRITE",
-        "FRAGMENT_SHADER_SHADER_STORAGE_WRITE",
-    )
+_WRITES = (
+    "COPY_TRANSFER_WRITE",
+    "CLEAR_TRANSFER_WRITE",
+    "COMPUTE_SHADER_SHADER_STORAGE_WRITE",
+    "FRAGMENT_SHADER_SHADER_STORAGE_WRITE",
 )
-_READS = st.sampled_from(
-    (
-        "COPY_TRANSFER_READ",
-        "COMPUTE_SHADER_SHADER_STORAGE_READ",
-        "COMPUTE_SHADER_UNIFORM_READ",
-        "FRAGMENT_SHADER_SHADER_STORAGE_READ",
-        "VERTEX_SHADER_UNIFORM_READ",
-        "DRAW_INDIRECT_INDIRECT_COMMAND_READ",
-    )
+_READS = (
+    "COPY_TRANSFER_READ",
+    "COMPUTE_SHADER_SHADER_STORAGE_READ",
+    "COMPUTE_SHADER_UNIFORM_READ",
+    "FRAGMENT_SHADER_SHADER_STORAGE_READ",
+    "VERTEX_SHADER_UNIFORM_READ",
+    "DRAW_INDIRECT_INDIRECT_COMMAND_READ",
 )
-_SCOPES = st.sampled_from(
-    (
-        "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE",
-        "ALL_COMMANDS",
-        "ALL_COMMANDS/MEMORY_READ",
-        "ALL_COMMANDS/MEMORY_WRITE",
-        "COPY/TRANSFER_WRITE",
-        "COPY/TRANSFER_READ",
-        "COPY/TRANSFER_READ|TRANSFER_WRITE",
-        "COPY",
-        "CLEAR/TRANSFER_WRITE",
-        "CLEAR",
-        "ALL_TRANSFER/TRANSFER_READ|TRANSFER_WRITE",
-        "COMPUTE_SHADER/SHADER_STORAGE_WRITE",
-        "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE",
-        "COMPUTE_SHADER/SHADER_READ",
-        "COMPUTE_SHADER/UNIFORM_READ",
-        "COMPUTE_SHADER",
-        "VERTEX_SHADER",
-        "VERTEX_SHADER/UNIFORM_READ",
-        "FRAGMENT_SHADER/SHADER_STORAGE_READ",
-        "FRAGMENT_SHADER/SHADER_STORAGE_WRITE",
-        "FRAGMENT_SHADER",
-        "DRAW_INDIRECT/INDIRECT_COMMAND_READ",
-        "ALL_GRAPHICS/MEMORY_WRITE",
-        "TOP_OF_PIPE",
-        "BOTTOM_OF_PIPE",
-        "NONE",
-    )
+_SCOPES = (
+    "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE",
+    "ALL_COMMANDS",
+    "ALL_COMMANDS/MEMORY_READ",
+    "ALL_COMMANDS/MEMORY_WRITE",
+    "COPY/TRANSFER_WRITE",
+    "COPY/TRANSFER_READ",
+    "COPY/TRANSFER_READ|TRANSFER_WRITE",
+    "COPY",
+    "CLEAR/TRANSFER_WRITE",
+    "CLEAR",
+    "ALL_TRANSFER/TRANSFER_READ|TRANSFER_WRITE",
+    "COMPUTE_SHADER/SHADER_STORAGE_WRITE",
+    "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE",
+    "COMPUTE_SHADER/SHADER_READ",
+    "COMPUTE_SHADER/UNIFORM_READ",
+    "COMPUTE_SHADER",
+    "VERTEX_SHADER",
+    "VERTEX_SHADER/UNIFORM_READ",
+    "FRAGMENT_SHADER/SHADER_STORAGE_READ",
+    "FRAGMENT_SHADER/SHADER_STORAGE_WRITE",
+    "FRAGMENT_SHADER",
+    "DRAW_INDIRECT/INDIRECT_COMMAND_READ",
+    "ALL_GRAPHICS/MEMORY_WRITE",
+    "TOP_OF_PIPE",
+    "BOTTOM_OF_PIPE",
+    "NONE",
 )
-_HOST_SCOPES = st.sampled_from(
-    (
-        "HOST/HOST_READ",
-        "HOST/HOST_WRITE",
-        "HOST/HOST_READ|HOST_WRITE",
-        "HOST",
-        "ALL_COMMANDS|HOST/MEMORY_READ|HOST_READ",
-    )
+_HOST_SCOPES = (
+    "HOST/HOST_READ",
+    "HOST/HOST_WRITE",
+    "HOST/HOST_READ|HOST_WRITE",
+    "HOST",
+    "ALL_COMMANDS|HOST/MEMORY_READ|HOST_READ",
 )
-_STAGES = st.sampled_from(
-    (
-        "ALL_COMMANDS",
-        "COPY",
-        "CLEAR",
-        "ALL_TRANSFER",
-        "COMPUTE_SHADER",
-        "VERTEX_SHADER",
-        "FRAGMENT_SHADER",
-        "TOP_OF_PIPE",
-    )
+_STAGES = (
+    "ALL_COMMANDS",
+    "COPY",
+    "CLEAR",
+    "ALL_TRANSFER",
+    "COMPUTE_SHADER",
+    "VERTEX_SHADER",
+    "FRAGMENT_SHADER",
+    "TOP_OF_PIPE",
 )
-_PASS_SCOPES = st.sampled_from(
-    (
-        "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
-        "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
-        "COLOR_ATTACHMENT_OUTPUT",
-        "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ",
-        "FRAGMENT_SHADER/SHADER_STORAGE_WRITE",
-        "FRAGMENT_SHADER/SHADER_STORAGE_READ",
-        "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ",
-        "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
-        "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE",
-        "ALL_GRAPHICS/MEMORY_READ|MEMORY_WRITE",
-        "NONE",
-    )
+_PASS_SCOPES = (
+    "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
+    "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE",
+    "COLOR_ATTACHMENT_OUTPUT",
+    "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ",
+    "FRAGMENT_SHADER/SHADER_STORAGE_WRITE",
+    "FRAGMENT_SHADER/SHADER_STORAGE_READ",
+    "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ",
+    "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
+    "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE",
+    "ALL_GRAPHICS/MEMORY_READ|MEMORY_WRITE",
+    "NONE",
 )
 _INSIDE = {
     "color load": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ", "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"),
@@ -135,30 +123,24 @@ _INSIDE = {
     "depth_stencil store": ("LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",),
 }
 """Attachment accesses of a subpass, in the order in which they can be: by class and operation, the accesses."""
-_LAYOUTS = st.sampled_from(("0->1", "1->2", "2->7"))
-_MANY = st.sampled_from(("1", "2", "3"))
+_LAYOUTS = ("0->1", "1->2", "2->7")
+_MANY = ("1", "2", "3")
 
 
-def streams(*features: str) -> st.SearchStrategy[str]:
-    """Texts of streams that may use `features` (of FEATURES; all when none is given)."""
-    chosen = features or FEATURES
-    return _stream(frozenset(chosen))
-
-
-@st.composite
-def _stream(draw: st.DrawFn, features: frozenset[str]) -> str:
-    made = Stream(draw, features)
-    for _ in range(draw(st.integers(1, 5))):
+def make(pick: Pick, features: Sequence[str] = ()) -> str:
+    """The text of a stream that may use `features` (some of FEATURES; all when none is given)."""
+    made = RandomText(pick, frozenset(features or FEATURES))
+    for _ in range(int(pick(("1", "2", "3", "4", "5")))):
         made.stream_event()
     made.finish()
     return "\n".join(made.lines) + "\n"
 
 
 @dataclass
-class Stream:
+class RandomText:
     """A stream in the making: what was signalled and set so far decides what may come next."""
 
-    draw: Draw
+    pick: Pick
     features: frozenset[str]
     lines: list[str] = field(default_factory=list)
     pending: set[str] = field(default_factory=set)
@@ -190,30 +172,30 @@ class Stream:
             kinds += ["presents"]
         if self.values:
             kinds += ["signals", "waits value"]
-        kind = self.draw(st.sampled_from(kinds))
+        kind = self.pick(kinds)
         match kind:
             case "submit":
                 self.submit()
             case "waits":
                 several = ["", " q1"] + [f" f{at}" for at in range(1, self.fences + 1)]
-                self.lines.append(f"host waits{self.draw(st.sampled_from(several))}")
+                self.lines.append(f"host waits{self.pick(several)}")
             case "writes":
-                self.lines.append(f"host {self.draw(st.sampled_from(('writes', 'reads')))} {self.draw(_BUFFERS)}")
+                self.lines.append(f"host {self.pick(('writes', 'reads'))} {self.pick(_BUFFERS)}")
             case "memory":
-                verb = self.draw(st.sampled_from(("writes", "reads", "flushes", "invalidates")))
-                self.lines.append(f"host {verb} {self.draw(_INCOHERENT)}{' incoherent' * (verb[0] in 'wr')}")
+                verb = self.pick(("writes", "reads", "flushes", "invalidates"))
+                self.lines.append(f"host {verb} {self.pick(_INCOHERENT)}{' incoherent' * (verb[0] in 'wr')}")
             case "presents":
                 self._present()
             case "signals":
                 self.values["t1"] += 1
                 self.lines.append(f"host signals t1={self.values['t1']}")
             case _:
-                self.lines.append(f"host waits t1={self.draw(st.sampled_from(('1', '2')))}")
+                self.lines.append(f"host waits t1={self.pick(('1', '2'))}")
 
     def submit(self) -> None:
         """A submit to a queue, of one batch or two."""
         several = {"queues", "families"} & self.features
-        queue = self.draw(st.sampled_from(("q1", "q2") if several else ("q1",)))
+        queue = self.pick(("q1", "q2") if several else ("q1",))
         family = f" family {_FAMILY[queue]}" * ("families" in self.features)
         if family and not any(line.startswith("queue") for line in self.lines):
             self.lines[:0] = [f"queue {each} family {index}" for each, index in _FAMILY.items()]
@@ -236,18 +218,16 @@ class Stream:
 
     def _batch(self, begin: str, family: str, queue: str) -> None:
         """One batch, with what it waits for and signals."""
-        waits = [f"{each}@{self.draw(_STAGES)}" for each in sorted(self.pending) if self._coin()]
+        waits = [f"{each}@{self.pick(_STAGES)}" for each in sorted(self.pending) if self._coin()]
         self.pending -= {each.partition("@")[0] for each in waits}
         signals = []
         signalling = {"queues", "families", "presents"} & self.features
         if signalling and "s1" not in self.pending and not self._held_back() and self._coin():
-            signals.append(f"s1@{self.draw(_STAGES)}")
+            signals.append(f"s1@{self.pick(_STAGES)}")
         waits, signals = self._timeline(queue, waits, signals)
         fence = self._coin()
         self.fences += fence
-        body = [
-            line for _ in range(int(self.draw(st.sampled_from(("1", "2", "3", "4"))))) for line in self.command(queue)
-        ]
+        body = [line for _ in range(int(self.pick(("1", "2", "3", "4")))) for line in self.command(queue)]
         options = f" wait {', '.join(waits)}" * bool(waits) + f" signal {', '.join(signals)}" * bool(signals)
         self.lines.append(f"{begin}{options}{f' fence f{self.fences}' * fence}{family}")
         self.lines += [f"    {line}" for line in body]
@@ -264,25 +244,25 @@ class Stream:
             self.lines.insert(0, "semaphore t1 = 0")
             self.values["t1"] = 0
         if not signals and self._coin():
-            value = self.draw(_MANY)
+            value = self.pick(_MANY)
             self.waited = max(self.waited, int(value))
-            waits = [*waits, f"t1={value}@{self.draw(_STAGES)}"]
+            waits = [*waits, f"t1={value}@{self.pick(_STAGES)}"]
             self.stuck |= {queue} if self._held_back() else set()
         if not self._held_back():
             self.stuck.clear()
         if queue not in self.stuck and self._coin():
             self.values["t1"] += 1
-            signals = [*signals, f"t1={self.values['t1']}@{self.draw(_STAGES)}"]
+            signals = [*signals, f"t1={self.values['t1']}@{self.pick(_STAGES)}"]
         return waits, signals
 
     def command(self, queue: str) -> list[str]:
         """A command, or a whole render pass instance."""
-        if "secondaries" in self.features and self.draw(st.sampled_from(("no", "no", "yes"))) == "yes":
+        if "secondaries" in self.features and self.pick(("no", "no", "yes")) == "yes":
             inner = [f"barrier {self._barrier()}" if self._coin() else self._access() for _ in range(1 + self._coin())]
             return [f"execute {' / '.join(inner)}"]
         kinds = ["access", "access", "access", "barrier", "barrier"]
         kinds += ["event"] * ("events" in self.features) + ["pass"] * ("passes" in self.features)
-        match self.draw(st.sampled_from(kinds)):
+        match self.pick(kinds):
             case "access":
                 return [self._access()]
             case "barrier":
@@ -293,35 +273,35 @@ class Stream:
                 return self._pass()
 
     def _coin(self) -> bool:
-        return self.draw(st.sampled_from(("no", "yes"))) == "yes"
+        return self.pick(("no", "yes")) == "yes"
 
     def _access(self) -> str:
         """What a command accesses: it reads, writes, or reads and writes."""
-        read, write = f"{self.draw(_READS)} {self._resource()}", f"{self.draw(_WRITES)} {self._resource()}"
-        return self.draw(st.sampled_from((write, read, f"{read}; {write}")))
+        read, write = f"{self.pick(_READS)} {self._resource()}", f"{self.pick(_WRITES)} {self._resource()}"
+        return self.pick((write, read, f"{read}; {write}"))
 
     def _resource(self) -> str:
         if "host" in self.features and self._coin():
-            return self.draw(_INCOHERENT)
+            return self.pick(_INCOHERENT)
         if self.acquired and self._coin():
             return _SHOWN
-        return self.draw(_IMAGES if "images" in self.features and self._coin() else _BUFFERS)
+        return self.pick(_IMAGES if "images" in self.features and self._coin() else _BUFFERS)
 
     def _barrier(self) -> str:
         parts: list[str] = []
         moved = False
         for _ in range(1 + self._coin()):
             to_host = "host" in self.features and self._coin()
-            scopes = f"{self.draw(_SCOPES)} > {self.draw(_HOST_SCOPES if to_host else _SCOPES)}"
+            scopes = f"{self.pick(_SCOPES)} > {self.pick(_HOST_SCOPES if to_host else _SCOPES)}"
             if "families" in self.features and not moved and self._coin():
                 moved = True
-                pair = self.draw(st.sampled_from(("0->1", "1->0")))
+                pair = self.pick(("0->1", "1->0"))
                 parts.append(f"{self._resource()} family {pair} {scopes}")
             elif not self._coin():
                 parts.append(scopes)
             elif "images" in self.features and not moved and self._coin():
                 moved = True  # a range can be moved once by one command
-                parts.append(f"{self.draw(_IMAGES)} {self.draw(_LAYOUTS)} {scopes}")
+                parts.append(f"{self.pick(_IMAGES)} {self.pick(_LAYOUTS)} {scopes}")
             else:
                 parts.append(f"{self._resource()} {scopes}")
         return ", ".join(parts)
@@ -332,26 +312,26 @@ class Stream:
             return matching
         if matching is not None and self._coin():
             del self.events[queue, "e1"]
-            return f"reset e1 {self.draw(_STAGES)}"
+            return f"reset e1 {self.pick(_STAGES)}"
         if any(other != queue for other, _ in self.events):
             return f"barrier {self._barrier()}"  # an event belongs to one queue
         if self._coin():
             barrier = self._barrier()
             self.events[queue, "e1"] = f"wait e1 {barrier}"
             return f"set e1 {barrier}"
-        stages = self.draw(_STAGES)
+        stages = self.pick(_STAGES)
         accesses = "/MEMORY_WRITE" if self._coin() else ""
-        self.events[queue, "e1"] = f"wait1 e1 {stages}{accesses} > {self.draw(_SCOPES)}"
+        self.events[queue, "e1"] = f"wait1 e1 {stages}{accesses} > {self.pick(_SCOPES)}"
         return f"set1 e1 {stages}"
 
     # -- render passes ------------------------------------------------------------------------------------------------
 
     def _pass(self) -> list[str]:
-        many = int(self.draw(_MANY))
+        many = int(self.pick(_MANY))
         dependencies, own = self._dependencies(many)
         lines = [f"pass {many} {dependencies}".rstrip()]
         for index in range(many):
-            lines.append(f"subpass {index}" + (f" i {self.draw(_LAYOUTS)}" if self._coin() else ""))
+            lines.append(f"subpass {index}" + (f" i {self.pick(_LAYOUTS)}" if self._coin() else ""))
             lines += self._inside(index in own)
         lines.append("end" + (f" i 2->7 after {many - 1}" if self._coin() else ""))
         return lines
@@ -362,7 +342,7 @@ class Stream:
         chosen = [pair for pair in pairs if self._coin()]
         parts = [
             f"{'region ' if 'EXTERNAL' not in pair and self._coin() else ''}{pair} "
-            f"{self.draw(_PASS_SCOPES)} > {self.draw(_PASS_SCOPES)}"
+            f"{self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
             for pair in chosen
         ]
         return ", ".join(parts), {0} if "0->0" in chosen else set()
@@ -370,15 +350,15 @@ class Stream:
     def _inside(self, barriers: bool) -> list[str]:
         """Accesses of attachments in the order that a subpass has, and what its draws do beside."""
         kinds = list(_INSIDE)
-        chosen = sorted(kinds.index(self.draw(st.sampled_from(kinds))) for _ in range(int(self.draw(_MANY))))
+        chosen = sorted(kinds.index(self.pick(kinds)) for _ in range(int(self.pick(_MANY))))
         lines = [self._attachment(kinds[at]) for at in chosen]
         if self._coin():
-            lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.draw(st.sampled_from(('READ', 'WRITE')))} a")
+            lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.pick(('READ', 'WRITE'))} a")
         if barriers:
-            between = f"barrier region {self.draw(_PASS_SCOPES)} > {self.draw(_PASS_SCOPES)}"
-            lines.insert(int(self.draw(st.sampled_from(("0", "1", "2")))), between)
+            between = f"barrier region {self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
+            lines.insert(int(self.pick(("0", "1", "2"))), between)
         return lines
 
     def _attachment(self, kind: str) -> str:
         where = "d" if "depth" in kind else "j" if "resolve_write" in kind else "i"
-        return f"{self.draw(st.sampled_from(_INSIDE[kind]))} {where} {kind}"
+        return f"{self.pick(_INSIDE[kind])} {where} {kind}"

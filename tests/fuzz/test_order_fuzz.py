@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
+from harness.fuzz.order_fuzz import ask, mend
+from harness.fuzz.random_steps import make
 from harness.model import judge
-from tests.fuzz.mended import mend
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import Stream
 
@@ -14,10 +15,8 @@ SEEDS = range(7000, 7020)
 
 @on_each_driver
 def test_no_order_changes_a_mended_stream(driver: str) -> None:
-    with Worker(find_driver(driver), packages=["tests"]) as worker:
-        answers = [worker.call("tests.fuzz.mended:attack", {"seed": seed, "device": driver}) for seed in SEEDS]
-    assert all(isinstance(answer, dict) for answer in answers), answers
-    verdicts = [answer["verdict"] for answer in answers if isinstance(answer, dict)]
+    with Worker(find_driver(driver)) as worker:
+        verdicts = [ask(worker, make(seed), seed, driver)["verdict"] for seed in SEEDS]
     left_out = {"not mended", "nothing to reorder", "left out: contents are undefined"}
     left_out.add("left out: lavapipe resolves into the first layer")
     assert set(verdicts) <= {*left_out, *(f"held {count}" for count in range(1, 5))}

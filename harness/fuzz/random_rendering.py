@@ -41,7 +41,7 @@ Use = tuple[int, str]
 Depends = tuple[int, int, str, str, int]
 
 
-class Colors(TypedDict):
+class RandomColor(TypedDict):
     """A colour attachment of dynamic rendering; `resolve` is (image, layer)."""
 
     image: int
@@ -51,10 +51,10 @@ class Colors(TypedDict):
     resolve: tuple[int, int] | None
 
 
-class Dynamic(TypedDict):
+class RandomRendering(TypedDict):
     """One vkCmdBeginRendering, or two where it is suspended half way. `depth` and `stencil` are (load, store)."""
 
-    colors: list[Colors]
+    colors: list[RandomColor]
     depth: tuple[str, str] | None
     stencil: tuple[str, str]
     area: tuple[int, int, int, int]
@@ -62,7 +62,7 @@ class Dynamic(TypedDict):
     secondary: bool
 
 
-class Attachment(TypedDict):
+class RandomAttachment(TypedDict):
     """An attachment of a render pass; `stencil` is (load, store)."""
 
     image: int
@@ -73,7 +73,7 @@ class Attachment(TypedDict):
     initial: str
 
 
-class Part(TypedDict):
+class RandomSubpass(TypedDict):
     """A subpass."""
 
     colors: list[Use]
@@ -83,23 +83,23 @@ class Part(TypedDict):
     secondary: bool
 
 
-class Instance(TypedDict):
+class RandomPass(TypedDict):
     """A render pass with one instance; dependencies are (src, dst, scope before, scope after, flags)."""
 
-    attachments: list[Attachment]
-    subpasses: list[Part]
+    attachments: list[RandomAttachment]
+    subpasses: list[RandomSubpass]
     dependencies: list[Depends]
     area: tuple[int, int, int, int]
     form: int
 
 
 def make_rendering(rng: random.Random, secondaries: bool) -> Step:
-    """("rendering", Dynamic, draws)."""
+    """("rendering", RandomRendering, draws)."""
     many = rng.random() < 0.2
     images = [SAMPLES] if many else rng.sample((0, 1), rng.choice((0, 1, 1, 1, 2)))
     depth = not many and (not images or rng.random() < 0.4)
     resolve = (rng.randrange(2), rng.randrange(2)) if many and rng.random() < 0.7 else None
-    colors: list[Colors] = [
+    colors: list[RandomColor] = [
         {
             "image": image,
             "layer": 0 if many else rng.randrange(2),
@@ -109,7 +109,7 @@ def make_rendering(rng: random.Random, secondaries: bool) -> Step:
         }
         for image in images
     ]
-    spec: Dynamic = {
+    spec: RandomRendering = {
         "colors": colors,
         "depth": (_load(rng), _store(rng)) if depth else None,
         "stencil": (_load(rng), _store(rng)),
@@ -121,12 +121,12 @@ def make_rendering(rng: random.Random, secondaries: bool) -> Step:
 
 
 def make_pass(rng: random.Random, secondaries: bool) -> Step:
-    """("pass", Instance, draws as (subpass, step))."""
+    """("pass", RandomPass, draws as (subpass, step))."""
     attachments = [_attachment(rng, image) for image in rng.sample((0, 1, DEPTH, SAMPLES), rng.choice((1, 2, 2, 3, 4)))]
     count = rng.choice((1, 1, 2, 2, 3))
     subpasses = [_part(rng, attachments, secondaries, count < 3) for _ in range(count)]
     form = rng.choice((1, 2))
-    spec: Instance = {
+    spec: RandomPass = {
         "attachments": attachments,
         "subpasses": subpasses,
         "dependencies": [*_in_order(rng, count), *(_dependency(rng, count) for _ in range(rng.randrange(4)))],
@@ -149,7 +149,7 @@ def _area(rng: random.Random) -> tuple[int, int, int, int]:
     return rng.choice(((0, 0, 8, 8), (0, 0, 8, 8), (0, 0, 4, 8), (2, 2, 4, 4)))
 
 
-def _attachment(rng: random.Random, image: int) -> Attachment:
+def _attachment(rng: random.Random, image: int) -> RandomAttachment:
     load, stencil = _load(rng), _load(rng)
     kept = {"LOAD", "NONE"} & ({load, stencil} if image == DEPTH else {load})
     return {
@@ -162,7 +162,7 @@ def _attachment(rng: random.Random, image: int) -> Attachment:
     }
 
 
-def _part(rng: random.Random, attachments: list[Attachment], secondaries: bool, moved: bool) -> Part:
+def _part(rng: random.Random, attachments: list[RandomAttachment], secondaries: bool, moved: bool) -> RandomSubpass:
     """A subpass; `moved` lets its layouts differ from those of others. (From where a third subpass changes them, the
     layer takes from every subpass that it depends on.)"""
     images = {each["image"]: at for at, each in enumerate(attachments)}

@@ -1,11 +1,11 @@
-"""The short text form: what it says, and that reading and writing are inverse."""
+"""Stream text: what it says, and that reading and writing are inverse."""
 
 from __future__ import annotations
 
 import pytest
 
+from harness.fuzz import stream_text
 from harness.trace.effects import Access, Barrier, HostWaited, Submitted
-from tests.fuzz import shorthand
 
 EVERYTHING = """\
 semaphore t1 = 0
@@ -53,12 +53,12 @@ present q1 p
 
 
 def test_spelling_what_was_read_gives_the_text_back() -> None:
-    assert shorthand.spell(shorthand.parse(EVERYTHING)) == EVERYTHING
-    assert shorthand.parse(shorthand.spell(shorthand.parse(EVERYTHING))) == shorthand.parse(EVERYTHING)
+    assert stream_text.spell(stream_text.parse(EVERYTHING)) == EVERYTHING
+    assert stream_text.parse(stream_text.spell(stream_text.parse(EVERYTHING))) == stream_text.parse(EVERYTHING)
 
 
 def test_what_a_text_says() -> None:
-    submitted, waited = shorthand.parse("""
+    submitted, waited = stream_text.parse("""
         submit q1
             COPY_TRANSFER_READ a[8:16]
             barrier a[0:8] COPY/TRANSFER_WRITE > CLEAR
@@ -69,7 +69,7 @@ def test_what_a_text_says() -> None:
     ((_, (read, barrier)),) = submitted.batches[0].buffers
     (access,) = read.effects
     assert isinstance(access, Access)
-    assert (access.spans, access.resource) == (((8, 16),), shorthand.number("a"))
+    assert (access.spans, access.resource) == (((8, 16),), stream_text.number("a"))
     (ranged,) = barrier.effects
     assert isinstance(ranged, Barrier)
     assert len(ranged.ranges) == 1
@@ -81,4 +81,4 @@ def test_what_a_text_says() -> None:
 )
 def test_what_cannot_be_read_is_named(text: str) -> None:
     with pytest.raises(ValueError, match=text.split(maxsplit=1)[0]):
-        shorthand.parse(text)
+        stream_text.parse(text)

@@ -1,7 +1,7 @@
 """Steps of random streams: what a seed means, and how a stream is made smaller while something about it holds.
 
 A step is a plain tuple, a stream a list of them: commands, ("next",) for the next command buffer, ("submit", batches,
-fence or None), ("wait", fence), ("idle",) and so on: `random_player.Player` has a method for each. What runs inside
+fence or None), ("wait", fence), ("idle",) and so on: `step_player.StepPlayer` has a method for each. What runs inside
 another command is a list of steps at the end of that command's step. A stream is valid Vulkan, whatever is left out.
 """
 
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypedDict
 
-from tests.fuzz.random_targets import GRAPHICS_SCOPES, make_pass, make_rendering
+from harness.fuzz.random_rendering import GRAPHICS_SCOPES, make_pass, make_rendering
 
 Step = tuple[Any, ...]
 
@@ -71,7 +71,7 @@ WAITS = [
 ]
 
 
-class Submitted(TypedDict):
+class RandomBatch(TypedDict):
     """A batch: numbers of command buffers, and (number, stages, value) of semaphores; value 0 is that of a binary one,
     and a timeline signals the next one whatever stands here."""
 
@@ -80,7 +80,7 @@ class Submitted(TypedDict):
     signals: list[tuple[int, str, int]]
 
 
-class Maker:
+class StepMaker:
     """Makes the steps of a seed."""
 
     def __init__(self, seed: int, families: Sequence[str]) -> None:
@@ -149,10 +149,10 @@ class Maker:
 
 def make(seed: int, families: Sequence[str] = tuple(FAMILIES), length: int = 14) -> list[Step]:
     """The steps of a seed, which chooses among the families."""
-    return Maker(seed, families).steps(length)
+    return StepMaker(seed, families).steps(length)
 
 
-def _batch(buffers: list[int]) -> Submitted:
+def _batch(buffers: list[int]) -> RandomBatch:
     return {"buffers": buffers, "waits": [], "signals": []}
 
 

@@ -7,6 +7,8 @@ from contextlib import suppress
 from typing import Any
 
 from harness.findings import UserError
+from harness.fuzz.random_steps import SEMAPHORES, TIMELINES, RandomBatch, Step
+from harness.fuzz.rendering_player import RenderingPlayer
 from harness.layer.listen import LayerWitness
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigEvent
@@ -14,8 +16,6 @@ from harness.rig.events import RESET, SET, WAIT
 from harness.rig.queues import RigBatch, SemaphoreUse
 from harness.rig.rig import Rig
 from harness.spec.enums import VkImageUsage, VkPipelineCreate, VkPipelineStage2, VkQueryType
-from tests.fuzz.random_drawing import Drawing
-from tests.fuzz.random_steps import SEMAPHORES, TIMELINES, Step, Submitted
 
 PUSH_DESCRIPTORS, LOAD_STORE_NONE = "VK_KHR_push_descriptor", "VK_EXT_load_store_op_none"
 DISPATCH_BASE = VkPipelineCreate.DISPATCH_BASE
@@ -43,7 +43,7 @@ def open_rig(witness: LayerWitness | None) -> Rig:
     return Rig((), witness)
 
 
-class Player(Drawing):
+class StepPlayer(RenderingPlayer):
     """Records steps on a rig. Command buffers end when the next begins or at their first submit."""
 
     def __init__(self, rig: Rig) -> None:
@@ -104,7 +104,7 @@ class Player(Drawing):
 
     # -- submits -------------------------------------------------------------------------------------------------------
 
-    def _submit(self, batches: list[Submitted], fence: int | None) -> None:
+    def _submit(self, batches: list[RandomBatch], fence: int | None) -> None:
         self._end()
         states = {event: event.signaled for event in self.events.values()}
         chosen = [batch for each in batches if (batch := self._batch(each, states)) is not None]
@@ -116,7 +116,7 @@ class Player(Drawing):
             self.rig.submit_batches(*chosen, fence=signal, form=form)
             self.pending |= {fence} if free and fence is not None else set()
 
-    def _batch(self, each: Submitted, states: dict[RigEvent, bool]) -> RigBatch | None:
+    def _batch(self, each: RandomBatch, states: dict[RigEvent, bool]) -> RigBatch | None:
         """What can be submitted of a batch now, None for nothing."""
         waits = [self._operation(*wait) for wait in each["waits"] if self._can_wait(*wait)]
         self.signaled -= {at for at, _, value in each["waits"] if not value}

@@ -1,0 +1,140 @@
+"""`vkharness fuzz agreement|layer|orders`: random streams, and the smallest one on which something disagrees."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+import click
+
+from harness.cli import CLEAN, HAZARDS
+from harness.fuzz.random_steps import FAMILIES, Step
+from harness.fuzz.random_text import FEATURES
+
+FIRST = click.option("--first", type=click.IntRange(0), default=0, show_default=True, help="First seed.")
+DEVICE = click.option("--device", default="lavapipe", show_default=True, help="The driver that runs the streams.")
+
+
+@click.group()
+def fuzz() -> None:
+    """Hunt for disagreements on random streams.
+
+    The same seed gives the same stream. Exit codes: 0 everything agrees, 1 something disagrees, 2 usage.
+    """
+
+
+@fuzz.command()
+@click.option("--count", type=click.IntRange(1), default=2000, show_default=True, help="Streams, over all features.")
+@click.option("--seed", type=int, default=1, show_default=True)
+@click.argument("features", nargs=-1, type=click.Choice(FEATURES))
+@click.pass_context
+def agreement(ctx: click.Context, count: int, seed: int, features: tuple[str, ...]) -> None:
+    """Compare syncval and the model; no driver is needed.
+
+    The count is spread over the FEATURES, each alone, and without an argument over all of them together too.
+    """
+    from rich.progress import Progress
+
+    from harness.fuzz.agreement_fuzz import Disagreement, hunt
+    from harness.report.console import terminal
+
+    chosen = [(each,) for each in (features or FEATURES)] + [()] * (not features)
+    each_count = -(-count // len(chosen))
+    code = CLEAN
+    console = terminal(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        bar = progress.add_task("streams", total=each_count * len(chosen))
+        for several in chosen:
+            counts: Counter[str] = Counter()
+            try:
+                hunt(each_count, seed, several, counts, lambda: progress.advance(bar))
+            except Disagreement as found:
+                code = HAZARDS
+                click.echo(f"disagreement:\n{found}")
+            told = ", ".join(f"{number} {what}" for what, number in counts.items())
+            click.echo(f"{'+'.join(several) or 'everything'}: {told}, seed {seed}")
+    ctx.exit(code)
+
+
+@fuzz.command()
+@FIRST
+@click.option("--count", type=click.IntRange(1), default=200, show_default=True, help="How many seeds.")
+@DEVICE
+@click.option("--layer", default="today", show_default=True, help="Khronos layer: `old`, `today` or one version.")
+@click.option(
+    "--family", "families", multiple=True, type=click.Choice(list(FAMILIES)), help="Only these kinds of steps."
+)
+@click.option("--plain", is_flag=True, help="Only what every stream has: transfers, dispatches, barriers, submits.")
+@click.option("--shrink", "seed", type=click.IntRange(0), help="Only shrink this seed's stream.")
+@click.pass_context
+def layer(
+    ctx: click.Context,
+    first: int,
+    count: int,
+    device: str,
+    layer: str,
+    families: tuple[str, ...],
+    plain: bool,
+    seed: int | None,
+) -> None:
+    """Compare syncval with the Khronos layer; explained differences are listed and agree.
+
+    Without --family, streams have the kinds of steps in which every difference from that layer is explained.
+    """
+    from harness.fuzz import layer_fuzz
+
+    chosen = [] if plain else list(families) or layer_fuzz.known_families(layer)
+    if seed is None:
+        click.echo(f"seeds {first} to {first + count - 1}, {', '.join(chosen) or 'plain'}")
+        tally = layer_fuzz.run(_watched(range(first, first + count)), device, layer, chosen)
+        click.echo(str(tally))
+        seed = next(iter(tally.disagreements), None)
+    if seed is not None:
+        steps, lines = layer_fuzz.smallest(seed, device, layer, chosen)
+        _print_steps(seed, steps)
+        for line in lines:
+            click.echo(line)
+        ctx.exit(HAZARDS if lines else CLEAN)
+
+
+@fuzz.command()
+@FIRST
+@click.option("--count", type=click.IntRange(1), default=100, show_default=True, help="How many seeds.")
+@DEVICE
+@click.pass_context
+def orders(ctx: click.Context, first: int, count: int, device: str) -> None:
+    """Make random streams clean with few barriers, run them in legal orders and compare the bytes."""
+    from harness.device.drivers import find_driver
+    from harness.device.process import Worker
+    from harness.fuzz import order_fuzz
+    from harness.fuzz.random_steps import make
+
+    click.echo(f"seeds {first} to {first + count - 1}")
+    verdicts: Counter[str] = Counter()
+    bad: list[int] = []
+    with Worker(find_driver(device)) as worker:
+        for seed in _watched(range(first, first + count)):
+            answer = order_fuzz.ask(worker, make(seed), seed, device)
+            verdicts[answer["verdict"]] += 1
+            if order_fuzz.is_bad(answer):
+                click.echo(f"seed {seed}: {answer}")
+                bad.append(seed)
+        click.echo(", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items())))
+        if bad:
+            _print_steps(bad[0], order_fuzz.smallest(worker, bad[0], device))
+    ctx.exit(HAZARDS if bad else CLEAN)
+
+
+def _watched(seeds: Sequence[int]) -> Iterable[int]:
+    """The seeds, with a progress bar on a terminal."""
+    from rich.progress import track
+
+    from harness.report.console import terminal
+
+    console = terminal(stderr=True)
+    return track(seeds, "streams", console=console, transient=True, disable=not console.is_terminal)
+
+
+def _print_steps(seed: int, steps: Sequence[Step]) -> None:
+    """A stream of steps as a Python list, ready to be pasted into a test."""
+    click.echo("\n".join([f"smallest stream of seed {seed}:", "[", *(f"    {step}," for step in steps), "]"]))
