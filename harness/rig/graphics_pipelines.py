@@ -68,8 +68,10 @@ class GraphicsPipelines(ComputePipelines):
             members = {"renderPass": render_pass.handle, "subpass": subpass}
         else:
             members = {"pNext": _formats(vk, colors, depth, state.views)}
+        # Named, to live until the call: the package copies the structs, and what pName points at dies with them.
+        stages = self._stages({VkShaderStage.VERTEX: vertex, VkShaderStage.FRAGMENT: fragment})
         info = vk.VkGraphicsPipelineCreateInfo(
-            pStages=self._stages({VkShaderStage.VERTEX: vertex, VkShaderStage.FRAGMENT: fragment}),
+            pStages=stages,
             layout=layout,
             **members,
             **_fixed_state(vk, state, extent, count),
