@@ -63,6 +63,10 @@ def test_a_check_loads_the_judge_and_nothing_that_runs_or_draws() -> None:
     assert not packages(loaded) & beside
 
 
+def test_what_judges_reads_no_shader_before_a_pipeline_has_one() -> None:
+    assert "harness.shader.reflect" not in modules_after("import harness.check")
+
+
 def test_a_run_of_pytest_that_asks_for_nothing_loads_the_plugin_alone(tmp_path: Path) -> None:
     (tmp_path / "test_anything.py").write_text("def test_a() -> None:\n    pass\n")
     code = "import pytest; assert pytest.main(['-q', '-p', 'no:cacheprovider']) == 0"

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from harness.commands.drawing.bind import STAGES_OF
 from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects
 from harness.commands.resources.acceleration_structures import structure
-from harness.shader.reflect import ResourceUse, reflect
 from harness.spans import Span, merge, subtract
 from harness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND, bits
 from harness.trace.effects import Access, Effect, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import Targets
 from harness.trace.resources import BufferView, Descriptor, DescriptorSet, ImageView, Pipeline, Stage
+
+if TYPE_CHECKING:
+    from harness.shader.reflect import ResourceUse
 
 STAGE_NAMES = {
     VkShaderStage.VERTEX: "VERTEX_SHADER",
@@ -90,6 +93,8 @@ def _shader_effects(
 def _stage_effects(
     objects: ObjectState, buffer: CommandBuffer, stage: Stage, sets: dict[int, BoundSet]
 ) -> Iterator[Effect]:
+    from harness.shader.reflect import reflect  # a program without shaders does without it
+
     entry = reflect(stage.code, stage.entry, stage.specialization, stage.stage)
     for what in entry.unmodelled:
         yield Unmodelled(what)

@@ -9,17 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from harness.commands.drawing import dynamic_state
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachments import COLOR_READ, COLOR_WRITE, EARLY_READ, LATE_WRITE, find_attachment
-from harness.shader.reflect import ReflectedEntryPoint, reflect
 from harness.spec.enums import VkShaderStage
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Command, Effect, InheritedTargets, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DrawState, GraphicsPipeline, Targets
 from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.resources import ImageView
+
+if TYPE_CHECKING:
+    from harness.shader.reflect import ReflectedEntryPoint
 
 INPUT_READ = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
 LATE_READ = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
@@ -74,6 +77,8 @@ def fragment_entry(pipeline: GraphicsPipeline) -> ReflectedEntryPoint | None:
     """The fragment shader; None when there is none."""
     for stage in pipeline.stages:
         if stage.stage == VkShaderStage.FRAGMENT:
+            from harness.shader.reflect import reflect
+
             return reflect(stage.code, stage.entry, stage.specialization, stage.stage)
     return None
 
