@@ -86,7 +86,7 @@ CIRCLES = {
 }
 """Modules in circles that are still to be opened."""
 
-LONGEST_FILE, LONGEST_FUNCTION, LONGEST_CLASS = 600, 70, 420
+LONGEST_FILE, LONGEST_FUNCTION, LONGEST_CLASS = 600, 50, 300
 """Lines."""
 
 SOURCES = sorted(path for path in HARNESS.rglob("*.py") if path not in GENERATED)

@@ -36,13 +36,11 @@ def matrix(
 ) -> None:
     """Order pairs of operations by each primitive, right and with each thing wrong.
 
-    What the rules call for is written once (harness/matrix/defects.py); syncval, the model, the Khronos layers and the
-    bytes on each device must agree. Exit code 1 when a cell does not.
+    What the rules call for is written once (harness/suite/matrix/defects.py); syncval, the model, the Khronos layers
+    and the bytes on each device must agree. Exit code 1 when a cell does not.
     """
-    from rich.progress import Progress
-
     from harness.device.pool import sample
-    from harness.report.console import terminal
+    from harness.report.console import progress_bars, terminal
     from harness.report.findings_json import write_json
     from harness.suite.items import SOFTWARE_DEVICES
     from harness.suite.matrix import totals as table
@@ -52,12 +50,10 @@ def matrix(
 
     numbers = list(range(len(cells()))) if everything else sample(len(cells()), count, seed)
     chosen = devices or SOFTWARE_DEVICES
-    click.echo(
-        f"{len(numbers)} of {len(cells())} cells on {', '.join(chosen)}" + ("" if everything else f", seed {seed}")
-    )
+    how = "" if everything else f", seed {seed}"
+    click.echo(f"{len(numbers)} of {len(cells())} cells on {', '.join(chosen)}{how}")
     judged: list[table.Judged] = []
-    console = terminal()
-    with Progress(console=terminal(stderr=True), transient=True, disable=not console.is_terminal) as progress:
+    with progress_bars() as progress:
         for device in chosen:
             bar = progress.add_task(device, total=len(numbers))
             found = judge_cells(numbers, device, layer, execute, jobs, partial(progress.advance, bar))
@@ -68,6 +64,7 @@ def matrix(
         from harness.suite.matrix.page import write_page
 
         write_page(page, judged)
+    console = terminal()
     for each in table.tables(judged):
         console.print(each)
         console.print()

@@ -35,10 +35,8 @@ def mutate(
     Every named dependency of every scenario is left out and weakened, one piece at a time. What the model calls legal
     must leave syncval silent, anything else it must catch: exit code 1 when one does not.
     """
-    from rich.progress import Progress
-
     from harness.device.pool import sample
-    from harness.report.console import terminal
+    from harness.report.console import progress_bars, terminal
     from harness.report.findings_json import write_json
     from harness.suite.mutation import score
     from harness.suite.mutation.judge_mutants import claims, judge_mutants
@@ -48,7 +46,7 @@ def mutate(
         several = [several[at] for at in sample(len(several), count, seed)]
         click.echo(f"{len(several)} scenarios, seed {seed}")
     console = terminal()
-    with Progress(console=terminal(stderr=True), transient=True, disable=not console.is_terminal) as progress:
+    with progress_bars() as progress:
         bar = progress.add_task("mutants", total=len(several))
         mutants = sorted(judge_mutants(several, device, layer, jobs, partial(progress.advance, bar)), key=str)
     if json_path is not None:

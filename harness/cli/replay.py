@@ -65,32 +65,37 @@ def replay(
     if (strategy is not None or seed is not None) and mode != "reorder":
         raise UserError("--strategy and --seed go with --mode reorder")
     arguments: dict[str, Any] = {"trace": str(trace), "mode": mode, "device": device}
-    if artifacts is not None:
-        arguments["artifacts"] = str(artifacts)
-    code = CLEAN
     with Worker(find_driver(device), timeout=timeout) as worker:
         if mode == "witness":
-            findings, code = _judge(trace, finding)
-            results = []
-            for number, found in findings:
-                one = artifacts and {"artifacts": str(artifacts / f"finding-{number}")}
-                result = _outcome(worker, {**arguments, "finding": found, **(one or {})}, survive=True)
-                results.append({"number": number, "finding": found, **result})
+            results, code = _show_findings(worker, arguments, artifacts, finding)
         else:
-            orders = {"strategy": strategy or "random", "seed": seed or 0} if mode == "reorder" else {}
-            result = _outcome(worker, {**arguments, **orders, "iterations": iterations}, survive=False)
-            results = [result]
-            code = UNMODELLED if result.get("unmodelled") else HAZARDS if result.get("differing_runs") else CLEAN
+            if mode == "reorder":
+                arguments |= {"strategy": strategy or "random", "seed": seed or 0}
+            where = {} if artifacts is None else {"artifacts": str(artifacts)}
+            results = [_outcome(worker, {**arguments, **where, "iterations": iterations}, survive=False)]
+            differing, unmodelled = results[0].get("differing_runs"), results[0].get("unmodelled")
+            code = UNMODELLED if unmodelled else HAZARDS if differing else CLEAN
     if json_path is not None:
         from harness.report.findings_json import write_json
 
         write_json(json_path, {"version": 1, "mode": mode, "device": device, "results": results})
-    for result in results:
-        for line in result_lines(mode, result):
-            click.echo(line)
-    if not results:
-        click.echo("no hazard to show")
+    lines = [line for result in results for line in result_lines(mode, result)]
+    for line in lines if results else ["no hazard to show"]:
+        click.echo(line)
     ctx.exit(code)
+
+
+def _show_findings(
+    worker: Any, arguments: dict[str, Any], artifacts: Path | None, wanted: int | None
+) -> tuple[list[dict[str, Any]], int]:
+    """What each finding's hazard does to the bytes, and the exit code of the trace's verdict."""
+    findings, code = _judge(Path(arguments["trace"]), wanted)
+    results = []
+    for number, found in findings:
+        where = {} if artifacts is None else {"artifacts": str(artifacts / f"finding-{number}")}
+        result = _outcome(worker, {**arguments, **where, "finding": found}, survive=True)
+        results.append({"number": number, "finding": found, **result})
+    return results, code
 
 
 def _judge(trace: Path, wanted: int | None) -> tuple[list[tuple[int, dict[str, Any]]], int]:

@@ -16,9 +16,6 @@ from harness.spec import _generated as tables
 from harness.trace.calls import Call
 from harness.trace.effects import Effect, StreamEvent, UnmodelledCall
 
-ACTING = frozenset({"action", "synchronization", "indirection"})
-"""Tasks of the registry that touch memory, order accesses or run other commands; the remaining one sets state."""
-
 _NAMED: dict[str, tuple[str, ...]] = {
     "video coding: pictures and bitstreams are not followed": (
         "vkCmdBeginVideoCodingKHR",
@@ -179,11 +176,6 @@ def handled(name: str) -> bool:
     """Whether a family module says what a command does."""
     handler: Any = COMMANDS.get(name) or CALLS.get(name)
     return handler is not None and handler.__module__ != __name__
-
-
-def acting_commands() -> list[str]:
-    """The vkCmd* that touch memory, order accesses or run other commands, by the registry."""
-    return [name for name in accountable() if ACTING & set(tables.TASKS.get(name, ()))]
 
 
 @call(*(name for name in NAMED if not name.startswith("vkCmd")))

@@ -1,1 +1,9 @@
-"""Room: device."""
+"""Drivers, and processes bound to them.
+
+| module | what it holds |
+|---|---|
+| `manifests`, `drivers`, `survey` | where drivers are, what they are called here, what they offer |
+| `headless`, `windowless` | a device with no window; programs with windows where there is no display |
+| `process`, `worker`, `pool` | a job in a child process, its side of that, and several side by side |
+| `queue_emulation` | several queue families on a device that has one queue |
+"""

@@ -55,14 +55,8 @@ def _pointee(member: Member, var: str, length: str | None) -> str:
     name = layout.resolve(member.type)
     if member.name in NEVER_FOLLOWED or layout.is_callback(name) or name == "VkAllocationCallbacks":
         return "None"
-    if name == "char":
-        if member.pointer == 2:
-            return f"[text(q) if q else None for q in many('Q', {var}, {length})]" if length else "None"
-        return f"text({var})" if member.terminated or not length else f"fixed_text(blob({var}, {length}))"
-    if name == "void":
-        if member.pointer == 2 and not member.const and not length:
-            return f"one('Q', {var})"
-        return f"blob({var}, {length})" if member.pointer == 1 and length else "None"
+    if name in ("char", "void"):
+        return (_text if name == "char" else _untyped)(member, var, length)
     if isinstance(member.length, tuple) and member.length[0] == "bytes":
         return f"blob({var}, {length})"
     if name in STRUCTS:
@@ -73,6 +67,18 @@ def _pointee(member: Member, var: str, length: str | None) -> str:
     if name in HANDLES:
         return f"[T_{name}[h] for h in many('Q', {var}, {length})]" if length else f"T_{name}[one('Q', {var})]"
     return f"list(many('{code}', {var}, {length}))" if length else f"one('{code}', {var})"
+
+
+def _text(member: Member, var: str, length: str | None) -> str:
+    if member.pointer == 2:
+        return f"[text(q) if q else None for q in many('Q', {var}, {length})]" if length else "None"
+    return f"text({var})" if member.terminated or not length else f"fixed_text(blob({var}, {length}))"
+
+
+def _untyped(member: Member, var: str, length: str | None) -> str:
+    if member.pointer == 2 and not member.const and not length:
+        return f"one('Q', {var})"
+    return f"blob({var}, {length})" if member.pointer == 1 and length else "None"
 
 
 def _structs(member: Member, name: str, var: str, length: str | None) -> str:

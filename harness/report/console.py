@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from rich.console import Console
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 PIPE_WIDTH = 200
 """Columns of tables that go to a file or another program."""
@@ -20,3 +25,10 @@ def terminal(*, stderr: bool = False) -> Terminal:
     """Standard output, or standard error; as wide as it is, `PIPE_WIDTH` where it is no terminal."""
     console = Terminal(stderr=stderr)
     return console if console.is_terminal else Terminal(stderr=stderr, width=PIPE_WIDTH)
+
+
+def progress_bars() -> Progress:
+    """Bars on standard error while something long goes on; none where standard output is no terminal."""
+    from rich.progress import Progress
+
+    return Progress(console=terminal(stderr=True), transient=True, disable=not terminal().is_terminal)

@@ -38,29 +38,32 @@ def replay_job(
     if mode == "witness":
         if finding is None:
             raise UserError("replay mode witness needs a finding")
-        made = finding_from_dict(finding)
-        result = run_witness(blocks, made, device)
-        found = result.to_dict()
-        if folder is not None and result.shown and result.observed is not None:
-            record = {"finding": finding, "device": device, **found}
-            found["pictures"] = _draw(folder, result.expected, result.observed, result.differences, record)
-        return {"mode": mode, "device": device, **found}
+        return {"mode": mode, "device": device, **_witness(blocks, device, folder, finding)}
     if mode == "reorder":
         return _reorder(blocks, device, folder, [(strategy, seed + number) for number in range(iterations)])
     serial = run_serial(blocks, device)
-    if mode == "serial":
-        return {"mode": mode, "device": device, **_summary(serial)}
+    result = {"mode": mode, "device": device, **_summary(serial)}
+    return result if mode == "serial" else result | _native(blocks, device, folder, serial, max(1, iterations))
+
+
+def _witness(blocks: list[Block], device: str, folder: Path | None, finding: dict[str, Any]) -> dict[str, Any]:
+    result = run_witness(blocks, finding_from_dict(finding), device)
+    found = result.to_dict()
+    if folder is not None and result.shown and result.observed is not None:
+        record = {"finding": finding, "device": device, **found}
+        found["pictures"] = _draw(folder, result.expected, result.observed, result.differences, record)
+    return found
+
+
+def _native(blocks: list[Block], device: str, folder: Path | None, serial: Outputs, count: int) -> dict[str, Any]:
     runs = []
-    for number in range(1, max(1, iterations) + 1):
+    for number in range(1, count + 1):
         outputs = run_native(blocks, device)
         runs.append(compare(serial, outputs))
         if folder is not None and runs[-1]:
             record = {"device": device, "run": number}
             _draw(folder / f"run-{number}", serial, outputs, runs[-1], record)
     return {
-        "mode": mode,
-        "device": device,
-        **_summary(serial),
         "runs": [[difference.to_dict() for difference in run] for run in runs],
         "differing_runs": sum(1 for run in runs if run),
     }

@@ -65,12 +65,6 @@ class Format:
         width, height, depth = extent
         return (-(-width // plane.width_divisor), -(-height // plane.height_divisor), depth)
 
-    def aspect_blocks(self, aspect: int, extent: tuple[int, int, int]) -> tuple[int, int, int]:
-        """Texel blocks in each direction of one aspect; partial blocks at the edges count as whole."""
-        width, height, depth = self.aspect_extent(aspect, extent)
-        wide, high, deep = self.block_extent
-        return (-(-width // wide), -(-height // high), -(-depth // deep))
-
     def aspect_list(self) -> tuple[int, ...]:
         """The single aspect bits, lowest first."""
         return tuple(

@@ -59,11 +59,6 @@ _STAGE_LABELS = {bit: _short(name) for name, bit in tables.STAGES.items()}
 _STAGE_LABELS[scopes.PRESENT_ENGINE] = "PRESENT_ENGINE_SYNCVAL"
 
 
-def enum_name(type_name: str, value: int) -> str:
-    """Name of an enum's value, the preferred one of several; the number in decimal when it has no name."""
-    return _value_names(_main(type_name)).get(value, str(value))
-
-
 def enum_value(type_name: str, name: str | int) -> int:
     """Value of an enumerant given by any of its names, as a number or as a number's text.
 

@@ -41,13 +41,10 @@ ACCESS_KINDS: tuple[AccessKind, ...] = (
 ACCESS_KIND: dict[str, AccessKind] = {access.name: access for access in ACCESS_KINDS}
 _BY_PAIR = {(access.stage, access.access): access for access in ACCESS_KINDS}
 
-READS: int = sum(1 << access.index for access in ACCESS_KINDS[1:] if not access.write)
 WRITES: int = sum(1 << access.index for access in ACCESS_KINDS[1:] if access.write)
 
 IMAGE_LAYOUT_TRANSITION = ACCESS_KIND["SYNC_IMAGE_LAYOUT_TRANSITION"]
 OWNERSHIP_TRANSFER = ACCESS_KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"]
-PRESENT_ACQUIRE_READ = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"]
-PRESENT_PRESENTED = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"]
 
 
 def find(stage: int, access: int) -> AccessKind:

@@ -6,7 +6,7 @@ is still marked; an access after the set has no mark.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 from harness.findings import Finding, Hazard, Place
@@ -103,46 +103,44 @@ class Events:
 
     def wait(self, effect: WaitEvents, place: Place, queue_flags: int) -> tuple[list[DetectedHazard], list[Finding]]:
         """Orders what was marked before what follows; transitions happen here."""
-        ranges: list[RangeScope] = []
+        everything, ranges = self._dependencies(effect, queue_flags)
+        hazards = list(self._transition_hazards(effect, ranges))
+        self._context.barrier(everything, ranges, place)
+        return hazards, list(self._waited(effect, place, queue_flags))
+
+    def _dependencies(self, effect: WaitEvents, queue_flags: int) -> tuple[tuple[Scope, ...], list[RangeScope]]:
+        """What the wait orders: over everything, and over ranges."""
         everything: list[Scope] = []
-        hazards: list[DetectedHazard] = []
+        ranges: list[RangeScope] = []
         for position, id in enumerate(effect.events):
-            barrier = effect.barriers[position if effect.form == 2 else 0]
+            barrier = _barrier_of(effect, position)
             event = self._events.get(id, EventState())
             everything += [s for each in barrier.globals for s in self._scopes(event, each, effect.form, queue_flags)]
             for each in barrier.ranges:
                 for scope in self._scopes(event, each.dependency, effect.form, queue_flags):
                     ranges += [RangeScope(each.space, span, scope, each.transition) for span in each.spans]
                     ranges += [RangeScope(a.space, span, scope, False) for a in each.aliases for span in a.spans]
-        for barrier in effect.barriers:
-            for each in barrier.ranges:
-                if each.transition:
-                    scopes = tuple(
-                        {s.scope for s in ranges if s.space == each.space and s.moved and s.span in each.spans}
-                    )
-                    hazards += self._context.check_transition(each.space, each.spans, scopes, each.resource)
-                    for alias in each.aliases:
-                        met = self._context.check_transition(alias.space, alias.spans, scopes, alias.resource)
-                        hazards += self._context.report_alias_hazards(alias, each.resource, list(met))
-        self._context.barrier(tuple(everything), ranges, place)
-        problems: list[Finding] = []
+        return tuple(everything), ranges
+
+    def _transition_hazards(self, effect: WaitEvents, ranges: list[RangeScope]) -> Iterator[DetectedHazard]:
+        for each in (each for barrier in effect.barriers for each in barrier.ranges if each.transition):
+            scopes = tuple({s.scope for s in ranges if s.space == each.space and s.moved and s.span in each.spans})
+            yield from self._context.check_transition(each.space, each.spans, scopes, each.resource)
+            for alias in each.aliases:
+                met = self._context.check_transition(alias.space, alias.spans, scopes, alias.resource)
+                yield from self._context.report_alias_hazards(alias, each.resource, list(met))
+
+    def _waited(self, effect: WaitEvents, place: Place, queue_flags: int) -> Iterator[Finding]:
+        """Events are waited for: what they carry from now on. A set that nothing orders with another is reported."""
         for position, id in enumerate(effect.events):
             event = self._events.setdefault(id, EventState())
             if event.unordered and event.place is not None:
-                problems.append(
-                    _finding(
-                        Hazard.WAIT_FOR_UNORDERED_SET,
-                        id,
-                        place,
-                        event.place,
-                        "the set that it waits for and the operation before",
-                    )
-                )
-            dependencies = _dependencies(effect.barriers[position if effect.form == 2 else 0])
+                relation = "the set that it waits for and the operation before"
+                yield _finding(Hazard.WAIT_FOR_UNORDERED_SET, id, place, event.place, relation)
             if event.is_certain:
                 event.last, event.place = WAIT, place
+                dependencies = _dependencies(_barrier_of(effect, position))
                 event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
-        return hazards, problems
 
     def _scopes(self, event: EventState, dependency: Dependency, form: int, queue_flags: int) -> list[Scope]:
         """The dependency, limited to what the event's last set marked; none when it was not set on this stream."""
@@ -234,6 +232,11 @@ def union_of(masks: set[int]) -> int:
     for mask in masks:
         total |= mask
     return total
+
+
+def _barrier_of(effect: WaitEvents, position: int) -> Barrier:
+    """The barrier of one event: vkCmdWaitEvents has one for all of them."""
+    return effect.barriers[position if effect.form == 2 else 0]
 
 
 def _dependencies(barrier: Barrier) -> list[Dependency]:

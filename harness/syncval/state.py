@@ -98,8 +98,6 @@ from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 
 LAYOUT_TRANSITION = ACCESS_KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
 OWNERSHIP_TRANSFER = ACCESS_KIND["SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"].index
-RECORDING = 0
-"""The viewer of accesses that are only recorded so far."""
 NO_TOKENS: frozenset[int] = frozenset()
 
 

@@ -1,1 +1,12 @@
-"""Room: trace."""
+"""The recorded stream as data, on disk and in memory: what everything else reads.
+
+| module | what it holds |
+|---|---|
+| `calls` | `Call`, `HostWrite`, `HostRead`: the blocks of a stream |
+| `chain`, `submits`, `templates` | `pNext` chains, submissions and update templates of calls, each read in one place |
+| `effects` | what commands do (effects), and what happens outside command buffers (stream events) |
+| `resources`, `render_passes`, `graphics_state`, `rendering_state` | objects and states as plain data |
+| `codec`, `lines`, `dialects` | traces on disk: files, lines, blocks |
+| `field_codecs`, `scalars`, `binaries` | structs and arrays, single values, and bytes in files beside the trace |
+| `pending_batches` | in which order batches run that wait for later signals |
+"""

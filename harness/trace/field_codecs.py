@@ -304,9 +304,7 @@ def member_form(member: tables.Member) -> FieldCodec:
     if terminated:
         return Array(Text(), None) if stars == 2 or (length is not None and stars) else Text()
     if base == "void":
-        if stars == 2 and length is None:  # ppData: an address that the call returned
-            return Nullable(Integer(64, False))
-        return Blob() if stars == 1 and length is not None else Opaque()
+        return _untyped(stars, length is not None)
     if isinstance(length, tuple) and length[0] == "bytes":
         return Blob()
     element = _base_form(base)
@@ -319,6 +317,13 @@ def member_form(member: tables.Member) -> FieldCodec:
     if stars:
         return Array(element, None) if length is not None else Nullable(element)
     return Integer(bits, False) if bits and isinstance(element, (Integer, Flags)) else element
+
+
+def _untyped(stars: int, counted: bool) -> FieldCodec:
+    """A pointer to void: `counted` bytes, or an address that nobody follows."""
+    if stars == 2 and not counted:  # ppData: an address that the call returned
+        return Nullable(Integer(64, False))
+    return Blob() if stars == 1 and counted else Opaque()
 
 
 def _fixed_array(element: FieldCodec, base: str, dims: tuple[int, ...]) -> FieldCodec:

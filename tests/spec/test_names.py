@@ -41,10 +41,7 @@ def test_every_access_reads_as_stage_and_access() -> None:
         assert "SYNC_" + text.replace("(", "_").replace(")", "") == row.name
 
 
-def test_enumerants_of_promoted_values_have_the_core_name() -> None:
-    assert names.enum_name("VkResult", -4) == "VK_ERROR_DEVICE_LOST"
-    assert names.enum_name("VkResult", 12345) == "12345"
-    assert names.enum_name("VkImageLayout", 1000314001) == "VK_IMAGE_LAYOUT_ATTACHMENT_OPTIMAL"
+def test_an_enumerant_has_several_names_and_its_number() -> None:
     assert names.enum_value("VkImageLayout", "VK_IMAGE_LAYOUT_ATTACHMENT_OPTIMAL_KHR") == 1000314001
     assert names.enum_value("VkFormat", "37") == 37
     assert names.enum_value("VkFormat", 37) == 37
@@ -85,8 +82,3 @@ def test_unknown_names_get_one_line(kind: str, text: str, said: str) -> None:
 @given(st.sampled_from(sorted(tables.BITMASKS)), st.integers(min_value=0, max_value=2**64 - 1))
 def test_names_of_any_mask_give_the_mask_back(kind: str, mask: int) -> None:
     assert names.flags_value(kind, names.flags_names(kind, mask)) == mask
-
-
-@given(st.sampled_from(sorted(tables.ENUMS)), st.integers(min_value=-(2**31), max_value=2**31 - 1))
-def test_names_of_any_value_give_the_value_back(kind: str, value: int) -> None:
-    assert names.enum_value(kind, names.enum_name(kind, value)) == value

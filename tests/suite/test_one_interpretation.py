@@ -26,6 +26,7 @@ AGAIN = (
         ("submit/scenario_order.py", "scenario_two_submits_write_one_buffer"),
         ("rendering/scenario_clears.py", "scenario_clears_and_draws_are_ordered"),
     ],
+    ids=["submits", "rendering"],
 )
 def test_a_row_interprets_each_call_once(module: str, name: str) -> None:
     with Worker(find_driver("lavapipe"), packages=["tests"]) as worker:

@@ -147,15 +147,7 @@ def pipeline(
                 "VkPipelineRasterizationStateCreateInfo", rasterizerDiscardEnable=int(discard)
             ),
             "pDepthStencilState": depth_stencil,
-            "pColorBlendState": None
-            if colors is None
-            else struct(
-                "VkPipelineColorBlendStateCreateInfo",
-                logicOpEnable=int(logic is not None),
-                logicOp=logic or 0,
-                attachmentCount=len(colors),
-                pAttachments=list(colors),
-            ),
+            "pColorBlendState": None if colors is None else _color_blend(colors, logic),
             "pDynamicState": struct(
                 "VkPipelineDynamicStateCreateInfo", dynamicStateCount=len(states), pDynamicStates=states
             ),
@@ -167,6 +159,16 @@ def pipeline(
         "vkCreateGraphicsPipelines", device=stream.device, createInfoCount=1, pCreateInfos=[info], pPipelines=[made]
     )
     return made
+
+
+def _color_blend(colors: Sequence[dict[str, Any]], logic: int | None) -> dict[str, Any]:
+    return struct(
+        "VkPipelineColorBlendStateCreateInfo",
+        logicOpEnable=int(logic is not None),
+        logicOp=logic or 0,
+        attachmentCount=len(colors),
+        pAttachments=list(colors),
+    )
 
 
 def bind(stream: Stream, made: int) -> None:

@@ -456,7 +456,12 @@ def variants(steps: list[Step], finding: Finding) -> list[str]:
         return [LATE, POISON] if RenderPassEffects(steps).discards(ends.current, finding.resource) else [LOST]
     if not _discards(current, finding.resource):
         return [LOST, POISON] if prior_moves else [LOST]
-    # The transition discards: what follows it overwrites, and P's write is ordered with neither.
+    return _before_a_discard(steps, ends, current)
+
+
+def _before_a_discard(steps: list[Step], ends: HazardPosition, current: Step) -> list[str]:
+    """The outcomes of a write before a transition that discards: what follows the transition overwrites, and the write
+    is ordered with neither."""
     following = next_action(steps, ends.after)
     unordered = following is not None and not any(
         step.kind is StepKind.SYNC for step in steps[ends.prior + 1 : following] if step is not current
