@@ -1,6 +1,22 @@
 """The second opinion: the execution and memory dependency order of a trace, written from the specification to be read.
 
 It shares nothing with `syncval` but the trace and the tables of Vulkan. `judge(blocks)` gives an `Opinion`.
+
+| read in this order | what it holds |
+|---|---|
+| `opinion` | the answer: `Conflict`, `Opinion` |
+| `stages` | stage and access masks of a dependency as sets |
+| `order` | what happens before what: nodes, edges, paths |
+| `memory` | what is available and visible where: flushes and invalidates |
+| `command_streams` | where a sequence of commands (a queue's, a subpass's) is in that order |
+| `past_access`, `pairs`, `visibility` | an access; two of them side by side; what one of them sees |
+| `access_history` | all accesses, and the rules for two of the same memory |
+| `ownership` | which queue family has the contents of what |
+| `program`, `command_buffer_run` | the state that the rules change, as the stream goes on |
+| `rules/` | the rules, a family a file; `RULES` says which is the rule for what |
+| `caches` | remarks on the order of flushes and invalidates |
+| `judge` | the way in |
+| `explain`, `named_differences` | words for a conflict; the reasons for which syncval may say less |
 """
 
 from harness.model.judge import judge, judge_stream_events

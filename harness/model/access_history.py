@@ -23,7 +23,9 @@ invisible one a destination access mask.
 One rule makes question 3 weaker. When a read R saw the write P, and C is a write that is ordered after R, then C
 needs no visibility of P by itself: it could not change what P left before R saw it.
 
-What is dropped --------------- A write that was in order replaces what was written before it at its addresses:
+What is dropped
+---------------
+A write that was in order replaces what was written before it at its addresses:
 whatever comes later is held against the new write, and the older one has nothing to add. Only such addresses are
 dropped. A write that was *unordered* replaces nothing, because which of the two comes last is open.
 
@@ -74,9 +76,9 @@ from harness.spans import Span, overlap, subtract
 class AccessHistory:
     """Every access by address space. Quadratic: each is compared with all earlier ones that it overlaps."""
 
-    def __init__(self, order: ExecutionOrder, guards: MemoryOperations) -> None:
+    def __init__(self, order: ExecutionOrder, operations: MemoryOperations) -> None:
         self._order = order
-        self._guards = guards
+        self._operations = operations
         self._spaces: dict[int, list[PastAccess]] = {}
         self.writes: list[tuple[PastAccess, list[Span]]] = []
         """Every write, with all that it wrote."""
@@ -92,30 +94,30 @@ class AccessHistory:
             shared = overlap(prior.spans, current.spans)
             if not shared:
                 continue
-            breach = self._judge(prior, current, shared)
-            if breach is not None:
-                breach = self._noted(breach)
-                yield breach
-                if ATTACHMENT_ORDER in breach.facts:
+            gap = self._judge(prior, current, shared)
+            if gap is not None:
+                gap = self._noted(gap)
+                yield gap
+                if ATTACHMENT_ORDER in gap.facts:
                     prior.outdone_by.append((current, shared))
             elif superseded(prior, current):
                 prior.superseded_by.append((current, shared))
             elif _sees(prior, current):
                 prior.seen_by.append((current, shared))
-            if current.replaces and self._settled(prior, current, breach):
+            if current.replaces and self._settled(prior, current, gap):
                 if current.automatic:
                     prior.spans = subtract(prior.spans, current.spans)
                 else:
                     self._replaced.append((prior, current.spans))
-        self._spaces[current.space] = [*(held for held in history if held.spans), current]
+        self._spaces[current.space] = [*(past for past in history if past.spans), current]
         if current.writes:
             self.writes.append((current, current.spans))
 
     def _begin(self, command: int) -> None:
         """What the last command replaced is gone when another one is executed."""
         if command != self._command:
-            for held, spans in self._replaced:
-                held.spans = subtract(held.spans, spans)
+            for past, spans in self._replaced:
+                past.spans = subtract(past.spans, spans)
             self._replaced.clear()
             self._command = command
 
@@ -132,14 +134,14 @@ class AccessHistory:
         if span is None:
             self._spaces.pop(space, None)
             return
-        for held in self._spaces.get(space, ()):
-            held.spans = subtract(held.spans, [span])
+        for past in self._spaces.get(space, ()):
+            past.spans = subtract(past.spans, [span])
 
-    def _settled(self, prior: PastAccess, current: PastAccess, breach: DependencyGap | None) -> bool:
+    def _settled(self, prior: PastAccess, current: PastAccess, gap: DependencyGap | None) -> bool:
         """Whether whatever comes after `current` has nothing to do with `prior` any more."""
-        if breach is not None:
-            return breach.kind != UNORDERED
-        if prior.command == current.command and prior.lane == current.lane and not current.automatic:
+        if gap is not None:
+            return gap.kind != UNORDERED
+        if prior.command == current.command and prior.stream == current.stream and not current.automatic:
             return prior.use.node == current.use.node
         return True
 
@@ -153,15 +155,15 @@ class AccessHistory:
             return None
         if prior.regional and current.regional:
             return self._judge_order(prior, current, shared, True)
-        breach = self._judge_order(prior, current, shared, False)
-        if breach is not None and self._judge_order(prior, current, shared, True) is None:
-            return replace(breach, facts=breach.facts | {REGION})
-        return breach
+        gap = self._judge_order(prior, current, shared, False)
+        if gap is not None and self._judge_order(prior, current, shared, True) is None:
+            return replace(gap, facts=gap.facts | {REGION})
+        return gap
 
-    def _noted(self, breach: DependencyGap) -> DependencyGap:
+    def _noted(self, gap: DependencyGap) -> DependencyGap:
         """What is between the two by attachment order, or stands for the prior one where one read a stage is known."""
-        prior, current = breach.prior, breach.current
-        left = list(breach.spans)
+        prior, current = gap.prior, gap.current
+        left = list(gap.spans)
         for between, spans in prior.seen_by:
             if attachment_ordered(between, current):
                 left = subtract(left, spans)
@@ -169,11 +171,11 @@ class AccessHistory:
             if attachment_ordered(between, current) or self._order.precedes(between.use.node, current.use.node):
                 left = subtract(left, spans)
         noted = {ATTACHMENT_ORDER} if not left else set()
-        left = list(breach.spans)
+        left = list(gap.spans)
         for between, spans in prior.superseded_by:
             if self._order.precedes(between.use.node, current.use.node):
                 left = subtract(left, spans)
-        return replace(breach, facts=breach.facts | noted | ({SUPERSEDED_READ} if not left else set()))
+        return replace(gap, facts=gap.facts | noted | ({SUPERSEDED_READ} if not left else set()))
 
     def _judge_order(
         self, prior: PastAccess, current: PastAccess, shared: list[Span], by_region: bool
@@ -183,15 +185,15 @@ class AccessHistory:
             return DependencyGap(UNORDERED, prior, current, tuple(shared), facts(prior, current, False))
         if not prior.writes:
             return None
-        sight = VisibilityQuery(self._order, self._guards, current, by_region)
-        hidden, guarded = self._hidden(prior, current, shared, sight)
+        query = VisibilityQuery(self._order, self._operations, current, by_region)
+        hidden, guarded = self._hidden(prior, current, shared, query)
         if hidden:
-            kind = INVISIBLE if guarded or sight.is_available(prior, hidden) else UNAVAILABLE
+            kind = INVISIBLE if guarded or query.is_available(prior, hidden) else UNAVAILABLE
             return DependencyGap(kind, prior, current, tuple(hidden), facts(prior, current, guarded))
         return None
 
     def _hidden(
-        self, prior: PastAccess, current: PastAccess, shared: list[Span], sight: VisibilityQuery
+        self, prior: PastAccess, current: PastAccess, shared: list[Span], query: VisibilityQuery
     ) -> tuple[list[Span], bool]:
         """The addresses at which the prior write is not visible to the current access, and whether another read is
         between to which it is.
@@ -199,9 +201,9 @@ class AccessHistory:
         A write that comes after a read needs no more than that the read saw the earlier write: its own visibility
         would not change what either left in memory ("Location-Ordered": read, then write).
         """
-        left = hidden = sight.hidden(prior, shared)
+        left = hidden = query.hidden(prior, shared)
         for reader, spans in prior.seen_by:
-            ordered = raster_ordered(reader, current) or sight.after(reader.use.node)
+            ordered = raster_ordered(reader, current) or query.after(reader.use.node)
             if left and ordered:
                 left = subtract(left, spans)
         if current.writes and not current.access.atomic:

@@ -20,41 +20,41 @@ from harness.spans import Span, overlap
 
 
 def remarks(
-    order: ExecutionOrder, guards: Sequence[MemoryOperation], writes: Sequence[tuple[PastAccess, list[Span]]]
+    order: ExecutionOrder, operations: Sequence[MemoryOperation], writes: Sequence[tuple[PastAccess, list[Span]]]
 ) -> Iterator[Conflict]:
     """Every write that a barrier's, event's or subpass dependency's invalidate of its memory is not ordered with, or
     that is dirty when it happens."""
-    for guard in guards:
-        if not guard.invalidates or order.nodes[guard.node].kind != DST:
+    for operation in operations:
+        if not operation.invalidates or order.nodes[operation.node].kind != DST:
             continue
-        current = ModelAccess(order.nodes[guard.node].place, "", False, guard.node)
-        for held, spans in writes:
-            shared = _shared(guard, held.space, spans)
-            kind = _breach(order, guards, guard, held) if shared else ""
+        current = ModelAccess(order.nodes[operation.node].place, "", False, operation.node)
+        for past, spans in writes:
+            shared = _shared(operation, past.space, spans)
+            kind = _gap(order, operations, operation, past) if shared else ""
             if kind:
-                yield Conflict(kind, held.use, current, held.resource, tuple(shared), order=order)
+                yield Conflict(kind, past.use, current, past.resource, tuple(shared), order=order)
 
 
-def _shared(guard: MemoryOperation, space: int, spans: list[Span]) -> list[Span]:
-    if guard.space is None:
+def _shared(operation: MemoryOperation, space: int, spans: list[Span]) -> list[Span]:
+    if operation.space is None:
         return spans
-    return overlap(spans, guard.spans) if guard.space == space else []
+    return overlap(spans, operation.spans) if operation.space == space else []
 
 
-def _breach(
-    order: ExecutionOrder, guards: Sequence[MemoryOperation], invalidate: MemoryOperation, held: PastAccess
+def _gap(
+    order: ExecutionOrder, operations: Sequence[MemoryOperation], invalidate: MemoryOperation, past: PastAccess
 ) -> str:
     """A write is before the invalidate, and flushed before it, or after it."""
-    writer = held.use.node
+    writer = past.use.node
     if order.precedes(invalidate.node, writer):
         return ""
     if not order.precedes(writer, invalidate.node):
         return RACING
-    flushed = held.automatic or any(
+    flushed = past.automatic or any(
         flush.first >> writer & 1
-        and flush.flushes >> written(held) & 1
+        and flush.flushes >> written(past) & 1
         and (flush.node == invalidate.node or order.precedes(flush.node, invalidate.node))
-        and flush.space in (None, held.space)
-        for flush in guards
+        and flush.space in (None, past.space)
+        for flush in operations
     )
     return "" if flushed else DIRTY

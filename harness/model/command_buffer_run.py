@@ -11,7 +11,6 @@ from harness.model.opinion import ModelAccess
 from harness.model.order import ACTION, Node
 from harness.model.past_access import is_write
 from harness.model.program import Program
-from harness.model.rule_table import EFFECTS
 from harness.model.stages import ACCESS_KINDS
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.trace.effects import Access, Command, RasterizationOrder, Submitted, SubpassDependency
@@ -19,7 +18,7 @@ from harness.trace.effects import Access, Command, RasterizationOrder, Submitted
 
 @dataclass(slots=True)
 class InstanceStreams:
-    """A render pass instance in progress: the lane around it, and one for each subpass that began."""
+    """A render pass instance in progress: the command stream around it, and one for each subpass that began."""
 
     outer: CommandStream
     dependencies: tuple[SubpassDependency, ...]
@@ -30,10 +29,10 @@ class InstanceStreams:
 class CommandBufferRun:
     """Where in its execution a command buffer is."""
 
-    def __init__(self, program: Program, submitted: Submitted, lane: CommandStream, held_back: bool = False) -> None:
+    def __init__(self, program: Program, submitted: Submitted, stream: CommandStream, held_back: bool = False) -> None:
         self.program = program
         self.submitted = submitted
-        self.lane = lane
+        self.stream = stream
         self.instance: InstanceStreams | None = None
         self.command: Command = Command(submitted.call, submitted.name, submitted.site, ())
         self.learned = program.host.closed if held_back else 0
@@ -83,7 +82,7 @@ class CommandBufferRun:
             self.execution = next(self.program.numbers)
             self._nodes.clear()
             for effect in command.effects:
-                rule = EFFECTS.get(type(effect))
+                rule = self.program.rules.effects.get(type(effect))
                 if rule is not None:
                     rule(self, effect)
 
@@ -97,14 +96,14 @@ class CommandBufferRun:
 
     def operation(self, stage: int) -> int:
         """The node of what the command does in a stage, made when it is first asked for."""
-        key = (self.lane.id, stage)
+        key = (self.stream.id, stage)
         node = self._nodes.get(key)
         if node is None:
             order = self.program.order
             label = f"{self.command.name} ({self.command.call})"
-            before = (self.lane.before(stage), "second synchronization scope")
+            before = (self.stream.before(stage), "second synchronization scope")
             node = self._nodes[key] = order.add(Node(ACTION, label, self.place, stage), before)
-            self.lane.issue(stage, order.front(node))
+            self.stream.issue(stage, order.set_of(node))
         return node
 
     def access(self, access: Access) -> None:
@@ -112,9 +111,11 @@ class CommandBufferRun:
         kind = ACCESS_KINDS[access.access_kind]
         node = self.operation(kind.stage)
         instance = (
-            self.lane.rendering.meet(access.operation, self.execution) if access.order != RasterizationOrder.NONE else 0
+            self.stream.rendering.meet(access.operation, self.execution)
+            if access.order != RasterizationOrder.NONE
+            else 0
         )
-        where = self.place, self.lane.id, self.execution
+        where = self.place, self.stream.id, self.execution
         self.program.access(access, node, *where, instance=instance, learned=self.learned)
         self.own(access, kind.name, node, access.atomic or not kind.write)
 

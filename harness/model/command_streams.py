@@ -1,8 +1,8 @@
 """Lanes: where commands come one after another (a queue, a subpass of a render pass instance).
 
-A lane knows, for each stage, what a new operation in that stage is ordered after (`reached`), and what a new first
-scope with that stage holds (`issued`): earlier operations in the stage, and second scopes that have it, which is how
-dependencies chain.
+A command stream knows, for each stage, what a new operation in that stage is ordered after (`reached`), and what a new
+first scope with that stage holds (`issued`): earlier operations in the stage, and second scopes that have it, which is
+how dependencies chain.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class CommandStream:
         return CommandStream(id, dict(self.reached), dict(self.reached))
 
     def leave(self, inner: CommandStream) -> None:
-        """What happened in a subpass is earlier than all that follows in this lane."""
-        for stage, front in inner.issued.items():
-            self.issued[stage] = self.issued.get(stage, NOTHING) | front
+        """What happened in a subpass is earlier than all that follows in this command stream."""
+        for stage, nodes in inner.issued.items():
+            self.issued[stage] = self.issued.get(stage, NOTHING) | nodes
         self.everything |= inner.everything
 
     def snapshot(self) -> CommandStream:
-        """The lane as it is now, for what looks back at it later."""
+        """The command stream as it is now, for what looks back at it later."""
         return CommandStream(self.id, dict(self.reached), dict(self.issued), self.everything)
 
     def before(self, stages: int) -> NodeSet:
@@ -86,9 +86,9 @@ class CommandStream:
 def _join(table: dict[int, NodeSet], stages: int) -> NodeSet:
     direct = closed = by_region = 0
     for stage in bits(stages):
-        front = table.get(stage)
-        if front is not None:
-            direct |= front.direct
-            closed |= front.closed
-            by_region |= front.by_region
+        nodes = table.get(stage)
+        if nodes is not None:
+            direct |= nodes.direct
+            closed |= nodes.closed
+            by_region |= nodes.by_region
     return NodeSet(direct, closed, by_region)

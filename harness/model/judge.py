@@ -9,6 +9,7 @@ from harness.commands.interpret import Interpreter
 from harness.model.caches import remarks
 from harness.model.opinion import Opinion
 from harness.model.program import Program
+from harness.model.rules import RULES
 from harness.model.rules.recording import finish
 from harness.trace.calls import Block
 from harness.trace.effects import StreamEvent
@@ -23,10 +24,10 @@ def judge(blocks: Iterable[Block]) -> Opinion:
 def judge_stream_events(stream_events: Iterable[StreamEvent], omitted: frozenset[str] = frozenset()) -> Opinion:
     """The model's opinion of what commands and the host do, in normal form; `omitted` are rules to do without."""
     stream = list(stream_events)
-    program = Program(omitted)
+    program = Program(RULES, omitted)
     program.follow(stream)
     finish(program)
     program.opinion.events = stream
     program.opinion.without = cache(lambda rule: judge_stream_events(stream, omitted | {rule}))
-    program.opinion.remarks = lambda: list(remarks(program.order, program.guards.everything, program.accesses.writes))
+    program.opinion.remarks = lambda: list(remarks(program.order, program.memory.everything, program.accesses.writes))
     return program.opinion

@@ -19,7 +19,9 @@ So a write W is visible to an access A when there are dependencies F and V (poss
 2. F is V, or F happens before V;
 3. A is in the second synchronization scope of V, and its kind of access is in the second access scope of V.
 
-What is kept ------------ One `MemoryOperation` for each side of each dependency: its node in the order, the nodes in
+What is kept
+------------
+One `MemoryOperation` for each side of each dependency: its node in the order, the nodes in
 its first scope, the access scopes, and the addresses when the dependency is limited to a range. Dependencies over all
 memory are grouped by access scope, so that "is W flushed by any of these nodes" is a few operations on integers.
 Dependencies over ranges are kept by address space and cut to the pieces that matter (`pieces`).
@@ -33,8 +35,8 @@ access are bits; here the write is kind 5 and the read kind 6.
 >>> from harness.model.order import ACTION, DST, Node
 >>> order, here = ExecutionOrder(), Place(1, "an example", None)
 >>> write = order.add(Node(ACTION, "write", here))
->>> flush = order.add(Node(DST, "flush", here), (order.front(write), "in the first scope"))
->>> invalidate = order.add(Node(DST, "invalidate", here), (order.front(flush), "chained"))
+>>> flush = order.add(Node(DST, "flush", here), (order.set_of(write), "in the first scope"))
+>>> invalidate = order.add(Node(DST, "invalidate", here), (order.set_of(flush), "chained"))
 >>> memory = MemoryOperations(order)
 >>> memory.add(MemoryOperation(flush, first=1 << write, flushes=1 << 5))
 >>> memory.add(MemoryOperation(invalidate, invalidates=1 << 6))
@@ -85,18 +87,18 @@ class MemoryOperations:
         self._ranged: dict[int, list[MemoryOperation]] = {}
         self._known: dict[tuple[str, int], int] = {}
 
-    def add(self, guard: MemoryOperation) -> None:
+    def add(self, operation: MemoryOperation) -> None:
         """Takes note of a dependency."""
-        if guard.flushes or guard.invalidates:
-            self.everything.append(guard)
-        if guard.space is not None:
-            if guard.flushes or guard.invalidates:
-                self._ranged.setdefault(guard.space, []).append(guard)
+        if operation.flushes or operation.invalidates:
+            self.everything.append(operation)
+        if operation.space is not None:
+            if operation.flushes or operation.invalidates:
+                self._ranged.setdefault(operation.space, []).append(operation)
             return
-        self._first[guard.node] = guard.first
-        for table, scope in ((self._flushers, guard.flushes), (self._invalidators, guard.invalidates)):
+        self._first[operation.node] = operation.first
+        for table, scope in ((self._flushers, operation.flushes), (self._invalidators, operation.invalidates)):
             if scope:
-                table[scope] = table.get(scope, 0) | 1 << guard.node
+                table[scope] = table.get(scope, 0) | 1 << operation.node
 
     def flushed(self, writer: int, index: int, by: int) -> bool:
         """Whether a write of kind `index` at node `writer` is flushed, for all memory, by a node of the set `by`."""
@@ -136,17 +138,17 @@ def _with(table: dict[int, int], index: int) -> int:
 
 
 def pieces(
-    spans: Sequence[Span], guards: Sequence[MemoryOperation]
+    spans: Sequence[Span], operations: Sequence[MemoryOperation]
 ) -> Iterator[tuple[list[Span], list[MemoryOperation]]]:
     """Parts of `spans` that no guard covers by half, each with the guards that cover it."""
     parts: list[tuple[list[Span], list[MemoryOperation]]] = [(list(spans), [])]
-    for guard in guards:
+    for operation in operations:
         cut: list[tuple[list[Span], list[MemoryOperation]]] = []
         for part, covering in parts:
-            inside = overlap(part, guard.spans)
-            outside = subtract(part, guard.spans) if inside else part
+            inside = overlap(part, operation.spans)
+            outside = subtract(part, operation.spans) if inside else part
             if inside:
-                cut.append((inside, [*covering, guard]))
+                cut.append((inside, [*covering, operation]))
             if outside:
                 cut.append((outside, covering))
         parts = cut

@@ -22,12 +22,16 @@ Chains need no rule of their own. When the second scope of one barrier and the f
 stage in common, the rule for first scopes adds an edge from the one to the other: earlier second scopes are part of
 what a stage has been through.
 
-Why an integer is a set of nodes -------------------------------- Nodes are added in an order in which every edge
+Why an integer is a set of nodes
+--------------------------------
+Nodes are added in an order in which every edge
 leads forward. What is before a new node is therefore known at once: the union of what is before the nodes that its
 edges come from. A set of nodes is a Python integer with one bit a node, and the union is one `|`. Nothing has to be
 recomputed, and "is A before B?" is one shift. The cost is quadratic in bits, with a very small constant.
 
-Edges that hold by region ------------------------- A framebuffer-local dependency orders two operations in the same
+Edges that hold by region
+-------------------------
+A framebuffer-local dependency orders two operations in the same
 region of the framebuffer and nowhere else. These edges are in a second order, `by_region`, that contains the first.
 
 A worked example
@@ -36,9 +40,9 @@ A copy A, a barrier from copies to dispatches, a dispatch B; and a blit C that t
 
 >>> order, here = ExecutionOrder(), Place(1, "an example", None)
 >>> a = order.add(Node(ACTION, "A", here))
->>> source = order.add(Node(SRC, "first scope", here), (order.front(a), "A is in the first scope"))
->>> destination = order.add(Node(DST, "second scope", here), (order.front(source), "first before second"))
->>> b = order.add(Node(ACTION, "B", here), (order.front(destination), "B is in the second scope"))
+>>> source = order.add(Node(SRC, "first scope", here), (order.set_of(a), "A is in the first scope"))
+>>> destination = order.add(Node(DST, "second scope", here), (order.set_of(source), "first before second"))
+>>> b = order.add(Node(ACTION, "B", here), (order.set_of(destination), "B is in the second scope"))
 >>> c = order.add(Node(ACTION, "C", here))
 >>> order.precedes(a, b), order.precedes(a, c)
 (True, False)
@@ -142,20 +146,20 @@ class ExecutionOrder:
         """Adds a node after everything in the fronts, each with the rule that says so. Returns its index."""
         direct = closed = by_region = 0
         after = tuple(each for each in after if each[1] not in self._omitted)
-        for front, rule in after:
-            direct |= front.direct
-            by_region |= front.by_region
+        for nodes, rule in after:
+            direct |= nodes.direct
+            by_region |= nodes.by_region
             if rule != BY_REGION:
-                closed |= front.closed
+                closed |= nodes.closed
         self.nodes.append(node)
         self.before.append(closed)
         self.by_region.append(by_region)
         self.direct.append(direct)
-        self._incoming.append(tuple((front.direct, rule) for front, rule in after if front.direct))
+        self._incoming.append(tuple((nodes.direct, rule) for nodes, rule in after if nodes.direct))
         return len(self.nodes) - 1
 
-    def front(self, node: int) -> NodeSet:
-        """One node as a front."""
+    def set_of(self, node: int) -> NodeSet:
+        """One node as a set."""
         return NodeSet(1 << node, self.before[node] | 1 << node, self.by_region[node] | 1 << node)
 
     def closure(self, by_region: bool) -> list[int]:

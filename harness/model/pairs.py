@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from harness.model.past_access import ENGINE_LANE, HOST_LANE, LAYOUT_TRANSITION, PastAccess
-from harness.model.raster import in_raster_order
-from harness.model.stages import ACCESS_KINDS
+from harness.model.past_access import ENGINE_STREAM, HOST_STREAM, LAYOUT_TRANSITION, PastAccess
+from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.spans import Span, subtract
+from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 
 GUARDED_READ = "guarded-read"
 """The read is ordered after another read to which the write is visible."""
@@ -36,6 +36,19 @@ FACTS = (
 """What may be noted of a conflict beside its kind."""
 
 
+_COLOR = ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].stage
+_EARLY = ACCESS_KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage
+_LATE = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage
+_INPUT = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
+_STAGES = {
+    RasterizationOrder.NONE: 0,
+    RasterizationOrder.COLOR: _COLOR,
+    RasterizationOrder.DEPTH_STENCIL: _EARLY | _LATE,
+    RasterizationOrder.RASTER: _COLOR | _EARLY | _LATE,
+}
+_AFTER_SHADERS = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_READ, AttachmentOperation.RESOLVE_WRITE)
+
+
 def exempt(prior: PastAccess, current: PastAccess) -> bool:
     """Pairs that need nothing between them.
 
@@ -44,10 +57,10 @@ def exempt(prior: PastAccess, current: PastAccess) -> bool:
     but for those of one render pass instance, which have none ("Implicit Synchronization Guarantees"); and
     rasterization order.
     """
-    beside = prior.lane == current.lane and not (prior.automatic or current.automatic)
-    if beside and (prior.command == current.command or current.lane == HOST_LANE):
+    same_stream = prior.stream == current.stream and not (prior.automatic or current.automatic)
+    if same_stream and (prior.command == current.command or current.stream == HOST_STREAM):
         return True
-    if prior.lane == current.lane == ENGINE_LANE:
+    if prior.stream == current.stream == ENGINE_STREAM:
         return True
     if (prior.access.atomic and current.access.atomic) or (prior.access.marker and current.access.marker):
         return True
@@ -57,10 +70,26 @@ def exempt(prior: PastAccess, current: PastAccess) -> bool:
     return raster_ordered(prior, current)
 
 
+def in_raster_order(prior: Access, current: Access) -> bool:
+    """Whether two attachment accesses of one subpass happen in the order in which they were recorded.
+
+    Operations of the attachments' stages do; what a load operation wrote is there for shaders too, and stores come
+    after shaders. An input attachment is read by a shader, and shader accesses are in no such order. Specification:
+    "Rasterization Order", "Render Pass Load Operations", "Render Pass Store Operations".
+    """
+    if prior.order == RasterizationOrder.NONE or current.order == RasterizationOrder.NONE:
+        return False
+    if current.access_kind == _INPUT:
+        return prior.operation == AttachmentOperation.LOAD
+    if prior.access_kind == _INPUT:
+        return current.operation in _AFTER_SHADERS
+    return bool(ACCESS_KINDS[prior.access_kind].stage & _STAGES[current.order])
+
+
 def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:
     """Rasterization order is an order of one subpass, or of one instance of dynamic rendering."""
-    beside = prior.lane == current.lane and prior.instance == current.instance
-    return beside and in_raster_order(prior.access, current.access)
+    same_stream = prior.stream == current.stream and prior.instance == current.instance
+    return same_stream and in_raster_order(prior.access, current.access)
 
 
 def attachment_ordered(prior: PastAccess, current: PastAccess) -> bool:
@@ -79,7 +108,7 @@ def facts(prior: PastAccess, current: PastAccess, guarded: bool) -> frozenset[st
     noted = set()
     if guarded:
         noted.add(GUARDED_READ)
-    if current.lane == HOST_LANE and current.writes:
+    if current.stream == HOST_STREAM and current.writes:
         noted.add(HOST_OVERWRITE)
     if attachment_ordered(prior, current):
         noted.add(ATTACHMENT_ORDER)

@@ -9,9 +9,9 @@ from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, written_by
 from harness.spans import Span
 from harness.trace.effects import Access, RasterizationOrder
 
-HOST_LANE = 0
+HOST_STREAM = 0
 """The host's own accesses: one thread, in the order of the stream."""
-ENGINE_LANE = -1
+ENGINE_STREAM = -1
 """The presentation engine's own accesses: what it does with one image, it does in order."""
 NOWHERE = -1
 """As `seen_at`: the access sees nothing of what others wrote."""
@@ -27,13 +27,13 @@ class PastAccess:
     space: int
     resource: int
     spans: list[Span]
-    lane: int
+    stream: int
     """The subpass, or the queue, in which it happened."""
     command: int
     """The execution of a command that it belongs to."""
     instance: int = 0
-    """Which instance of dynamic rendering in the lane (a subpass is a lane of its own); of the transitions of a render
-    pass, its instance."""
+    """Which instance of dynamic rendering in the command stream (a subpass is a command stream of its own); of the
+    transitions of a render pass, its instance."""
     automatic: bool = False
     """A layout transition, half of an ownership transfer, a presentation: what is available is visible to it, what it
     writes is available."""
@@ -79,9 +79,9 @@ class DependencyGap:
     facts: frozenset[str] = frozenset()
 
 
-def written(held: PastAccess) -> int:
+def written(past: PastAccess) -> int:
     """The kind of access with which it writes."""
-    return written_by(held.access.access_kind) if held.access.atomic else held.access.access_kind
+    return written_by(past.access.access_kind) if past.access.atomic else past.access.access_kind
 
 
 def is_write(access: Access) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import count
+from typing import Any
 
 from harness.findings import Place
 from harness.model.access_history import AccessHistory
@@ -14,8 +15,7 @@ from harness.model.memory import MemoryOperations
 from harness.model.opinion import Conflict, ModelAccess, Opinion
 from harness.model.order import HOST, NOTHING, ExecutionOrder, Node, NodeSet
 from harness.model.ownership import Loss, OwnershipHistory
-from harness.model.past_access import HOST_LANE, DependencyGap, PastAccess, is_write
-from harness.model.rule_table import STREAM_EVENTS, TURN
+from harness.model.past_access import HOST_STREAM, DependencyGap, PastAccess, is_write
 from harness.model.stages import ACCESS_KINDS, written_by
 from harness.spans import Span, merge, subtract
 from harness.trace.effects import Access, Presented, Recorded, StreamEvent, Submitted
@@ -37,8 +37,8 @@ class EventOperation:
 
     kind: str
     use: ModelAccess
-    lane: CommandStream | None = None
-    """Of a set: the lane as it was."""
+    stream: CommandStream | None = None
+    """Of a set: the command stream as it was."""
     stages: int = 0
     """Of a set: its first synchronization scope."""
 
@@ -68,23 +68,36 @@ class QueueState:
     """A queue: its commands so far, and the work that waits for a signal which is still to come."""
 
     id: int
-    lane: CommandStream
+    stream: CommandStream
     work: list[Work] = field(default_factory=list)
     signaled: NodeSet = NOTHING
     """Its semaphore signal operations."""
 
 
+@dataclass(frozen=True, slots=True)
+class RuleTable:
+    """Which function is the rule for what."""
+
+    effects: Mapping[type, Callable[[Any, Any], None]]
+    """By type of effect: what a command does where it is executed, given its `CommandBufferRun`."""
+    stream_events: Mapping[type, Callable[[Program, Any], None]]
+    """By type of stream event: what happens outside command buffers."""
+    next_work: Callable[[Program, QueueState], bool]
+    """Begins the next work of a queue, and says whether it could."""
+
+
 class Program:
     """Follows a stream of stream_events. Rules act through it."""
 
-    def __init__(self, omitted: frozenset[str] = frozenset()) -> None:
+    def __init__(self, rules: RuleTable, omitted: frozenset[str] = frozenset()) -> None:
+        self.rules = rules
         self.opinion = Opinion(order=ExecutionOrder(omitted))
         self.order = self.opinion.order
-        self.guards = MemoryOperations(self.order)
+        self.memory = MemoryOperations(self.order)
         self.ownership = OwnershipHistory()
         self.families: dict[int, int] = {}
         """By queue: its family."""
-        self.accesses = AccessHistory(self.order, self.guards)
+        self.accesses = AccessHistory(self.order, self.memory)
         self.queues: dict[int, QueueState] = {}
         self.semaphores: dict[int, SemaphoreHistory] = {}
         self.events: dict[int, EventHistory] = {}
@@ -109,13 +122,13 @@ class Program:
         """By memory: invalidates by the host, (node, addresses)."""
         self.releases = 0
         """Releases of ownership with stages in the second scope that they do not have: a set of nodes."""
-        self.numbers = count(HOST_LANE + 1)
-        """For lanes and executions of commands."""
+        self.numbers = count(HOST_STREAM + 1)
+        """For command streams and executions of commands."""
 
     def follow(self, stream_events: Iterable[StreamEvent]) -> None:
         """Applies each stream event in turn."""
         for each in stream_events:
-            rule = STREAM_EVENTS.get(type(each))
+            rule = self.rules.stream_events.get(type(each))
             if rule is not None:
                 rule(self, each)
 
@@ -135,7 +148,7 @@ class Program:
         while moved:
             moved = False
             for queue in list(self.queues.values()):
-                while queue.work and TURN[0](self, queue):
+                while queue.work and self.rules.next_work(self, queue):
                     moved = True
 
     def semaphore(self, id: int) -> SemaphoreHistory:
@@ -151,7 +164,7 @@ class Program:
         access: Access,
         node: int,
         place: Place,
-        lane: int,
+        stream: int,
         command: int,
         automatic: bool = False,
         seen_at: int | None = None,
@@ -159,51 +172,53 @@ class Program:
         learned: int = 0,
     ) -> None:
         """An access happens at a node: it is judged in each address space that it touches."""
-        for held in self._held(access, node, place, lane, command):
-            held.automatic, held.seen_at, held.instance = automatic, seen_at, instance
-            held.learned, held.assumed = learned, self.assumed
-            held.release = bool(self.releases >> node & 1)
-            for breach in self.accesses.add(held):
-                self.report(breach, held.resource)
+        for past in self._past_accesses(access, node, place, stream, command):
+            past.automatic, past.seen_at, past.instance = automatic, seen_at, instance
+            past.learned, past.assumed = learned, self.assumed
+            past.release = bool(self.releases >> node & 1)
+            for gap in self.accesses.add(past):
+                self.report(gap, past.resource)
 
-    def beside(self, access: Access, node: int, place: Place, lane: int, command: int) -> None:
+    def require_unused(self, access: Access, node: int, place: Place, stream: int, command: int) -> None:
         """Something next to what is accessed, which must not be in use at the same time."""
-        for held in self._held(access, node, place, lane, command):
-            for breach in self.accesses.unordered(held):
-                self.report(breach, held.resource)
+        for past in self._past_accesses(access, node, place, stream, command):
+            for gap in self.accesses.unordered(past):
+                self.report(gap, past.resource)
 
-    def _held(self, access: Access, node: int, place: Place, lane: int, command: int) -> Iterator[PastAccess]:
+    def _past_accesses(
+        self, access: Access, node: int, place: Place, stream: int, command: int
+    ) -> Iterator[PastAccess]:
         use = ModelAccess(place, ACCESS_KINDS[access.access_kind].name, is_write(access), node)
-        yield PastAccess(use, access, access.space, access.resource, merge(list(access.spans)), lane, command)
+        yield PastAccess(use, access, access.space, access.resource, merge(list(access.spans)), stream, command)
         for alias in access.aliases:
-            yield PastAccess(use, access, alias.space, alias.resource, merge(list(alias.spans)), lane, command)
+            yield PastAccess(use, access, alias.space, alias.resource, merge(list(alias.spans)), stream, command)
 
     def lose(self, losses: Iterable[Loss], use: ModelAccess, resource: int) -> None:
         """Contents that are undefined for the family that uses them."""
         for prior, spans in losses:
             self.conflict(Conflict(OWNERSHIP, prior, use, resource, spans, order=self.order))
 
-    def clean(self, memory: int, span: Span) -> None:
+    def remove_dirty(self, memory: int, span: Span) -> None:
         """Host writes there are not dirty any more."""
-        held = [(use, subtract(spans, [span])) for use, spans in self.dirty.get(memory, ())]
-        self.dirty[memory] = [(use, spans) for use, spans in held if spans]
+        left = [(use, subtract(spans, [span])) for use, spans in self.dirty.get(memory, ())]
+        self.dirty[memory] = [(use, spans) for use, spans in left if spans]
 
     def conflict(self, found: Conflict) -> None:
         """Adds a conflict to the opinion."""
         self.opinion.conflicts.append(found)
 
-    def report(self, breach: DependencyGap, resource: int) -> None:
+    def report(self, gap: DependencyGap, resource: int) -> None:
         """Adds what was found to the opinion."""
-        prior, current = breach.prior.use, breach.current.use
-        if breach.prior.access.atomic:
-            prior = replace(prior, access=ACCESS_KINDS[written_by(breach.prior.access.access_kind)].name)
-        if breach.current.access.atomic and not breach.prior.writes:  # its write conflicts, else its read does
-            current = replace(current, access=ACCESS_KINDS[written_by(breach.current.access.access_kind)].name)
-        found = Conflict(breach.kind, prior, current, resource, breach.spans, breach.facts, self.order)
+        prior, current = gap.prior.use, gap.current.use
+        if gap.prior.access.atomic:
+            prior = replace(prior, access=ACCESS_KINDS[written_by(gap.prior.access.access_kind)].name)
+        if gap.current.access.atomic and not gap.prior.writes:  # its write conflicts, else its read does
+            current = replace(current, access=ACCESS_KINDS[written_by(gap.current.access.access_kind)].name)
+        found = Conflict(gap.kind, prior, current, resource, gap.spans, gap.facts, self.order)
         self.conflict(found)
 
     def host_node(self, label: str, place: Place) -> int:
         """An operation of the host, after all that the host did and knows."""
         node = self.order.add(Node(HOST, label, place), (self.host, "the host's own order"))
-        self.host |= self.order.front(node)
+        self.host |= self.order.set_of(node)
         return node

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from harness.model.memory import MemoryOperation, MemoryOperations, pieces
 from harness.model.order import ExecutionOrder
-from harness.model.past_access import HOST_LANE, NOWHERE, PastAccess, written
+from harness.model.past_access import HOST_STREAM, NOWHERE, PastAccess, written
 from harness.spans import Span, overlap, subtract
 
 
 class VisibilityQuery:
     """What one access can see."""
 
-    def __init__(self, order: ExecutionOrder, guards: MemoryOperations, current: PastAccess, by_region: bool) -> None:
-        self._guards = guards
+    def __init__(
+        self, order: ExecutionOrder, operations: MemoryOperations, current: PastAccess, by_region: bool
+    ) -> None:
+        self._operations = operations
         self._before = order.closure(by_region)
         self._current = current
         node = current.use.node
         self._access_kind = current.access.access_kind
         self._earlier = self._before[node]
-        self._scopes = self._earlier if current.lane == HOST_LANE else order.direct[node]
+        self._scopes = self._earlier if current.stream == HOST_STREAM else order.direct[node]
         """The second scopes that the access is in. One of the host is in those of all that the host waited for."""
         if current.seen_at is not None:
             self._scopes = 0 if current.seen_at == NOWHERE else self._before[current.seen_at]
-        self._seen = guards.seen(self._scopes, self._access_kind, by_region) if not current.automatic else self._earlier
+        self._seen = (
+            operations.seen(self._scopes, self._access_kind, by_region) if not current.automatic else self._earlier
+        )
         """What is before an invalidate for this access, for all memory; automatic ones see what is available."""
 
     def after(self, node: int) -> bool:
@@ -33,14 +37,14 @@ class VisibilityQuery:
         """The addresses at which a write is not visible."""
         if self._covers(prior, self._seen):
             return []
-        guards = [each for each in self._guards.ranged(prior.space) if overlap(each.spans, shared)]
+        operations = [each for each in self._operations.ranged(prior.space) if overlap(each.spans, shared)]
         hidden: list[Span] = []
-        for part, covering in pieces(shared, guards):
+        for part, covering in pieces(shared, operations):
             seen = self._seen
-            for guard in covering:
-                if guard.invalidates >> self._access_kind & 1 and self._scopes >> guard.node & 1:
-                    seen |= self._before[guard.node] | 1 << guard.node
-            if not any(_flushes(guard, prior, seen) for guard in covering) and not self._covers(prior, seen):
+            for operation in covering:
+                if operation.invalidates >> self._access_kind & 1 and self._scopes >> operation.node & 1:
+                    seen |= self._before[operation.node] | 1 << operation.node
+            if not any(_flushes(operation, prior, seen) for operation in covering) and not self._covers(prior, seen):
                 hidden += part
         return sorted(hidden)
 
@@ -48,18 +52,20 @@ class VisibilityQuery:
         """Whether a write was made available, at each of these addresses, before the access."""
         if self._covers(prior, self._earlier):
             return True
-        for guard in self._guards.ranged(prior.space):
-            if _flushes(guard, prior, self._earlier):
-                spans = subtract(spans, guard.spans)
+        for operation in self._operations.ranged(prior.space):
+            if _flushes(operation, prior, self._earlier):
+                spans = subtract(spans, operation.spans)
         return not spans
 
     def _covers(self, prior: PastAccess, seen: int) -> bool:
         """Whether the write is available, for all memory, at some node of the set."""
         if prior.automatic:
             return bool(seen >> prior.use.node & 1)
-        return self._guards.flushed(prior.use.node, written(prior), seen)
+        return self._operations.flushed(prior.use.node, written(prior), seen)
 
 
-def _flushes(guard: MemoryOperation, prior: PastAccess, seen: int) -> bool:
+def _flushes(operation: MemoryOperation, prior: PastAccess, seen: int) -> bool:
     """Whether a dependency makes a write available, and is one of these nodes."""
-    return bool(guard.flushes >> written(prior) & 1 and seen >> guard.node & 1 and guard.first >> prior.use.node & 1)
+    return bool(
+        operation.flushes >> written(prior) & 1 and seen >> operation.node & 1 and operation.first >> prior.use.node & 1
+    )

@@ -31,7 +31,9 @@ The host sees what the device wrote when four things hold, in this order:
 A wait alone makes nothing visible to the host. Many programs rely on it all the same; the finding says what is
 missing.
 
-What is kept ------------ A write that the host knows to be complete conflicts with no work of the device, so that it
+What is kept
+------------
+A write that the host knows to be complete conflicts with no work of the device, so that it
 could be forgotten. It stays known while the host cannot see it. That a dependency made it visible to the host is a
 *token* in the view of the write: one token for each batch. When the host waits for that batch, the token becomes
 `SEEN`.

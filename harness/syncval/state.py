@@ -30,12 +30,16 @@ Why that suffices -----------------
   write needs a memory dependency. When reads came after the last write, a new write is held against those reads
   alone: each of them was already judged against the write.
 
-What a view knows ----------------- Of the write: the accesses to which a dependency made the write visible, and the
+What a view knows
+-----------------
+Of the write: the accesses to which a dependency made the write visible, and the
 stages that happen after the write was made available. The second set is what lets two barriers chain: a later barrier
 whose first scope has one of these stages carries the write further. Of a read: the stages that happen after it. A
 read has no availability.
 
-Why it is an automaton ---------------------- States are immutable and interned, and no rule depends on who made an
+Why it is an automaton
+----------------------
+States are immutable and interned, and no rule depends on who made an
 access or when: the `Place` of an access stays with the range (`context`). Two ranges with equal histories share one
 state. Each state remembers what each operation made of it, so that an operation that was seen before costs one
 look-up. A program uses few states, however long it is.

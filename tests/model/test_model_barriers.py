@@ -126,11 +126,11 @@ def test_a_range_limits_memory_but_not_execution() -> None:
 
 
 def test_two_ranges_cover_a_write_together() -> None:
-    def half(begin: int, end: int) -> Barrier:
+    def pending(begin: int, end: int) -> Barrier:
         return ranged("CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", A, begin, end)
 
-    assert run(FILL, half(0, 32), half(32, 64), READ) == []
-    assert run(FILL, half(0, 32), half(40, 64), READ) == ["unavailable"]
+    assert run(FILL, pending(0, 32), pending(32, 64), READ) == []
+    assert run(FILL, pending(0, 32), pending(40, 64), READ) == ["unavailable"]
 
 
 def test_a_range_makes_available_and_another_command_makes_all_visible() -> None:

@@ -116,8 +116,8 @@ def test_host_memory_that_is_not_coherent_needs_an_invalidate_after_the_wait() -
     assert Stream().submit(WRITE, TO_HOST).wait().invalidate().host_read(coherent=False).kinds() == []
     assert Stream().submit(WRITE, TO_HOST).wait().host_read(coherent=False).kinds() == ["invisible"]
     assert Stream().submit(WRITE, TO_HOST).invalidate().wait().host_read(coherent=False).kinds() == ["invisible"]
-    half = Stream().submit(WRITE, TO_HOST).wait().invalidate(0, 32).host_read(coherent=False).judge()
-    assert [each.spans for each in half.conflicts] == [((32, 64),)]
+    pending = Stream().submit(WRITE, TO_HOST).wait().invalidate(0, 32).host_read(coherent=False).judge()
+    assert [each.spans for each in pending.conflicts] == [((32, 64),)]
 
 
 def test_host_writes_that_are_not_coherent_need_a_flush_before_the_submit() -> None:
@@ -133,11 +133,11 @@ def test_an_invalidate_loses_dirty_memory() -> None:
 
 
 def test_whole_atoms_must_be_left_alone() -> None:
-    beside = access("COPY_TRANSFER_READ", A, 32, 48)
-    assert Stream().submit(beside).host_write(end=16, coherent=False, non_coherent_atom_size=64).kinds() == [
+    same_stream = access("COPY_TRANSFER_READ", A, 32, 48)
+    assert Stream().submit(same_stream).host_write(end=16, coherent=False, non_coherent_atom_size=64).kinds() == [
         "unordered"
     ]
-    assert Stream().submit(beside).host_write(end=16, coherent=False, non_coherent_atom_size=32).kinds() == []
+    assert Stream().submit(same_stream).host_write(end=16, coherent=False, non_coherent_atom_size=32).kinds() == []
 
 
 def test_host_accesses_of_resources_are_where_the_host_is() -> None:

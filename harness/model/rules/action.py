@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from harness.model.command_buffer_run import CommandBufferRun
-from harness.model.rule_table import effect
 from harness.trace.effects import Access, Execute, InheritedTargets, Unmodelled
 
 
-@effect(Access)
 def access(run: CommandBufferRun, effect: Access) -> None:
     """A command does its work in pipeline stages, each a node of its own. The work of a stage comes after every second
     synchronization scope before it that has the stage. The memory accesses of a stage happen where its work does.
@@ -17,7 +15,6 @@ def access(run: CommandBufferRun, effect: Access) -> None:
     run.access(effect)
 
 
-@effect(Execute)
 def execute(run: CommandBufferRun, effect: Execute) -> None:
     """Commands of a secondary command buffer take their place in the primary's order as if recorded there.
 
@@ -27,13 +24,11 @@ def execute(run: CommandBufferRun, effect: Execute) -> None:
         run.secondary(id, commands, position)
 
 
-@effect(Unmodelled)
 def unmodelled(run: CommandBufferRun, effect: Unmodelled) -> None:
     """What has no rule may touch anything."""
     run.program.unmodelled(effect.what)
 
 
-@effect(InheritedTargets)
 def inherited(run: CommandBufferRun, effect: InheritedTargets) -> None:
     """Attachments of a secondary that is run outside any render pass instance are not known."""
     run.program.unmodelled("attachments of a secondary command buffer outside a render pass instance")

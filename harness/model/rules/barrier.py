@@ -13,7 +13,6 @@ from harness.model.memory import MemoryOperation
 from harness.model.opinion import ModelAccess
 from harness.model.order import BY_REGION, DST, IN_ALL_COMMANDS, NOTHING, SRC, THROUGH, TRANSITION, Node, NodeSet
 from harness.model.past_access import LAYOUT_TRANSITION
-from harness.model.rule_table import effect
 from harness.model.stages import (
     ACCESS_KIND,
     ACCESS_KINDS,
@@ -41,11 +40,11 @@ RELEASE, ACQUIRE = "ownership release", "ownership acquire"
 class FirstScope:
     """What a first scope looks back at, and what it comes after anyway."""
 
-    lanes: tuple[tuple[tuple[CommandStream, int], ...], ...]
+    streams: tuple[tuple[tuple[CommandStream, int], ...], ...]
     """Lanes as they were, each up to some stages; of several in place of one, what all of them have in common."""
     after: NodeSet = NOTHING
     begins: CommandStream | None = None
-    """Where transitions begin, if not in the only lane."""
+    """Where transitions begin, if not in the only command stream."""
     waited: NodeSet = NOTHING
     """What second scopes come after as well."""
     by_region: bool = False
@@ -53,14 +52,14 @@ class FirstScope:
 
     def holds(self, stages: int) -> NodeSet:
         """What a first scope of these stages holds."""
-        front = self.after
-        for several in self.lanes:
-            front |= reduce(and_, (lane.holds(stages & limit) for lane, limit in several))
-        return front
+        nodes = self.after
+        for several in self.streams:
+            nodes |= reduce(and_, (stream.holds(stages & limit) for stream, limit in several))
+        return nodes
 
     def before(self, stage: int) -> NodeSet:
         """What a transition comes after beside its first scope."""
-        return (self.begins or self.lanes[0][0][0]).before(stage)
+        return (self.begins or self.streams[0][0][0]).before(stage)
 
 
 @dataclass(slots=True)
@@ -69,7 +68,7 @@ class OpenDependency:
 
     dependency: Dependency
     source: int
-    past: FirstScope
+    scope: FirstScope
     ranged: RangeBarrier | None = None
     between: NodeSet = NOTHING
     """Transitions that it waits for."""
@@ -79,31 +78,31 @@ class OpenDependency:
     """Half of an ownership transfer: RELEASE, ACQUIRE, or none."""
 
 
-@effect(Barrier)
 def pipeline_barrier(run: CommandBufferRun, barrier: Barrier) -> None:
-    """Each dependency of a barrier has a first scope over earlier commands of the lane and a second over later ones.
+    """Each dependency of a barrier has a first scope over earlier commands of the command stream and a second over
+    later ones.
 
     Inside a subpass both are limited to the subpass. Dependencies of one command do not chain with one another: every
     first scope is taken before any second one is open. Specification: "Pipeline Barriers", "Image Memory Barriers".
     """
-    past = FirstScope((((run.lane, EVERY_STAGE),),), by_region=barrier.by_region)
-    apply(run, [(barrier, past)], "first scope of a barrier")
+    scope = FirstScope((((run.stream, EVERY_STAGE),),), by_region=barrier.by_region)
+    apply(run, [(barrier, scope)], "first scope of a barrier")
 
 
 def apply(run: CommandBufferRun, barriers: Sequence[tuple[Barrier, FirstScope]], rule: str) -> None:
     """All first scopes, then the transitions between, then all second scopes."""
-    halves = []
-    for barrier, past in barriers:
-        halves += [open_scope(run, each, past, rule) for each in barrier.globals]
-        halves += [open_scope(run, each.dependency, past, rule, each) for each in barrier.ranges]
-    for half in halves:
-        transition(run, half)
-    for half in halves:
-        close_scope(run, half, run.lane)
+    pending_dependencies = []
+    for barrier, scope in barriers:
+        pending_dependencies += [open_scope(run, each, scope, rule) for each in barrier.globals]
+        pending_dependencies += [open_scope(run, each.dependency, scope, rule, each) for each in barrier.ranges]
+    for pending in pending_dependencies:
+        transition(run, pending)
+    for pending in pending_dependencies:
+        close_scope(run, pending, run.stream)
 
 
 def open_scope(
-    run: CommandBufferRun, dependency: Dependency, past: FirstScope, rule: str, ranged: RangeBarrier | None = None
+    run: CommandBufferRun, dependency: Dependency, scope: FirstScope, rule: str, ranged: RangeBarrier | None = None
 ) -> OpenDependency:
     """The first scope: operations in its stages, or logically earlier ones, are complete before the dependency.
 
@@ -111,15 +110,19 @@ def open_scope(
     Specification: "Execution and Memory Dependencies".
     """
     stages = first_scope(dependency.src_stages, run.queue_flags)
-    front, beside = past.holds(stages & ~BESIDE_STAGES), past.holds(stages & BESIDE_STAGES)
+    nodes, in_all_commands = scope.holds(stages & ~BESIDE_STAGES), scope.holds(stages & BESIDE_STAGES)
     label = f"{run.command.name} ({run.command.call}) from {names.stages(dependency.src_stages)}"
-    source = run.program.order.add(Node(SRC, label, run.place, stages), (front, rule), (beside, IN_ALL_COMMANDS))
+    source = run.program.order.add(
+        Node(SRC, label, run.place, stages), (nodes, rule), (in_all_commands, IN_ALL_COMMANDS)
+    )
     transfers = part_of(run, ranged)
     if transfers != ACQUIRE:
         flushes = access_scope(dependency.src_stages, dependency.src_accesses, run.queue_flags)
         for space, spans in reach_of(ranged):
-            run.program.guards.add(MemoryOperation(source, front.direct | beside.direct, flushes, 0, space, spans))
-    return OpenDependency(dependency, source, past, ranged, transfers=transfers)
+            run.program.memory.add(
+                MemoryOperation(source, nodes.direct | in_all_commands.direct, flushes, 0, space, spans)
+            )
+    return OpenDependency(dependency, source, scope, ranged, transfers=transfers)
 
 
 def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Span, ...]]]:
@@ -131,7 +134,7 @@ def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Sp
         yield from ((alias.space, alias.spans) for alias in ranged.aliases)
 
 
-def transition(run: CommandBufferRun, half: OpenDependency) -> None:
+def transition(run: CommandBufferRun, pending: OpenDependency) -> None:
     """A layout transition reads and writes its whole range after what the dependency made available, and before what
     it makes visible. All that is available is visible to it, and what it writes is available. So do both halves of a
     queue family ownership transfer; the transition of a transfer is given in both.
@@ -139,31 +142,31 @@ def transition(run: CommandBufferRun, half: OpenDependency) -> None:
     ALL_COMMANDS has them too: one is after every earlier second scope with it, and in every later first scope.
     Specification: "Image Layout Transitions", "Queue Family Ownership Transfer".
     """
-    ranged = half.ranged
-    if ranged is None or not (ranged.transition or half.transfers):
+    ranged = pending.ranged
+    if ranged is None or not (ranged.transition or pending.transfers):
         return
     order = run.program.order
     access_kind, stage, what = LAYOUT_TRANSITION, TRANSITION_STAGE, "layout transition"
-    if half.transfers:
+    if pending.transfers:
         access_kind = access_kind if ranged.transition else TRANSFER
-        stage, what = TRANSFER_OF_OWNERSHIP, half.transfers
+        stage, what = TRANSFER_OF_OWNERSHIP, pending.transfers
     node = order.add(
         Node(TRANSITION, f"{what} by {run.command.name} ({run.command.call})", run.place, stage),
-        (order.front(half.source), "a transition is after the first scope"),
-        (half.past.before(stage), IN_ALL_COMMANDS),
+        (order.set_of(pending.source), "a transition is after the first scope"),
+        (pending.scope.before(stage), IN_ALL_COMMANDS),
     )
-    half.between = order.front(node)
-    run.lane.issue(stage, half.between)
-    if half.transfers == RELEASE and half.dependency.dst_stages:
+    pending.between = order.set_of(node)
+    run.stream.issue(stage, pending.between)
+    if pending.transfers == RELEASE and pending.dependency.dst_stages:
         run.program.releases |= 1 << node
     access = Access(access_kind, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
-    run.program.access(access, node, run.place, run.lane.id, run.execution, automatic=True, learned=run.learned)
-    if not half.transfers:
+    run.program.access(access, node, run.place, run.stream.id, run.execution, automatic=True, learned=run.learned)
+    if not pending.transfers:
         run.own(access, ACCESS_KINDS[access_kind].name, node, ranged.old_layout != VkImageLayout.UNDEFINED)
         return
     use = ModelAccess(run.place, ACCESS_KINDS[TRANSFER].name, True, node)
     ownership = run.program.ownership
-    transfer = ownership.release if half.transfers == RELEASE else ownership.acquire
+    transfer = ownership.release if pending.transfers == RELEASE else ownership.acquire
     run.program.lose(transfer(ranged, run.family, use), use, ranged.resource)
 
 
@@ -177,7 +180,7 @@ def part_of(run: CommandBufferRun, ranged: RangeBarrier | None) -> str:
     return ACQUIRE if ranged.dst_family in (run.family, VK_QUEUE_FAMILY_IGNORED) else ""
 
 
-def close_scope(run: CommandBufferRun, half: OpenDependency, *lanes: CommandStream) -> None:
+def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: CommandStream) -> None:
     """The second scope: operations in its stages, or logically later ones, begin after the dependency.
 
     Available writes are made visible to the second access scope here. An execution dependency is for all memory, what
@@ -186,23 +189,23 @@ def close_scope(run: CommandBufferRun, half: OpenDependency, *lanes: CommandStre
     Specification: "Execution and Memory Dependencies", "Framebuffer Region Dependencies", "Queue Family Ownership
     Transfer".
     """
-    if half.transfers == RELEASE:
+    if pending.transfers == RELEASE:
         return
-    order, flags, dependency = run.program.order, run.queue_flags, half.dependency
+    order, flags, dependency = run.program.order, run.queue_flags, pending.dependency
     named = concrete(dependency.src_stages | dependency.dst_stages, flags)
-    local = half.past.by_region and not named & ~FRAMEBUFFER_SPACE
+    local = pending.scope.by_region and not named & ~FRAMEBUFFER_SPACE
     stages = second_scope(dependency.dst_stages, flags)
-    between = order.front(half.source) | half.between | half.past.waited
+    between = order.set_of(pending.source) | pending.between | pending.scope.waited
     label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"
-    through = replace(half.through, closed=0) if local else half.through
+    through = replace(pending.through, closed=0) if local else pending.through
     target = order.add(
         Node(DST, label, run.place, stages),
         (between, BY_REGION if local else "from the first scope to the second"),
         (through, THROUGH),
     )
     invalidates = access_scope(dependency.dst_stages, dependency.dst_accesses, flags)
-    for space, spans in reach_of(half.ranged):
-        run.program.guards.add(MemoryOperation(target, 0, 0, invalidates, space, spans))
-    for lane in lanes:
-        lane.reach(stages, order.front(target))
-        lane.issue(SYNCHRONIZATION, order.front(target))  # whatever the stages: ALL_COMMANDS has it
+    for space, spans in reach_of(pending.ranged):
+        run.program.memory.add(MemoryOperation(target, 0, 0, invalidates, space, spans))
+    for stream in streams:
+        stream.reach(stages, order.set_of(target))
+        stream.issue(SYNCHRONIZATION, order.set_of(target))  # whatever the stages: ALL_COMMANDS has it

@@ -13,7 +13,6 @@ from harness.model.opinion import Conflict, ModelAccess
 from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Node, NodeSet
 from harness.model.pairs import HELD_BACK, NARROW_SIGNAL
 from harness.model.program import EventHistory, EventOperation, Program
-from harness.model.rule_table import effect, stream_event
 from harness.model.rules.barrier import FirstScope, apply
 from harness.model.stages import SYNCHRONIZATION, first_scope
 from harness.trace.effects import HostSetEvent, ResetEvent, SetEvent, WaitEvents
@@ -24,7 +23,6 @@ MUST_BE_ORDERED = {SET: (SET, RESET, WAIT), RESET: (SET, WAIT), WAIT: ()}
 is after any reset before it."""
 
 
-@effect(SetEvent)
 def set_event(run: CommandBufferRun, effect: SetEvent) -> None:
     """A set happens after its first scope: earlier commands of the queue, in its stages or logically earlier ones.
 
@@ -34,13 +32,12 @@ def set_event(run: CommandBufferRun, effect: SetEvent) -> None:
     stages = 0
     for each in (*barrier.globals, *(each.dependency for each in barrier.ranges)):
         stages |= first_scope(each.src_stages, run.queue_flags)
-    before = run.lane.snapshot()
+    before = run.stream.snapshot()
     node = _operation(run, SET, effect.event, stages)
     made = EventOperation(SET, ModelAccess(run.place, "", True, node), before, stages)
     _keep(run, effect.event, made)
 
 
-@effect(ResetEvent)
 def reset_event(run: CommandBufferRun, effect: ResetEvent) -> None:
     """A reset happens after its first scope. Earlier sets and waits, if ordered before it, are over.
 
@@ -60,10 +57,10 @@ def _operation(run: CommandBufferRun, kind: str, event: int, stages: int) -> int
     order = run.program.order
     node = order.add(
         Node(EVENT, f"{run.command.name} ({run.command.call})", run.place, SYNCHRONIZATION),
-        (run.lane.holds(stages), f"first scope of a {kind}"),
-        (run.lane.before(SYNCHRONIZATION), IN_ALL_COMMANDS),
+        (run.stream.holds(stages), f"first scope of a {kind}"),
+        (run.stream.before(SYNCHRONIZATION), IN_ALL_COMMANDS),
     )
-    run.lane.issue(SYNCHRONIZATION, order.front(node))
+    run.stream.issue(SYNCHRONIZATION, order.set_of(node))
     return node
 
 
@@ -94,7 +91,6 @@ def _report(run: CommandBufferRun, event: int, prior: ModelAccess, current: Mode
     run.program.conflict(Conflict(EVENT_UNORDERED, prior, current, event, (), noted, run.program.order))
 
 
-@effect(WaitEvents)
 def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     """A wait happens after the last set of each event. Its dependencies have in their first scopes what was before that
     set, and none of what came between; their second scopes are later commands, after the wait.
@@ -113,25 +109,25 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     for event in effect.events:
         _judge_sets(run, event, node)
         _keep(run, event, EventOperation(WAIT, ModelAccess(run.place, "", False, node)))
-    waited = program.order.front(node)
+    waited = program.order.set_of(node)
     if effect.form == 1:
-        past = _past(program, effect.events, waited, waited, run.lane)
-        scopes = [(each, past) for each in effect.barriers]
+        scope = _first_scope(program, effect.events, waited, waited, run.stream)
+        scopes = [(each, scope) for each in effect.barriers]
     else:
         pairs = zip(effect.events, effect.barriers, strict=False)
-        scopes = [(each, _past(program, (event,), program.event(event).host, waited)) for event, each in pairs]
+        scopes = [(each, _first_scope(program, (event,), program.event(event).host, waited)) for event, each in pairs]
     apply(run, scopes, "first scope of the set")
 
 
 def _signal_of(program: Program, event: EventHistory, form: int) -> NodeSet:
     """What a wait comes after: the set, and in the first form with it all that happened before it. In the second form
     that is left to the scopes of each dependency. Of sets that are not ordered, what all have in common."""
-    fronts = [program.order.front(each.use.node) for each in _sets(event)]
-    if not fronts:
+    sets = [program.order.set_of(each.use.node) for each in _sets(event)]
+    if not sets:
         return event.host
     if form == 1:
-        return event.host | reduce(and_, fronts)
-    alone = fronts[0].direct if len(fronts) == 1 else 0
+        return event.host | reduce(and_, sets)
+    alone = sets[0].direct if len(sets) == 1 else 0
     return event.host | NodeSet(alone, alone, alone)
 
 
@@ -140,7 +136,7 @@ def _sets(event: EventHistory) -> list[EventOperation]:
     return [each for each in event.operations if each.kind == SET]
 
 
-def _past(
+def _first_scope(
     program: Program, events: tuple[int, ...], after: NodeSet, waited: NodeSet, begins: CommandStream | None = None
 ) -> FirstScope:
     """What the first scopes of a wait look back at: what was before the set of each event, in its first scope.
@@ -149,7 +145,7 @@ def _past(
     as the event is set.
     """
     sets = tuple(
-        tuple((each.lane, each.stages) for each in _sets(program.event(event)) if each.lane is not None)
+        tuple((each.stream, each.stages) for each in _sets(program.event(event)) if each.stream is not None)
         for event in events
     )
     known = tuple(each for each in sets if each)
@@ -168,7 +164,6 @@ def _judge_sets(run: CommandBufferRun, event: int, node: int) -> None:
         _report(run, event, last.use, ModelAccess(run.place, "", False, node))
 
 
-@stream_event(HostSetEvent)
 def host_set_event(program: Program, effect: HostSetEvent) -> None:
     """The host sets an event after all that it did and waited for; reset by the host, nothing before counts.
 
@@ -179,4 +174,4 @@ def host_set_event(program: Program, effect: HostSetEvent) -> None:
     held.host = NOTHING
     if effect.signaled:
         node = program.host_node("vkSetEvent", Place(0, "vkSetEvent", None))
-        held.host = program.order.front(node)
+        held.host = program.order.set_of(node)

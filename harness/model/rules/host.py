@@ -7,9 +7,8 @@ from harness.model.explain import DIRTY
 from harness.model.memory import MemoryOperation
 from harness.model.opinion import Conflict, ModelAccess
 from harness.model.order import FENCE, Node, NodeSet
-from harness.model.past_access import HOST_LANE, NOWHERE
+from harness.model.past_access import HOST_STREAM, NOWHERE
 from harness.model.program import Program, QueueState
-from harness.model.rule_table import stream_event
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, EVERY_ACCESS
 from harness.spans import Span, overlap, subtract
 from harness.trace.effects import (
@@ -28,7 +27,6 @@ from harness.trace.effects import (
 HOST_READ, HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_READ"].index, ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
 
-@stream_event(HostWrote)
 def host_wrote(program: Program, wrote: HostWrote) -> None:
     """A host write happens where the host is: after all that it has waited for, before what it submits from now on. In
     memory that is not coherent it is available only once it is flushed.
@@ -44,7 +42,6 @@ def host_wrote(program: Program, wrote: HostWrote) -> None:
     _access(program, HOST_WRITE, node, place, wrote.memory, wrote.span, wrote.non_coherent_atom_size)
 
 
-@stream_event(HostDeclaredRead)
 def host_read(program: Program, read: HostDeclaredRead) -> None:
     """A host read happens where the host is. A wait makes device writes complete; a dependency to HOST_READ is what
     makes them available to the host. In memory that is not coherent they are visible only after an invalidate.
@@ -80,14 +77,13 @@ def _access(
     Access to Device Memory Objects": nonCoherentAtomSize)."""
     command = next(program.numbers)
     access = Access(access_kind, memory, (span,), memory)
-    program.access(access, node, place, HOST_LANE, command, seen_at=seen_at)
+    program.access(access, node, place, HOST_STREAM, command, seen_at=seen_at)
     around = (span[0] // atom_size * atom_size, -(-span[1] // atom_size) * atom_size)
-    beside = subtract([around], [span])
-    if beside:
-        program.beside(Access(access_kind, memory, tuple(beside), memory), node, place, HOST_LANE, command)
+    rest = subtract([around], [span])
+    if rest:
+        program.require_unused(Access(access_kind, memory, tuple(rest), memory), node, place, HOST_STREAM, command)
 
 
-@stream_event(HostFlushed)
 def host_flushed(program: Program, flushed: HostFlushed) -> None:
     """A flush makes host writes to its range available to the host domain, from which a submit takes them.
 
@@ -96,11 +92,10 @@ def host_flushed(program: Program, flushed: HostFlushed) -> None:
     place = Place(flushed.call, "vkFlushMappedMemoryRanges", flushed.site)
     first = program.host.direct
     node = program.host_node(place.command, place)
-    program.guards.add(MemoryOperation(node, first, 1 << HOST_WRITE, 0, flushed.memory, (flushed.span,)))
-    program.clean(flushed.memory, flushed.span)
+    program.memory.add(MemoryOperation(node, first, 1 << HOST_WRITE, 0, flushed.memory, (flushed.span,)))
+    program.remove_dirty(flushed.memory, flushed.span)
 
 
-@stream_event(HostInvalidated)
 def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
     """An invalidate makes what is available to the host domain visible to the host, in its range. What the host wrote
     there and did not flush is lost.
@@ -114,11 +109,10 @@ def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
         if lost:
             current = ModelAccess(place, "", False, node)
             program.conflict(Conflict(DIRTY, use, current, invalidated.memory, tuple(lost), order=program.order))
-    program.clean(invalidated.memory, invalidated.span)
+    program.remove_dirty(invalidated.memory, invalidated.span)
     program.invalidated.setdefault(invalidated.memory, []).append((node, [invalidated.span]))
 
 
-@stream_event(HostWaited)
 def host_waited(program: Program, waited: HostWaited) -> None:
     """A wait for fences makes the host come after them; waiting for a queue, or for all, is as good as a fence at its
     end. Specification: "Fences", "vkQueueWaitIdle", "vkDeviceWaitIdle".
@@ -137,13 +131,12 @@ def fence_of(program: Program, queue: QueueState, place: Place) -> NodeSet:
     waited for; it makes all of its writes available. Specification: "Fences" (vkQueueSubmit: fence signal operations).
     """
     order = program.order
-    done = queue.lane.everything
+    done = queue.stream.everything
     node = order.add(Node(FENCE, f"fence of {place.command} ({place.call})", place), (done, "a fence is last"))
-    program.guards.add(MemoryOperation(node, done.direct, EVERY_ACCESS, 0))
-    return order.front(node)
+    program.memory.add(MemoryOperation(node, done.direct, EVERY_ACCESS, 0))
+    return order.set_of(node)
 
 
-@stream_event(HostAccess)
 def host_access(program: Program, effect: HostAccess) -> None:
     """The host reads or writes a resource itself, where the host is, and is done when the call returns.
 
@@ -153,17 +146,15 @@ def host_access(program: Program, effect: HostAccess) -> None:
     node = program.host_node(effect.name, place)
     access_kind = HOST_WRITE if effect.write else HOST_READ
     access = Access(access_kind, effect.space, effect.spans, effect.resource)
-    program.access(access, node, place, HOST_LANE, next(program.numbers))
+    program.access(access, node, place, HOST_STREAM, next(program.numbers))
 
 
-@stream_event(FenceReset)
 def fence_reset(program: Program, reset: FenceReset) -> None:
     """A fence that was reset says nothing of earlier submits."""
     for fence in reset.fences:
         program.fences.pop(fence, None)
 
 
-@stream_event(Destroyed)
 def destroyed(program: Program, gone: Destroyed) -> None:
     """What a destroyed resource held concerns nobody any more ("Resource Memory Association": memory that is used again
     starts undefined)."""
@@ -172,7 +163,6 @@ def destroyed(program: Program, gone: Destroyed) -> None:
     program.semaphores.pop(gone.space, None)
 
 
-@stream_event(UnmodelledCall)
 def ignored(program: Program, effect: UnmodelledCall) -> None:
     """What has no rule may touch anything."""
     program.unmodelled(effect.what)

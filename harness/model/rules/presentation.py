@@ -5,9 +5,8 @@ from __future__ import annotations
 from harness.findings import Place
 from harness.model.opinion import ModelAccess
 from harness.model.order import NOTHING, PRESENT, SUBMIT, Node, NodeSet
-from harness.model.past_access import ENGINE_LANE
+from harness.model.past_access import ENGINE_STREAM
 from harness.model.program import Program, Work
-from harness.model.rule_table import stream_event
 from harness.model.rules.semaphore import take
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
@@ -19,7 +18,6 @@ WHOLE = (0, 1 << 62)
 """Every address of an image."""
 
 
-@stream_event(Presented)
 def presented(program: Program, effect: Presented) -> None:
     """A present takes its turn in its queue, for the semaphores that it waits for. It is after what the host did and
     knows to be complete when it asks for it."""
@@ -37,14 +35,14 @@ def present(program: Program, effect: Presented, node: int) -> None:
 
     Specification: "vkQueuePresentKHR".
     """
-    waited = program.order.front(node)
+    waited = program.order.set_of(node)
     for semaphore in effect.waits:
         waited |= take(program.semaphore(semaphore), 0)
     place = Place(effect.call, effect.name, effect.site, queue=effect.queue)
     for swapchain, image in effect.images:
         label = f"presentation of image {image} of swapchain {swapchain}"
         node = program.order.add(Node(PRESENT, label, place), (waited, "a presentation is after its semaphores"))
-        program.presented[image] = program.order.front(node)
+        program.presented[image] = program.order.set_of(node)
         _engine(program, PRESENTED, image, node, place)
         family = program.families.get(effect.queue, VK_QUEUE_FAMILY_IGNORED)
         if family != VK_QUEUE_FAMILY_IGNORED:  # the engine shows what the queue's family owns
@@ -52,7 +50,6 @@ def present(program: Program, effect: Presented, node: int) -> None:
             program.lose(program.ownership.use(image, image, (WHOLE,), family, use, True), use, image)
 
 
-@stream_event(Acquired)
 def acquired(program: Program, effect: Acquired) -> None:
     """The presentation engine reads an image that it handed out until it signals the semaphore or fence of the acquire:
     that, and nothing else, is after its last presentation.
@@ -64,7 +61,7 @@ def acquired(program: Program, effect: Acquired) -> None:
     node = program.order.add(
         Node(PRESENT, f"acquisition of image {effect.image}", place), (last, "an acquisition is after the presentation")
     )
-    done: NodeSet = program.order.front(node)
+    done: NodeSet = program.order.set_of(node)
     _engine(program, ACQUIRED, effect.image, node, place)
     if effect.semaphore:
         program.semaphore(effect.semaphore).signals.append((0, done))
@@ -76,4 +73,4 @@ def acquired(program: Program, effect: Acquired) -> None:
 def _engine(program: Program, access_kind: int, image: int, node: int, place: Place) -> None:
     """The engine's accesses need an order alone: it writes nothing, and sees all that is available."""
     access = Access(access_kind, image, (WHOLE,), image)
-    program.access(access, node, place, ENGINE_LANE, next(program.numbers), automatic=True)
+    program.access(access, node, place, ENGINE_STREAM, next(program.numbers), automatic=True)

@@ -8,13 +8,11 @@ from harness.model.command_buffer_run import CommandBufferRun
 from harness.model.memory import MemoryOperation
 from harness.model.order import IN_ORDER, NOTHING, SIGNAL, WAIT, Node, NodeSet
 from harness.model.program import Program, QueueState, SemaphoreHistory
-from harness.model.rule_table import stream_event
 from harness.model.stages import EVERY_ACCESS, accesses_at, first_scope, second_scope
 from harness.spec import names
 from harness.trace.effects import HostWaitedSemaphores, SemaphoreCreated, SemaphoreOperation, Submitted
 
 
-@stream_event(SemaphoreCreated)
 def semaphore_created(program: Program, created: SemaphoreCreated) -> None:
     """A timeline begins with a value that nobody signaled; a binary semaphore begins unsignaled."""
     program.semaphores[created.semaphore] = SemaphoreHistory(created.initial is not None, created.initial or 0)
@@ -29,16 +27,16 @@ def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[Semaph
     order, made = run.program.order, NOTHING
     for each in operations:
         stages = first_scope(each.stages, run.queue_flags)
-        front = run.lane.holds(stages)
+        nodes = run.stream.holds(stages)
         label = f"signal of semaphore {each.semaphore} from {names.stages(each.stages)}"
-        rules = (front, "first scope of a signal"), (queue.signaled, IN_ORDER)
+        rules = (nodes, "first scope of a signal"), (queue.signaled, IN_ORDER)
         node = order.add(Node(SIGNAL, label, run.place, stages), *rules)
-        run.program.guards.add(MemoryOperation(node, front.direct, EVERY_ACCESS))
-        run.program.semaphore(each.semaphore).signals.append((each.value, order.front(node)))
-        run.program.earlier[1 << node] = run.lane.everything.closed
-        made |= order.front(node)
+        run.program.memory.add(MemoryOperation(node, nodes.direct, EVERY_ACCESS))
+        run.program.semaphore(each.semaphore).signals.append((each.value, order.set_of(node)))
+        run.program.earlier[1 << node] = run.stream.everything.closed
+        made |= order.set_of(node)
     queue.signaled |= made
-    queue.lane.everything |= made
+    queue.stream.everything |= made
 
 
 def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
@@ -52,8 +50,8 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     signaled = take(run.program.semaphore(operation.semaphore), operation.value)
     label = f"wait for semaphore {operation.semaphore} to {names.stages(operation.stages)}"
     node = order.add(Node(WAIT, label, run.place, stages), (signaled, "a wait is after its signal"))
-    run.program.guards.add(MemoryOperation(node, 0, 0, accesses_at(stages)))
-    run.lane.reach(stages, order.front(node))
+    run.program.memory.add(MemoryOperation(node, 0, 0, accesses_at(stages)))
+    run.stream.reach(stages, order.set_of(node))
 
 
 def take(semaphore: SemaphoreHistory, value: int) -> NodeSet:
@@ -91,7 +89,6 @@ def _coming(program: Program, waiting: QueueState, semaphore: int) -> bool:
     )
 
 
-@stream_event(HostWaitedSemaphores)
 def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> None:
     """A host that waited for timelines to reach values comes after the signals that did so.
 

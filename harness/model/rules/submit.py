@@ -7,15 +7,21 @@ from harness.model.command_buffer_run import CommandBufferRun
 from harness.model.memory import MemoryOperation
 from harness.model.order import SUBMIT, Node
 from harness.model.program import Program, QueueState, Work
-from harness.model.rule_table import stream_event, turn
 from harness.model.rules.host import HOST_WRITE, fence_of
 from harness.model.rules.presentation import present
 from harness.model.rules.semaphore import ready, signal, wait
 from harness.model.stages import DEVICE_ACCESSES, EVERY_STAGE
-from harness.trace.effects import HostSignaled, Presented, SemaphoreOperation, Submission, Submitted
+from harness.trace.effects import (
+    HostSignaled,
+    Presented,
+    QueueObtained,
+    SemaphoreOperation,
+    SharedResource,
+    Submission,
+    Submitted,
+)
 
 
-@stream_event(Submitted)
 def submitted(program: Program, submit: Submitted) -> None:
     """All that the host did or waited for before a submit happens before every command of it and of later submits to
     the queue; host writes are made available, and all that is available is made visible to everything on the device.
@@ -26,7 +32,7 @@ def submitted(program: Program, submit: Submitted) -> None:
     place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
     label = f"{submit.name} ({submit.call})"
     node = program.order.add(Node(SUBMIT, label, place), (program.host, "a submit is after the host"))
-    program.guards.add(
+    program.memory.add(
         MemoryOperation(node, program.host.direct & ~program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES)
     )
     program.current = submit
@@ -35,8 +41,7 @@ def submitted(program: Program, submit: Submitted) -> None:
     program.current = None
 
 
-@turn
-def step(program: Program, queue: QueueState) -> bool:
+def next_work(program: Program, queue: QueueState) -> bool:
     """Begins, continues or ends the first work of a queue. False when it waits for a signal still to come.
 
     Work of one queue begins in the order in which it was submitted, as far as semaphores let it.
@@ -51,7 +56,7 @@ def step(program: Program, queue: QueueState) -> bool:
         present(program, submit, work.node)
         return True
     if work.at == 0:
-        queue.lane.reach(EVERY_STAGE, program.order.front(work.node))
+        queue.stream.reach(EVERY_STAGE, program.order.set_of(work.node))
     if work.at < len(submit.batches):
         batch = submit.batches[work.at]
         if not all(ready(program, queue, each) for each in batch.waits):
@@ -68,7 +73,7 @@ def step(program: Program, queue: QueueState) -> bool:
 
 def _execute(program: Program, queue: QueueState, submit: Submitted, batch: Submission) -> None:
     """Waits, command buffers, signals. Commands are in submission order, which by itself orders none of their work."""
-    run = CommandBufferRun(program, submit, queue.lane, submit is not program.current)
+    run = CommandBufferRun(program, submit, queue.stream, submit is not program.current)
     for each in batch.waits:
         wait(run, each)
     for position, (id, commands) in enumerate(batch.buffers):
@@ -76,7 +81,6 @@ def _execute(program: Program, queue: QueueState, submit: Submitted, batch: Subm
     signal(run, queue, batch.signals)
 
 
-@stream_event(HostSignaled)
 def host_signaled(program: Program, signaled: HostSignaled) -> None:
     """The host signals a timeline after all that it did and waited for. It makes nothing available.
 
@@ -84,5 +88,15 @@ def host_signaled(program: Program, signaled: HostSignaled) -> None:
     """
     place = Place(0, "vkSignalSemaphore", None)
     node = program.host_node("vkSignalSemaphore", place)
-    program.semaphore(signaled.semaphore).signals.append((signaled.value, program.order.front(node)))
+    program.semaphore(signaled.semaphore).signals.append((signaled.value, program.order.set_of(node)))
     program.proceed()
+
+
+def queue_obtained(program: Program, effect: QueueObtained) -> None:
+    """Every queue is of one family. Specification: "Queue Family Properties"."""
+    program.families[effect.queue] = effect.family
+
+
+def concurrent(program: Program, effect: SharedResource) -> None:
+    """A resource of VK_SHARING_MODE_CONCURRENT is everybody's. Specification: "Resource Sharing Mode"."""
+    program.ownership.share(effect.resource)

@@ -24,7 +24,9 @@ place. What C did not write is restored afterwards, so that only the effect of t
 When the outcome changes a byte that anybody can observe (a buffer or an image at the end of the run, or what the host
 read), the hazard is *shown*. When none can, since both writes store the same bytes, say, it is *benign here*.
 
-Layout transitions ------------------ A transition writes its whole range. It keeps the contents, or loses them when
+Layout transitions
+------------------
+A transition writes its whole range. It keeps the contents, or loses them when
 the old layout is UNDEFINED ("Image Layout Transitions"). An access that is not ordered with it may see anything,
 which the witness shows as a pattern that no program writes; a write that is not made available to it may be lost.
 
