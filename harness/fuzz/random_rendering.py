@@ -90,7 +90,7 @@ class RandomPass(TypedDict):
     subpasses: list[RandomSubpass]
     dependencies: list[Depends]
     area: tuple[int, int, int, int]
-    form: int
+    v2: bool
 
 
 def make_rendering(rng: random.Random, secondaries: bool) -> Step:
@@ -125,13 +125,13 @@ def make_pass(rng: random.Random, secondaries: bool) -> Step:
     attachments = [_attachment(rng, image) for image in rng.sample((0, 1, DEPTH, SAMPLES), rng.choice((1, 2, 2, 3, 4)))]
     count = rng.choice((1, 1, 2, 2, 3))
     subpasses = [_part(rng, attachments, secondaries, count < 3) for _ in range(count)]
-    form = rng.choice((1, 2))
+    v2 = rng.choice((False, True))
     spec: RandomPass = {
         "attachments": attachments,
         "subpasses": subpasses,
         "dependencies": [*_in_order(rng, count), *(_dependency(rng, count) for _ in range(rng.randrange(4)))],
         "area": _area(rng),
-        "form": form,
+        "v2": v2,
     }
     draws = [(rng.randrange(count), _inside(rng)) for _ in range(rng.randrange(1 + 2 * count))]
     return ("pass", spec, sorted(draws, key=lambda each: each[0]))

@@ -196,13 +196,13 @@ def _range(rng: random.Random) -> tuple[int, int]:
 def _transfer(rng: random.Random) -> Step:
     one, other = rng.sample(range(BUFFERS), 2)
     begin, size = _range(rng)
-    form = rng.choice((1, 2))
+    v2 = rng.choice((False, True))
     choices: list[Step] = [
         ("fill", one, begin, size),
         ("update", one, begin, size),
-        ("copy", one, other, [(begin, 4 * rng.randrange(16), size)], form),
-        ("copy", one, other, [(0, 128, 64), (64, 0, 64)], form),
-        ("copy", one, one, [(4 * rng.randrange(8), 128 + 4 * rng.randrange(8), 64)], form),
+        ("copy", one, other, [(begin, 4 * rng.randrange(16), size)], v2),
+        ("copy", one, other, [(0, 128, 64), (64, 0, 64)], v2),
+        ("copy", one, one, [(4 * rng.randrange(8), 128 + 4 * rng.randrange(8), 64)], v2),
     ]
     return rng.choice(choices)
 
@@ -221,20 +221,20 @@ def _mips(rng: random.Random) -> tuple[int, int]:
 
 
 def _image(rng: random.Random) -> Step:
-    one, other, part, form = rng.randrange(2), rng.randrange(BUFFERS), _part(rng), rng.choice((1, 2))
+    one, other, part, v2 = rng.randrange(2), rng.randrange(BUFFERS), _part(rng), rng.choice((False, True))
     small = {**_part(rng), "extent": (1, 1, 1)}
     flat = {**_part(rng), "mip": 0, "layer": 0, "extent": (1, 1, 1)}
     choices: list[Step] = [
-        ("buffer_to_image", other, one, part, form),
-        ("image_to_buffer", one, other, part, form),
+        ("buffer_to_image", other, one, part, v2),
+        ("image_to_buffer", one, other, part, v2),
         ("clear_color", one, {"mips": _mips(rng), "layers": (0, rng.randrange(1, 3))}),
-        ("copy_image", one, 1 - one, {**part, "extent": (1, 1, 1)}, small, form),
-        ("blit", one, 1 - one, part, _part(rng), form),
-        ("resolve", one, flat, small, form),
+        ("copy_image", one, 1 - one, {**part, "extent": (1, 1, 1)}, small, v2),
+        ("blit", one, 1 - one, part, _part(rng), v2),
+        ("resolve", one, flat, small, v2),
         ("clear_samples",),
         ("clear_depth_stencil", rng.choice((2, 4, 6))),
-        ("depth_to_buffer", other, rng.choice((2, 4)), flat, form),
-        ("buffer_to_stencil", other, flat, form),
+        ("depth_to_buffer", other, rng.choice((2, 4)), flat, v2),
+        ("buffer_to_stencil", other, flat, v2),
     ]
     return rng.choice(choices)
 
@@ -259,15 +259,15 @@ def _indirect(rng: random.Random) -> Step:
 
 
 def _several(rng: random.Random, all_scopes: list[str]) -> list[dict[str, Any]]:
-    form = rng.choice((1, 2))
-    scopes = all_scopes if form == 2 else [each for each in all_scopes if _has_form1(each)]
+    sync2 = rng.choice((False, True))
+    scopes = all_scopes if sync2 else [each for each in all_scopes if _has_form1(each)]
     several: list[dict[str, Any]] = []
     for _ in range(rng.choice((1, 1, 1, 1, 2, 3))):
-        each: dict[str, Any] = {"src": rng.choice(scopes), "dst": rng.choice(scopes), "form": form}
+        each: dict[str, Any] = {"src": rng.choice(scopes), "dst": rng.choice(scopes), "sync2": sync2}
         each |= _target(rng)
         if not any("image" in other and other["image"] == each.get("image") for other in several):
             several.append(each)  # transitions of one image in one command have no order among themselves
-    if form == 1:  # one pair of stage masks for the whole command
+    if not sync2:  # one pair of stage masks for the whole command
         stages = [several[0][side].split("/")[0] for side in ("src", "dst")]
         several = [each for each in several if [each[s].split("/")[0] for s in ("src", "dst")] == stages]
     return several

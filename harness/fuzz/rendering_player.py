@@ -120,17 +120,17 @@ class RenderingPlayer:
         attachments = [self._attach(each) for each in spec["attachments"]]
         subpasses = [self._subpass(each) for each in spec["subpasses"]]
         needed = [RigSubpassDependency("", *each) for each in spec["dependencies"]]
-        made = rig.render_pass(attachments, subpasses, needed, form=spec["form"])
+        made = rig.render_pass(attachments, subpasses, needed, v2=spec["v2"])
         views = [self.view(each["image"], each["layer"]) for each in spec["attachments"]]
         framebuffer = rig.framebuffer(made, views, EXTENT)
         modes = [each["secondary"] for each in spec["subpasses"]]
-        commands.begin_pass(made, framebuffer, area=spec["area"], form=spec["form"], secondaries=modes[0])
+        commands.begin_pass(made, framebuffer, area=spec["area"], v2=spec["v2"], secondaries=modes[0])
         for at, each in enumerate(spec["subpasses"]):
             if at:
-                commands.next_subpass(form=spec["form"], secondaries=modes[at])
+                commands.next_subpass(v2=spec["v2"], secondaries=modes[at])
             target = self._subpass_target(spec, at, each, made, framebuffer)
             self._inside(commands, [step for where, step in inner if where == at], target, each["secondary"])
-        commands.end_pass(form=spec["form"])
+        commands.end_pass(v2=spec["v2"])
 
     def _attach(self, each: RandomAttachment) -> RigAttachment:
         deep = each["image"] == DEPTH
@@ -169,7 +169,7 @@ class RenderingPlayer:
             one = spec["attachments"][each["inputs"][0][0]]
             target.input = (self.view(one["image"], one["layer"]), None, 5 if each["inputs"][0][1] != "GENERAL" else 1)
         if own:
-            target.dependency = {"src": own[0][2], "dst": own[0][3], "flags": own[0][4], "form": spec["form"]}
+            target.dependency = {"src": own[0][2], "dst": own[0][3], "flags": own[0][4], "sync2": spec["v2"]}
         target.key = (made.handle, at)
         return target
 

@@ -111,9 +111,9 @@ class StepPlayer(RenderingPlayer):
         free = fence is not None and fence not in self.pending
         if chosen:
             first = chosen[0]
-            form = 1 + (len(first.commands) + len(first.waits) + len(first.signals)) % 2
+            sync2 = bool((len(first.commands) + len(first.waits) + len(first.signals)) % 2)
             signal = self.fences[fence] if free and fence is not None else None
-            self.rig.submit_batches(*chosen, fence=signal, form=form)
+            self.rig.submit_batches(*chosen, fence=signal, sync2=sync2)
             self.pending |= {fence} if free and fence is not None else set()
 
     def _batch(self, each: RandomBatch, states: dict[RigEvent, bool]) -> RigBatch | None:
@@ -168,14 +168,14 @@ class StepPlayer(RenderingPlayer):
     def _update(self, commands: Commands, at: int, begin: int, size: int) -> None:
         commands.update(self.buffers[at], bytes(size), begin)
 
-    def _copy(self, commands: Commands, one: int, other: int, regions: list[Any], form: int) -> None:
-        commands.copy(self.buffers[one], self.buffers[other], *regions, form=form)
+    def _copy(self, commands: Commands, one: int, other: int, regions: list[Any], v2: bool) -> None:
+        commands.copy(self.buffers[one], self.buffers[other], *regions, v2=v2)
 
-    def _buffer_to_image(self, commands: Commands, buffer: int, image: int, part: Any, form: int) -> None:
-        commands.buffer_to_image(self.buffers[buffer], self.images[image], part, form=form)
+    def _buffer_to_image(self, commands: Commands, buffer: int, image: int, part: Any, v2: bool) -> None:
+        commands.buffer_to_image(self.buffers[buffer], self.images[image], part, v2=v2)
 
-    def _image_to_buffer(self, commands: Commands, image: int, buffer: int, part: Any, form: int) -> None:
-        commands.image_to_buffer(self.images[image], self.buffers[buffer], part, form=form)
+    def _image_to_buffer(self, commands: Commands, image: int, buffer: int, part: Any, v2: bool) -> None:
+        commands.image_to_buffer(self.images[image], self.buffers[buffer], part, v2=v2)
 
     def _clear_color(self, commands: Commands, image: int, whole: dict[str, Any]) -> None:
         commands.clear_color(self.images[image], **whole)
@@ -183,23 +183,23 @@ class StepPlayer(RenderingPlayer):
     def _clear_depth_stencil(self, commands: Commands, aspects: int) -> None:
         commands.clear_depth_stencil(self.depth, aspects=aspects)
 
-    def _copy_image(self, commands: Commands, one: int, other: int, read: Any, write: Any, form: int) -> None:
-        commands.copy_image(self.images[one], self.images[other], read, write, form=form)
+    def _copy_image(self, commands: Commands, one: int, other: int, read: Any, write: Any, v2: bool) -> None:
+        commands.copy_image(self.images[one], self.images[other], read, write, v2=v2)
 
-    def _blit(self, commands: Commands, one: int, other: int, read: Any, write: Any, form: int) -> None:
-        commands.blit(self.images[one], self.images[other], read, write, form=form)
+    def _blit(self, commands: Commands, one: int, other: int, read: Any, write: Any, v2: bool) -> None:
+        commands.blit(self.images[one], self.images[other], read, write, v2=v2)
 
-    def _resolve(self, commands: Commands, image: int, read: Any, write: Any, form: int) -> None:
-        commands.resolve(self.samples, self.images[image], read, write, form=form)
+    def _resolve(self, commands: Commands, image: int, read: Any, write: Any, v2: bool) -> None:
+        commands.resolve(self.samples, self.images[image], read, write, v2=v2)
 
     def _clear_samples(self, commands: Commands) -> None:
         commands.clear_color(self.samples)
 
-    def _depth_to_buffer(self, commands: Commands, buffer: int, aspect: int, part: Any, form: int) -> None:
-        commands.image_to_buffer(self.depth, self.buffers[buffer], {**part, "aspect": aspect}, form=form)
+    def _depth_to_buffer(self, commands: Commands, buffer: int, aspect: int, part: Any, v2: bool) -> None:
+        commands.image_to_buffer(self.depth, self.buffers[buffer], {**part, "aspect": aspect}, v2=v2)
 
-    def _buffer_to_stencil(self, commands: Commands, buffer: int, part: Any, form: int) -> None:
-        commands.buffer_to_image(self.buffers[buffer], self.depth, {**part, "aspect": 4}, form=form)
+    def _buffer_to_stencil(self, commands: Commands, buffer: int, part: Any, v2: bool) -> None:
+        commands.buffer_to_image(self.buffers[buffer], self.depth, {**part, "aspect": 4}, v2=v2)
 
     def _write_counts(self, commands: Commands, begin: int, size: int, how: str) -> None:
         if how == "fill":
@@ -207,8 +207,8 @@ class StepPlayer(RenderingPlayer):
         else:
             commands.update(self.counts, bytes(size), begin)
 
-    def _read_counts(self, commands: Commands, begin: int, buffer: int, form: int) -> None:
-        commands.copy(self.counts, self.buffers[buffer], (begin, 0, 12), form=form)
+    def _read_counts(self, commands: Commands, begin: int, buffer: int, v2: bool) -> None:
+        commands.copy(self.counts, self.buffers[buffer], (begin, 0, 12), v2=v2)
 
     # -- queries -------------------------------------------------------------------------------------------------------
 
@@ -251,7 +251,7 @@ class StepPlayer(RenderingPlayer):
     def _event(self, at: int, several: list[dict[str, Any]]) -> None:
         first = several[0]
         held = self._named(several)
-        self.events[at] = self.rig.event("", first["src"], first["dst"], form=first["form"], several=held)
+        self.events[at] = self.rig.event("", first["src"], first["dst"], sync2=first["sync2"], several=held)
 
     def _set_event(self, commands: Commands, at: int) -> None:
         if at in self.events:
@@ -263,10 +263,10 @@ class StepPlayer(RenderingPlayer):
 
     def _wait_events(self, commands: Commands, several: list[int]) -> None:
         held = [self.events[at] for at in several if at in self.events]
-        alike = [each for each in held if each.form == held[0].form]
+        alike = [each for each in held if each.sync2 == held[0].sync2]
         if alike:
             # One wait of the first form is one dependency for all its events; layers test it event by event.
-            commands.wait_events(*(alike if alike[0].form == 2 else alike[:1]))
+            commands.wait_events(*(alike if alike[0].sync2 else alike[:1]))
 
     def _secondary(self, commands: Commands, steps: list[Step]) -> None:
         with self.rig.secondary() as inner:

@@ -272,17 +272,17 @@ def _spell_access(access: Access) -> str:
 
 def _set(text: str) -> Effect:
     event, _, rest = text.partition(" ")
-    return SetEvent(number(event), _barrier(rest), 2)
+    return SetEvent(number(event), _barrier(rest), True)
 
 
 def _set_first_form(text: str) -> Effect:
     event, stages = text.split()
-    return SetEvent(number(event), Barrier((Dependency(scope(stages)[0], 0, 0, 0),)), 1)
+    return SetEvent(number(event), Barrier((Dependency(scope(stages)[0], 0, 0, 0),)), False)
 
 
 def _wait(text: str) -> Effect:
     parts = [part.split(maxsplit=1) for part in text.split("&")]
-    return WaitEvents(tuple(number(event) for event, _ in parts), tuple(_barrier(rest) for _, rest in parts), 2)
+    return WaitEvents(tuple(number(event) for event, _ in parts), tuple(_barrier(rest) for _, rest in parts), True)
 
 
 def _wait_first_form(text: str) -> Effect:
@@ -290,7 +290,7 @@ def _wait_first_form(text: str) -> Effect:
     if events is None:
         raise ValueError("wait1 needs events")
     several = tuple(number(event) for event in events[0].split())
-    return WaitEvents(several, (_barrier(text[events.end() :]),), 1)
+    return WaitEvents(several, (_barrier(text[events.end() :]),), False)
 
 
 def _reset(text: str) -> Effect:
@@ -348,11 +348,11 @@ def _spell_effect(effect: Effect) -> str:
             return _spell_access(effect)
         case Barrier():
             return f"barrier {_spell_barrier(effect)}"
-        case SetEvent(event, barrier, 1):
+        case SetEvent(event, barrier, False):
             return f"set1 {name(event)} {_spell_scope(barrier.globals[0].src_stages, 0)}"
         case SetEvent(event, barrier, _):
             return f"set {name(event)} {_spell_barrier(barrier)}"
-        case WaitEvents(events, (barrier,), 1):
+        case WaitEvents(events, (barrier,), False):
             return f"wait1 {' '.join(map(name, events))} {_spell_barrier(barrier)}"
         case WaitEvents(events, barriers, _):
             parts = (f"{name(event)} {_spell_barrier(each)}" for event, each in zip(events, barriers, strict=True))

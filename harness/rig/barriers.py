@@ -22,9 +22,9 @@ class BarrierCommands(RigCommandBuffer):
 
         `src` and `dst` are scopes as text (`harness.spec.masks`). Options: `buffer` with `offset`, `size`; or `image`
         with `aspects`, `mips`, `layers`, `old`, `new` (layouts); `families` (from, to) of an ownership transfer of the
-        resource; `form` 1 or 2 of the command; `flags` (VkDependencyFlags). Without a resource it is a global barrier;
-        with no access masks and no resource, a pure execution dependency. `weaker` names sets of replaced options, for
-        twins; `{"several": [...]}` there records those barriers, in one command, instead.
+        resource; `sync2`, False for vkCmdPipelineBarrier; `flags` (VkDependencyFlags). Without a resource it is a
+        global barrier; with no access masks and no resource, a pure execution dependency. `weaker` names sets of
+        replaced options, for twins; `{"several": [...]}` there records those barriers, in one command, instead.
         """
         written = {"src": src, "dst": dst, **options}
         amended = self.rig.amend(name, written, weaker or {}) if name else written
@@ -55,7 +55,7 @@ class BarrierCommands(RigCommandBuffer):
 
     def _record(self, several: Sequence[Mapping[str, Any]]) -> None:
         if several:
-            (self._record1 if several[0].get("form", 2) == 1 else self._record2)(several)
+            (self._record2 if several[0].get("sync2", True) else self._record1)(several)
 
     def _record2(self, several: Sequence[Mapping[str, Any]]) -> None:
         self.vk.vkCmdPipelineBarrier2(self.handle, self.dependency_info(several))

@@ -84,10 +84,11 @@ class RigDescriptorSet:
 @dataclass(slots=True, eq=False)
 class RigEvent:
     """A VkEvent with the dependency that it carries: barriers as `Commands.barrier` takes them, None when a twin
-    leaves them out. `form` is that of the commands that set it and wait for it."""
+    leaves them out. With `sync2`, vkCmdSetEvent2 and vkCmdWaitEvents2 are
+    recorded for it."""
 
     handle: Any
-    form: int
+    sync2: bool
     written: Sequence[Mapping[str, Any]]
     dependency: Sequence[Mapping[str, Any]] | None
     signaled: bool = False

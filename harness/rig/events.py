@@ -29,7 +29,7 @@ class RigEvents(RigDevice):
         src: str,
         dst: str,
         *,
-        form: int = 2,
+        sync2: bool = True,
         weaker: Mapping[str, Mapping[str, Any]] | None = None,
         **options: Any,
     ) -> RigEvent:
@@ -39,7 +39,7 @@ class RigEvents(RigDevice):
         amended = self.amend(name, written, weaker or {}) if name else written
         handle = self.own("Event", self.vk.vkCreateEvent(self.device, self.vk.VkEventCreateInfo(), None))
         several = None if amended is None else amended.get("several", [amended])
-        return RigEvent(handle, form, written.get("several", [written]), several)
+        return RigEvent(handle, sync2, written.get("several", [written]), several)
 
     def host_set_event(self, event: RigEvent) -> None:
         """vkSetEvent."""
@@ -58,16 +58,16 @@ class EventCommands(BarrierCommands):
     def set_event(self, event: RigEvent) -> None:
         """vkCmdSetEvent(2)."""
         vk, several = self.vk, event.dependency or event.written
-        if event.form == 2:
+        if event.sync2:
             vk.vkCmdSetEvent2(self.handle, event.handle, self.dependency_info(several))
         else:
             vk.vkCmdSetEvent(self.handle, event.handle, _stages(several, "src"))
         self.event_operations.append((SET, event))
 
-    def reset_event(self, event: RigEvent, stages: str, *, form: int | None = None) -> None:
+    def reset_event(self, event: RigEvent, stages: str, *, sync2: bool | None = None) -> None:
         """vkCmdResetEvent(2) after `stages`."""
-        form = form or event.form
-        reset = self.vk.vkCmdResetEvent2 if form == 2 else self.vk.vkCmdResetEvent
+        sync2 = event.sync2 if sync2 is None else sync2
+        reset = self.vk.vkCmdResetEvent2 if sync2 else self.vk.vkCmdResetEvent
         reset(self.handle, event.handle, scope(stages)[0])
         self.event_operations.append((RESET, event))
 
@@ -79,7 +79,7 @@ class EventCommands(BarrierCommands):
             return
         handles = [each.handle for each in waited]
         dependencies = [each.dependency or () for each in waited]
-        if waited[0].form == 2:
+        if waited[0].sync2:
             infos = [self.dependency_info(several) for several in dependencies]
             vk.vkCmdWaitEvents2(self.handle, len(handles), handles, infos)
         else:

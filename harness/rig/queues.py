@@ -21,7 +21,7 @@ FOREVER = 0xFFFFFFFFFFFFFFFF
 @dataclass(frozen=True, slots=True)
 class SemaphoreUse:
     """A wait or a signal of a semaphore: stages as text (`harness.spec.masks`), and a value for a timeline (None for a
-    binary semaphore). The first form of a submit signals after all stages, whatever is said here."""
+    binary semaphore). vkQueueSubmit signals after all stages, whatever is said here."""
 
     semaphore: Any
     stages: str = "ALL_COMMANDS"
@@ -58,19 +58,19 @@ class Submits(RigDevice):
         self,
         *recorded: RigCommandBuffer,
         fence: Any = None,
-        form: int = 1,
+        sync2: bool = False,
         queue: DeviceQueue | None = None,
         waits: Sequence[SemaphoreUse] = (),
         signals: Sequence[SemaphoreUse] = (),
     ) -> None:
         """One vkQueueSubmit (or vkQueueSubmit2) with one batch, to the queue that its commands were recorded for."""
-        self.submit_batches(RigBatch(recorded, waits, signals), fence=fence, form=form, queue=queue)
+        self.submit_batches(RigBatch(recorded, waits, signals), fence=fence, sync2=sync2, queue=queue)
 
     def submit_batches(
         self,
         *batches: RigBatch | Sequence[RigCommandBuffer],
         fence: Any = None,
-        form: int = 1,
+        sync2: bool = False,
         queue: DeviceQueue | None = None,
     ) -> None:
         """One vkQueueSubmit (or vkQueueSubmit2) of several batches, to a queue: that of its commands when none is
@@ -79,8 +79,8 @@ class Submits(RigDevice):
         recorded = [commands for batch in whole for commands in batch.commands]
         apply_event_operations(operation for each in recorded for operation in each.event_operations)
         target = queue or next((each.queue for each in recorded), self.queues[0])
-        made = [_first_form(self.vk, batch) if form == 1 else _second_form(self.vk, batch) for batch in whole]
-        function = self.vk.vkQueueSubmit if form == 1 else self.vk.vkQueueSubmit2
+        made = [(_submit_info2 if sync2 else _submit_info)(self.vk, batch) for batch in whole]
+        function = self.vk.vkQueueSubmit2 if sync2 else self.vk.vkQueueSubmit
         function(target.handle, len(made), made, fence)
 
     def semaphore(self) -> Any:
@@ -172,7 +172,7 @@ class Submits(RigDevice):
         self.vk.vkResetFences(self.device, 1, [fence])
 
 
-def _first_form(vk: Any, batch: RigBatch) -> Any:
+def _submit_info(vk: Any, batch: RigBatch) -> Any:
     waits, signals = list(batch.waits), list(batch.signals)
     values = None
     if any(each.value is not None for each in (*waits, *signals)):
@@ -194,7 +194,7 @@ def _first_form(vk: Any, batch: RigBatch) -> Any:
     )
 
 
-def _second_form(vk: Any, batch: RigBatch) -> Any:
+def _submit_info2(vk: Any, batch: RigBatch) -> Any:
     waits, signals = (
         [
             vk.VkSemaphoreSubmitInfo(semaphore=each.semaphore, value=each.value or 0, stageMask=scope(each.stages)[0])

@@ -108,16 +108,16 @@ class RenderPasses(RigDevice):
         subpasses: Sequence[RigSubpass],
         dependencies: Sequence[RigSubpassDependency] = (),
         *,
-        form: int = 2,
+        v2: bool = True,
     ) -> RigRenderPass:
-        """vkCreateRenderPass2, or vkCreateRenderPass for `form` 1."""
+        """vkCreateRenderPass2, or vkCreateRenderPass without `v2`."""
         vk, kept = self.vk, _KeptStructs()
-        two = "2" if form == 2 else ""
+        two = "2" if v2 else ""
         described = [_describe(vk, each, two) for each in attachments]
         made = [_subpass(vk, kept, each, attachments, two) for each in subpasses]
         needed = [one for each in dependencies for one in _dependency(self, kept, each, two)]
         more: dict[str, Any] = {}
-        if form == 1 and any(each.views for each in subpasses):
+        if not v2 and any(each.views for each in subpasses):
             masks = [each.views for each in subpasses]
             more["pNext"] = kept(vk.VkRenderPassMultiviewCreateInfo(subpassCount=len(masks), pViewMasks=masks))
         info = getattr(vk, f"VkRenderPassCreateInfo{two}")(

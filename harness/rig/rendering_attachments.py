@@ -43,7 +43,7 @@ class RenderingCommands(RigCommandBuffer):
         *,
         area: Rect | None = None,
         clear: Sequence[ClearValue] = (),
-        form: int = 1,
+        v2: bool = False,
         secondaries: bool = False,
     ) -> None:
         """vkCmdBeginRenderPass(2); `clear` by attachment, 0 where it is missing. The area is all of the framebuffer
@@ -59,24 +59,24 @@ class RenderingCommands(RigCommandBuffer):
             clearValueCount=len(values),
             pClearValues=[clear_value(vk, each) for each in values],
         )
-        if form == 1:
+        if not v2:
             vk.vkCmdBeginRenderPass(self.handle, info, int(secondaries))
         else:
             vk.vkCmdBeginRenderPass2(self.handle, info, vk.VkSubpassBeginInfo(contents=int(secondaries)))
 
-    def next_subpass(self, *, form: int = 1, secondaries: bool = False) -> None:
+    def next_subpass(self, *, v2: bool = False, secondaries: bool = False) -> None:
         """vkCmdNextSubpass(2). With `secondaries` the subpass is recorded in secondary command buffers."""
         vk = self.vk
-        if form == 1:
+        if not v2:
             vk.vkCmdNextSubpass(self.handle, int(secondaries))
         else:
             begin = vk.VkSubpassBeginInfo(contents=int(secondaries))
             vk.vkCmdNextSubpass2(self.handle, begin, vk.VkSubpassEndInfo())
 
-    def end_pass(self, *, form: int = 1) -> None:
+    def end_pass(self, *, v2: bool = False) -> None:
         """vkCmdEndRenderPass(2)."""
         vk = self.vk
-        if form == 1:
+        if not v2:
             vk.vkCmdEndRenderPass(self.handle)
         else:
             vk.vkCmdEndRenderPass2(self.handle, vk.VkSubpassEndInfo())

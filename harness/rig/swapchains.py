@@ -88,15 +88,15 @@ class Swapchains(CommandBuffers, Submits):
                 commands.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
                 commands.clear_color(image, 0x11111111 * (index + 1), at="TRANSFER_DST_OPTIMAL")
                 commands.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
-            self.submit(commands, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], form=2)
+            self.submit(commands, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], sync2=True)
             self.present((made, index), waits=[done])
         self.wait()
         return made
 
-    def acquire(self, swapchain: RigSwapchain, semaphore: Any = None, fence: Any = None, form: int = 1) -> int:
+    def acquire(self, swapchain: RigSwapchain, semaphore: Any = None, fence: Any = None, v2: bool = False) -> int:
         """vkAcquireNextImageKHR (or vkAcquireNextImage2KHR): the index of an image that the presentation engine hands
         out."""
-        if form == 1:
+        if not v2:
             return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
         # The package's own function for the second form takes one argument too few: straight to C.
         vk, ffi = self.vk, self.vk.ffi

@@ -25,11 +25,11 @@ class TransferCommands(RigCommandBuffer):
         pointer = self.vk.ffi.new("char[]", data)
         self.vk.vkCmdUpdateBuffer(self.handle, buffer.handle, offset, len(data), pointer)
 
-    def copy(self, source: RigBuffer, target: RigBuffer, *regions: tuple[int, int, int], form: int = 1) -> None:
+    def copy(self, source: RigBuffer, target: RigBuffer, *regions: tuple[int, int, int], v2: bool = False) -> None:
         """vkCmdCopyBuffer(2) of (source offset, target offset, size); all of the source without regions."""
         vk = self.vk
         parts = regions or ((0, 0, min(source.size, target.size)),)
-        if form == 1:
+        if not v2:
             made = [vk.VkBufferCopy(srcOffset=s, dstOffset=d, size=n) for s, d, n in parts]
             vk.vkCmdCopyBuffer(self.handle, source.handle, target.handle, len(made), made)
             return
@@ -64,10 +64,10 @@ class TransferCommands(RigCommandBuffer):
         write: Part = None,
         *,
         layouts: tuple[str, str] = (GENERAL, GENERAL),
-        form: int = 1,
+        v2: bool = False,
     ) -> None:
         """vkCmdCopyImage(2); the extent is that of `read`."""
-        self._image_command("CopyImage", "ImageCopy", source, target, (read, write), layouts, form)
+        self._image_command("CopyImage", "ImageCopy", source, target, (read, write), layouts, v2)
 
     def resolve(
         self,
@@ -77,10 +77,10 @@ class TransferCommands(RigCommandBuffer):
         write: Part = None,
         *,
         layouts: tuple[str, str] = (GENERAL, GENERAL),
-        form: int = 1,
+        v2: bool = False,
     ) -> None:
         """vkCmdResolveImage(2); the extent is that of `read`."""
-        self._image_command("ResolveImage", "ImageResolve", source, target, (read, write), layouts, form)
+        self._image_command("ResolveImage", "ImageResolve", source, target, (read, write), layouts, v2)
 
     def _image_command(
         self,
@@ -90,13 +90,13 @@ class TransferCommands(RigCommandBuffer):
         target: RigImage,
         parts: tuple[Part, Part],
         layouts: tuple[str, str],
-        form: int,
+        v2: bool,
     ) -> None:
         vk, made = self.vk, []
         for read, write in zip(_several(parts[0]), _several(parts[1]), strict=True):
             offset, extent = self._region(source, read)
             target_offset, _ = self._region(target, write)
-            one = getattr(vk, f"Vk{region}2" if form == 2 else f"Vk{region}")(
+            one = getattr(vk, f"Vk{region}2" if v2 else f"Vk{region}")(
                 srcSubresource=self._layers(source, read),
                 srcOffset=vk.VkOffset3D(*offset),
                 dstSubresource=self._layers(target, write),
@@ -104,7 +104,7 @@ class TransferCommands(RigCommandBuffer):
                 extent=vk.VkExtent3D(*extent),
             )
             made.append(one)
-        self._two_images(command, source, target, made, layouts, form)
+        self._two_images(command, source, target, made, layouts, v2)
 
     def _two_images(
         self,
@@ -113,11 +113,11 @@ class TransferCommands(RigCommandBuffer):
         target: RigImage,
         made: list[Any],
         layouts: tuple[str, str],
-        form: int,
+        v2: bool,
         **more: Any,
     ) -> None:
         old, new = layout(layouts[0]), layout(layouts[1])
-        if form == 1:
+        if not v2:
             function = getattr(self.vk, f"vkCmd{command}")
             function(self.handle, source.handle, old, target.handle, new, len(made), made, *more.values())
             return
@@ -140,7 +140,7 @@ class TransferCommands(RigCommandBuffer):
         write: Part = None,
         *,
         layouts: tuple[str, str] = (GENERAL, GENERAL),
-        form: int = 1,
+        v2: bool = False,
     ) -> None:
         """vkCmdBlitImage(2), nearest filter; `flipped` in a part gives its corners in the other order."""
         vk, made = self.vk, []
@@ -153,20 +153,20 @@ class TransferCommands(RigCommandBuffer):
                 if part.get("flipped"):
                     pair = [vk.VkOffset3D(far[0], far[1], offset[2]), vk.VkOffset3D(offset[0], offset[1], far[2])]
                 corners.append(pair)
-            one = getattr(vk, "VkImageBlit2" if form == 2 else "VkImageBlit")(
+            one = getattr(vk, "VkImageBlit2" if v2 else "VkImageBlit")(
                 srcSubresource=self._layers(source, parts[0]),
                 srcOffsets=corners[0],
                 dstSubresource=self._layers(target, parts[1]),
                 dstOffsets=corners[1],
             )
             made.append(one)
-        self._two_images("BlitImage", source, target, made, layouts, form, filter=0)
+        self._two_images("BlitImage", source, target, made, layouts, v2, filter=0)
 
-    def _buffer_regions(self, image: RigImage, parts: Part, form: int) -> list[Any]:
+    def _buffer_regions(self, image: RigImage, parts: Part, v2: bool) -> list[Any]:
         vk, made = self.vk, []
         for part in _several(parts):
             offset, extent = self._region(image, part)
-            one = getattr(vk, "VkBufferImageCopy2" if form == 2 else "VkBufferImageCopy")(
+            one = getattr(vk, "VkBufferImageCopy2" if v2 else "VkBufferImageCopy")(
                 bufferOffset=part.get("buffer_offset", 0),
                 bufferRowLength=part.get("row_length", 0),
                 bufferImageHeight=part.get("image_height", 0),
@@ -178,11 +178,11 @@ class TransferCommands(RigCommandBuffer):
         return made
 
     def buffer_to_image(
-        self, source: RigBuffer, target: RigImage, part: Part = None, *, at: str = GENERAL, form: int = 1
+        self, source: RigBuffer, target: RigImage, part: Part = None, *, at: str = GENERAL, v2: bool = False
     ) -> None:
         """vkCmdCopyBufferToImage(2); `part` also takes buffer_offset, row_length, image_height."""
-        vk, made = self.vk, self._buffer_regions(target, part, form)
-        if form == 1:
+        vk, made = self.vk, self._buffer_regions(target, part, v2)
+        if not v2:
             vk.vkCmdCopyBufferToImage(self.handle, source.handle, target.handle, layout(at), len(made), made)
             return
         info = vk.VkCopyBufferToImageInfo2(
@@ -195,11 +195,11 @@ class TransferCommands(RigCommandBuffer):
         vk.vkCmdCopyBufferToImage2(self.handle, info)
 
     def image_to_buffer(
-        self, source: RigImage, target: RigBuffer, part: Part = None, *, at: str = GENERAL, form: int = 1
+        self, source: RigImage, target: RigBuffer, part: Part = None, *, at: str = GENERAL, v2: bool = False
     ) -> None:
         """vkCmdCopyImageToBuffer(2)."""
-        vk, made = self.vk, self._buffer_regions(source, part, form)
-        if form == 1:
+        vk, made = self.vk, self._buffer_regions(source, part, v2)
+        if not v2:
             vk.vkCmdCopyImageToBuffer(self.handle, source.handle, layout(at), target.handle, len(made), made)
             return
         info = vk.VkCopyImageToBufferInfo2(

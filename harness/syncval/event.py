@@ -59,7 +59,7 @@ class Events:
         """Marks what is in the first scopes now."""
         event = self._events.setdefault(effect.event, EventState())
         masks = {each.src_stages for each in _dependencies(effect.barrier)}
-        spelling = 0 if effect.form == 1 else 2 if place.command.endswith("KHR") else 1
+        spelling = 0 if not effect.sync2 else 2 if place.command.endswith("KHR") else 1
         hazard = _SET_AFTER[event.last][spelling] if event.last else None
         problems = self._race(event, effect.event, place, union_of(masks), queue_flags, SET, hazard)
         if problems and event.last == SET:
@@ -115,9 +115,9 @@ class Events:
         for position, id in enumerate(effect.events):
             barrier = _barrier_of(effect, position)
             event = self._events.get(id, EventState())
-            everything += [s for each in barrier.globals for s in self._scopes(event, each, effect.form, queue_flags)]
+            everything += [s for each in barrier.globals for s in self._scopes(event, each, effect.sync2, queue_flags)]
             for each in barrier.ranges:
-                for scope in self._scopes(event, each.dependency, effect.form, queue_flags):
+                for scope in self._scopes(event, each.dependency, effect.sync2, queue_flags):
                     ranges += [RangeScope(each.space, span, scope, each.transition) for span in each.spans]
                     ranges += [RangeScope(a.space, span, scope, False) for a in each.aliases for span in a.spans]
         return tuple(everything), ranges
@@ -142,10 +142,10 @@ class Events:
                 dependencies = _dependencies(_barrier_of(effect, position))
                 event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
 
-    def _scopes(self, event: EventState, dependency: Dependency, form: int, queue_flags: int) -> list[Scope]:
+    def _scopes(self, event: EventState, dependency: Dependency, sync2: bool, queue_flags: int) -> list[Scope]:
         """The dependency, limited to what the event's last set marked; none when it was not set on this stream."""
         scope = expand(dependency, queue_flags)
-        if form == 2:
+        if sync2:
             tokens = [event.tokens[dependency.src_stages]] if dependency.src_stages in event.tokens else []
         else:
             tokens = list(event.tokens.values())
@@ -236,7 +236,7 @@ def union_of(masks: set[int]) -> int:
 
 def _barrier_of(effect: WaitEvents, position: int) -> Barrier:
     """The barrier of one event: vkCmdWaitEvents has one for all of them."""
-    return effect.barriers[position if effect.form == 2 else 0]
+    return effect.barriers[position if effect.sync2 else 0]
 
 
 def _dependencies(barrier: Barrier) -> list[Dependency]:

@@ -196,8 +196,8 @@ class SetEvent:
 
     event: int
     barrier: Barrier
-    form: int
-    """1: only source stages are known here, accesses come with the wait; 2: the whole dependency."""
+    sync2: bool
+    """vkCmdSetEvent2, with the whole dependency. vkCmdSetEvent has only source stages; accesses come with the wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class WaitEvents:
 
     events: tuple[int, ...]
     barriers: tuple[Barrier, ...]
-    form: int
+    sync2: bool
 
 
 @dataclass(frozen=True, slots=True)

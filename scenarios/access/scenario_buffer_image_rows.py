@@ -39,7 +39,7 @@ def scenario_gaps_between_layers_are_not_written(rig: Rig) -> None:
     start = rig.choose("filled", 64, {"the second layer": 128, "the end of the first layer": 48})
     with rig.commands() as commands:
         commands.transition(a)
-        commands.image_to_buffer(a, data, {"layers": 2, "image_height": 8}, form=2)
+        commands.image_to_buffer(a, data, {"layers": 2, "image_height": 8}, v2=True)
         commands.fill(data, 0xEEEEEEEE, start, 64)
     rig.submit(commands)
 
@@ -108,7 +108,7 @@ def scenario_small_mip_level_goes_there_and_back(rig: Rig) -> None:
     rig.host_write(data, bytes(range(64)))
     with rig.commands() as commands:
         commands.transition(a)
-        commands.buffer_to_image(data, a, {"mip": 4, "buffer_offset": 16}, form=2)
+        commands.buffer_to_image(data, a, {"mip": 4, "buffer_offset": 16}, v2=True)
         commands.barrier(
             "upload before download",
             "COPY/TRANSFER_WRITE",
@@ -120,5 +120,5 @@ def scenario_small_mip_level_goes_there_and_back(rig: Rig) -> None:
                 "level 0": {"mips": (0, 1)},
             },
         )
-        commands.image_to_buffer(a, out, {"mip": 4}, form=2)
+        commands.image_to_buffer(a, out, {"mip": 4}, v2=True)
     rig.submit(commands)

@@ -36,7 +36,7 @@ def scenario_gaps_between_regions_are_not_read(rig: Rig) -> None:
     rig.host_write(a, bytes(range(256)))
     place = rig.choose("gap", (32, 32), {"in the second region": (64, 32), "over the end of a region": (92, 36)})
     with rig.commands() as commands:
-        commands.copy(a, b, (0, 0, 32), (64, 32, 32), (128, 64, 32), form=2)
+        commands.copy(a, b, (0, 0, 32), (64, 32, 32), (128, 64, 32), v2=True)
         commands.fill(a, 0xFFFFFFFF, *place)
     rig.submit(commands)
 
@@ -114,7 +114,7 @@ def scenario_buffer_barrier_covers_the_bytes_it_names(rig: Rig) -> None:
             buffer=a,
             offset=64,
             size=64,
-            form=1,
+            sync2=False,
             weaker={"first half": {"size": 32}, "all but a word": {"offset": 68, "size": 60}},
         )
         commands.update(a, bytes(range(64)), 64)

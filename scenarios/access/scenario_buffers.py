@@ -50,7 +50,7 @@ def scenario_copy2_reads_an_updated_buffer(rig: Rig) -> None:
                 "from reads": {"src": "ALL_TRANSFER/TRANSFER_READ"},
             },
         )
-        commands.copy(a, b, (32, 0, 64), form=2)
+        commands.copy(a, b, (32, 0, 64), v2=True)
     rig.submit(commands)
 
 
@@ -91,7 +91,7 @@ def scenario_update_overwrites_what_a_copy2_read(rig: Rig) -> None:
     a, b = rig.buffer(64), rig.buffer(64)
     rig.host_write(a, bytes(range(64)))
     with rig.commands() as commands:
-        commands.copy(a, b, form=2)
+        commands.copy(a, b, v2=True)
         commands.barrier("copy before update", "COPY", "CLEAR", weaker={"to the copy stage": {"dst": "COPY"}})
         commands.update(a, bytes(range(100, 132)), 16)
     rig.submit(commands)
@@ -146,7 +146,7 @@ def scenario_copy2_overwrites_a_copy(rig: Rig) -> None:
             buffer=c,
             weaker={"half of it": {"size": 128}, "no first access": {"src": "COPY"}},
         )
-        commands.copy(b, c, form=2)
+        commands.copy(b, c, v2=True)
     rig.submit(commands)
 
 

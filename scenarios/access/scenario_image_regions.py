@@ -50,7 +50,7 @@ def scenario_two_boxes_leave_the_rest_alone(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.transition(a)
         commands.transition(b)
-        commands.copy_image(a, b, read, whole, form=2)
+        commands.copy_image(a, b, read, whole, v2=True)
         commands.buffer_to_image(data, a, {"offset": (4, 4, 0), "extent": (8, 8, 1)})
     rig.submit(commands)
 

@@ -47,7 +47,7 @@ def scenario_blit2_reads_a_copied_image(rig: Rig) -> None:
     with rig.commands() as commands:
         for image in (a, b, c):
             commands.transition(image)
-        commands.copy_image(a, b, form=2)
+        commands.copy_image(a, b, v2=True)
         commands.barrier(
             "copy before blit",
             "COPY/TRANSFER_WRITE",
@@ -55,7 +55,7 @@ def scenario_blit2_reads_a_copied_image(rig: Rig) -> None:
             image=b,
             weaker={"to the copy stage": {"dst": "COPY/TRANSFER_READ"}},
         )
-        commands.blit(b, c, form=2)
+        commands.blit(b, c, v2=True)
     rig.submit(commands)
 
 
@@ -127,8 +127,8 @@ def scenario_copy_reads_an_uploaded_image(rig: Rig) -> None:
             "upload before copy",
             "ALL_TRANSFER/TRANSFER_WRITE",
             "ALL_TRANSFER/TRANSFER_READ",
-            form=1,
-            weaker={"from the clear stage": {"src": "CLEAR/TRANSFER_WRITE", "form": 2}},
+            sync2=False,
+            weaker={"from the clear stage": {"src": "CLEAR/TRANSFER_WRITE", "sync2": True}},
         )
         commands.copy_image(a, b)
     rig.submit(commands)
@@ -149,7 +149,7 @@ def scenario_download2_reads_the_image_and_writes_the_buffer(rig: Rig) -> None:
         commands.transition(a)
         commands.clear_color(a, 0x0F1E2D3C)
         commands.barrier("clear before download", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", image=a)
-        commands.image_to_buffer(a, data, form=2)
+        commands.image_to_buffer(a, data, v2=True)
         commands.barrier(
             "download before fill",
             "COPY/TRANSFER_WRITE",
@@ -175,11 +175,11 @@ def scenario_upload2_overwrites_what_a_copy2_read(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.transition(a)
         commands.transition(b)
-        commands.copy_image(a, b, form=2)
+        commands.copy_image(a, b, v2=True)
         commands.barrier(
             "copy before upload", "COPY", "COPY", image=a, weaker={"from the clear stage": {"src": "CLEAR"}}
         )
-        commands.buffer_to_image(data, a, form=2)
+        commands.buffer_to_image(data, a, v2=True)
     rig.submit(commands)
 
 

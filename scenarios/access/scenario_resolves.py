@@ -48,7 +48,7 @@ def scenario_download_reads_a_resolved_layer(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.transition(many)
         commands.transition(one)
-        commands.resolve(many, one, {}, {"layer": 1}, form=2)
+        commands.resolve(many, one, {}, {"layer": 1}, v2=True)
         commands.barrier(
             "resolve before download",
             "RESOLVE/TRANSFER_WRITE",
@@ -99,7 +99,7 @@ def scenario_resolves_of_overlapping_boxes_are_ordered(rig: Rig) -> None:
     with rig.commands() as commands:
         for image in (first, second, one):
             commands.transition(image)
-        commands.resolve(first, one, box, {}, form=2)
+        commands.resolve(first, one, box, {}, v2=True)
         if place is None:
             commands.barrier("resolve before resolve", "RESOLVE/TRANSFER_WRITE", "RESOLVE/TRANSFER_WRITE")
         commands.resolve(second, one, box, {"offset": (place or 0, place or 0, 0)})

@@ -167,7 +167,7 @@ def scenario_two_dispatches_write_one_buffer(rig: Rig) -> None:
             "COMPUTE_SHADER/SHADER_WRITE",
             "COMPUTE_SHADER/SHADER_WRITE",
             buffer=target,
-            form=1,
+            sync2=False,
             weaker={
                 "to reads": {"dst": "COMPUTE_SHADER/SHADER_READ"},
                 "execution only": {"src": "COMPUTE_SHADER", "dst": "COMPUTE_SHADER"},

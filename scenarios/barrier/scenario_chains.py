@@ -121,13 +121,13 @@ def scenario_global_barrier_chains_with_a_buffer_barrier(rig: Rig) -> None:
             "to anything",
             "ALL_TRANSFER/MEMORY_WRITE",
             "ALL_TRANSFER",
-            form=1,
+            sync2=False,
             weaker={"execution only": {"src": "ALL_TRANSFER"}},
         )
         commands.barrier(
             "for the buffer", "ALL_TRANSFER", "COPY/TRANSFER_READ", buffer=a, weaker={"other buffer": {"buffer": b}}
         )
-        commands.copy(a, b, form=2)
+        commands.copy(a, b, v2=True)
     rig.submit(commands)
 
 

@@ -27,11 +27,11 @@ def scenario_execution_orders_writes_after_reads_only(rig: Rig) -> None:
             "between",
             "ALL_TRANSFER/TRANSFER_WRITE",
             "ALL_TRANSFER/TRANSFER_READ",
-            form=1,
+            sync2=False,
             weaker={
                 "execution only": {"src": "ALL_TRANSFER", "dst": "ALL_TRANSFER"},
                 "read to write": {"src": "ALL_TRANSFER/TRANSFER_READ", "dst": "ALL_TRANSFER/TRANSFER_WRITE"},
-                "from clears": {"src": "CLEAR/TRANSFER_WRITE", "form": 2},
+                "from clears": {"src": "CLEAR/TRANSFER_WRITE", "sync2": True},
             },
         )
         commands.copy(b, a, (64, 0, 128))
@@ -55,7 +55,7 @@ def scenario_buffer_barrier_orders_execution_on_other_buffers(rig: Rig) -> None:
             "ALL_TRANSFER/TRANSFER_WRITE",
             "ALL_TRANSFER/TRANSFER_READ",
             buffer=b,
-            form=1,
+            sync2=False,
             weaker={"read to write": {"src": "ALL_TRANSFER/TRANSFER_READ", "dst": "ALL_TRANSFER/TRANSFER_WRITE"}},
         )
         commands.copy(b, a, (64, 0, 128))
@@ -76,7 +76,7 @@ def scenario_buffer_barrier2_orders_execution_on_other_buffers(rig: Rig) -> None
     rig.host_write(a, BYTES)
     rig.host_write(b, OTHERS)
     with rig.commands() as commands:
-        commands.copy(a, b, (0, 0, 128), form=2)
+        commands.copy(a, b, (0, 0, 128), v2=True)
         commands.barrier(
             "on b",
             "COPY/TRANSFER_WRITE",
@@ -87,7 +87,7 @@ def scenario_buffer_barrier2_orders_execution_on_other_buffers(rig: Rig) -> None
                 "from blits": {"src": "BLIT/TRANSFER_WRITE"},
             },
         )
-        commands.copy(b, a, (64, 0, 128), form=2)
+        commands.copy(b, a, (64, 0, 128), v2=True)
     rig.submit(commands)
 
 
@@ -182,7 +182,7 @@ def scenario_barriers_of_one_command_add_up(rig: Rig) -> None:
     second = {"src": "COPY", "dst": "CLEAR"}
     with rig.commands() as commands:
         commands.fill(a, 0x19283746)
-        commands.copy(c, d, form=2)
+        commands.copy(c, d, v2=True)
         commands.barriers(
             "both",
             first,

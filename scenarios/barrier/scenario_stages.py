@@ -129,7 +129,7 @@ def scenario_ends_of_the_pipe_have_no_accesses(rig: Rig) -> None:
             "fill before copy",
             "ALL_TRANSFER/TRANSFER_WRITE",
             "ALL_TRANSFER/TRANSFER_READ",
-            form=1,
+            sync2=False,
             weaker={
                 "to the top": {"dst": "TOP_OF_PIPE"},
                 "from the bottom": {"src": "BOTTOM_OF_PIPE"},

@@ -52,7 +52,7 @@ def scenario_barrier_reaches_forward_over_submits(rig: Rig) -> None:
     with rig.commands() as second:
         second.update(a, bytes(range(64)), 64)
     rig.submit(first)
-    rig.submit(second, form=2)
+    rig.submit(second, sync2=True)
 
 
 @scenario(
@@ -65,12 +65,12 @@ def scenario_barrier_alone_in_a_command_buffer(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, bytes(range(256)))
     with rig.commands() as first:
-        first.copy(a, b, form=2)
+        first.copy(a, b, v2=True)
     with rig.commands() as middle:
         middle.barrier("alone", "COPY", "CLEAR", weaker={"from clears": {"src": "CLEAR"}})
     with rig.commands() as last:
         last.fill(a, 0x1A2B3C4D)
-    rig.submit(first, form=2)
+    rig.submit(first, sync2=True)
     rig.submit(middle, last)
 
 

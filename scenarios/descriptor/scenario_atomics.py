@@ -57,7 +57,7 @@ def scenario_atomic_adds_of_two_submits(rig: Rig) -> None:
     with rig.commands() as first:
         first.fill(a, 2)
     with rig.commands() as second:
-        second.barrier("fill", "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_READ|SHADER_WRITE", form=1)
+        second.barrier("fill", "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_READ|SHADER_WRITE", sync2=False)
         _run(second, add, 20, b0=a)
     with rig.commands() as third:
         _run(third, add, 200, b0=a)

@@ -81,7 +81,7 @@ def scenario_storage_image_stored_after_a_copy(rig: Rig) -> None:
         source, target = _image(rig, commands), _image(rig, commands)
         _run(commands, copy, b0=_bound(rig, source), b1=_bound(rig, target))
         commands.barrier(
-            "copy before store", COMPUTE, COMPUTE, form=1, weaker={"another stage": {"src": "ALL_TRANSFER"}}
+            "copy before store", COMPUTE, COMPUTE, sync2=False, weaker={"another stage": {"src": "ALL_TRANSFER"}}
         )
         _run(commands, store, 0x00112233, b0=_bound(rig, source))
     rig.submit(commands)

@@ -79,7 +79,7 @@ def scenario_parameters_from_a_copy(rig: Rig) -> None:
     rig.host_write(source, ONE_GROUP, 4)
     with rig.commands() as commands:
         commands.copy(source, parameters, (4, 20, 12))
-        commands.barrier("copy before use", WRITTEN, READ, form=1)
+        commands.barrier("copy before use", WRITTEN, READ, sync2=False)
         _target(rig, commands, a, 0x300)
         commands.dispatch_indirect(parameters, 20)
     rig.submit(commands)

@@ -78,7 +78,7 @@ def scenario_shader_read_and_write_stand_for_storage(rig: Rig) -> None:
             "masks",
             "COMPUTE_SHADER/SHADER_WRITE",
             "COMPUTE_SHADER/SHADER_READ",
-            form=1,
+            sync2=False,
             weaker={"nothing written": {"src": "COMPUTE_SHADER/SHADER_READ"}, "nothing read": {"dst": COMPUTE}},
         )
         _copy_with(commands, copy, a, b)
@@ -97,7 +97,7 @@ def scenario_dispatch_writes_what_a_dispatch_read(rig: Rig) -> None:
     with rig.commands() as commands:
         _copy_with(commands, copy, a, b)
         commands.barrier(
-            "reads before writes", COMPUTE, COMPUTE, form=1, weaker={"for another stage": {"dst": "ALL_TRANSFER"}}
+            "reads before writes", COMPUTE, COMPUTE, sync2=False, weaker={"for another stage": {"dst": "ALL_TRANSFER"}}
         )
         _fill_with(commands, fill, a, 0x300)
     rig.submit(commands)

@@ -60,7 +60,7 @@ def scenario_uniform_buffer_updated_after_use(rig: Rig) -> None:
             "dispatch before update",
             COMPUTE,
             "ALL_TRANSFER",
-            form=1,
+            sync2=False,
             weaker={"of fragment shaders": {"src": "FRAGMENT_SHADER"}, "of all graphics": {"src": "ALL_GRAPHICS"}},
         )
         commands.update(a, bytes(range(64)), 64)

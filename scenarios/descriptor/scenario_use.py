@@ -64,7 +64,9 @@ def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
     pipeline = rig.compute("branch_not_taken", {0: "STORAGE_BUFFER"}, push_bytes=8)
     with rig.commands() as commands:
         commands.fill(a, 0x33)
-        commands.barrier("fill before dispatch", "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_WRITE", form=1)
+        commands.barrier(
+            "fill before dispatch", "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_WRITE", sync2=False
+        )
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a))
         commands.push_constants(pipeline, 0, 0x3000)
         commands.dispatch()
@@ -147,7 +149,7 @@ def scenario_push_constants_between_dispatches(rig: Rig) -> None:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a))
         commands.push_constants(pipeline, 1, 2, 3, 4)
         commands.dispatch()
-        commands.barrier("between", "COMPUTE_SHADER/SHADER_WRITE", "COMPUTE_SHADER/SHADER_WRITE", form=1)
+        commands.barrier("between", "COMPUTE_SHADER/SHADER_WRITE", "COMPUTE_SHADER/SHADER_WRITE", sync2=False)
         commands.push_constants(pipeline, 5, 6, 7, 8)
         commands.dispatch()
     rig.submit(commands)

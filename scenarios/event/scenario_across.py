@@ -96,7 +96,7 @@ def scenario_command_buffer_with_an_event_submitted_twice(rig: Rig) -> None:
 def scenario_event_set_by_the_host(rig: Rig) -> None:
     """A wait for an event that the host set orders nothing that the device did before."""
     a, b = rig.buffer(), rig.buffer()
-    ready = rig.event("", "HOST/HOST_WRITE", "ALL_TRANSFER/TRANSFER_READ", form=1)
+    ready = rig.event("", "HOST/HOST_WRITE", "ALL_TRANSFER/TRANSFER_READ", sync2=False)
     rig.host_set_event(ready)
     with rig.commands() as commands:
         commands.fill(a, 0x59595959)

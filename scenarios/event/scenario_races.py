@@ -37,14 +37,14 @@ def scenario_reset_after_set(rig: Rig) -> None:
 )
 def scenario_reset_after_set_of_the_first_form(rig: Rig) -> None:
     """The same for the commands of the first form."""
-    event = rig.event("", WRITTEN, READ, form=1)
+    event = rig.event("", WRITTEN, READ, sync2=False)
     with rig.commands() as commands:
         commands.set_event(event)
         commands.barrier(
             "set before reset",
             "ALL_COMMANDS",
             TRANSFER,
-            form=1,
+            sync2=False,
             weaker={"from the stages of the set": {"src": TRANSFER}},
         )
         commands.reset_event(event, TRANSFER)
@@ -176,7 +176,7 @@ def scenario_reset_after_wait(rig: Rig) -> None:
 )
 def scenario_host_wait_ends_operations_on_events(rig: Rig) -> None:
     """What the host knows to be complete races with nothing that is submitted later."""
-    event = rig.event("", WRITTEN, COMPUTE, form=1)
+    event = rig.event("", WRITTEN, COMPUTE, sync2=False)
     with rig.commands() as first:
         first.set_event(event)
         first.wait_events(event)

@@ -100,11 +100,11 @@ def scenario_wait_inside_a_subpass(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.fill(corners, FAR)
         commands.set_event(filled)
-        commands.begin_pass(made, frame, form=2)
+        commands.begin_pass(made, frame, v2=True)
         commands.wait_events(filled)
         commands.bind(pipeline)
         commands.bind_vertices(corners)
         commands.draw()
-        commands.end_pass(form=2)
+        commands.end_pass(v2=True)
         commands.image_to_buffer(image, out)
     rig.submit(commands)

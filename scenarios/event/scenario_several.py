@@ -38,8 +38,8 @@ def scenario_events_of_the_first_form_share_their_barriers(rig: Rig) -> None:
     """In the first form a wait has one first scope for all events: the union of what came before each set."""
     a, b = rig.buffer(512), rig.buffer(512)
     transfers = ("ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ")
-    both = rig.event("filled", *transfers, form=1, weaker={"of one": {"several": []}})
-    other = rig.event("", *transfers, form=1)
+    both = rig.event("filled", *transfers, sync2=False, weaker={"of one": {"several": []}})
+    other = rig.event("", *transfers, sync2=False)
     with rig.commands() as commands:
         commands.fill(a, 0x43434343, 0, 256)
         commands.set_event(other)

@@ -49,7 +49,7 @@ def scenario_copy_waits_for_an_event_of_the_first_form(rig: Rig) -> None:
         "fill before copy",
         "ALL_TRANSFER/TRANSFER_WRITE",
         "ALL_TRANSFER/TRANSFER_READ",
-        form=1,
+        sync2=False,
         weaker={
             "execution only": {"src": "ALL_TRANSFER", "dst": "ALL_TRANSFER"},
             "to compute": {"dst": "COMPUTE_SHADER/SHADER_READ"},

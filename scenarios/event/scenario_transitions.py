@@ -57,7 +57,7 @@ def scenario_transition_at_a_wait_in_another_command_buffer(rig: Rig) -> None:
         "cleared before moved",
         "ALL_TRANSFER/TRANSFER_WRITE",
         "ALL_TRANSFER/TRANSFER_READ",
-        form=1,
+        sync2=False,
         image=image,
         **TO_SOURCE,
         weaker={"no first access": {"src": "ALL_TRANSFER"}},

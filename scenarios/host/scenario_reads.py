@@ -98,7 +98,7 @@ def scenario_host_reads_what_a_shader_computed(rig: Rig) -> None:
             "to the host",
             "COMPUTE_SHADER/SHADER_WRITE",
             TO_HOST,
-            form=1,
+            sync2=False,
             weaker={
                 "after uniform reads": {"src": "COMPUTE_SHADER/UNIFORM_READ"},
                 "of the other half": {"buffer": a, "offset": 128, "size": 128},
@@ -124,7 +124,7 @@ def scenario_wait_covers_the_dependency_to_the_host(rig: Rig) -> None:
     rig.submit(fill, fence=filled)
     with rig.commands() as later:
         later.barrier("to the host", FILLED, TO_HOST)
-    rig.submit(later, fence=visible, form=2)
+    rig.submit(later, fence=visible, sync2=True)
     rig.host_wait("the wait", "all", visible, weaker={"for the fill alone": {"fences": (filled,)}})
     rig.host_read(a)
 
@@ -245,8 +245,8 @@ def scenario_host_reads_a_picture(rig: Rig) -> None:
 def scenario_host_reads_after_a_value(rig: Rig) -> None:
     """A value of a timeline is as good as a fence."""
     a, timeline = rig.buffer(), rig.timeline()
-    rig.submit(signals=[SemaphoreUse(timeline, value=1)], form=2)
-    rig.submit(_filled(rig, a, 0x61616161), signals=[SemaphoreUse(timeline, value=2)], form=2)
+    rig.submit(signals=[SemaphoreUse(timeline, value=1)], sync2=True)
+    rig.submit(_filled(rig, a, 0x61616161), signals=[SemaphoreUse(timeline, value=2)], sync2=True)
     rig.host_wait_timeline(
         "the wait",
         (timeline, 2),

@@ -75,7 +75,7 @@ def scenario_host_write_after_a_fence(rig: Rig) -> None:
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
     earlier, fence, later = rig.fence(), rig.fence(), rig.fence()
     rig.submit(_fill(rig, c, 2), fence=earlier)
-    rig.submit(_copy(rig, a, b), fence=fence, form=2)
+    rig.submit(_copy(rig, a, b), fence=fence, sync2=True)
     rig.submit_batches(fence=later)
     rig.host_wait(
         "the wait",
@@ -126,7 +126,7 @@ def scenario_fence_of_a_later_submit(rig: Rig) -> None:
     earlier, later = rig.fence(), rig.fence()
     rig.submit_batches(fence=earlier)
     rig.submit(_fill(rig, a, 0x44444444))
-    rig.submit(_fill(rig, c, 0x55555555), fence=later, form=2)
+    rig.submit(_fill(rig, c, 0x55555555), fence=later, sync2=True)
     rig.host_wait("the wait", "all", later, weaker={"earlier fence": {"fences": (earlier,)}})
     rig.submit(_copy(rig, a, b))
 
@@ -142,7 +142,7 @@ def scenario_wait_between_submits(rig: Rig) -> None:
     rig.wait()
     rig.submit(_fill(rig, a, 0x02020202))
     with rig.commands() as third:
-        third.barrier("second before third", "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_WRITE", form=1)
+        third.barrier("second before third", "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_WRITE", sync2=False)
         third.fill(a, 0x03030303)
     rig.submit(third)
 
@@ -202,7 +202,7 @@ def scenario_dispatches_apart_by_a_wait(rig: Rig) -> None:
             commands.bind(pipeline, descriptors)
             commands.push_constants(pipeline, value)
             commands.dispatch()
-        rig.submit(commands, fence=fence, form=2)
+        rig.submit(commands, fence=fence, sync2=True)
         if fence is first:
             unused = rig.fence()
             rig.submit_batches(fence=unused)

@@ -79,8 +79,8 @@ def scenario_host_writes_beside_what_the_device_reads(rig: Rig) -> None:
     """While a copy of half a buffer is pending, the host may write the other half."""
     a, b = rig.buffer(), rig.buffer()
     with rig.commands() as commands:
-        commands.copy(a, b, (0, 0, 128), form=2)
-    rig.submit(commands, form=2)
+        commands.copy(a, b, (0, 0, 128), v2=True)
+    rig.submit(commands, sync2=True)
     if rig.choose("written bytes", True, {"of the copy": False}):
         rig.host_write(a, NEW[:128], 128)
     else:
@@ -213,7 +213,7 @@ def scenario_barrier_from_the_host_stage(rig: Rig) -> None:
     """A barrier from HOST to COPY adds nothing to a host write before the submit and mends none after it."""
     a, b = rig.buffer(), rig.buffer()
     with rig.commands() as commands:
-        commands.barrier("", "HOST/HOST_WRITE", "ALL_TRANSFER/TRANSFER_READ", form=1)
+        commands.barrier("", "HOST/HOST_WRITE", "ALL_TRANSFER/TRANSFER_READ", sync2=False)
         commands.copy(a, b)
     if rig.choose("host write", True, {"after the submit": False}):
         rig.host_write(a, NEW)

@@ -229,5 +229,5 @@ def scenario_transition_in_a_later_submit(rig: Rig) -> None:
     with rig.commands() as third:
         third.image_to_buffer(a, out, at=SRC)
     rig.submit(first)
-    rig.submit(second, form=2)
+    rig.submit(second, sync2=True)
     rig.submit(third)

@@ -71,7 +71,7 @@ def scenario_transition_by_the_first_barrier_command(rig: Rig) -> None:
             image=a,
             old=DST,
             new=SRC,
-            form=1,
+            sync2=False,
             weaker={
                 "from the top": {"src": "TOP_OF_PIPE"},
                 "no first access": {"src": "ALL_TRANSFER"},

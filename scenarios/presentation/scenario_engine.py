@@ -39,7 +39,7 @@ def scenario_fence_of_an_acquire(rig: Rig) -> None:
         fence,
         weaker={"another fence": {"fences": (other,)}, "idle device": {"how": "device"}, "status": {"how": "status"}},
     )
-    rig.submit(_frame(rig, chain.images[index], 0x70605040), signals=[SemaphoreUse(done)], form=2)
+    rig.submit(_frame(rig, chain.images[index], 0x70605040), signals=[SemaphoreUse(done)], sync2=True)
     rig.present((chain, index), waits=[done])
     rig.host_wait("", "all", fence)
 
@@ -63,26 +63,26 @@ def scenario_two_swapchains(rig: Rig) -> None:
             frames[1],
             waits=[SemaphoreUse(first, "CLEAR")],
             signals=[SemaphoreUse(second_done)],
-            form=2,
+            sync2=True,
         )
         rig.submit(
             frames[0],
             waits=[SemaphoreUse(second, "CLEAR")],
             signals=[SemaphoreUse(first_done)],
-            form=2,
+            sync2=True,
         )
     else:
         rig.submit(
             frames[0],
             waits=[SemaphoreUse(first, "CLEAR")],
             signals=[SemaphoreUse(first_done)],
-            form=2,
+            sync2=True,
         )
         rig.submit(
             frames[1],
             waits=[SemaphoreUse(second, "CLEAR")],
             signals=[SemaphoreUse(second_done)],
-            form=2,
+            sync2=True,
         )
     waits = [first_done, *(each.semaphore for each in rig.operation("the second present", second_done))]
     rig.present((one, at_one), (other, at_other), waits=waits)
@@ -101,7 +101,7 @@ def scenario_present_on_another_queue(rig: Rig) -> None:
     _, other = rig.queues
     index = rig.acquire(chain, acquired)
     frame = _frame(rig, chain.images[index], 0x70605040)
-    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], form=2)
+    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], sync2=True)
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)], queue=other)
 
 
@@ -123,9 +123,9 @@ def scenario_frame_of_two_queues(rig: Rig) -> None:
         first.clear_color(image, 0x70605040, at="TRANSFER_DST_OPTIMAL")
     with rig.commands(queue=other) as second:
         second.transition(image, "CLEAR", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
-    rig.submit(first, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(half)], form=2)
+    rig.submit(first, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(half)], sync2=True)
     waits = rig.operation("between the queues", half, "CLEAR")
-    rig.submit(second, waits=waits, signals=[SemaphoreUse(done)], form=2)
+    rig.submit(second, waits=waits, signals=[SemaphoreUse(done)], sync2=True)
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
 
 
@@ -141,7 +141,7 @@ def scenario_image_of_a_retired_swapchain(rig: Rig) -> None:
     index = rig.acquire(chain, acquired)
     rig.swapchain(chain)
     frame = _frame(rig, chain.images[index], 0x70605040)
-    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], form=2)
+    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], sync2=True)
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
 
 
@@ -165,9 +165,9 @@ def scenario_image_after_its_present(rig: Rig) -> None:
     acquired, again, done = rig.semaphore(), rig.semaphore(), rig.semaphore()
     index = rig.acquire(chain, acquired)
     frame = _frame(rig, chain.images[index], 0x70605040)
-    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], form=2)
+    rig.submit(frame, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], sync2=True)
     rig.present((chain, index), waits=[done])
     following = rig.acquire(chain, again)
     elsewhere = next(at for at in range(len(chain.images)) if at != following)
     at = rig.choose("what", following, {"of another image": elsewhere})
-    rig.submit(_frame(rig, chain.images[at], 0x0F0E0D0C), waits=[SemaphoreUse(again, "CLEAR")], form=2)
+    rig.submit(_frame(rig, chain.images[at], 0x0F0E0D0C), waits=[SemaphoreUse(again, "CLEAR")], sync2=True)

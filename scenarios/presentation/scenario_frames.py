@@ -53,7 +53,7 @@ def scenario_frame(rig: Rig) -> None:
     index = rig.acquire(chain, acquired)
     weaker = {"at copies": {"stages": "COPY"}, "at everything": {"stages": "ALL_COMMANDS"}}
     waits = rig.operation("the acquire", acquired, "CLEAR", weaker=weaker)
-    rig.submit(_frame(rig, chain.images[index], 0x70605040), waits=waits, signals=[SemaphoreUse(done)], form=2)
+    rig.submit(_frame(rig, chain.images[index], 0x70605040), waits=waits, signals=[SemaphoreUse(done)], sync2=True)
     if not waits:
         rig.submit(waits=[SemaphoreUse(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
@@ -72,8 +72,8 @@ def scenario_present_waits_for_the_last_submit(rig: Rig) -> None:
     index = rig.acquire(chain, acquired)
     image = chain.images[index]
     first, second = _frame(rig, image, 0x70605040), _frame(rig, image, 0x0F0E0D0C, old=SHOWN)
-    rig.submit(first, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(early)], form=2)
-    rig.submit(second, signals=[SemaphoreUse(done)], form=2)
+    rig.submit(first, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(early)], sync2=True)
+    rig.submit(second, signals=[SemaphoreUse(done)], sync2=True)
     waits = rig.operation("the present", done, weaker={"for an earlier submit": {"semaphore": early}})
     rig.present((chain, index), waits=[each.semaphore for each in waits])
 
@@ -109,7 +109,7 @@ def scenario_rendered_frame(rig: Rig) -> None:
             image, f"{output}/COLOR_ATTACHMENT_WRITE", "NONE", old="COLOR_ATTACHMENT_OPTIMAL", new=SHOWN
         )
     waits = rig.operation("the acquire", acquired, output, weaker={"at clears": {"stages": "CLEAR"}})
-    rig.submit(commands, waits=waits, signals=[SemaphoreUse(done)], form=2)
+    rig.submit(commands, waits=waits, signals=[SemaphoreUse(done)], sync2=True)
     if not waits:
         rig.submit(waits=[SemaphoreUse(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
@@ -136,5 +136,5 @@ def scenario_frames_that_share_a_buffer(rig: Rig) -> None:
             commands.transition(image, "BLIT", "COPY/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
             commands.buffer_to_image(texels, image, at="TRANSFER_DST_OPTIMAL")
             commands.transition(image, "COPY/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
-        rig.submit(commands, waits=[SemaphoreUse(acquired, "BLIT")], signals=[SemaphoreUse(done)], form=2)
+        rig.submit(commands, waits=[SemaphoreUse(acquired, "BLIT")], signals=[SemaphoreUse(done)], sync2=True)
         rig.present((chain, index), waits=[done])

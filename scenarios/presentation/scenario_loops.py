@@ -47,7 +47,7 @@ def scenario_two_frames_in_flight(rig: Rig) -> None:
         rig.host_write(staging, bytes([number + 1, number + 2]) * (SIZE // 2))
         frame = _upload(rig, staging, chain.images[index])
         waits, signals = [SemaphoreUse(acquired, "COPY")], [SemaphoreUse(done)]
-        rig.submit(frame, waits=waits, signals=signals, fence=None if number else fence, form=2)
+        rig.submit(frame, waits=waits, signals=signals, fence=None if number else fence, sync2=True)
         rig.present((chain, index), waits=[done])
 
 
@@ -68,7 +68,7 @@ def scenario_image_that_comes_around(rig: Rig) -> None:
             rig.host_wait("the acquire", "all", taken)
         rig.host_write(staging, bytes([number + 1, number + 2]) * (SIZE // 2))
         frame = _upload(rig, staging, chain.images[index])
-        rig.submit(frame, waits=[SemaphoreUse(acquired, "COPY")], signals=[SemaphoreUse(done)], form=2)
+        rig.submit(frame, waits=[SemaphoreUse(acquired, "COPY")], signals=[SemaphoreUse(done)], sync2=True)
         rig.present((chain, index), waits=[done])
     rig.submit(waits=[SemaphoreUse(held)])
     rig.host_wait("", "all", taken)
@@ -87,10 +87,10 @@ def scenario_second_time_around(rig: Rig) -> None:
     rig.host_write(texels, bytes(range(1, 129)))
     for name in ("", "the second acquire"):
         acquired, done = rig.semaphore(), rig.semaphore()
-        index = rig.acquire(chain, acquired, form=2)
+        index = rig.acquire(chain, acquired, v2=True)
         waits = rig.operation(name, acquired, "COPY", weaker={"at clears": {"stages": "CLEAR"}} if name else None)
         frame = _upload(rig, texels, chain.images[index])
-        rig.submit(frame, waits=waits, signals=[SemaphoreUse(done)], form=2)
+        rig.submit(frame, waits=waits, signals=[SemaphoreUse(done)], sync2=True)
         if not waits:
             rig.submit(waits=[SemaphoreUse(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
         rig.present((chain, index), waits=[done])

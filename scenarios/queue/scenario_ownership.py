@@ -35,8 +35,8 @@ def scenario_buffer_goes_to_another_family(rig: Rig) -> None:
     with rig.commands(queue=other) as second:
         second.barrier("acquire", "COPY", "COPY/TRANSFER_READ", **both)
         second.copy(a, b)
-    rig.submit(first, signals=[SemaphoreUse(s)], form=2)
-    rig.submit(second, waits=rig.operation("semaphore", s, "COPY"), form=2)
+    rig.submit(first, signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(second, waits=rig.operation("semaphore", s, "COPY"), sync2=True)
 
 
 @scenario(
@@ -62,8 +62,8 @@ def scenario_image_goes_to_another_family(rig: Rig) -> None:
         weaker = {"to another layout": {"new": "GENERAL"}}
         second.barrier("acquire", "COPY", "COPY/TRANSFER_READ", **both, weaker=weaker)
         second.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")
-    rig.submit(first, signals=[SemaphoreUse(s)], form=2)
-    rig.submit(second, waits=rig.operation("semaphore", s, "COPY"), form=2)
+    rig.submit(first, signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(second, waits=rig.operation("semaphore", s, "COPY"), sync2=True)
 
 
 @scenario(
@@ -84,8 +84,8 @@ def scenario_half_a_buffer_goes_to_another_family(rig: Rig) -> None:
     with rig.commands(queue=other) as second:
         second.barrier("", "COPY", "COPY/TRANSFER_READ", **_transfer(rig, buffer=a, offset=0, size=size))
         second.copy(a, b, (0, 0, 64))
-    rig.submit(first, signals=[SemaphoreUse(s)], form=2)
-    rig.submit(second, waits=[SemaphoreUse(s, "COPY")], form=2)
+    rig.submit(first, signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(second, waits=[SemaphoreUse(s, "COPY")], sync2=True)
 
 
 @scenario(
@@ -105,8 +105,8 @@ def scenario_contents_that_are_not_needed(rig: Rig) -> None:
             second.fill(a, 0x22222222)
         else:
             second.copy(a, b)
-    rig.submit(first, signals=[SemaphoreUse(s)], form=2)
-    rig.submit(second, waits=[SemaphoreUse(s, "ALL_TRANSFER")], form=2)
+    rig.submit(first, signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(second, waits=[SemaphoreUse(s, "ALL_TRANSFER")], sync2=True)
 
 
 @scenario(
@@ -123,8 +123,8 @@ def scenario_buffer_shared_by_families(rig: Rig) -> None:
         first.fill(a, 0x11111111)
     with rig.commands(queue=other) as second:
         second.copy(a, b)
-    rig.submit(first, signals=[SemaphoreUse(s)], form=2)
-    rig.submit(second, waits=[SemaphoreUse(s, "COPY")], form=2)
+    rig.submit(first, signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(second, waits=[SemaphoreUse(s, "COPY")], sync2=True)
 
 
 @scenario(
@@ -150,6 +150,6 @@ def scenario_there_and_back(rig: Rig) -> None:
     with rig.commands() as third:
         third.barrier("take back", "COPY", "COPY/TRANSFER_READ", buffer=a, families=returned)
         third.copy(a, b)
-    rig.submit(first, signals=[SemaphoreUse(there)], form=2)
-    rig.submit(second, waits=[SemaphoreUse(there, "CLEAR")], signals=[SemaphoreUse(back)], form=2)
-    rig.submit(third, waits=[SemaphoreUse(back, "COPY")], form=2)
+    rig.submit(first, signals=[SemaphoreUse(there)], sync2=True)
+    rig.submit(second, waits=[SemaphoreUse(there, "CLEAR")], signals=[SemaphoreUse(back)], sync2=True)
+    rig.submit(third, waits=[SemaphoreUse(back, "COPY")], sync2=True)

@@ -41,8 +41,8 @@ def scenario_copy_of_what_another_queue_fills(rig: Rig) -> None:
     """A queue that reads what another wrote needs a semaphore."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)], form=2)
-    rig.submit(_copy(rig, a, b, other), waits=rig.operation("the semaphore", s, "COPY"), form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(_copy(rig, a, b, other), waits=rig.operation("the semaphore", s, "COPY"), sync2=True)
 
 
 @scenario(without={"the semaphore": WRITE_RACES_READ}, queues=["TRANSFER"], rule="queues-without-a-semaphore-race")
@@ -50,8 +50,8 @@ def scenario_fill_over_what_another_queue_copies(rig: Rig) -> None:
     """A queue that writes what another reads needs a semaphore, too."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_copy(rig, a, b), signals=[SemaphoreUse(s)], form=2)
-    rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the semaphore", s, "CLEAR"), form=2)
+    rig.submit(_copy(rig, a, b), signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the semaphore", s, "CLEAR"), sync2=True)
 
 
 @scenario(without={"the semaphore": WRITES_RACE}, queues=["GRAPHICS"], rule="queues-without-a-semaphore-race")
@@ -99,8 +99,8 @@ def scenario_signal_in_an_empty_batch(rig: Rig) -> None:
     a, s = rig.buffer(), rig.semaphore()
     main, other = rig.queues
     rig.submit(_fill(rig, a, 0x11111111, main))
-    rig.submit(queue=main, signals=[SemaphoreUse(s)], form=2)
-    rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the wait", s), form=2)
+    rig.submit(queue=main, signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(_fill(rig, a, 0x22222222, other), waits=rig.operation("the wait", s), sync2=True)
 
 
 @scenario(weakened={"where / in the first half": WRITES_RACE}, queues=["TRANSFER"], rule="only-shared-bytes-conflict")
@@ -145,9 +145,9 @@ def scenario_transitions_on_two_queues(rig: Rig) -> None:
         second.clear_color(image)
     with rig.commands() as third:
         third.transition(image, "ALL_COMMANDS", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
-    rig.submit(first, signals=[SemaphoreUse(there)], form=2)
-    rig.submit(second, waits=rig.operation("there", there), signals=[SemaphoreUse(back)], form=2)
-    rig.submit(third, waits=rig.operation("and back", back), form=2)
+    rig.submit(first, signals=[SemaphoreUse(there)], sync2=True)
+    rig.submit(second, waits=rig.operation("there", there), signals=[SemaphoreUse(back)], sync2=True)
+    rig.submit(third, waits=rig.operation("and back", back), sync2=True)
 
 
 @scenario(
@@ -164,8 +164,8 @@ def scenario_copy_of_what_a_dispatch_writes_elsewhere(rig: Rig) -> None:
         writes.bind(pipeline, rig.descriptors(pipeline, b0=a))
         writes.push_constants(pipeline, 7)
         writes.dispatch(1)
-    rig.submit(writes, signals=[SemaphoreUse(s, "COMPUTE_SHADER")], form=2)
-    rig.submit(_copy(rig, a, b, transfer), waits=rig.operation("the semaphore", s, "COPY"), form=2)
+    rig.submit(writes, signals=[SemaphoreUse(s, "COMPUTE_SHADER")], sync2=True)
+    rig.submit(_copy(rig, a, b, transfer), waits=rig.operation("the semaphore", s, "COPY"), sync2=True)
 
 
 @scenario(

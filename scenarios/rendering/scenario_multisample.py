@@ -130,8 +130,8 @@ def scenario_depth_resolve_of_a_subpass(rig: Rig) -> None:
     frame = rig.framebuffer(made, [rig.view(many, aspect=2), rig.view(one, aspect=2)])
     with rig.commands() as commands:
         commands.transition(one)
-        commands.begin_pass(made, frame, clear=[(0.25, 0), (0.0, 0)], form=2)
-        commands.end_pass(form=2)
+        commands.begin_pass(made, frame, clear=[(0.25, 0), (0.0, 0)], v2=True)
+        commands.end_pass(v2=True)
         commands.image_to_buffer(one, out)
     rig.submit(commands)
 
@@ -158,11 +158,11 @@ def scenario_resolve_of_what_another_subpass_drew(rig: Rig) -> None:
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
     with rig.commands() as commands:
         commands.transition(many)
-        commands.begin_pass(made, frame, form=2)
+        commands.begin_pass(made, frame, v2=True)
         commands.clear_attachments((1, 0, 0x01020304))
-        commands.next_subpass(form=2)
-        commands.next_subpass(form=2)
-        commands.end_pass(form=2)
+        commands.next_subpass(v2=True)
+        commands.next_subpass(v2=True)
+        commands.end_pass(v2=True)
         commands.image_to_buffer(one, out)
     rig.submit(commands)
 
@@ -182,8 +182,8 @@ def scenario_unused_resolve_attachments(rig: Rig) -> None:
         commands.transition(one)
         commands.clear_color(one, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", COPIED)
-        commands.begin_pass(made, frame, form=2)
-        commands.end_pass(form=2)
+        commands.begin_pass(made, frame, v2=True)
+        commands.end_pass(v2=True)
         commands.image_to_buffer(one, out)
     rig.submit(commands)
 

@@ -118,9 +118,9 @@ def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
         inverts.bind(invert, inputs)
         inverts.draw()
     with rig.commands() as commands:
-        commands.begin_pass(made, frame, form=2, secondaries=True)
+        commands.begin_pass(made, frame, v2=True, secondaries=True)
         commands.execute(draws, inverts)
-        commands.end_pass(form=2)
+        commands.end_pass(v2=True)
         commands.image_to_buffer(image, out)
     rig.submit(commands)
 
@@ -158,10 +158,10 @@ def scenario_secondaries_of_two_subpasses(rig: Rig) -> None:
         inverts.bind(invert, inputs)
         inverts.draw()
     with rig.commands() as commands:
-        commands.begin_pass(made, frame, form=2, secondaries=True)
+        commands.begin_pass(made, frame, v2=True, secondaries=True)
         commands.execute(draws)
-        commands.next_subpass(form=2, secondaries=True)
+        commands.next_subpass(v2=True, secondaries=True)
         commands.execute(inverts)
-        commands.end_pass(form=2)
+        commands.end_pass(v2=True)
         commands.image_to_buffer(second, out)
     rig.submit(commands)

@@ -40,14 +40,14 @@ def scenario_write_after_a_read_elsewhere(rig: Rig) -> None:
     """A wait orders its stages: a write in any other is after the read, and not ordered with it."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_copy(rig, a, b), signals=[SemaphoreUse(s)], form=2)
+    rig.submit(_copy(rig, a, b), signals=[SemaphoreUse(s)], sync2=True)
     weaker = {
         "at the bottom": {"stages": "BOTTOM_OF_PIPE"},
         "at copies": {"stages": "COPY"},
         "at everything": {"stages": "ALL_COMMANDS"},
     }
     waits = rig.operation("the wait", s, "CLEAR", weaker=weaker)
-    rig.submit(_fill(rig, a, 0x22222222, other), waits=waits, form=2)
+    rig.submit(_fill(rig, a, 0x22222222, other), waits=waits, sync2=True)
 
 
 @scenario(
@@ -60,9 +60,9 @@ def scenario_stages_of_a_wait_elsewhere(rig: Rig) -> None:
     """A wait at a stage that writes nothing there leaves the writes unordered, but they do not race."""
     a, s = rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111, other), signals=[SemaphoreUse(s, "ALL_TRANSFER")], form=2)
+    rig.submit(_fill(rig, a, 0x11111111, other), signals=[SemaphoreUse(s, "ALL_TRANSFER")], sync2=True)
     waits = rig.operation("the wait", s, "CLEAR", weaker={"at the vertex shader": {"stages": "VERTEX_SHADER"}})
-    rig.submit(_fill(rig, a, 0x22222222), waits=waits, form=2)
+    rig.submit(_fill(rig, a, 0x22222222), waits=waits, sync2=True)
 
 
 @scenario(
@@ -76,8 +76,8 @@ def scenario_stages_of_a_signal_elsewhere(rig: Rig) -> None:
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, other = rig.queues
     weaker = {"of blits": {"stages": "BLIT"}, "of everything": {"stages": "ALL_COMMANDS"}}
-    rig.submit(_fill(rig, a, 0x11111111), signals=rig.operation("the signal", s, "CLEAR", weaker=weaker), form=2)
-    rig.submit(_copy(rig, a, b, other), waits=rig.operation("the wait", s, "COPY"), form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=rig.operation("the signal", s, "CLEAR", weaker=weaker), sync2=True)
+    rig.submit(_copy(rig, a, b, other), waits=rig.operation("the wait", s, "COPY"), sync2=True)
 
 
 @scenario(
@@ -90,13 +90,13 @@ def scenario_barrier_after_a_wait_elsewhere(rig: Rig) -> None:
     """A barrier on the waiting queue chains with the wait; by itself it covers nothing of another queue."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)], sync2=True)
     with rig.commands(queue=other) as commands:
         commands.barrier(
             "then a barrier", "COMPUTE_SHADER", "COPY/TRANSFER_READ", weaker={"from copies": {"src": "COPY"}}
         )
         commands.copy(a, b)
-    rig.submit(commands, waits=rig.operation("the wait", s, "COMPUTE_SHADER"), form=2)
+    rig.submit(commands, waits=rig.operation("the wait", s, "COMPUTE_SHADER"), sync2=True)
 
 
 @scenario(
@@ -139,10 +139,10 @@ def scenario_upload_compute_read_back(rig: Rig) -> None:
     with rig.commands(queue=compute) as work:
         work.bind(pipeline, rig.descriptors(pipeline, b0=words, b1=result))
         work.dispatch()
-    rig.submit(_copy(rig, source, words, transfer), signals=[SemaphoreUse(uploaded, "COPY")], form=2)
+    rig.submit(_copy(rig, source, words, transfer), signals=[SemaphoreUse(uploaded, "COPY")], sync2=True)
     waits = rig.operation("upload", uploaded, "COMPUTE_SHADER")
-    rig.submit(work, waits=waits, signals=[SemaphoreUse(done, "COMPUTE_SHADER")], form=2)
-    rig.submit(_copy(rig, result, host, main), waits=rig.operation("result", done, "COPY"), form=2)
+    rig.submit(work, waits=waits, signals=[SemaphoreUse(done, "COMPUTE_SHADER")], sync2=True)
+    rig.submit(_copy(rig, result, host, main), waits=rig.operation("result", done, "COPY"), sync2=True)
 
 
 @scenario(
@@ -177,7 +177,7 @@ def scenario_transition_after_a_wait_elsewhere(rig: Rig) -> None:
         reads.transition(image, "NONE", "COPY/TRANSFER_READ", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
         reads.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")
     weaker = {"at attachments": {"stages": "COLOR_ATTACHMENT_OUTPUT"}}
-    rig.submit(reads, waits=rig.operation("the wait", s, weaker=weaker), form=2)
+    rig.submit(reads, waits=rig.operation("the wait", s, weaker=weaker), sync2=True)
 
 
 @scenario(
@@ -196,5 +196,5 @@ def scenario_transition_before_a_signal_elsewhere(rig: Rig) -> None:
         clears.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
     with rig.commands(queue=other) as reads:
         reads.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")
-    rig.submit(clears, signals=rig.operation("the signal", s, weaker={"of blits": {"stages": "BLIT"}}), form=2)
-    rig.submit(reads, waits=rig.operation("the wait", s, "COPY"), form=2)
+    rig.submit(clears, signals=rig.operation("the signal", s, weaker={"of blits": {"stages": "BLIT"}}), sync2=True)
+    rig.submit(reads, waits=rig.operation("the wait", s, "COPY"), sync2=True)

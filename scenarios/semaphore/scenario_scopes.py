@@ -51,7 +51,7 @@ def scenario_copy_waits_for_a_fill(rig: Rig) -> None:
             "at the bottom": {"stages": "BOTTOM_OF_PIPE"},
         },
     )
-    rig.submit(_copy(rig, a, b), waits=waits, form=2)
+    rig.submit(_copy(rig, a, b), waits=waits, sync2=True)
 
 
 @scenario(
@@ -80,8 +80,8 @@ def scenario_stages_of_a_signal(rig: Rig) -> None:
             "at the top": {"stages": "TOP_OF_PIPE"},
         },
     )
-    rig.submit(_fill(rig, a, 0x11111111), signals=signals, form=2)
-    rig.submit(_copy(rig, a, b), waits=[SemaphoreUse(s)] if signals else [], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=signals, sync2=True)
+    rig.submit(_copy(rig, a, b), waits=[SemaphoreUse(s)] if signals else [], sync2=True)
 
 
 @scenario(
@@ -92,9 +92,9 @@ def scenario_stages_of_a_signal(rig: Rig) -> None:
 def scenario_signal_of_the_first_form(rig: Rig) -> None:
     """A signal of vkQueueSubmit names no stages: it covers everything."""
     a, s = rig.buffer(), rig.semaphore()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)], form=1)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(s)], sync2=False)
     waits = rig.operation("the wait", s, "CLEAR", weaker={"of the first form": {"stages": "ALL_TRANSFER"}})
-    rig.submit(_fill(rig, a, 0x22222222), waits=waits, form=1 if waits and waits[0].stages == "ALL_TRANSFER" else 2)
+    rig.submit(_fill(rig, a, 0x22222222), waits=waits, sync2=not waits or waits[0].stages != "ALL_TRANSFER")
 
 
 @scenario(
@@ -111,8 +111,8 @@ def scenario_earlier_stages_are_in_a_signal(rig: Rig) -> None:
         runs.push_constants(pipeline, 7)
         runs.dispatch_indirect(counts)
     signals = rig.operation("the signal", s, "COMPUTE_SHADER", weaker={"of copies": {"stages": "COPY"}})
-    rig.submit(runs, signals=signals, form=2)
-    rig.submit(_fill(rig, counts, 1), waits=rig.operation("the wait", s, "CLEAR"), form=2)
+    rig.submit(runs, signals=signals, sync2=True)
+    rig.submit(_fill(rig, counts, 1), waits=rig.operation("the wait", s, "CLEAR"), sync2=True)
 
 
 @scenario(
@@ -132,7 +132,7 @@ def scenario_barrier_after_a_wait(rig: Rig) -> None:
             weaker={"from the compute shader": {"src": "COMPUTE_SHADER"}},
         )
         commands.copy(a, b)
-    rig.submit(commands, waits=rig.operation("the wait", s, "BLIT"), form=2)
+    rig.submit(commands, waits=rig.operation("the wait", s, "BLIT"), sync2=True)
 
 
 @scenario(
@@ -151,8 +151,8 @@ def scenario_barrier_before_a_signal(rig: Rig) -> None:
             "BLIT/TRANSFER_READ",
             weaker={"of no write": {"src": "COMPUTE_SHADER/SHADER_STORAGE_WRITE"}},
         )
-    rig.submit(commands, signals=[SemaphoreUse(s, "BLIT")], form=2)
-    rig.submit(_copy(rig, a, b), waits=rig.operation("the wait", s, "COPY"), form=2)
+    rig.submit(commands, signals=[SemaphoreUse(s, "BLIT")], sync2=True)
+    rig.submit(_copy(rig, a, b), waits=rig.operation("the wait", s, "COPY"), sync2=True)
 
 
 @scenario(
@@ -205,7 +205,7 @@ def scenario_transition_after_a_wait_of_everything(rig: Rig) -> None:
     )
     with rig.commands() as turns:
         turns.transition(image, "NONE", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
-    rig.submit(turns, waits=waits, form=2)
+    rig.submit(turns, waits=waits, sync2=True)
 
 
 @scenario(
@@ -221,5 +221,5 @@ def scenario_signal_after_a_transition(rig: Rig) -> None:
     with rig.commands() as clears:
         clears.clear_color(image)
     signals = rig.operation("the signal", s, weaker={"of copies": {"stages": "COPY"}})
-    rig.submit(turns, signals=signals, form=2)
-    rig.submit(clears, waits=rig.operation("the wait", s, "CLEAR"), form=2)
+    rig.submit(turns, signals=signals, sync2=True)
+    rig.submit(clears, waits=rig.operation("the wait", s, "CLEAR"), sync2=True)

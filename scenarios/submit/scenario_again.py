@@ -56,7 +56,7 @@ def scenario_command_buffer_twice_in_one_batch(rig: Rig) -> None:
             weaker={"for reads only": {"dst": READ}, "for writes only": {"dst": WRITE}},
         )
         commands.copy(a, b)
-        commands.barrier("inside", "ALL_TRANSFER", "ALL_TRANSFER", form=1)
+        commands.barrier("inside", "ALL_TRANSFER", "ALL_TRANSFER", sync2=False)
         commands.fill(a, 0x13131313)
     rig.submit(commands, commands)
 
@@ -77,7 +77,7 @@ def scenario_command_buffer_in_two_batches(rig: Rig) -> None:
             "COMPUTE_SHADER/SHADER_STORAGE_WRITE",
             "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE",
         )
-    rig.submit_batches([commands], [commands], form=2)
+    rig.submit_batches([commands], [commands], sync2=True)
 
 
 @scenario(without={"recorded again": [RAW]}, rule="recording-replaces-what-was-recorded")

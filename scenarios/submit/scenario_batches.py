@@ -32,10 +32,10 @@ def scenario_barrier_in_a_third_command_buffer(rig: Rig) -> None:
     with rig.commands() as first:
         first.fill(a, 0x02030405)
     with rig.commands() as third:
-        third.barrier("the third", WRITE, READ, form=1, weaker={"backwards": {"src": READ, "dst": WRITE}})
+        third.barrier("the third", WRITE, READ, sync2=False, weaker={"backwards": {"src": READ, "dst": WRITE}})
     with rig.commands() as second:
         second.copy(a, b)
-    rig.submit(first, third, second, form=2)
+    rig.submit(first, third, second, sync2=True)
 
 
 @scenario(
@@ -84,8 +84,8 @@ def scenario_three_batches_of_several_command_buffers(rig: Rig) -> None:
         second.fill(a, 0x0708090A)
     with rig.commands() as third:
         third.barrier("second and third", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", buffer=a)
-        third.copy(a, b, form=2)
-    rig.submit_batches([first, unrelated], [second], [third], form=2)
+        third.copy(a, b, v2=True)
+    rig.submit_batches([first, unrelated], [second], [third], sync2=True)
 
 
 @scenario(

@@ -47,16 +47,16 @@ def scenario_barrier_at_the_end_of_the_first_submit(rig: Rig) -> None:
             "at the end",
             "ALL_TRANSFER/TRANSFER_WRITE",
             "ALL_TRANSFER/TRANSFER_READ",
-            form=1,
+            sync2=False,
             weaker={
                 "wrong stage": {"dst": "COMPUTE_SHADER/SHADER_READ"},
                 "available only": {"dst": "ALL_TRANSFER"},
             },
         )
     with rig.commands() as second:
-        second.copy(a, b, form=2)
-    rig.submit(first, form=2)
-    rig.submit(second, form=2)
+        second.copy(a, b, v2=True)
+    rig.submit(first, sync2=True)
+    rig.submit(second, sync2=True)
 
 
 @scenario(

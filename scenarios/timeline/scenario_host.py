@@ -32,8 +32,8 @@ def _fill(rig: Rig, target: RigBuffer, value: int, queue: DeviceQueue | None = N
 def scenario_next_submit_after_a_value(rig: Rig) -> None:
     """After the host waited for a value, what was signaled with it needs no barrier; any of several tells nothing."""
     a, b, t, u = rig.buffer(), rig.buffer(), rig.timeline(), rig.timeline()
-    rig.submit(_fill(rig, b, 1), signals=[SemaphoreUse(t, value=1), SemaphoreUse(u, value=1)], form=2)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=2)], form=2)
+    rig.submit(_fill(rig, b, 1), signals=[SemaphoreUse(t, value=1), SemaphoreUse(u, value=1)], sync2=True)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=2)], sync2=True)
     rig.host_wait_timeline(
         "the wait",
         (t, 2),
@@ -44,7 +44,7 @@ def scenario_next_submit_after_a_value(rig: Rig) -> None:
             "by the counter": {"how": "counter"},
         },
     )
-    rig.submit(_fill(rig, a, 0x22222222), form=2)
+    rig.submit(_fill(rig, a, 0x22222222), sync2=True)
 
 
 @scenario(
@@ -55,10 +55,10 @@ def scenario_next_submit_after_a_value(rig: Rig) -> None:
 def scenario_host_write_after_a_value(rig: Rig) -> None:
     """The host may write what a batch read once the batch's value is reached."""
     a, b, c, t = rig.buffer(), rig.buffer(), rig.buffer(), rig.timeline()
-    rig.submit(_fill(rig, c, 1), signals=[SemaphoreUse(t, value=1)], form=2)
+    rig.submit(_fill(rig, c, 1), signals=[SemaphoreUse(t, value=1)], sync2=True)
     with rig.commands() as copies:
         copies.copy(a, b)
-    rig.submit(copies, signals=[SemaphoreUse(t, value=2)], form=2)
+    rig.submit(copies, signals=[SemaphoreUse(t, value=2)], sync2=True)
     rig.host_wait_timeline(
         "the wait", (t, 2), weaker={"for a value before": {"values": ((t, 1),)}, "by the counter": {"how": "counter"}}
     )
@@ -76,11 +76,13 @@ def scenario_value_that_covers_two_queues(rig: Rig) -> None:
     """A value covers the queues that its own queue had waited for before it signaled, too."""
     a, s, t = rig.buffer(), rig.semaphore(), rig.timeline()
     first, second, third = rig.queues
-    rig.submit(queue=second, signals=[SemaphoreUse(t, value=1)], form=2)
-    rig.submit(_fill(rig, a, 0x11111111, first), signals=[SemaphoreUse(s)], form=2)
-    rig.submit(queue=second, waits=rig.operation("between the queues", s), signals=[SemaphoreUse(t, value=2)], form=2)
+    rig.submit(queue=second, signals=[SemaphoreUse(t, value=1)], sync2=True)
+    rig.submit(_fill(rig, a, 0x11111111, first), signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(
+        queue=second, waits=rig.operation("between the queues", s), signals=[SemaphoreUse(t, value=2)], sync2=True
+    )
     rig.host_wait_timeline("the wait", (t, 2), weaker={"for a value before": {"values": ((t, 1),)}})
-    rig.submit(_fill(rig, a, 0x22222222, third), form=2)
+    rig.submit(_fill(rig, a, 0x22222222, third), sync2=True)
 
 
 @scenario(
@@ -90,7 +92,7 @@ def scenario_value_that_covers_two_queues(rig: Rig) -> None:
 def scenario_device_waits_for_the_host(rig: Rig) -> None:
     """A batch held back by the host is ordered with what the host waited for, and with nothing else."""
     a, t, done = rig.buffer(), rig.timeline(), rig.timeline()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(done, value=1)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(done, value=1)], sync2=True)
     rig.host_wait_timeline("the wait", (done, 1))
     rig.host_signal(t, 1)
-    rig.submit(_fill(rig, a, 0x22222222), waits=[SemaphoreUse(t, "CLEAR", 1)], form=2)
+    rig.submit(_fill(rig, a, 0x22222222), waits=[SemaphoreUse(t, "CLEAR", 1)], sync2=True)

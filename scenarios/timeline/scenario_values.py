@@ -32,9 +32,9 @@ def _copy(rig: Rig, source: RigBuffer, target: RigBuffer) -> Commands:
 def scenario_copy_waits_for_a_value(rig: Rig) -> None:
     """A wait for a value is a dependency on the signal that reaches it; one for the first value is on nothing."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline(3)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, "CLEAR", 4)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, "CLEAR", 4)], sync2=True)
     weaker: dict[str, dict[str, object]] = {"for the first value": {"value": 3}, "at blits": {"stages": "BLIT"}}
-    rig.submit(_copy(rig, a, b), waits=rig.operation("the wait", t, "COPY", 4, weaker=weaker), form=2)
+    rig.submit(_copy(rig, a, b), waits=rig.operation("the wait", t, "COPY", 4, weaker=weaker), sync2=True)
 
 
 @scenario(
@@ -45,9 +45,9 @@ def scenario_copy_waits_for_a_value(rig: Rig) -> None:
 def scenario_values_of_the_first_form(rig: Rig) -> None:
     """vkQueueSubmit takes values from a chained struct."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)], form=1)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)], sync2=False)
     waits = rig.operation("the wait", t, "ALL_TRANSFER", 1, weaker={"for the first value": {"value": 0}})
-    rig.submit(_copy(rig, a, b), waits=waits, form=1)
+    rig.submit(_copy(rig, a, b), waits=waits, sync2=False)
 
 
 @scenario(
@@ -58,18 +58,18 @@ def scenario_values_of_the_first_form(rig: Rig) -> None:
 def scenario_wait_for_an_earlier_value(rig: Rig) -> None:
     """A wait covers what was submitted up to the signal that it stands for, not what came later."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
-    rig.submit(_fill(rig, b, 0x11111111), signals=[SemaphoreUse(t, value=1)], form=2)
-    rig.submit(_fill(rig, a, 0x22222222), signals=[SemaphoreUse(t, value=2)], form=2)
+    rig.submit(_fill(rig, b, 0x11111111), signals=[SemaphoreUse(t, value=1)], sync2=True)
+    rig.submit(_fill(rig, a, 0x22222222), signals=[SemaphoreUse(t, value=2)], sync2=True)
     waits = rig.operation("the wait", t, "CLEAR", 2, weaker={"for a value before": {"value": 1}})
-    rig.submit(_fill(rig, a, 0x33333333), waits=waits, form=2)
+    rig.submit(_fill(rig, a, 0x33333333), waits=waits, sync2=True)
 
 
 @scenario(without={"the wait": WAW}, rule="a-timeline-wait-meets-the-first-signal-that-reaches-it")
 def scenario_wait_for_a_value_between(rig: Rig) -> None:
     """A value that no signal gives exactly is reached by the next higher one."""
     a, t = rig.buffer(), rig.timeline()
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=10)], form=2)
-    rig.submit(_fill(rig, a, 0x22222222), waits=rig.operation("the wait", t, "CLEAR", 7), form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=10)], sync2=True)
+    rig.submit(_fill(rig, a, 0x22222222), waits=rig.operation("the wait", t, "CLEAR", 7), sync2=True)
 
 
 @scenario(
@@ -84,12 +84,12 @@ def scenario_timeline_and_binary_in_one_batch(rig: Rig) -> None:
         fills.barrier("", "CLEAR/TRANSFER_WRITE", "RESOLVE/TRANSFER_READ")
         fills.fill(a, 0x11111111)
         fills.barrier("", "CLEAR/TRANSFER_WRITE", "BLIT/TRANSFER_READ", buffer=a)
-    rig.submit(fills, signals=[SemaphoreUse(s, "BLIT"), SemaphoreUse(t, "RESOLVE", 1)], form=2)
+    rig.submit(fills, signals=[SemaphoreUse(s, "BLIT"), SemaphoreUse(t, "RESOLVE", 1)], sync2=True)
     with rig.commands() as copies:
         copies.copy(a, c, (0, 0, 256))
         copies.copy(b, c, (0, 256, 256))
     waits = [*rig.operation("the binary one", s, "COPY"), *rig.operation("the timeline", t, "COPY", 1)]
-    rig.submit(copies, waits=waits, form=2)
+    rig.submit(copies, waits=waits, sync2=True)
 
 
 @scenario(
@@ -103,4 +103,4 @@ def scenario_values_between_batches(rig: Rig) -> None:
     for value, name in ((1, "first"), (2, "second"), (3, "third")):
         waits = rig.operation(name, t, "CLEAR", value)
         batches.append(RigBatch([_fill(rig, a, value + 1)], waits, [SemaphoreUse(t, "CLEAR", value + 1)]))
-    rig.submit_batches(*batches, form=2)
+    rig.submit_batches(*batches, sync2=True)

@@ -31,8 +31,8 @@ def scenario_copy_submitted_before_the_fill(rig: Rig) -> None:
     """The wait may be submitted before the signal, and orders as well."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
     _, other = rig.queues
-    rig.submit(_copy(rig, a, b, other), waits=rig.operation("the wait", t, "COPY", 1), form=2)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)], form=2)
+    rig.submit(_copy(rig, a, b, other), waits=rig.operation("the wait", t, "COPY", 1), sync2=True)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)], sync2=True)
 
 
 @scenario(
@@ -48,10 +48,10 @@ def scenario_third_submit_after_a_wait_before_signal(rig: Rig) -> None:
         _fill(rig, a, 0x11111111, other),
         waits=[SemaphoreUse(t, value=1)],
         signals=[SemaphoreUse(t, value=2)],
-        form=2,
+        sync2=True,
     )
-    rig.submit(queue=main, signals=[SemaphoreUse(t, value=1)], form=2)
-    rig.submit(_fill(rig, a, 0x22222222), waits=rig.operation("the second wait", t, "CLEAR", 2), form=2)
+    rig.submit(queue=main, signals=[SemaphoreUse(t, value=1)], sync2=True)
+    rig.submit(_fill(rig, a, 0x22222222), waits=rig.operation("the second wait", t, "CLEAR", 2), sync2=True)
 
 
 @scenario(
@@ -64,8 +64,10 @@ def scenario_stages_of_an_early_wait(rig: Rig) -> None:
     a, t = rig.buffer(), rig.timeline()
     _, other = rig.queues
     weaker = {"at the vertex shader": {"stages": "VERTEX_SHADER"}}
-    rig.submit(_fill(rig, a, 0x11111111, other), waits=rig.operation("the wait", t, "CLEAR", 1, weaker=weaker), form=2)
-    rig.submit(_fill(rig, a, 0x22222222), signals=[SemaphoreUse(t, value=1)], form=2)
+    rig.submit(
+        _fill(rig, a, 0x11111111, other), waits=rig.operation("the wait", t, "CLEAR", 1, weaker=weaker), sync2=True
+    )
+    rig.submit(_fill(rig, a, 0x22222222), signals=[SemaphoreUse(t, value=1)], sync2=True)
 
 
 @scenario(without={"the wait": WRITE_RACES_READ}, queues=["TRANSFER"], rule="a-wait-may-be-submitted-before-its-signal")
@@ -73,10 +75,10 @@ def scenario_later_batches_are_held_too(rig: Rig) -> None:
     """A batch that waits holds back the later ones of its queue when they are ordered behind it."""
     a, b, c, t = rig.buffer(), rig.buffer(), rig.buffer(), rig.timeline()
     _, other = rig.queues
-    rig.submit(queue=other, waits=rig.operation("the wait", t, "COPY", 1), form=2)
-    rig.submit(_copy(rig, a, b, other), form=2)
-    rig.submit(_copy(rig, a, c, other), form=2)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)], form=2)
+    rig.submit(queue=other, waits=rig.operation("the wait", t, "COPY", 1), sync2=True)
+    rig.submit(_copy(rig, a, b, other), sync2=True)
+    rig.submit(_copy(rig, a, c, other), sync2=True)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)], sync2=True)
 
 
 @scenario(
@@ -88,9 +90,9 @@ def scenario_one_signal_for_two_waits(rig: Rig) -> None:
     """One signal lets go all batches that wait for its value or a lower one."""
     a, b, c, t = rig.buffer(), rig.buffer(), rig.buffer(), rig.timeline()
     _, one, other = rig.queues
-    rig.submit(_copy(rig, a, b, one), waits=rig.operation("in the one", t, "COPY", 1), form=2)
-    rig.submit(_copy(rig, a, c, other), waits=rig.operation("in the other", t, "COPY", 2), form=2)
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=2)], form=2)
+    rig.submit(_copy(rig, a, b, one), waits=rig.operation("in the one", t, "COPY", 1), sync2=True)
+    rig.submit(_copy(rig, a, c, other), waits=rig.operation("in the other", t, "COPY", 2), sync2=True)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=2)], sync2=True)
 
 
 @scenario(
@@ -105,11 +107,11 @@ def scenario_chain_submitted_backwards(rig: Rig) -> None:
     last = rig.operation("third", t, "COPY", 2)
     middle = rig.operation("second", t, "CLEAR", 1)
     if last:
-        rig.submit(_copy(rig, a, b, third), waits=last, form=2)
-    rig.submit(_fill(rig, a, 2, second), waits=middle, signals=[SemaphoreUse(t, value=2)] if middle else [], form=2)
-    rig.submit(_fill(rig, a, 1, first), signals=[SemaphoreUse(t, value=1 if middle else 2)], form=2)
+        rig.submit(_copy(rig, a, b, third), waits=last, sync2=True)
+    rig.submit(_fill(rig, a, 2, second), waits=middle, signals=[SemaphoreUse(t, value=2)] if middle else [], sync2=True)
+    rig.submit(_fill(rig, a, 1, first), signals=[SemaphoreUse(t, value=1 if middle else 2)], sync2=True)
     if not last:
-        rig.submit(_copy(rig, a, b, third), form=2)
+        rig.submit(_copy(rig, a, b, third), sync2=True)
 
 
 @scenario(
@@ -125,10 +127,10 @@ def scenario_host_signal_orders_no_device_work(rig: Rig) -> None:
         _copy(rig, a, b, other),
         waits=[SemaphoreUse(t, "COPY", 1)],
         signals=[SemaphoreUse(t, "COPY", 2)],
-        form=2,
+        sync2=True,
     )
     rig.host_signal(t, 1)
-    rig.submit(_fill(rig, a, 0x11111111), waits=rig.operation("the second wait", t, "CLEAR", 2), form=2)
+    rig.submit(_fill(rig, a, 0x11111111), waits=rig.operation("the second wait", t, "CLEAR", 2), sync2=True)
 
 
 @scenario(
@@ -141,10 +143,10 @@ def scenario_who_signals(rig: Rig) -> None:
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
     _, other = rig.queues
     device = rig.choose("who signals", True, {"the host": False})
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)] if device else [], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=1)] if device else [], sync2=True)
     if not device:
         rig.host_signal(t, 1)
-    rig.submit(_copy(rig, a, b, other), waits=[SemaphoreUse(t, "COPY", 1)], form=2)
+    rig.submit(_copy(rig, a, b, other), waits=[SemaphoreUse(t, "COPY", 1)], sync2=True)
 
 
 @scenario(
@@ -156,10 +158,10 @@ def scenario_two_queues_take_turns(rig: Rig) -> None:
     """One timeline lets two queues write one buffer in turn."""
     a, t = rig.buffer(), rig.timeline()
     main, other = rig.queues
-    rig.submit(_fill(rig, a, 1, main), signals=[SemaphoreUse(t, value=1)], form=2)
+    rig.submit(_fill(rig, a, 1, main), signals=[SemaphoreUse(t, value=1)], sync2=True)
     for value, name, queue in ((1, "there", other), (2, "back", main), (3, "there again", other)):
         waits = rig.operation(name, t, "CLEAR", value)
-        rig.submit(_fill(rig, a, value + 1, queue), waits=waits, signals=[SemaphoreUse(t, value=value + 1)], form=2)
+        rig.submit(_fill(rig, a, value + 1, queue), waits=waits, signals=[SemaphoreUse(t, value=value + 1)], sync2=True)
 
 
 @scenario(
@@ -172,6 +174,6 @@ def scenario_first_value_between_two_queues(rig: Rig) -> None:
     """A wait for the value that a timeline began with waits for no queue."""
     a, t = rig.buffer(), rig.timeline(5)
     _, other = rig.queues
-    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=6)], form=2)
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(t, value=6)], sync2=True)
     waits = rig.operation("the wait", t, "CLEAR", 6, weaker={"for the first value": {"value": 5}})
-    rig.submit(_fill(rig, a, 0x22222222, other), waits=waits, form=2)
+    rig.submit(_fill(rig, a, 0x22222222, other), waits=waits, sync2=True)

@@ -84,8 +84,8 @@ WAIT: Step = ("wait_events", [0])
 
 def barrier(src: str, dst: str, *more: tuple[str, str], **target: Any) -> Step:
     """One barrier, with memory barriers beside it."""
-    several = [{"src": src, "dst": dst, "form": 1, **target}]
-    return ("barriers", several + [{"src": before, "dst": after, "form": 1} for before, after in more])
+    several = [{"src": src, "dst": dst, "sync2": False, **target}]
+    return ("barriers", several + [{"src": before, "dst": after, "sync2": False} for before, after in more])
 
 
 def event(dst: str = ALL, **target: Any) -> Step:
@@ -129,7 +129,7 @@ def render_pass(attachments: list[Any], subpasses: list[Any], *dependencies: Any
     """A render pass instance; what a subpass does not name it does not use."""
     unused: dict[str, Any] = {"colors": [], "resolves": [], "depth": None, "inputs": [], "secondary": False}
     spec: dict[str, Any] = {"attachments": attachments, "subpasses": [unused | each for each in subpasses]}
-    return ("pass", spec | {"dependencies": list(dependencies), "area": (0, 0, 8, 8), "form": 1}, list(draws))
+    return ("pass", spec | {"dependencies": list(dependencies), "area": (0, 0, 8, 8), "v2": False}, list(draws))
 
 
 # fmt: off

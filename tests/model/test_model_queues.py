@@ -134,15 +134,15 @@ def test_a_host_wait_for_a_value() -> None:
 
 
 def set_event(src: str = WRITTEN, dst: str = VISIBLE) -> SetEvent:
-    return SetEvent(50, barrier((src, dst)), 2)
+    return SetEvent(50, barrier((src, dst)), True)
 
 
 def wait_events(src: str = WRITTEN, dst: str = VISIBLE, *moves: RangeBarrier) -> WaitEvents:
-    return WaitEvents((50,), (Barrier((dependency(src, dst),), moves),), 2)
+    return WaitEvents((50,), (Barrier((dependency(src, dst),), moves),), True)
 
 
 def first_form(*stages: str) -> SetEvent:
-    return SetEvent(50, Barrier((Dependency(dependency(stages[0], "NONE").src_stages, 0, 0, 0),)), 1)
+    return SetEvent(50, Barrier((Dependency(dependency(stages[0], "NONE").src_stages, 0, 0, 0),)), False)
 
 
 def test_an_event_has_what_came_before_its_set() -> None:
@@ -154,14 +154,14 @@ def test_an_event_has_what_came_before_its_set() -> None:
 
 
 def test_the_first_form_takes_accesses_from_the_wait() -> None:
-    wait = WaitEvents((50,), (barrier((WRITTEN, VISIBLE)),), 1)
+    wait = WaitEvents((50,), (barrier((WRITTEN, VISIBLE)),), False)
     assert run(WRITE, first_form("COPY"), wait, READ) == []
     assert run(WRITE, first_form("COMPUTE_SHADER"), wait, READ) == ["unordered"]
 
 
 def test_dependencies_of_the_second_form_stand_for_themselves() -> None:
     both = Barrier((dependency("COPY", "COMPUTE_SHADER"), dependency("COMPUTE_SHADER", "CLEAR")))
-    assert run(READ, SetEvent(50, both, 2), WaitEvents((50,), (both,), 2), FILL) == ["unordered"]
+    assert run(READ, SetEvent(50, both, True), WaitEvents((50,), (both,), True), FILL) == ["unordered"]
 
 
 def test_a_transition_of_the_second_form_may_happen_at_the_set() -> None:
@@ -169,9 +169,9 @@ def test_a_transition_of_the_second_form_may_happen_at_the_set() -> None:
     move = RangeBarrier(given, IMAGE, ((0, 64),), IMAGE, True, 6, 7)
     held = Barrier((given,), (move,))
     clear, read = access("CLEAR_TRANSFER_WRITE", IMAGE), access("COPY_TRANSFER_READ", IMAGE)
-    assert run(clear, SetEvent(50, held, 2), WaitEvents((50,), (held,), 2), read) == []
+    assert run(clear, SetEvent(50, held, True), WaitEvents((50,), (held,), True), read) == []
     between = read, barrier(("ALL_COMMANDS", "ALL_COMMANDS"))
-    assert run(SetEvent(50, held, 2), *between, WaitEvents((50,), (held,), 2)) == ["unordered"]
+    assert run(SetEvent(50, held, True), *between, WaitEvents((50,), (held,), True)) == ["unordered"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from harness.rig.events import RESET, SET, WAIT, EventCommands, RigEvents, apply
 
 
 def event() -> RigEvent:
-    return RigEvent(object(), 2, ({},), ({},))
+    return RigEvent(object(), True, ({},), ({},))
 
 
 @pytest.mark.parametrize("operations", [[WAIT], [SET, RESET, WAIT], [RESET, WAIT]], ids=" ".join)

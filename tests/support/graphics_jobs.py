@@ -64,19 +64,19 @@ def picture(how: str, device: str) -> dict[str, Any]:
 
 def one_pass(rig: Rig, image: RigImage, **options: Any) -> tuple[RigRenderPass, RigFramebuffer]:
     """A render pass of one subpass and its framebuffer."""
-    made = rig.render_pass([RigAttachment()], [RigSubpass([0])], [LEAVE], form=options.get("form", 2))
+    made = rig.render_pass([RigAttachment()], [RigSubpass([0])], [LEAVE], v2=options.get("v2", True))
     imageless = [image] if options.get("imageless") else []
     return made, rig.framebuffer(made, [rig.view(image)], imageless=imageless)
 
 
 def _pass(**options: Any) -> Callable[[Rig, Commands, RigImage], None]:
     def render(rig: Rig, commands: Commands, image: RigImage) -> None:
-        form = options.get("form", 2)
+        v2 = options.get("v2", True)
         made, frame = one_pass(rig, image, **options)
-        commands.begin_pass(made, frame, form=form)
+        commands.begin_pass(made, frame, v2=v2)
         commands.bind(rig.graphics(render_pass=made))
         commands.draw()
-        commands.end_pass(form=form)
+        commands.end_pass(v2=v2)
 
     return render
 
@@ -129,7 +129,7 @@ def _vertices(how: str) -> Callable[[Rig, Commands, RigImage], None]:
     return render
 
 
-def _subpasses(form: int) -> Callable[[Rig, Commands, RigImage], None]:
+def _subpasses(v2: bool) -> Callable[[Rig, Commands, RigImage], None]:
     """The gradient, then inverted from an input attachment."""
 
     def render(rig: Rig, commands: Commands, image: RigImage) -> None:
@@ -148,19 +148,19 @@ def _subpasses(form: int) -> Callable[[Rig, Commands, RigImage], None]:
                 ),
                 RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, *TO_COPY),
             ],
-            form=form,
+            v2=v2,
         )
         views = [rig.view(source), rig.view(image)]
         frame = rig.framebuffer(made, views)
         invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
         at = rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL
-        commands.begin_pass(made, frame, form=form)
+        commands.begin_pass(made, frame, v2=v2)
         commands.bind(rig.graphics(render_pass=made))
         commands.draw()
-        commands.next_subpass(form=form)
+        commands.next_subpass(v2=v2)
         commands.bind(invert, rig.descriptors(invert, b0=(views[0], None, at)))
         commands.draw()
-        commands.end_pass(form=form)
+        commands.end_pass(v2=v2)
 
     return render
 
@@ -202,7 +202,7 @@ def _multiview(rig: Rig, commands: Commands, image: RigImage) -> None:
     """Both layers of an image cleared by one pass with two views, and the second one copied: words 1 outside a
     rectangle and 2 inside. Mesa 22.3's lavapipe draws to the first view only, so nothing is drawn."""
     layered = rig.target(layers=2)
-    made = rig.render_pass([RigAttachment()], [RigSubpass([0], views=0b11)], [LEAVE], form=1)
+    made = rig.render_pass([RigAttachment()], [RigSubpass([0], views=0b11)], [LEAVE], v2=False)
     frame = rig.framebuffer(made, [rig.view(layered, layers=(0, 2))])
     commands.transition(image)
     commands.begin_pass(made, frame, clear=[1])
@@ -228,7 +228,10 @@ def _depth_stencil(rig: Rig, commands: Commands, image: RigImage) -> None:
     """Depth is written at 0.5 where the stencil was set by a clear; then an equal test lets the gradient through."""
     deep = rig.target(DEPTH)
     made = rig.render_pass(
-        [RigAttachment(), RigAttachment(DEPTH, stencil=("CLEAR", "STORE"))], [RigSubpass([0], depth=1)], [LEAVE], form=1
+        [RigAttachment(), RigAttachment(DEPTH, stencil=("CLEAR", "STORE"))],
+        [RigSubpass([0], depth=1)],
+        [LEAVE],
+        v2=False,
     )
     frame = rig.framebuffer(made, [rig.view(image), rig.view(deep, aspect=6)])
     buffer = rig.buffer(64)
@@ -249,7 +252,7 @@ def _depth_stencil(rig: Rig, commands: Commands, image: RigImage) -> None:
 
 
 WAYS: dict[str, Callable[[Rig, Commands, RigImage], None]] = {
-    "pass 1": _pass(form=1),
+    "pass 1": _pass(v2=False),
     "pass 2": _pass(),
     "imageless": _pass(imageless=True),
     "dynamic": _dynamic,
@@ -259,8 +262,8 @@ WAYS: dict[str, Callable[[Rig, Commands, RigImage], None]] = {
     "indirect": _vertices("indirect"),
     "indexed indirect": _vertices("indexed indirect"),
     "counted": _vertices("counted"),
-    "subpasses 1": _subpasses(1),
-    "subpasses 2": _subpasses(2),
+    "subpasses 1": _subpasses(v2=False),
+    "subpasses 2": _subpasses(v2=True),
     "depth and stencil": _depth_stencil,
     "clear": _clear,
     "self-dependency": _self_dependency,

@@ -54,11 +54,11 @@ def backwards(device: str) -> dict[str, Any]:
         a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
         with rig.commands(queue=third) as copies:
             copies.copy(a, b)
-        rig.submit(copies, waits=[SemaphoreUse(t, "COPY", 2)], form=2)
+        rig.submit(copies, waits=[SemaphoreUse(t, "COPY", 2)], sync2=True)
         waits, signals = [SemaphoreUse(t, "ALL_TRANSFER", 1)], [SemaphoreUse(t, value=2)]
-        rig.submit(_fill(rig, a, 0x22222222, second), waits=waits, signals=signals, form=1)
+        rig.submit(_fill(rig, a, 0x22222222, second), waits=waits, signals=signals, sync2=False)
         held = len(below.releases.held)
-        rig.submit(_fill(rig, a, 0x11111111, first), signals=[SemaphoreUse(t, value=1)], form=2)
+        rig.submit(_fill(rig, a, 0x11111111, first), signals=[SemaphoreUse(t, value=1)], sync2=True)
         rig.host_wait("", "device")
         here = _here(rig, b)
         families = [each.flags for each in rig.queues]
@@ -93,7 +93,7 @@ def never_signaled() -> dict[str, Any]:
     """A batch that nothing lets go."""
     try:
         with logical_queues(queue_masks(KINDS)), Rig(queues=KINDS) as rig:
-            rig.submit(waits=[SemaphoreUse(rig.timeline(), value=1)], form=2)
+            rig.submit(waits=[SemaphoreUse(rig.timeline(), value=1)], sync2=True)
     except RuntimeError as error:
         return {"error": str(error)}
     return {"error": ""}
@@ -121,7 +121,7 @@ def transferred(device: str) -> dict[str, Any]:
             first.clear_color(image, 0x40302010, at="TRANSFER_DST_OPTIMAL")
             first.barrier("", "CLEAR/TRANSFER_WRITE", "NONE", families=(main.family, other.family), **both)
         with rig.commands(queue=other) as second:
-            families: dict[str, Any] = {"families": (main.family, other.family), "form": 1}
+            families: dict[str, Any] = {"families": (main.family, other.family), "sync2": False}
             second.barrier("", "ALL_TRANSFER", "ALL_TRANSFER/TRANSFER_READ", **families, **both)
             second.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")
         rig.submit(first, signals=[SemaphoreUse(s)])

@@ -259,7 +259,7 @@ def test_a_render_pass_may_end_with_the_dependency() -> None:
 
 def test_a_wait_for_an_event_may_be_the_dependency() -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A, SetEvent(9, TO_HOST, 2), READ_A, WaitEvents((9,), (TO_HOST,), 2))
+    machine.submit(1, WRITE_A, SetEvent(9, TO_HOST, True), READ_A, WaitEvents((9,), (TO_HOST,), True))
     machine.waits()
     assert machine.reads() == []
 

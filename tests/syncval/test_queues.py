@@ -200,12 +200,12 @@ def test_a_long_timeline_keeps_few_signals() -> None:
 # -- events ------------------------------------------------------------------------------------------------------------
 
 
-def set_event(src: str, dst: str = "NONE", form: int = 2) -> SetEvent:
-    return SetEvent(50, barrier(src, dst), form)
+def set_event(src: str, dst: str = "NONE", sync2: bool = True) -> SetEvent:
+    return SetEvent(50, barrier(src, dst), sync2)
 
 
-def wait_event(src: str, dst: str, *ranges: RangeBarrier, form: int = 2) -> WaitEvents:
-    return WaitEvents((50,), (Barrier((dependency(src, dst),), ranges),), form)
+def wait_event(src: str, dst: str, *ranges: RangeBarrier, sync2: bool = True) -> WaitEvents:
+    return WaitEvents((50,), (Barrier((dependency(src, dst),), ranges),), sync2)
 
 
 def test_an_event_orders_what_came_before_it_was_set() -> None:
@@ -228,8 +228,8 @@ def test_an_event_works_across_submits() -> None:
 
 def test_the_first_form_gives_accesses_with_the_wait() -> None:
     device = Device()
-    set1 = set_event("ALL_TRANSFER", form=1)
-    wait1 = wait_event("ALL_TRANSFER/TRANSFER_WRITE", "COPY/TRANSFER_READ", form=1)
+    set1 = set_event("ALL_TRANSFER", sync2=False)
+    wait1 = wait_event("ALL_TRANSFER/TRANSFER_WRITE", "COPY/TRANSFER_READ", sync2=False)
     assert device.submit(1, WRITE_A, set1, wait1, READ_A) == []
 
 
@@ -237,8 +237,8 @@ def test_a_transition_in_a_wait_conflicts_with_writes_it_does_not_make_available
     device = Device()
     clear = access("CLEAR_TRANSFER_WRITE", IMAGE)
     move = RangeBarrier(dependency("ALL_TRANSFER", "COPY/TRANSFER_READ"), IMAGE, ((0, 64),), IMAGE, True, 6, 7)
-    device.submit(1, clear, set_event("ALL_TRANSFER", form=1))
-    assert device.submit(1, wait_event("ALL_TRANSFER", "COPY", move, form=1)) == ["WRITE_AFTER_WRITE"]
+    device.submit(1, clear, set_event("ALL_TRANSFER", sync2=False))
+    assert device.submit(1, wait_event("ALL_TRANSFER", "COPY", move, sync2=False)) == ["WRITE_AFTER_WRITE"]
 
 
 def test_operations_on_one_event_need_an_order() -> None:

@@ -20,20 +20,18 @@ from harness.trace.effects import (
     WaitEvents,
 )
 
-FIRST_FORM, SECOND_FORM = 1, 2
-
 
 @command("vkCmdSetEvent")
 def set_event(_: ObjectState, __: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Only the stages that come before are known here; everything else comes with the wait."""
     before = Barrier((Dependency(args["stageMask"], 0, 0, 0),))
-    yield SetEvent(args["event"], before, FIRST_FORM)
+    yield SetEvent(args["event"], before, sync2=False)
 
 
 @command("vkCmdSetEvent2")
 def set_event2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """The whole dependency, which the wait repeats."""
-    yield SetEvent(args["event"], dependency_info(objects, args["pDependencyInfo"]), SECOND_FORM)
+    yield SetEvent(args["event"], dependency_info(objects, args["pDependencyInfo"]), sync2=True)
 
 
 @command("vkCmdResetEvent", "vkCmdResetEvent2")
@@ -47,14 +45,14 @@ def wait_events(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) ->
     """One pair of stage masks and one set of barriers for all events together."""
     src, dst = args["srcStageMask"], args["dstStageMask"]
     barrier = make_barrier(objects, args, lambda _: (src, dst), execution=[(src, dst)])
-    yield WaitEvents(tuple(args["pEvents"] or ()), (barrier,), FIRST_FORM)
+    yield WaitEvents(tuple(args["pEvents"] or ()), (barrier,), sync2=False)
 
 
 @command("vkCmdWaitEvents2")
 def wait_events2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """A dependency for each event."""
     barriers = tuple(dependency_info(objects, info) for info in args["pDependencyInfos"] or ())
-    yield WaitEvents(tuple(args["pEvents"] or ()), barriers, SECOND_FORM)
+    yield WaitEvents(tuple(args["pEvents"] or ()), barriers, sync2=True)
 
 
 @call("vkSetEvent")

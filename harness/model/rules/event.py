@@ -102,7 +102,7 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     program = run.program
     signaled = NOTHING
     for event in effect.events:
-        signaled |= _signal_of(program, program.event(event), effect.form)
+        signaled |= _signal_of(program, program.event(event), effect.sync2)
     node = program.order.add(
         Node(EVENT, f"{run.command.name} ({run.command.call})", run.place), (signaled, "a wait is after its signals")
     )
@@ -110,7 +110,7 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
         _judge_sets(run, event, node)
         _keep(run, event, EventOperation(WAIT, ModelAccess(run.place, "", False, node)))
     waited = program.order.set_of(node)
-    if effect.form == 1:
+    if not effect.sync2:
         scope = _first_scope(program, effect.events, waited, waited, run.stream)
         scopes = [(each, scope) for each in effect.barriers]
     else:
@@ -119,13 +119,13 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     apply(run, scopes, "first scope of the set")
 
 
-def _signal_of(program: Program, event: EventHistory, form: int) -> NodeSet:
+def _signal_of(program: Program, event: EventHistory, sync2: bool) -> NodeSet:
     """What a wait comes after: the set, and in the first form with it all that happened before it. In the second form
     that is left to the scopes of each dependency. Of sets that are not ordered, what all have in common."""
     sets = [program.order.set_of(each.use.node) for each in _sets(event)]
     if not sets:
         return event.host
-    if form == 1:
+    if not sync2:
         return event.host | reduce(and_, sets)
     alone = sets[0].direct if len(sets) == 1 else 0
     return event.host | NodeSet(alone, alone, alone)

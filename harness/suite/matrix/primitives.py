@@ -109,7 +109,7 @@ def nothing(rig: Rig, first: Record, second: Record, _: Link | None) -> None:
 @primitive(ranges=True, wide=True)
 def barrier(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
     """vkCmdPipelineBarrier over the resource."""
-    _together(rig, first, lambda commands: _barrier(commands, link, form=1), second)
+    _together(rig, first, lambda commands: _barrier(commands, link, sync2=False), second)
 
 
 @primitive(ranges=True)
@@ -210,17 +210,17 @@ def idle(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
     rig.submit(two)
 
 
-def _barrier(commands: Commands, link: Link | None, form: int = 2) -> None:
+def _barrier(commands: Commands, link: Link | None, sync2: bool = True) -> None:
     if link is not None:
-        commands.barrier("", link.src, link.dst, form=form, **link.about)
+        commands.barrier("", link.src, link.dst, sync2=sync2, **link.about)
 
 
 def _semaphore(rig: Rig, first: Record, second: Record, link: Link | None, semaphore: Any, value: int) -> None:
     one, two = _apart(rig, first, second)
     if link is None:
-        rig.submit(one, form=2)
-        rig.submit(two, form=2)
+        rig.submit(one, sync2=True)
+        rig.submit(two, sync2=True)
         return
     before, after = link.stages
-    rig.submit(one, form=2, signals=[SemaphoreOperation(semaphore, before, value)])
-    rig.submit(two, form=2, waits=[SemaphoreOperation(semaphore, after, value)])
+    rig.submit(one, sync2=True, signals=[SemaphoreOperation(semaphore, before, value)])
+    rig.submit(two, sync2=True, waits=[SemaphoreOperation(semaphore, after, value)])
