@@ -60,6 +60,7 @@ NAMED = (
     "VkStencilOp",
     "VkStructureType",
     "VkSubpassContents",
+    "VkValidationFeatureDisableEXT",
     "VkValidationFeatureEnableEXT",
 )
 

@@ -16,6 +16,7 @@ from harness.layer.parse import plain_command
 from harness.layer.silence import is_unrecorded
 from harness.layer.stream import barrier_scopes, common
 from harness.layer.subject import Subject, scopes_of
+from harness.spec.enums import VkQueueFlag
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND, execution_scope_dst, execution_scope_src
 from harness.trace.calls import Call
@@ -25,8 +26,8 @@ Condition = Callable[..., bool]
 CONDITIONS: dict[str, Condition] = {}
 ANY = ("*",)
 EVERYTHING = (1 << 64) - 1
-QUEUE_FLAGS = 0x7
-"""GRAPHICS | COMPUTE | TRANSFER: a meta stage stands for everything that such a queue can do."""
+QUEUE_FLAGS = VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE | VkQueueFlag.TRANSFER
+"""A meta stage stands for everything that such a queue can do."""
 
 
 def condition(function: Condition) -> Condition:

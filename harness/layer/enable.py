@@ -18,6 +18,12 @@ from typing import Any
 
 from harness.findings import UserError
 from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer, parse_version
+from harness.spec.enums import (
+    VkLayerSettingType,
+    VkStructureType,
+    VkValidationFeatureDisable,
+    VkValidationFeatureEnable,
+)
 
 __all__ = [
     "KHRONOS_LAYER",
@@ -30,10 +36,13 @@ __all__ = [
     "settings",
 ]
 
-ENABLE_SYNCHRONIZATION_VALIDATION = 4
-"""VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT"""
-
-DISABLED_CHECKS = (2, 3, 4, 5, 6)
+DISABLED_CHECKS = (
+    VkValidationFeatureDisable.THREAD_SAFETY,
+    VkValidationFeatureDisable.API_PARAMETERS,
+    VkValidationFeatureDisable.OBJECT_LIFETIMES,
+    VkValidationFeatureDisable.CORE_CHECKS,
+    VkValidationFeatureDisable.UNIQUE_HANDLES,
+)
 """VkValidationFeatureDisableEXT: THREAD_SAFETY, API_PARAMETERS, OBJECT_LIFETIMES, CORE_CHECKS, UNIQUE_HANDLES.
 
 Not SHADERS: the state tracker's reflection feeds the shader accesses. Not ALL: it also turns off what syncval needs.
@@ -64,11 +73,6 @@ def todays_settings(version: Version) -> dict[str, bool]:
     """The settings of a layer of today's style, by name."""
     submit = "syncval_full_validation" if version >= FULL_VALIDATION_SINCE else "syncval_submit_time_validation"
     return TODAYS_SETTINGS | {submit: True}
-
-
-STYPE_VALIDATION_FEATURES = 1000247000
-STYPE_LAYER_SETTINGS = 1000496000
-LAYER_SETTING_TYPE_BOOL32 = 0
 
 
 @dataclass(slots=True)
@@ -141,10 +145,10 @@ def _path_to(layer: LayerInfo) -> dict[str, str]:
 def _validation_features_chain(following: Any) -> SettingsChain:
     from vulkan import ffi
 
-    enabled = ffi.new("VkValidationFeatureEnableEXT[]", [ENABLE_SYNCHRONIZATION_VALIDATION])
+    enabled = ffi.new("VkValidationFeatureEnableEXT[]", [VkValidationFeatureEnable.SYNCHRONIZATION_VALIDATION])
     disabled = ffi.new("VkValidationFeatureDisableEXT[]", list(DISABLED_CHECKS))
     features = ffi.new("VkValidationFeaturesEXT*")
-    features.sType = STYPE_VALIDATION_FEATURES
+    features.sType = VkStructureType.VALIDATION_FEATURES_EXT
     features.pNext = ffi.NULL if following is None else following
     features.enabledValidationFeatureCount = len(enabled)
     features.pEnabledValidationFeatures = enabled
@@ -166,12 +170,12 @@ def _layer_settings_chain(layer_name: str, values: Mapping[str, bool], following
     for entry, (name, on) in zip(array, values.items(), strict=True):
         entry.pLayerName = text(layer_name)
         entry.pSettingName = text(name)
-        entry.type = LAYER_SETTING_TYPE_BOOL32
+        entry.type = VkLayerSettingType.BOOL32
         keep.append(ffi.new("VkBool32[1]", [int(on)]))
         entry.valueCount = 1
         entry.pValues = keep[-1]
     info = ffi.new("VkLayerSettingsCreateInfoEXT*")
-    info.sType = STYPE_LAYER_SETTINGS
+    info.sType = VkStructureType.LAYER_SETTINGS_CREATE_INFO_EXT
     info.pNext = ffi.NULL if following is None else following
     info.settingCount = len(array)
     info.pSettings = array

@@ -28,12 +28,11 @@ from harness.findings import UserError
 from harness.layer.enable import LayerSettings, find_layer, settings
 from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version
 from harness.layer.parse import LayerMessage, is_synchronization, parse
+from harness.spec.enums import VkDebugUtilsMessageSeverity, VkDebugUtilsMessageType, VkStructureType
 
-SEVERITIES = 0x100 | 0x1000
-"""WARNING | ERROR: at VERBOSE and INFO the loader chats through the same messenger."""
-TYPES = 0x2 | 0x4
-"""VALIDATION | PERFORMANCE"""
-STYPE_MESSENGER = 1000128004
+SEVERITIES = VkDebugUtilsMessageSeverity.WARNING | VkDebugUtilsMessageSeverity.ERROR
+"""At VERBOSE and INFO the loader chats through the same messenger."""
+TYPES = VkDebugUtilsMessageType.VALIDATION | VkDebugUtilsMessageType.PERFORMANCE
 
 
 def offered_version(name: str) -> Version | None:
@@ -124,7 +123,7 @@ class LayerWitness:
         self._instance = instance
         self._callback = ffi.callback("PFN_vkDebugUtilsMessengerCallbackEXT", self._hear, error=0)
         info = ffi.new("VkDebugUtilsMessengerCreateInfoEXT*")
-        info.sType = STYPE_MESSENGER
+        info.sType = VkStructureType.DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT
         info.messageSeverity = SEVERITIES
         info.messageType = TYPES
         info.pfnUserCallback = self._callback

@@ -16,10 +16,8 @@ from harness.layer.parse import RECORD
 from harness.layer.stream import Address, Stream, Touch, common
 from harness.layer.subject import LAYER, ExecutedCommand, Subject
 from harness.spans import Span, SpanMap
+from harness.spec.enums import VkPipelineStage2
 from harness.trace.calls import Call
-
-DRAW_INDIRECT = 0x2
-"""VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT"""
 
 
 @condition
@@ -215,7 +213,7 @@ def _region_by_region(stream: Stream, call: Call) -> Iterator[Touch]:
     info = call.args.get("pCopyBufferInfo") or call.args
     if not call.name.startswith("vkCmdCopyBuffer") or "srcBuffer" not in info or "dstBuffer" not in info:
         indirect = call.name == "vkCmdDispatchIndirect"  # whose descriptors come first
-        yield from sorted(touches, key=lambda touch: indirect and touch.stage == DRAW_INDIRECT)
+        yield from sorted(touches, key=lambda touch: indirect and touch.stage == VkPipelineStage2.DRAW_INDIRECT)
         return
     held = {touch.resource: touch for touch in touches}
     for region in info["pRegions"] or ():

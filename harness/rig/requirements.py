@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from harness.findings import UserError
-from harness.spec.enums import VkQueueFlag
+from harness.spec.enums import VkBufferUsage, VkQueueFlag
 
 QUEUE_KINDS = {
     "GRAPHICS": VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE,
@@ -19,9 +19,12 @@ SURFACE_EXTENSIONS = ("VK_KHR_surface", "VK_EXT_headless_surface")
 PRESENTS = ("VK_KHR_swapchain", *SURFACE_EXTENSIONS)
 """What a scenario with a swapchain needs."""
 BUFFER_USAGE = {
-    "VK_EXT_conditional_rendering": 0x200,
-    "VK_EXT_transform_feedback": 0x800 | 0x1000,
-    "VK_KHR_acceleration_structure": 0x20000 | 0x80000 | 0x100000,
+    "VK_EXT_conditional_rendering": VkBufferUsage.CONDITIONAL_RENDERING_EXT,
+    "VK_EXT_transform_feedback": VkBufferUsage.TRANSFORM_FEEDBACK_BUFFER_EXT
+    | VkBufferUsage.TRANSFORM_FEEDBACK_COUNTER_BUFFER_EXT,
+    "VK_KHR_acceleration_structure": VkBufferUsage.SHADER_DEVICE_ADDRESS
+    | VkBufferUsage.ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_KHR
+    | VkBufferUsage.ACCELERATION_STRUCTURE_STORAGE_KHR,
 }
 """The uses of buffers that extensions add, as VkBufferUsageFlags."""
 

@@ -2465,6 +2465,17 @@ class VkSubpassContents:
     INLINE_AND_SECONDARY_COMMAND_BUFFERS_KHR = 1000451000
 
 
+class VkValidationFeatureDisable:
+    ALL = 0
+    SHADERS = 1
+    THREAD_SAFETY = 2
+    API_PARAMETERS = 3
+    OBJECT_LIFETIMES = 4
+    CORE_CHECKS = 5
+    UNIQUE_HANDLES = 6
+    SHADER_VALIDATION_CACHE = 7
+
+
 class VkValidationFeatureEnable:
     GPU_ASSISTED = 0
     GPU_ASSISTED_RESERVE_BINDING_SLOT = 1

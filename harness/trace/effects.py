@@ -14,7 +14,7 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from harness.spans import Span
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
+from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from harness.trace.graphics_state import Targets
 
 
@@ -87,8 +87,8 @@ class Dependency(NamedTuple):
         return self
 
 
-FAMILIES_OUTSIDE = (0xFFFFFFFE, 0xFFFFFFFD)
-"""VK_QUEUE_FAMILY_EXTERNAL and VK_QUEUE_FAMILY_FOREIGN_EXT: queues of other instances, devices or APIs."""
+FAMILIES_OUTSIDE = (VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT)
+"""Queues of other instances, devices or APIs."""
 
 
 @dataclass(slots=True, unsafe_hash=True)

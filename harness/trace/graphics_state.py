@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.spec.enums import VK_WHOLE_SIZE, VkCompareOp, VkStencilOp
+from harness.spec.enums import VK_WHOLE_SIZE, VkBlendFactor, VkBlendOp, VkCompareOp, VkStencilOp
 from harness.trace.resources import Pipeline
 
 
@@ -90,11 +90,15 @@ class DepthStencil:
 
 Equation = tuple[int, int, int, int, int, int]
 """Source factor, destination factor and operation: of colour, then of alpha."""
-_STORED_FACTORS = frozenset((4, 5, 8, 9, 14))
-"""VkBlendFactor: DST_COLOR, DST_ALPHA and their complements, SRC_ALPHA_SATURATE."""
-_ZERO = 0
-_FACTORED = (0, 1, 2)
-"""VkBlendOp ADD, SUBTRACT, REVERSE_SUBTRACT; MIN, MAX and the advanced ones take no factors."""
+_STORED_FACTORS = (
+    VkBlendFactor.DST_COLOR,
+    VkBlendFactor.ONE_MINUS_DST_COLOR,
+    VkBlendFactor.DST_ALPHA,
+    VkBlendFactor.ONE_MINUS_DST_ALPHA,
+    VkBlendFactor.SRC_ALPHA_SATURATE,
+)
+_FACTORED = (VkBlendOp.ADD, VkBlendOp.SUBTRACT, VkBlendOp.REVERSE_SUBTRACT)
+"""MIN, MAX and the advanced operations take no factors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +123,7 @@ class ColorBlend:
 
 
 def _reads(source: int, target: int, operation: int) -> bool:
-    return operation not in _FACTORED or target != _ZERO or source in _STORED_FACTORS
+    return operation not in _FACTORED or target != VkBlendFactor.ZERO or source in _STORED_FACTORS
 
 
 LOGIC_OPS_THAT_IGNORE = frozenset((0, 3, 12, 15))

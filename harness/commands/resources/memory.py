@@ -43,7 +43,7 @@ def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """A buffer has its own addresses until it is bound."""
     info = call.args["pCreateInfo"]
     concurrent = info.get("sharingMode") == VkSharingMode.CONCURRENT
-    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=info["usage"])
+    buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=info.get("usage", 0))
     objects.add(buffer)
     return (SharedResource(buffer.id),) if buffer.concurrent else ()
 
