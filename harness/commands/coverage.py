@@ -13,6 +13,7 @@ from typing import Any
 from harness.commands.handlers import CALLS, COMMANDS, call, command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.spec import _generated as tables
+from harness.spec.command_classes import is_recorded
 from harness.trace.calls import Call
 from harness.trace.effects import Effect, StreamEvent, UnmodelledCall
 
@@ -178,19 +179,19 @@ def handled(name: str) -> bool:
     return handler is not None and handler.__module__ != __name__
 
 
-@call(*(name for name in NAMED if not name.startswith("vkCmd")))
+@call(*(name for name in NAMED if not is_recorded(name)))
 def name_it(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Named, never taken for nothing. (A vkCmd* without a handler is named by the interpreter.)"""
     yield UnmodelledCall(call.name)
 
 
-@call(*(name for name in HARMLESS if not name.startswith("vkCmd")))
+@call(*(name for name in HARMLESS if not is_recorded(name)))
 def pass_over(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """No effect on memory and none on order."""
     return ()
 
 
-@command(*(name for name in HARMLESS if name.startswith("vkCmd")))
+@command(*(name for name in HARMLESS if is_recorded(name)))
 def pass_over_command(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """No effect on memory and none on order."""
     return NOTHING

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.spans import ENDLESS, Span
+from harness.spec.command_classes import RUNS_SHADERS
 from harness.spec.enums import VkBufferUsage, VkImageUsage
 from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.effects import Access, Command, Execute, Unmodelled
@@ -29,7 +30,6 @@ WRITABLE_BUFFER = (
     | VkBufferUsage.ACCELERATION_STRUCTURE_STORAGE_KHR
 )
 WRITABLE_IMAGE = VkImageUsage.STORAGE | VkImageUsage.COLOR_ATTACHMENT | VkImageUsage.DEPTH_STENCIL_ATTACHMENT
-RUNS_SHADERS = ("vkCmdDraw", "vkCmdDispatch", "vkCmdTraceRays")
 
 
 def device_writes(objects: ObjectState, command_buffers: Iterable[int], exact: bool) -> dict[int, list[Span]]:

@@ -10,6 +10,7 @@ from harness import commands
 from harness.commands.handlers import ACTS_THOUGH, CALLS, COMMANDS
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources import host_access
+from harness.spec.command_classes import is_debug, is_recorded
 from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.effects import Command, Effect, Recorded, StreamEvent, Unmodelled, UnmodelledCall
 
@@ -35,9 +36,9 @@ class Interpreter:
         handler = CALLS.get(block.name)
         if handler is not None:
             return handler(self.objects, block)
-        if block.name.startswith("vkCmd"):
+        if is_recorded(block.name):
             return self._record(block)
-        if block.name.startswith("vkQueue") and not block.name.endswith(_LABELS):
+        if block.name.startswith("vkQueue") and not is_debug(block.name):
             return (UnmodelledCall(block.name),)
         return ()
 
@@ -57,6 +58,3 @@ class Interpreter:
         command = Command(call.index, call.name, call.site, effects)
         buffer.commands.append(command)
         return (Recorded(buffer.id, command, buffer.queue_flags),)
-
-
-_LABELS = ("LabelEXT",)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from harness.layer.conditions import condition
 from harness.layer.stream import Stream, barrier_scopes
 from harness.layer.subject import Subject
+from harness.spec.command_classes import is_submit
 from harness.spec.enums import VkPipelineStage2
 from harness.trace.calls import Call
 
@@ -83,7 +84,7 @@ def waited_without_set(subject: Subject, before: bool = False) -> bool:
     """While recording, one of the two commands waits for an event that its own command buffer has not set; `before`:
     some command before the second does."""
     said = subject.stream.at(subject.call)
-    at_submit = said is None or said.name.startswith("vkQueueSubmit")
+    at_submit = said is None or is_submit(said.name)
     waits: Sequence[Call | None] = (subject.command, subject.first) if subject.finding and not at_submit else ()
     return any(_is_set_elsewhere(wait, subject.stream) for wait in (subject.before if before else waits))
 

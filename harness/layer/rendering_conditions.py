@@ -11,6 +11,7 @@ from harness.layer.parse import plain_command
 from harness.layer.stream import CLEAR_ATTACHMENTS, Stream, Touch, barrier_scopes, common, is_sync_operation
 from harness.layer.subject import Subject
 from harness.spans import Span
+from harness.spec.command_classes import is_submit
 from harness.trace.calls import Call
 from harness.trace.effects import EXTERNAL, PassBegin, SubpassDependency
 
@@ -179,7 +180,7 @@ def _rest(touch: Touch, cuts: set[int]) -> Iterator[Span]:
 def barrier_in_secondary(subject: Subject) -> bool:
     """At a submit: a primary of it executes a secondary that holds a synchronization command."""
     submit, stream = subject.stream.at(subject.call), subject.stream
-    if submit is None or not submit.name.startswith("vkQueueSubmit"):
+    if submit is None or not is_submit(submit.name):
         return False
     return any(
         is_sync_operation(command) and command.args["commandBuffer"] != primary

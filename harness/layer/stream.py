@@ -14,6 +14,7 @@ from harness.commands.interpret import Interpreter
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachments import area_of
 from harness.spans import Span
+from harness.spec.command_classes import is_recorded, is_submit
 from harness.spec.enums import VkCommandBufferUsage, VkPipelineBindPoint
 from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.calls import Block, Call
@@ -140,7 +141,7 @@ class Stream:
                 continue
             if call.name == "vkBeginCommandBuffer":
                 commands = []
-            elif call.name.startswith("vkCmd"):
+            elif is_recorded(call.name):
                 commands += [call, *self.secondaries(call)]
         return commands
 
@@ -172,7 +173,7 @@ class Stream:
         for call in self.calls:
             if call.index > limit:
                 return
-            if call.name.startswith("vkQueueSubmit"):
+            if is_submit(call.name):
                 for batch, command_buffers in enumerate(self.executed(call)):
                     for position, command_buffer in enumerate(command_buffers):
                         number += 1

@@ -19,6 +19,7 @@ from harness.layer.stream import (
     is_numbered,
     is_sync_operation,
 )
+from harness.spec.command_classes import DRAWS, RENDERING
 from harness.trace.calls import Call
 
 OURS = "ours-only"
@@ -216,7 +217,7 @@ class Subject:
     @property
     def touches_rendering(self) -> bool:
         """One of the two accesses is made by a command that renders."""
-        return any(name.startswith(RENDERING) for name in self.key[1:3])
+        return any(name.startswith((*RENDERING, *DRAWS)) for name in self.key[1:3])
 
     def resources(self, writes: bool | None = None) -> set[int]:
         """What is at issue: our finding's resource, else all that the second command touches (or only writes, or
@@ -227,7 +228,6 @@ class Subject:
         return {touch.resource for touch in touches if writes in (None, touch.write)}
 
 
-RENDERING = ("vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender", "vkCmdDraw", "vkCmdClearAttachments")
 """Beginnings of the commands that access attachments."""
 
 

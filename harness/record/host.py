@@ -39,17 +39,13 @@ from harness.record.mapped_memory import Mapping, Range
 from harness.record.work import DeviceWork, Ranges, UnfinishedSubmit
 from harness.spans import ENDLESS
 from harness.spec._generated import STYPES
+from harness.spec.command_classes import HOST_POLLS, HOST_PUBLISHES, HOST_WAITS, QUEUE_WORK
 from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.spec.shapes import main_name
 from harness.trace.chain import links
 
 Before = Callable[[dict[str, Any]], None]
 After = Callable[[dict[str, Any], int | None], None]
-SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueBindSparse"})
-PUBLISHES = frozenset({"vkFlushMappedMemoryRanges", "vkSignalSemaphore", "vkSetEvent"})
-"""Calls by which the host tells the device of what it wrote; work that was submitted before may go on."""
-WAITS = frozenset({"vkWaitForFences", "vkQueueWaitIdle", "vkDeviceWaitIdle", "vkWaitSemaphores"})
-POLLS = frozenset({"vkGetFenceStatus", "vkGetSemaphoreCounterValue"})
 
 
 class HostMemory:
@@ -86,9 +82,9 @@ class HostMemory:
     def before(self, name: str) -> Before | None:
         """What must happen with the arguments of `name` before it is forwarded."""
         command = main_name(name)
-        if command in SUBMITS:
+        if command in QUEUE_WORK:
             return self._locked(self._before_submit)
-        if command in WAITS or command in PUBLISHES:
+        if command in HOST_WAITS or command in HOST_PUBLISHES:
             return self._locked(lambda _: self._compare())
         single: dict[str, Before] = {
             "vkUnmapMemory": lambda args: self._unmap(args["memory"]),
@@ -103,9 +99,9 @@ class HostMemory:
     def after(self, name: str) -> After | None:
         """What must happen when `name` has returned, before the call is recorded."""
         command = main_name(name)
-        if command in SUBMITS:
+        if command in QUEUE_WORK:
             return self._locked_after(self._after_submit)
-        if command in WAITS or command in POLLS:
+        if command in HOST_WAITS or command in HOST_POLLS:
             return self._locked_after(lambda args, result: self._after_wait(command, args, result))
         actions: dict[str, Before] = {
             "vkAllocateMemory": self._allocate,
@@ -121,7 +117,7 @@ class HostMemory:
 
     def cancelled(self, name: str) -> Callable[[], None] | None:
         """What undoes `before` when the call raised and never happened."""
-        return self._cancel if main_name(name) in SUBMITS else None
+        return self._cancel if main_name(name) in QUEUE_WORK else None
 
     def look(self, memory: int) -> None:
         """Puts the host writes to one memory object into the stream that are not there yet."""
@@ -198,7 +194,7 @@ class HostMemory:
     def _after_wait(self, command: str, args: dict[str, Any], result: int | None) -> None:
         if result:
             return
-        if command in POLLS:
+        if command in HOST_POLLS:
             self._compare()
         possible = self.work.pending_writes()
         if command == "vkDeviceWaitIdle":

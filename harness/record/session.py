@@ -10,7 +10,8 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from harness.findings import Finding, UserError
-from harness.record.host import SUBMITS, WAITS, HostMemory
+from harness.record.host import HostMemory
+from harness.spec.command_classes import HOST_WAITS, QUEUE_WORK
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call, HostRead, HostWrite, block_name
 from harness.trace.effects import StreamEvent
@@ -212,7 +213,7 @@ class Session:
     def before(self, name: str) -> Callable[[dict[str, Any]], None] | None:
         """What to do before `name` is forwarded."""
         host = self.host.before(name)
-        if main_name(name) not in SUBMITS or host is None:
+        if main_name(name) not in QUEUE_WORK or host is None:
             return host
         compare = host
 
@@ -226,7 +227,7 @@ class Session:
     def after(self, name: str) -> Callable[[dict[str, Any], int | None], None] | None:
         """What to do when `name` has returned, before it is recorded."""
         host = self.host.after(name)
-        if main_name(name) not in WAITS or host is None:
+        if main_name(name) not in HOST_WAITS or host is None:
             return host
         refresh = host
 

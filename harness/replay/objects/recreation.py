@@ -14,9 +14,11 @@ from harness.findings import UserError
 from harness.replay.objects.creation import Resources
 from harness.replay.objects.encode import Encoder, Handles, parameters
 from harness.replay.objects.target import ReplayDevice, ReplayTarget
-from harness.replay.schedule.steps import StepKind, core_name, kind_of, reading
+from harness.replay.schedule.steps import StepKind, kind_of, reading
 from harness.spec._generated import COMMANDS, HANDLES
+from harness.spec.command_classes import is_debug
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkStructureType
+from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.chain import links
 from harness.trace.templates import plain
@@ -81,7 +83,7 @@ REFUSED = {
 def as_wait(call: Call) -> Call:
     """What the program saw and went on from, a fence that is signaled or the value of a timeline, as the wait that it
     amounts to; any other call as it is."""
-    name, args = core_name(call.name), call.args
+    name, args = main_name(call.name), call.args
     if name == "vkGetFenceStatus" and call.result == 0:
         waited: dict[str, Any] = {"fenceCount": 1, "pFences": [args["fence"]], "waitAll": 1}
         return _wait(call, "vkWaitForFences", waited)
@@ -201,7 +203,7 @@ class ReplayObjects:
             self._see(block.index, block.memory, block.offset, block.size)
             return
         block = as_wait(plain(block))
-        name = core_name(block.name)
+        name = main_name(block.name)
         refuse_without_data(block)
         if name in REFUSED or block.name in REFUSED:
             reason = REFUSED.get(name) or REFUSED[block.name]
@@ -212,7 +214,7 @@ class ReplayObjects:
             if name == "vkInvalidateMappedMemoryRanges":
                 for each in block.args["pMemoryRanges"] or ():
                     self._see(block.index, each["memory"], each["offset"], each["size"])
-            if name.startswith(WITHOUT_EFFECT) or "Debug" in name or (name in NATIVE_ONLY and not self.native):
+            if name.startswith(WITHOUT_EFFECT) or is_debug(name) or (name in NATIVE_ONLY and not self.native):
                 return
             self._issue(block)
 
@@ -256,10 +258,10 @@ class ReplayObjects:
         args = call.args
         if "pipelineCache" in args:
             given["pipelineCache"] = self.device.pipeline_cache
-        if core_name(call.name) == "vkCreateCommandPool":
+        if main_name(call.name) == "vkCreateCommandPool":
             info = {**args["pCreateInfo"], "queueFamilyIndex": self.device.family}
             args = {**args, "pCreateInfo": info}
-        if core_name(call.name) == "vkWaitForFences" and call.result == 0:
+        if main_name(call.name) == "vkWaitForFences" and call.result == 0:
             args = {**args, "timeout": FOREVER}
         if kind_of(call.name) is StepKind.SYNC:
             args = one_family(args)

@@ -22,7 +22,9 @@ from harness.replay.schedule.batch_scheduler import runnable
 from harness.replay.schedule.layouts import HOST_TRANSITION, Layouts, RecordedTransition, transitions
 from harness.replay.schedule.render_pass_layouts import Passes
 from harness.replay.schedule.screens import OURS
-from harness.replay.schedule.steps import Step, StepKind, core_name, flatten, reading
+from harness.replay.schedule.steps import Step, StepKind, flatten, reading
+from harness.spec.command_classes import is_debug, is_recorded
+from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 
 
@@ -114,7 +116,7 @@ class _Run:
             self.recorder.finish()
             with reading(item.block):
                 self.passes.note(item.block)
-                if isinstance(item.block, Call) and core_name(item.block.name) == HOST_TRANSITION:
+                if isinstance(item.block, Call) and main_name(item.block.name) == HOST_TRANSITION:
                     self._move(item.block)
                     return
             self.scene.objects.perform(item.block)
@@ -128,7 +130,7 @@ class _Run:
     def _command(self, step: Step) -> None:
         call = step.block
         assert isinstance(call, Call)
-        if "Debug" in call.name:
+        if is_debug(call.name):
             return
         refuse_without_data(call)
         with reading(call):
@@ -158,7 +160,7 @@ class _Run:
     def _synchronize(self, step: Step, call: Call) -> None:
         """Full barriers stand between actions anyway: of a barrier only the layout transitions remain."""
         if step.in_pass:
-            if core_name(call.name).startswith("vkCmdPipelineBarrier"):
+            if main_name(call.name).startswith("vkCmdPipelineBarrier"):
                 # Inside a render pass instance only the trace's own barrier fits (a subpass self-dependency).
                 self.recorder.issue(call.name, one_family(call.args), f"block {call.index}")
             return
@@ -191,7 +193,7 @@ class _Run:
 def execute_native(scene: Scene) -> None:
     """Re-issues every block as recorded, with the trace's own command buffers, submits and waits."""
     for block in runnable(scene.blocks):
-        if isinstance(block, Call) and block.name.startswith("vkCmd") and block.args.get("commandBuffer") == OURS:
+        if isinstance(block, Call) and is_recorded(block.name) and block.args.get("commandBuffer") == OURS:
             scene.recorder.full_barrier()
             scene.recorder.issue(block.name, block.args, f"block {block.index}")
             scene.recorder.finish()

@@ -14,12 +14,10 @@ from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.replay.schedule.steps import Step, StepKind, reading
 from harness.spans import Span, merge
+from harness.spec.command_classes import DRAWS, NEXT_SUBPASS
 from harness.spec.scopes import ACCESS_KINDS, IMAGE_LAYOUT_TRANSITION
 from harness.trace.calls import Call
 from harness.trace.effects import Access, Recorded
-
-DRAWING = ("vkCmdDraw", "vkCmdClearAttachments")
-"""Beginnings of the commands that can be left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +63,7 @@ class _Instance:
         return self._draws(index) and written == {self.resource}
 
     def _draws(self, index: int) -> bool:
-        return self._steps[index].name.startswith(DRAWING)
+        return self._steps[index].name.startswith(DRAWS)
 
 
 def inside(
@@ -102,7 +100,7 @@ def _unseen(held: _Instance, writers: list[int], current: int) -> InsideOutcome 
 def _exchange(steps: list[Step], prior: int, current: int) -> InsideOutcome | None:
     """The reader sees the later write: a clear depends on no state, so that it can run before."""
     between = steps[prior + 1 : current]
-    if steps[current].name != "vkCmdClearAttachments" or any(s.name.startswith("vkCmdNext") for s in between):
+    if steps[current].name != "vkCmdClearAttachments" or any(s.name.startswith(NEXT_SUBPASS) for s in between):
         return None
     return InsideOutcome(exchanged=True)
 

@@ -73,8 +73,9 @@ from harness.replay.contents.regions import Mask, Pieces, Region, changed, choos
 from harness.replay.outcomes.executor import Plan, Probe
 from harness.replay.outcomes.inside import inside
 from harness.replay.schedule.layouts import HOST_TRANSITION, UNDEFINED, transitions
-from harness.replay.schedule.render_pass_effects import RENDERING, RenderPassEffects
+from harness.replay.schedule.render_pass_effects import RenderPassEffects
 from harness.replay.schedule.steps import Step, StepKind, locate
+from harness.spec.command_classes import RENDERING, TRANSFERS
 from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.calls import Call
 
@@ -93,7 +94,7 @@ FAMILIES = {
     Hazard.OWNERSHIP_MISMATCH: "WAW",
 }
 
-EXACT = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vkCmdResolve", *RENDERING)
+EXACT = (*TRANSFERS, *RENDERING)
 """Beginnings of the commands that write all of the range that a finding gives them; a shader may leave some out."""
 
 STALE, EARLY, LATE, LOST, POISON, AFTER_NEXT = "stale", "early", "late", "lost", "poison", "after-next"

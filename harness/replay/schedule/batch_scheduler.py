@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Generic, TypeVar
 
 from harness.commands.synchronization.semaphore import initial_value
-from harness.spec._generated import COMMAND_ALIASES
+from harness.spec.command_classes import is_submit
+from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
 from harness.trace.submits import Operations, SubmitBatch, batches
 
 Part = TypeVar("Part")
-SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2", "vkQueueSubmit2KHR"})
 
 
 class BatchScheduler(Generic[Part]):
@@ -34,7 +34,7 @@ class BatchScheduler(Generic[Part]):
 
     def follow(self, call: Call) -> Iterator[Part]:
         """Any other call: it may make a semaphore, or signal one from the host."""
-        name = COMMAND_ALIASES.get(call.name, call.name)
+        name = main_name(call.name)
         if name == "vkCreateSemaphore":
             self._releases.create(call.args["pSemaphore"], initial_value(call.args["pCreateInfo"]))
         elif name == "vkSignalSemaphore":
@@ -53,7 +53,7 @@ def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
     for block in blocks:
         if not isinstance(block, Call) or not block.succeeded:
             yield block
-        elif block.name in SUBMITS:
+        elif is_submit(block.name):
             count = max(1, len(block.args.get("pSubmits") or []))
             yield from _joined(order.submit(block, [(block, index) for index in range(count)]))
         else:

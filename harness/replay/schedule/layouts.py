@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.replay.schedule.steps import core_name
 from harness.spec.enums import VkImageLayout
+from harness.spec.shapes import main_name
 from harness.trace.calls import Call
 from harness.trace.resources import Image
 
@@ -91,7 +91,7 @@ class Layouts:
 def transitions(call: Call) -> Iterator[RecordedTransition]:
     """The image barriers of a command, or the transitions that the host makes itself. An event's happen where it is
     waited for, so setting one has none."""
-    name, args = core_name(call.name), call.args
+    name, args = main_name(call.name), call.args
     barriers: list[dict[str, Any]] = []
     if name in ("vkCmdPipelineBarrier", "vkCmdWaitEvents"):
         barriers = args.get("pImageMemoryBarriers") or []

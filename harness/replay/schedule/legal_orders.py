@@ -68,8 +68,9 @@ from harness.findings import Place
 from harness.model import Opinion
 from harness.model.order import ACTION, HOST, PRESENT, TRANSITION
 from harness.model.stages import indices
-from harness.replay.schedule.steps import Identity, core_name, reading
+from harness.replay.schedule.steps import Identity, reading
 from harness.replay.schedule.units import Unit
+from harness.spec.shapes import main_name
 from harness.trace.calls import Call
 from harness.trace.effects import Access, Recorded, StreamEvent
 
@@ -238,7 +239,7 @@ def _updated(unit: Unit) -> Iterator[int]:
 def _bound(unit: Unit) -> Iterator[int]:
     """The descriptor sets that a unit may use."""
     for step in (*unit.before, *unit.steps):
-        if isinstance(step.block, Call) and core_name(step.block.name) == "vkCmdBindDescriptorSets":
+        if isinstance(step.block, Call) and main_name(step.block.name) == "vkCmdBindDescriptorSets":
             yield from step.block.args.get("pDescriptorSets") or ()
 
 

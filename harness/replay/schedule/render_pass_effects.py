@@ -11,6 +11,7 @@ from harness.commands.interpret import Interpreter
 from harness.findings import Box
 from harness.replay.schedule.steps import Step, StepKind, reading
 from harness.spans import Span
+from harness.spec.command_classes import RENDERING, RENDERING_OBJECTS
 from harness.spec.enums import VkImageLayout
 from harness.trace.calls import Call
 from harness.trace.effects import (
@@ -23,11 +24,8 @@ from harness.trace.effects import (
     SubpassBegin,
 )
 
-MAKING = ("vkCreateImage", "vkCreateRenderPass", "vkCreateFramebuffer")
-"""Beginnings of the names of the calls that rendering needs to know."""
 COVERING = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_WRITE)
 """Operations that write all that they touch."""
-RENDERING = ("vkCmdBeginRender", "vkCmdNextSubpass", "vkCmdEndRender")
 
 
 class RenderPassEffects:
@@ -40,7 +38,7 @@ class RenderPassEffects:
             call = step.block
             if not isinstance(call, Call):
                 continue
-            made = step.kind is StepKind.HOST and call.name.startswith(MAKING)
+            made = step.kind is StepKind.HOST and call.name.startswith(RENDERING_OBJECTS)
             if made or (step.kind is not StepKind.BEGIN and call.name.startswith(RENDERING)):
                 with reading(call):
                     for each in self._interpreter.step(call):

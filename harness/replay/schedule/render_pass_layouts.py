@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from harness.commands.interpret import Interpreter
 from harness.replay.schedule.layouts import Layouts
-from harness.replay.schedule.render_pass_effects import MAKING, RENDERING, transitions_of
+from harness.replay.schedule.render_pass_effects import transitions_of
+from harness.spec.command_classes import RENDERING, RENDERING_OBJECTS
 from harness.trace.calls import Block, Call
 from harness.trace.effects import AutomaticTransition, Recorded
 
@@ -18,7 +19,7 @@ class Passes:
 
     def note(self, block: Block) -> None:
         """Takes in one host call."""
-        if isinstance(block, Call) and block.name.startswith(MAKING):
+        if isinstance(block, Call) and block.name.startswith(RENDERING_OBJECTS):
             list(self._interpreter.step(block))
 
     def after(self, call: Call) -> None:

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.spec._generated import COMMAND_ALIASES
 from harness.spec.enums import VkBufferUsage, VkImageLayout, VkPipelineStage2, VkResult, VkStructureType
+from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 from harness.trace.resources import Image
 
@@ -72,7 +72,7 @@ def _block(shown: _Shown, call: Call) -> Iterator[Call]:
         return
     if call.name == "vkGetSwapchainImagesKHR":
         yield from _images(shown, call)
-    elif COMMAND_ALIASES.get(call.name, call.name).startswith("vkAcquireNextImage"):
+    elif main_name(call.name).startswith("vkAcquireNextImage"):
         if call.succeeded and call.result in (VkResult.SUCCESS, VkResult.SUBOPTIMAL_KHR):
             yield from _acquired(shown, call)
     elif call.name == "vkQueuePresentKHR":

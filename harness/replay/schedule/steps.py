@@ -13,10 +13,12 @@ from enum import Enum
 from typing import Any
 
 from harness.findings import Place, UserError
-from harness.replay.schedule.batch_scheduler import SUBMITS, BatchScheduler
+from harness.replay.schedule.batch_scheduler import BatchScheduler
 from harness.replay.schedule.screens import OURS
-from harness.spec._generated import COMMAND_ALIASES, TASKS
+from harness.spec._generated import TASKS
+from harness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, is_recorded, is_submit, nesting
 from harness.spec.enums import VkRendering
+from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call, block_name
 from harness.trace.submits import batches
 from harness.trace.templates import plain
@@ -88,18 +90,13 @@ def reading(block: Block) -> Iterator[None]:
         ) from None
 
 
-def core_name(name: str) -> str:
-    """The name that a command has in core Vulkan, whatever suffix it was called with."""
-    return COMMAND_ALIASES.get(name, name)
-
-
 def kind_of(name: str) -> StepKind:
     """The kind of a vkCmd* command, from the registry's `tasks`. What begins or ends something is never mere state,
     which could be set again: transform feedback writes its counters."""
     tasks = TASKS.get(name, ("action",))
     if tasks == ("synchronization",):
         return StepKind.SYNC
-    return StepKind.STATE if tasks == ("state",) and not _nesting(name) else StepKind.ACTION
+    return StepKind.STATE if tasks == ("state",) and not nesting(name) else StepKind.ACTION
 
 
 def flatten(blocks: list[Block]) -> list[Step]:
@@ -127,7 +124,7 @@ def flatten(blocks: list[Block]) -> list[Step]:
 
 def _is_ours(block: Block) -> bool:
     """Whether a block is a command of ours, which runs where it stands."""
-    return isinstance(block, Call) and block.name.startswith("vkCmd") and block.args["commandBuffer"] == OURS
+    return isinstance(block, Call) and is_recorded(block.name) and block.args["commandBuffer"] == OURS
 
 
 def _ours(block: Block, joined: bool) -> Iterator[Step]:
@@ -142,9 +139,9 @@ def _steps_of(block: Block, recorded: dict[int, list[Call]], order: BatchSchedul
     block = plain(block) if isinstance(block, Call) else block
     if isinstance(block, Call) and block.name == "vkBeginCommandBuffer":
         recorded[block.args["commandBuffer"]] = []
-    elif isinstance(block, Call) and block.name.startswith("vkCmd"):
+    elif isinstance(block, Call) and is_recorded(block.name):
         recorded.setdefault(block.args["commandBuffer"], []).append(block)
-    elif isinstance(block, Call) and block.name in SUBMITS:
+    elif isinstance(block, Call) and is_submit(block.name):
         unit = _Unit()
         parts = [_Part(block, index, each.command_buffers, unit) for index, each in enumerate(batches(block.args))]
         for part in order.submit(block, parts):
@@ -199,7 +196,7 @@ class _Unit:
     def follow(self, call: Call) -> None:
         """Takes in one command."""
         flags = 0
-        if core_name(call.name) == "vkCmdBeginRendering":
+        if main_name(call.name) == "vkCmdBeginRendering":
             flags = (call.args.get("pRenderingInfo") or {}).get("flags", 0)
         if call.name.startswith("vkCmdEndRendering") and self.suspending:
             self.suspending, self.suspended = False, True
@@ -207,12 +204,12 @@ class _Unit:
         resumes = self.suspended and bool(flags & VkRendering.RESUMING)
         self.suspending, self.suspended = self._suspends(call, flags), self.suspended and not resumes
         if not resumes:
-            self.depth = max(0, self.depth + _nesting(call.name))
-        if call.name.startswith(("vkCmdBeginRender", "vkCmdEndRender")):
-            self.in_pass = _nesting(call.name) > 0
+            self.depth = max(0, self.depth + nesting(call.name))
+        if call.name.startswith((BEGINS_RENDERING, ENDS_RENDERING)):
+            self.in_pass = nesting(call.name) > 0
 
     def _suspends(self, call: Call, flags: int) -> bool:
-        if call.name.startswith(("vkCmdBeginRender", "vkCmdEndRender")):
+        if call.name.startswith((BEGINS_RENDERING, ENDS_RENDERING)):
             return bool(flags & VkRendering.SUSPENDING)
         return self.suspending
 
@@ -233,16 +230,9 @@ def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) ->
                     yield replace(inner, args=here), (call.index, position)
 
 
-def _nesting(name: str) -> int:
-    """+1 for a command that opens what one command buffer must close (render pass, query…), -1 for the closing one."""
-    if "Debug" in name:
-        return 0
-    return 1 if name.startswith("vkCmdBegin") else -1 if name.startswith("vkCmdEnd") else 0
-
-
 def _with_inline_contents(call: Call) -> Call:
     """The call, changed so that secondaries' commands may stand inline in the render pass instance that it begins."""
-    name, args = core_name(call.name), call.args
+    name, args = main_name(call.name), call.args
     changed: dict[str, Any] | None = None
     if (
         name in ("vkCmdBeginRenderPass", "vkCmdNextSubpass")

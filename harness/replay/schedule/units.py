@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 
 from harness.replay.schedule.layouts import transitions
 from harness.replay.schedule.screens import OURS
-from harness.replay.schedule.steps import Identity, Step, StepKind, core_name, reading
+from harness.replay.schedule.steps import Identity, Step, StepKind, reading
+from harness.spec.shapes import main_name
 from harness.trace.calls import Call
 
 OVERWRITTEN_BY = {
@@ -75,7 +76,7 @@ class _State:
 
     def set(self, step: Step) -> None:
         assert isinstance(step.block, Call)
-        name = core_name(step.block.name)
+        name = main_name(step.block.name)
         key: object = step.identity
         if name in OVERWRITTEN_BY:
             key = (name, *(step.block.args.get(argument) for argument in OVERWRITTEN_BY[name]))
