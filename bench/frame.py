@@ -26,7 +26,7 @@ import harness
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import UserError
-from harness.layer.listen import LayerWitness
+from harness.layer.listen import LayerListener
 from harness.layer.manifest import find_layers
 from harness.report.console import terminal
 from harness.rig.core import RigBuffer
@@ -58,7 +58,7 @@ def measure(configuration: str, rounds: int) -> Figures:
         if configuration == "mirror":
             session = stack.enter_context(harness.attach())
         elif configuration != "bare":
-            witness = stack.enter_context(LayerWitness.open(configuration))
+            witness = stack.enter_context(LayerListener.open(configuration))
         rig = stack.enter_context(Rig((), witness))
         figures = {}
         for name, make in STREAMS.items():

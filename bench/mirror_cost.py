@@ -25,7 +25,7 @@ import harness
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import UserError
-from harness.layer.listen import LayerWitness
+from harness.layer.listen import LayerListener
 from harness.report.console import terminal
 from harness.rig.rig import Rig
 from harness.spec.enums import VkStructureType
@@ -42,7 +42,7 @@ SHAPES = (
 def measure(configuration: str, ranges: int) -> dict[str, Any]:
     """Microseconds a call, by shape, in this process."""
     with ExitStack() as stack:
-        witness = stack.enter_context(LayerWitness.open()) if configuration == "layer" else None
+        witness = stack.enter_context(LayerListener.open()) if configuration == "layer" else None
         if configuration == "mirror":
             stack.enter_context(harness.attach())
         rig = stack.enter_context(Rig((), witness))

@@ -67,7 +67,7 @@ class ObjectState:
 
     def __init__(self) -> None:
         self._by_id: dict[int, Any] = {}
-        self.settled: dict[Hashable, tuple[Effect, ...]] = {}
+        self.shader_effects: dict[Hashable, tuple[Effect, ...]] = {}
         """What shaders access, by what is bound (`shaders`); forgotten when an object goes or is bound to memory."""
         self.children: dict[int, set[int]] = {}
         """Ids of command buffers and descriptor sets by pool."""
@@ -102,7 +102,7 @@ class ObjectState:
 
     def remove(self, id: int) -> Any:
         """Takes an object out; None when it is unknown."""
-        self.settled.clear()
+        self.shader_effects.clear()
         return self._by_id.pop(id, None)
 
     def every(self, kind: type[R]) -> list[R]:

@@ -20,7 +20,7 @@ from harness.fuzz.random_steps import FAMILIES, Step, make, shrink
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.layer.compare import compare
 from harness.layer.known_differences import known_differences
-from harness.layer.listen import LayerWitness
+from harness.layer.listen import LayerListener
 from harness.layer.manifest import Version, find_layer
 from harness.trace.calls import Block
 
@@ -67,7 +67,7 @@ class LayerTally:
 
 def judge(steps: Sequence[Step], layer: str) -> dict[str, Any]:
     """Plays steps on this process' driver under both judges; JSON-able sums. `layer` as in `find_layer`."""
-    with LayerWitness.open(find_layer(layer)) as witness:
+    with LayerListener.open(find_layer(layer)) as witness:
 
         def attribute(block: Block) -> None:
             witness.take(block.index)

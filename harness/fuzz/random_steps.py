@@ -253,7 +253,7 @@ def _indirect(rng: random.Random) -> Step:
         ("indirect", begin, rng.randrange(BUFFERS)),
         ("indirect", begin, rng.randrange(BUFFERS)),
         ("write_counts", begin, rng.choice((4, 12)), rng.choice(("fill", "update"))),
-        ("read_counts", begin, rng.randrange(BUFFERS), rng.choice((1, 2))),
+        ("read_counts", begin, rng.randrange(BUFFERS), rng.choice((False, True))),
     ]
     return rng.choice(choices)
 

@@ -9,7 +9,7 @@ from typing import Any
 from harness.findings import UserError
 from harness.fuzz.random_steps import SEMAPHORES, TIMELINES, RandomBatch, Step
 from harness.fuzz.rendering_player import RenderingPlayer
-from harness.layer.listen import LayerWitness
+from harness.layer.listen import LayerListener
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigEvent
 from harness.rig.events import RESET, SET, WAIT
@@ -35,7 +35,7 @@ TIMESTAMPS = VkQueryType.TIMESTAMP
 BOTTOM_OF_PIPE = VkPipelineStage2.BOTTOM_OF_PIPE
 
 
-def open_rig(witness: LayerWitness | None) -> Rig:
+def open_rig(witness: LayerListener | None) -> Rig:
     """A rig with those extensions that the device has."""
     for names in ((PUSH_DESCRIPTORS, LOAD_STORE_NONE), (PUSH_DESCRIPTORS,), (LOAD_STORE_NONE,)):
         with suppress(UserError):

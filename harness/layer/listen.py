@@ -55,7 +55,7 @@ def _text(version: Version | None) -> str:
     return "none" if version is None else ".".join(map(str, version))
 
 
-class LayerWitness:
+class LayerListener:
     """Collects synchronization messages of one instance. Use as a context manager."""
 
     def __init__(self, layer: LayerInfo) -> None:
@@ -75,7 +75,7 @@ class LayerWitness:
 
     @classmethod
     @contextmanager
-    def open(cls, layer: LayerInfo | str | None = None) -> Iterator[LayerWitness]:
+    def open(cls, layer: LayerInfo | str | None = None) -> Iterator[LayerListener]:
         """A witness with the environment set up for `vkCreateInstance`; the environment is put back at the end.
 
         `layer` is a layer, or a version as `find_layer` takes it.
@@ -89,7 +89,7 @@ class LayerWitness:
         with cls(found) as witness:
             yield witness
 
-    def __enter__(self) -> LayerWitness:
+    def __enter__(self) -> LayerListener:
         self._environ = {name: os.environ.get(name) for name in self.settings.environ}
         os.environ.update(self.settings.environ)
         offered = offered_version(self.layer.name)

@@ -96,7 +96,7 @@ class AccessHistory:
                 continue
             gap = self._judge(prior, current, shared)
             if gap is not None:
-                gap = self._noted(gap)
+                gap = self._with_facts(gap)
                 yield gap
                 if ATTACHMENT_ORDER in gap.facts:
                     prior.outdone_by.append((current, shared))
@@ -104,7 +104,7 @@ class AccessHistory:
                 prior.superseded_by.append((current, shared))
             elif _sees(prior, current):
                 prior.seen_by.append((current, shared))
-            if current.replaces and self._settled(prior, current, gap):
+            if current.replaces and self._makes_obsolete(prior, current, gap):
                 if current.automatic:
                     prior.spans = subtract(prior.spans, current.spans)
                 else:
@@ -137,7 +137,7 @@ class AccessHistory:
         for past in self._spaces.get(space, ()):
             past.spans = subtract(past.spans, [span])
 
-    def _settled(self, prior: PastAccess, current: PastAccess, gap: DependencyGap | None) -> bool:
+    def _makes_obsolete(self, prior: PastAccess, current: PastAccess, gap: DependencyGap | None) -> bool:
         """Whether whatever comes after `current` has nothing to do with `prior` any more."""
         if gap is not None:
             return gap.kind != UNORDERED
@@ -160,7 +160,7 @@ class AccessHistory:
             return replace(gap, facts=gap.facts | {REGION})
         return gap
 
-    def _noted(self, gap: DependencyGap) -> DependencyGap:
+    def _with_facts(self, gap: DependencyGap) -> DependencyGap:
         """What is between the two by attachment order, or stands for the prior one where one read a stage is known."""
         prior, current = gap.prior, gap.current
         left = list(gap.spans)

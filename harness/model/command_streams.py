@@ -1,4 +1,4 @@
-"""Lanes: where commands come one after another (a queue, a subpass of a render pass instance).
+"""Command streams: where commands come one after another (a queue, a subpass of a render pass instance).
 
 A command stream knows, for each stage, what a new operation in that stage is ordered after (`reached`), and what a new
 first scope with that stage holds (`issued`): earlier operations in the stage, and second scopes that have it, which is

@@ -1,4 +1,4 @@
-"""From a breach of a rule to words: which edge or which memory operation is missing, and how far the chain goes."""
+"""From a conflict to words: which edge or which memory operation is missing, and how far the chain goes."""
 
 from __future__ import annotations
 

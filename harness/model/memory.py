@@ -140,7 +140,7 @@ def _with(table: dict[int, int], index: int) -> int:
 def pieces(
     spans: Sequence[Span], operations: Sequence[MemoryOperation]
 ) -> Iterator[tuple[list[Span], list[MemoryOperation]]]:
-    """Parts of `spans` that no guard covers by half, each with the guards that cover it."""
+    """Parts of `spans` that no operation covers by half, each with the operations that cover it."""
     parts: list[tuple[list[Span], list[MemoryOperation]]] = [(list(spans), [])]
     for operation in operations:
         cut: list[tuple[list[Span], list[MemoryOperation]]] = []

@@ -126,7 +126,7 @@ class Edge:
 
 
 class ExecutionOrder:
-    """A partial order that grows. Cost of `add`: as many big-integer operations as fronts are given.
+    """A partial order that grows. Cost of `add`: as many big-integer operations as sets are given.
 
     Edges of the rules in `omitted` are left out: what would be without them.
     """
@@ -143,7 +143,7 @@ class ExecutionOrder:
         self._incoming: list[tuple[tuple[int, str], ...]] = []
 
     def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
-        """Adds a node after everything in the fronts, each with the rule that says so. Returns its index."""
+        """Adds a node after everything in the sets, each with the rule that says so. Returns its index."""
         direct = closed = by_region = 0
         after = tuple(each for each in after if each[1] not in self._omitted)
         for nodes, rule in after:

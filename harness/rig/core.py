@@ -98,7 +98,7 @@ class RigEvent:
 class RigDevice:
     """The device of one scenario. Use as a context manager: leaving it waits, then destroys everything made.
 
-    `layer` takes what the Khronos layer needs at instance creation (`LayerWitness`), `amend` decides what becomes of
+    `layer` takes what the Khronos layer needs at instance creation (`LayerListener`), `amend` decides what becomes of
     each named dependency. `queues` asks for queues beside the first, by kind (`requirements.QUEUE_KINDS`). Raises
     `UserError` when the device lacks a required extension or queue.
     """

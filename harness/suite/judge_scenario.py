@@ -20,7 +20,7 @@ from harness.device.queue_emulation import logical_queues
 from harness.findings import Finding, UserError
 from harness.layer.compare import compare
 from harness.layer.known_differences import known_differences
-from harness.layer.listen import LayerWitness
+from harness.layer.listen import LayerListener
 from harness.layer.manifest import LayerInfo, find_layer, find_layers
 from harness.model import Opinion, judge_stream_events
 from harness.replay.contents.observe import Outputs
@@ -130,7 +130,7 @@ def chosen_layers(choice: str) -> list[LayerInfo]:
     return [found]
 
 
-def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[harness.Session, LayerWitness | None, bool]:
+def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[harness.Session, LayerListener | None, bool]:
     """Records a claim on the device, mirrored, `amend` deciding what becomes of its dependencies; with that layer
     enabled in the same process when asked for. Also whether logical queues stood for some that the device lacks."""
     with _witness(layer) as witness, logical_queues(queue_masks(claim.queues)) as below:
@@ -148,12 +148,12 @@ def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[harness
 
 
 @contextmanager
-def _witness(layer: LayerInfo | None) -> Iterator[LayerWitness | None]:
-    with nullcontext() if layer is None else LayerWitness.open(layer) as witness:
+def _witness(layer: LayerInfo | None) -> Iterator[LayerListener | None]:
+    with nullcontext() if layer is None else LayerListener.open(layer) as witness:
         yield witness
 
 
-def _ask_layer(row: Row, session: harness.Session, witness: LayerWitness) -> None:
+def _ask_layer(row: Row, session: harness.Session, witness: LayerListener) -> None:
     said = compare(session.findings, witness.messages, known_differences(witness.layer.version), session.blocks or [])
     disagreements = [*said.lines(), *(f"invalid: {text}" for _, text in witness.other_messages)]
     row.layers[witness.layer.version_text] = LayerVerdict(True, tuple(disagreements), sum(said.used.values()))

@@ -28,7 +28,7 @@ class CrossDependency(NamedTuple):
 
 def import_dependencies(state: State, dependencies: tuple[CrossDependency, ...], receiver: int) -> State:
     """A state after a viewer received dependencies from others (memoised)."""
-    return state.after(("gifts", dependencies, receiver), lambda state: _received(state, dependencies, receiver))
+    return state.after(("dependencies", dependencies, receiver), lambda state: _received(state, dependencies, receiver))
 
 
 def _received(state: State, dependencies: tuple[CrossDependency, ...], receiver: int) -> State:

@@ -1,4 +1,4 @@
-"""From hits to findings: one finding for each pair of accesses, however many ranges it covers."""
+"""From hazards to findings: one finding for each pair of accesses, however many ranges it covers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Tokens: numbers that mark accesses in guards. One that marks nothing any more is given out again, so that a program
-that sets events or signals semaphores for ever meets the same states again."""
+"""Tokens: numbers that mark accesses in what a viewer may assume (`AccessOrdering`). One that marks nothing any more is
+given out again, so that a program that sets events or signals semaphores for ever meets the same states again."""
 
 from __future__ import annotations
 

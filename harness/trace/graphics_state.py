@@ -209,5 +209,5 @@ class DrawState:
     feedback: Feedback = field(default_factory=Feedback)
     targets: tuple[GraphicsPipeline, Targets] | None = None
     """What the last draw accessed, for the next one; None after a change of dynamic state."""
-    settled: tuple[Any, ...] | None = None
+    last_draw: tuple[Any, ...] | None = None
     """Effects of the last draw that depend on nothing but bindings, after the bindings that they depend on."""

@@ -20,7 +20,7 @@ from harness.layer.enable import (
     settings,
     todays_settings,
 )
-from harness.layer.listen import LayerWitness, offered_version
+from harness.layer.listen import LayerListener, offered_version
 from harness.layer.manifest import KHRONOS_LAYER, find_layers
 from harness.rig.rig import Rig
 
@@ -131,7 +131,7 @@ def test_versions_of_the_cache_and_of_the_standard_folders(tmp_path: Path) -> No
     assert find_layer("1.3.240", environ) is None
     with pytest.raises(UserError, match="neither 'old', 'today' nor a version"):
         find_layer("newest", environ)
-    with pytest.raises(UserError, match=r"of version 0\.1\.2 found"), LayerWitness.open("0.1.2"):
+    with pytest.raises(UserError, match=r"of version 0\.1\.2 found"), LayerListener.open("0.1.2"):
         pass
     only = environ | {"VK_LAYER_PATH": str(old.parent)}
     assert [layer.version_text for layer in find_layers(only)] == ["1.3.239"], "then the cache is left out"
@@ -149,7 +149,7 @@ def test_a_layer_that_the_loader_does_not_offer(tmp_path: Path) -> None:
     layer = made(tmp_path)
     path.unlink()
     before = dict(os.environ)
-    with pytest.raises(UserError, match=r"the loader offers none, not 1\.3\.250"), LayerWitness.open(layer):
+    with pytest.raises(UserError, match=r"the loader offers none, not 1\.3\.250"), LayerListener.open(layer):
         pass
     assert dict(os.environ) == before
 
@@ -164,7 +164,7 @@ def test_no_layer_is_one_clear_line(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     for name, value in (NOTHING | {"VK_LAYER_PATH": str(tmp_path), "HOME": str(tmp_path)}).items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(UserError, match="not installed"), LayerWitness.open():
+    with pytest.raises(UserError, match="not installed"), LayerListener.open():
         pass
 
 
@@ -173,11 +173,11 @@ INSTALLED: list[Any] = [*find_layers()] or [NOT_INSTALLED]
 
 
 @pytest.fixture(scope="module", params=INSTALLED, ids=lambda layer: layer.version_text if layer else "none")
-def real(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, LayerWitness]]:
+def real(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, LayerListener]]:
     """A rig on lavapipe under each layer; the environment is put back afterwards."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setenv("VK_ICD_FILENAMES", str(find_driver("lavapipe").manifest))
-        with LayerWitness.open(request.param) as witness, Rig((), witness) as device:
+        with LayerListener.open(request.param) as witness, Rig((), witness) as device:
             yield device, witness
 
 
@@ -190,13 +190,13 @@ def hazardous(device: Rig, fills: int = 1) -> None:
         commands.copy(a, b)
 
 
-def test_the_layer_asked_for_is_the_one_loaded(real: tuple[Rig, LayerWitness]) -> None:
+def test_the_layer_asked_for_is_the_one_loaded(real: tuple[Rig, LayerListener]) -> None:
     layer = real[1].layer
     assert offered_version(KHRONOS_LAYER) == layer.version
     assert f" {Path(layer.library).resolve()}\n" in Path("/proc/self/maps").read_text()
 
 
-def test_real_layer_speaks_at_record(real: tuple[Rig, LayerWitness]) -> None:
+def test_real_layer_speaks_at_record(real: tuple[Rig, LayerListener]) -> None:
     device, witness = real
     witness.take()
     hazardous(device)
@@ -205,7 +205,7 @@ def test_real_layer_speaks_at_record(real: tuple[Rig, LayerWitness]) -> None:
     assert said.call == 7 and witness.messages[-1] is said
 
 
-def test_real_layer_speaks_at_submit(real: tuple[Rig, LayerWitness]) -> None:
+def test_real_layer_speaks_at_submit(real: tuple[Rig, LayerListener]) -> None:
     device, witness = real
     a = device.buffer(256)
     with device.commands() as commands:
@@ -220,7 +220,7 @@ def test_real_layer_speaks_at_submit(real: tuple[Rig, LayerWitness]) -> None:
     assert (said.kind, said.entry) == ("submit", 0)
 
 
-def test_a_hundred_messages_of_one_kind(real: tuple[Rig, LayerWitness]) -> None:
+def test_a_hundred_messages_of_one_kind(real: tuple[Rig, LayerListener]) -> None:
     """By default today's layer falls silent after ten."""
     device, witness = real
     witness.take()
@@ -228,7 +228,7 @@ def test_a_hundred_messages_of_one_kind(real: tuple[Rig, LayerWitness]) -> None:
     assert len(witness.take()) == 101
 
 
-def test_other_checks_are_off(real: tuple[Rig, LayerWitness]) -> None:
+def test_other_checks_are_off(real: tuple[Rig, LayerListener]) -> None:
     """A copy past the end of a buffer breaks VUID-vkCmdCopyBuffer-size-00115, which core checks would report."""
     device, witness = real
     a, b = device.buffer(64), device.buffer(64)
@@ -242,12 +242,12 @@ def test_other_checks_are_off(real: tuple[Rig, LayerWitness]) -> None:
 def test_environment_is_put_back(monkeypatch: pytest.MonkeyPatch, layer: LayerInfo) -> None:
     monkeypatch.setenv("VK_LAYER_ENABLES", "before")
     monkeypatch.setenv("VK_VALIDATION_VALIDATE_SYNC", "before")
-    with LayerWitness.open(layer) as witness:
+    with LayerListener.open(layer) as witness:
         assert all(os.environ[name] == value for name, value in witness.settings.environ.items())
     assert os.environ["VK_LAYER_ENABLES"] == os.environ["VK_VALIDATION_VALIDATE_SYNC"] == "before"
 
 
-def test_the_package_callback_stays_free(real: tuple[Rig, LayerWitness]) -> None:
+def test_the_package_callback_stays_free(real: tuple[Rig, LayerListener]) -> None:
     """The package has one callback slot a type for the whole process; the witness must not take a program's own."""
     from vulkan import _vulkan
 

@@ -10,7 +10,7 @@ from harness.fuzz.random_steps import Step
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.layer.compare import compare
 from harness.layer.known_differences import known_differences
-from harness.layer.listen import LayerWitness
+from harness.layer.listen import LayerListener
 from harness.layer.manifest import find_layer
 from harness.suite.judge_scenario import load_module, record
 from harness.suite.twins import Twin
@@ -21,7 +21,7 @@ SCENARIOS = Path(__file__).resolve().parents[2] / "scenarios"
 def need_of_steps(entry: str, layer: str, steps: list[Step]) -> dict[str, list[str]]:
     """`_need` of a stream of steps, as random streams are played."""
     with (
-        LayerWitness.open(layer) as witness,
+        LayerListener.open(layer) as witness,
         harness.attach(keep_trace=True, sink=lambda block: _listen(witness, block)) as session,
         open_rig(witness) as rig,
     ):
@@ -39,11 +39,11 @@ def need_of_row(entry: str, layer: str, scenario: str, variant: str) -> dict[str
     return _need(entry, session, witness)
 
 
-def _listen(witness: LayerWitness, block: Any) -> None:
+def _listen(witness: LayerListener, block: Any) -> None:
     witness.take(block.index)
 
 
-def _need(entry: str, session: harness.Session, witness: LayerWitness) -> dict[str, list[str]]:
+def _need(entry: str, session: harness.Session, witness: LayerListener) -> dict[str, list[str]]:
     """What is left unexplained with all known differences, and `without` one of them."""
     known = known_differences(witness.layer.version)
     less = [each for each in known if each.id != entry]

@@ -39,12 +39,12 @@ def hang() -> dict[str, Any]:
 
 def instances(count: int, layer: str | None) -> dict[str, Any]:
     """Creates devices one after the other, and says how many thread-specific keys were left after each."""
-    from harness.layer.listen import LayerWitness
+    from harness.layer.listen import LayerListener
     from harness.rig.rig import Rig
 
     left = []
     for _ in range(count):
-        with LayerWitness.open(layer) if layer else nullcontext() as witness, Rig((), witness):
+        with LayerListener.open(layer) if layer else nullcontext() as witness, Rig((), witness):
             pass
         left.append(_free_keys())
     return {"left": left}

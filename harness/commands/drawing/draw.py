@@ -48,11 +48,11 @@ def draw_effects(objects: ObjectState, buffer: CommandBuffer, reads: Reads) -> I
         yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
         return
     yield from reads(pipeline.state)
-    yield from _settled(objects, buffer, pipeline)
+    yield from _effects_of_bindings(objects, buffer, pipeline)
     yield from feedback_effects(objects, buffer)
 
 
-def _settled(objects: ObjectState, buffer: CommandBuffer, pipeline: GraphicsPipeline) -> tuple[Effect, ...]:
+def _effects_of_bindings(objects: ObjectState, buffer: CommandBuffer, pipeline: GraphicsPipeline) -> tuple[Effect, ...]:
     """What shaders and attachments give: the same for every draw until something else is bound.
 
     A descriptor set that is bound may not be written to before it is bound again, so its identity stands for what it
@@ -63,16 +63,16 @@ def _settled(objects: ObjectState, buffer: CommandBuffer, pipeline: GraphicsPipe
     targets = targets_for(pipeline, drawing)
     key = (pipeline, targets, buffer.rendering, *(each for _, each in bound))
     numbers = [number for number, _ in bound]
-    held = drawing.settled
-    if held is not None and held[1] == numbers and len(held[0]) == len(key) and all(map(is_, held[0], key)):
-        return tuple(held[2])
+    last = drawing.last_draw
+    if last is not None and last[1] == numbers and len(last[0]) == len(key) and all(map(is_, last[0], key)):
+        return tuple(last[2])
     idle = VkShaderStage.FRAGMENT if discards(pipeline.state, drawing) else 0
-    made = (
+    effects = (
         *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, idle),
         *attachment_effects(objects, buffer, targets),
     )
-    drawing.settled = (key, numbers, made)
-    return made
+    drawing.last_draw = (key, numbers, effects)
+    return effects
 
 
 def _draw(

@@ -33,7 +33,7 @@ STAGE_NAMES = {
 """Pipeline stage name by VkShaderStageFlagBits, as access names spell it."""
 STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]), "RAY_TRACING_SHADER")
 
-SETTLED_LIMIT = 1 << 14
+MOST_SHADER_EFFECTS = 1 << 14
 """So many combinations of a pipeline and what is bound are remembered."""
 UNIFORM_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.UNIFORM_BUFFER_DYNAMIC)
 STORAGE_TYPES = (
@@ -57,11 +57,11 @@ def shader_effects(objects: ObjectState, buffer: CommandBuffer, bind_point: int,
     if any(_depends_on_more(bound.set) for bound in sets.values()):
         return tuple(_shader_effects(objects, buffer, pipeline, sets, idle))
     key = (pipeline.id, idle, *((index, *bound.key) for index, bound in sets.items()))
-    made = objects.settled.get(key)
+    made = objects.shader_effects.get(key)
     if made is None:
-        if len(objects.settled) >= SETTLED_LIMIT:
-            objects.settled.clear()
-        made = objects.settled[key] = tuple(_shader_effects(objects, buffer, pipeline, sets, idle))
+        if len(objects.shader_effects) >= MOST_SHADER_EFFECTS:
+            objects.shader_effects.clear()
+        made = objects.shader_effects[key] = tuple(_shader_effects(objects, buffer, pipeline, sets, idle))
     return made
 
 

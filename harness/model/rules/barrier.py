@@ -41,7 +41,8 @@ class FirstScope:
     """What a first scope looks back at, and what it comes after anyway."""
 
     streams: tuple[tuple[tuple[CommandStream, int], ...], ...]
-    """Lanes as they were, each up to some stages; of several in place of one, what all of them have in common."""
+    """Command streams as they were, each up to some stages; of several in place of one, what all of them have in
+    common."""
     after: NodeSet = NOTHING
     begins: CommandStream | None = None
     """Where transitions begin, if not in the only command stream."""
