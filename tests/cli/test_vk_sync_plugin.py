@@ -7,7 +7,7 @@ import shutil
 import pytest
 
 from harness.device.drivers import environment, find_driver
-from tests.support.mirrored import PROGRAMS
+from tests.support.recording import PROGRAMS
 
 CONFTEST = """
 import pytest

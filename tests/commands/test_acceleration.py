@@ -11,18 +11,18 @@ from harness.commands.resources.addresses import PRUNE_AT, Addresses
 from harness.spec.enums import VkFormat, VkGeometryType, VkIndexType
 from harness.trace.effects import HostAccess, Unmodelled, UnmodelledCall
 from harness.trace.resources import Buffer
+from tests.support.interpreted import InterpretedStream, short
 from tests.support.streams import struct
-from tests.support.told import Told, short
 
 BASE = 0x7F00_0000_0000
-"""Device address of the first buffer that is told of; the next ones follow at a distance."""
+"""Device address of the first buffer that is stream of; the next ones follow at a distance."""
 TRIANGLES, AABBS, INSTANCES = VkGeometryType.TRIANGLES, VkGeometryType.AABBS, VkGeometryType.INSTANCES
 R32G32B32, UINT16, NO_INDEX = VkFormat.R32G32B32_SFLOAT, VkIndexType.UINT16, VkIndexType.NONE_KHR
 BUILD, COPY = "ACCELERATION_STRUCTURE_BUILD_", "ACCELERATION_STRUCTURE_COPY_"
 AS_READ, AS_WRITE = "ACCELERATION_STRUCTURE_READ", "ACCELERATION_STRUCTURE_WRITE"
 
 
-class Rays(Told):
+class Rays(InterpretedStream):
     """A stream with one structure of 1,024 bytes at offset 256 of its buffer, an input buffer and scratch memory."""
 
     def __init__(self) -> None:
@@ -284,19 +284,19 @@ def test_addresses_against_a_list() -> None:
     rng = random.Random(11)
     alive: dict[int, Buffer] = {}
     addresses = Addresses(alive.get)
-    told: list[tuple[int, Buffer]] = []
+    stream: list[tuple[int, Buffer]] = []
     for id in range(1, 4 * PRUNE_AT):
-        if told and rng.random() < 0.4:
-            _, gone = told.pop(rng.randrange(len(told)))
+        if stream and rng.random() < 0.4:
+            _, gone = stream.pop(rng.randrange(len(stream)))
             del alive[gone.id]
         start, buffer = rng.randrange(1000) * 16, Buffer(id, rng.choice([16, 40, 200]))
-        if any(start < at + other.size and at < start + buffer.size for at, other in told):
+        if any(start < at + other.size and at < start + buffer.size for at, other in stream):
             continue
         alive[id] = buffer
-        told.append((start, buffer))
+        stream.append((start, buffer))
         addresses.add(start, buffer)
         address = rng.randrange(16_300)
-        holding = [(each, address - at) for at, each in told if at <= address < at + each.size]
+        holding = [(each, address - at) for at, each in stream if at <= address < at + each.size]
         assert addresses.find(address) == (holding[-1] if holding else None)
 
 

@@ -25,7 +25,7 @@ from harness.trace.effects import (
     Submission,
     Submitted,
 )
-from tests.syncval.test_queues import ALL_FLAGS, A, B, access, barrier
+from tests.support.effects import ALL_FLAGS, A, B, access, barrier
 
 EVERYTHING = barrier("ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE")
 TO_HOST = barrier("COPY/TRANSFER_WRITE", "HOST/HOST_READ")

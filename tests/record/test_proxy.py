@@ -18,7 +18,7 @@ from harness.device.drivers import environment, find_driver
 from harness.device.manifests import find_layers
 from harness.findings import UserError
 from harness.record.session import Session
-from tests.support.mirrored import PROGRAMS, Keeper, make_rig
+from tests.support.recording import PROGRAMS, Keeper, make_rig
 
 KHRONOS = "VK_LAYER_KHRONOS_validation"
 FOREVER = 0xFFFFFFFFFFFFFFFF

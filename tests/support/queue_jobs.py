@@ -1,4 +1,4 @@
-"""Jobs that tests/test_logical_queues.py runs in a driver's process."""
+"""Jobs that tests/device/test_queue_emulation.py runs in a driver's process."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ from harness.trace.effects import (
     SubpassDependency,
     WaitEvents,
 )
-from tests.syncval.test_queues import (
+from tests.support.effects import (
     ALL_FLAGS,
     IMAGE,
     READ_A,
@@ -39,13 +39,13 @@ from tests.syncval.test_queues import (
     WRITE_B,
     A,
     B,
-    Device,
     access,
     at,
     barrier,
+    commands,
     dependency,
-    kinds,
 )
+from tests.support.judged import Device, kinds
 
 TO_HOST = barrier("COPY/TRANSFER_WRITE", "HOST/HOST_READ")
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
@@ -71,13 +71,13 @@ class Machine(Device):
 
     def writes(self, begin: int = 0, end: int = 64) -> list[str]:
         wrote = HostWrote(next(self.calls), None, A, (begin, end), self.coherent, self.non_coherent_atom_size)
-        return kinds(self.validator.consume(wrote))
+        return self.take(wrote)
 
     def flushes(self, begin: int = 0, end: int = 64) -> None:
         assert self.validator.consume(HostFlushed(next(self.calls), None, A, (begin, end))) == []
 
     def invalidates(self, begin: int = 0, end: int = 64) -> list[str]:
-        return kinds(self.validator.consume(HostInvalidated(next(self.calls), None, A, (begin, end))))
+        return self.take(HostInvalidated(next(self.calls), None, A, (begin, end)))
 
     def waits(self, fence: int = 0, queue: int = 0) -> None:
         assert self.validator.consume(HostWaited((fence,) if fence else (), queue)) == []
@@ -360,7 +360,7 @@ def test_unflushed_writes_race_with_no_queue() -> None:
 def test_unflushed_writes_say_what_is_missing() -> None:
     machine = Machine(coherent=False)
     machine.writes()
-    batch = Submission(0, ((1000, machine.commands(READ_A)),))
+    batch = Submission(0, ((1000, commands(machine.calls, READ_A)),))
     (finding,) = machine.validator.consume(Submitted(99, "vkQueueSubmit", None, 1, ALL_FLAGS, (batch,), 0))
     assert (finding.prior.command, finding.prior_access) == ("host write", "SYNC_HOST_HOST_WRITE")
     assert "vkFlushMappedMemoryRanges" in finding.missing
@@ -486,7 +486,7 @@ def test_a_submit_that_waits_sees_nothing_that_the_host_wrote_after_it() -> None
     machine.validator.consume(SemaphoreCreated(7, 0))
     assert machine.submit(1, READ_A, waits=at(7, value=1)) == []
     assert machine.writes() == []
-    assert kinds(machine.validator.consume(HostSignaled(7, 1))) == [RAW]
+    assert machine.take(HostSignaled(7, 1)) == [RAW]
     machine = Machine()
     machine.validator.consume(SemaphoreCreated(7, 0))
     assert machine.submit(1, READ_A, waits=at(7, value=1)) == []

@@ -21,7 +21,8 @@ from harness.trace.effects import (
     SharedResource,
     SubpassBegin,
 )
-from tests.support.judged import Device, access, dependency, operation, read, write
+from tests.support.effects import access, dependency
+from tests.support.judged import Device, operation, read, write
 
 BUFFER, IMAGE = 100, 102
 G, C = 1, 2
@@ -78,7 +79,7 @@ def test_a_read_by_another_family_needs_a_transfer() -> None:
     assert finding.ranges == ((0, 64),)
     assert finding.missing == "a release by queue family 0 and an acquire by 1"
     assert finding.message == (
-        "vkCmdX needs the contents of VkBuffer 100, which belong to queue family 0 by vkCmdX. Missing: "
+        "vkCmdAccess needs the contents of VkBuffer 100, which belong to queue family 0 by vkCmdAccess. Missing: "
         "a release by queue family 0 and an acquire by 1."
     )
 
@@ -333,7 +334,7 @@ def test_a_release_is_ordered_like_a_write() -> None:
     held = device()
     assert held.submit(G, write(BUFFER), transfer()) == ["WRITE_AFTER_WRITE"]
     assert reason_for_silence(held.found[0], Stream([])) == "queue family ownership"
-    assert "vkCmdX transfers the ownership of VkBuffer 100" in held.found[0].message
+    assert "vkCmdBarrier transfers the ownership of VkBuffer 100" in held.found[0].message
     held = device()
     assert held.submit(G, read(BUFFER), transfer()) == ["WRITE_AFTER_READ"]
     held = device()

@@ -2,23 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import count
-
-from harness.findings import Finding
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.masks import scope
-from harness.spec.scopes import ACCESS_KIND
-from harness.syncval.evidence import Description
-from harness.syncval.validator import Validator
 from harness.trace.effects import (
     EXTERNAL,
-    Access,
     AttachmentOperation,
     AutomaticTransition,
     Barrier,
-    Command,
-    Dependency,
-    Effect,
     HostSignaled,
     HostWaited,
     HostWaitedSemaphores,
@@ -28,71 +18,17 @@ from harness.trace.effects import (
     RasterizationOrder,
     ResetEvent,
     SemaphoreCreated,
-    SemaphoreOperation,
     SetEvent,
-    Submission,
-    Submitted,
     SubpassBegin,
     SubpassDependency,
     WaitEvents,
 )
+from tests.support.effects import ALL_COMMANDS, IMAGE, READ_A, WRITE_A, WRITE_B, access, at, barrier, dependency
+from tests.support.judged import Device
 
-ALL_FLAGS = 0x7FFFFFFF
-ALL = VkPipelineStage2.ALL_COMMANDS
 TRANSFER = VkPipelineStage2.ALL_TRANSFER
 BOTTOM = VkPipelineStage2.BOTTOM_OF_PIPE
 COLOR_OUTPUT = VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
-A, B, IMAGE = 100, 101, 102
-
-
-def access(name: str, space: int, begin: int = 0, end: int = 64, **more: object) -> Access:
-    return Access(ACCESS_KIND[f"SYNC_{name}"].index, space, ((begin, end),), space, **more)  # type: ignore[arg-type]
-
-
-def dependency(src: str, dst: str) -> Dependency:
-    return Dependency(*scope(src), *scope(dst))
-
-
-def barrier(src: str, dst: str) -> Barrier:
-    return Barrier((dependency(src, dst),))
-
-
-WRITE_A, READ_A = access("COPY_TRANSFER_WRITE", A), access("COPY_TRANSFER_READ", A)
-WRITE_B = access("COPY_TRANSFER_WRITE", B)
-
-
-class Device:
-    """Feeds a validator; each submit is one batch of one command buffer with these effects, one command each."""
-
-    def __init__(self) -> None:
-        self.calls = count(1)
-        self.validator = Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
-
-    def commands(self, *effects: Effect | tuple[Effect, ...]) -> tuple[Command, ...]:
-        return tuple(
-            Command(next(self.calls), "vkCmdX", None, each if isinstance(each, tuple) else (each,)) for each in effects
-        )
-
-    def submit(
-        self,
-        queue: int,
-        *effects: Effect | tuple[Effect, ...],
-        waits: tuple[SemaphoreOperation, ...] = (),
-        signals: tuple[SemaphoreOperation, ...] = (),
-        fence: int = 0,
-    ) -> list[str]:
-        batch = Submission(0, ((next(self.calls) + 1000, self.commands(*effects)),), waits, signals)
-        call = next(self.calls)
-        submitted = Submitted(call, "vkQueueSubmit2", None, queue, ALL_FLAGS, (batch,), fence)
-        return kinds(self.validator.consume(submitted))
-
-
-def kinds(findings: list[Finding]) -> list[str]:
-    return [finding.hazard for finding in findings]
-
-
-def at(semaphore: int, stages: int = ALL, value: int = 0) -> tuple[SemaphoreOperation, ...]:
-    return (SemaphoreOperation(semaphore, stages, value),)
 
 
 def test_queues_race_without_a_semaphore() -> None:
@@ -145,27 +81,27 @@ def test_a_semaphore_on_one_queue_is_a_full_memory_dependency() -> None:
 
 def test_a_timeline_wait_holds_its_queue_back_until_the_signal() -> None:
     device = Device()
-    device.validator.consume(SemaphoreCreated(7, 0))
+    device.take(SemaphoreCreated(7, 0))
     assert device.submit(1, WRITE_A, waits=at(7, TRANSFER, 1)) == []
     assert device.submit(1, WRITE_B) == []
-    assert device.submit(2, WRITE_A, signals=at(7, ALL, 1)) == []
+    assert device.submit(2, WRITE_A, signals=at(7, ALL_COMMANDS, 1)) == []
     assert device.submit(2, WRITE_B) == ["WRITE_RACING_WRITE"]
 
 
 def test_waiting_for_the_initial_value_orders_nothing() -> None:
     device = Device()
-    device.validator.consume(SemaphoreCreated(7, 3))
+    device.take(SemaphoreCreated(7, 3))
     device.submit(1, WRITE_A)
-    assert device.submit(2, WRITE_A, waits=at(7, ALL, 3)) == ["WRITE_RACING_WRITE"]
-    assert device.submit(2, WRITE_A, waits=at(7, ALL, 2)) == ["WRITE_AFTER_WRITE"]
+    assert device.submit(2, WRITE_A, waits=at(7, ALL_COMMANDS, 3)) == ["WRITE_RACING_WRITE"]
+    assert device.submit(2, WRITE_A, waits=at(7, ALL_COMMANDS, 2)) == ["WRITE_AFTER_WRITE"]
 
 
 def test_a_host_signal_releases_a_wait_without_a_memory_dependency() -> None:
     device = Device()
-    device.validator.consume(SemaphoreCreated(7, 0))
+    device.take(SemaphoreCreated(7, 0))
     device.submit(1, WRITE_A)
-    assert device.submit(1, WRITE_A, waits=at(7, ALL, 1)) == []
-    assert kinds(device.validator.consume(HostSignaled(7, 1))) == ["WRITE_AFTER_WRITE"]
+    assert device.submit(1, WRITE_A, waits=at(7, ALL_COMMANDS, 1)) == []
+    assert device.take(HostSignaled(7, 1)) == ["WRITE_AFTER_WRITE"]
 
 
 def test_a_host_wait_covers_other_queues_through_their_semaphores() -> None:
@@ -173,24 +109,24 @@ def test_a_host_wait_covers_other_queues_through_their_semaphores() -> None:
     device.submit(1, WRITE_A, signals=at(7))
     device.submit(1, WRITE_B)
     device.submit(2, waits=at(7), fence=9)
-    device.validator.consume(HostWaited(fences=(9,)))
+    device.take(HostWaited(fences=(9,)))
     assert device.submit(3, WRITE_A) == []
     assert device.submit(3, WRITE_B) == ["WRITE_RACING_WRITE"]
 
 
 def test_a_host_wait_for_a_timeline_value_covers_what_signaled_it() -> None:
     device = Device()
-    device.validator.consume(SemaphoreCreated(7, 0))
-    device.submit(1, WRITE_A, signals=at(7, ALL, 5))
-    device.validator.consume(HostWaitedSemaphores(((7, 4),)))
+    device.take(SemaphoreCreated(7, 0))
+    device.submit(1, WRITE_A, signals=at(7, ALL_COMMANDS, 5))
+    device.take(HostWaitedSemaphores(((7, 4),)))
     assert device.submit(2, WRITE_A) == []
 
 
 def test_a_long_timeline_keeps_few_signals() -> None:
     device = Device()
-    device.validator.consume(SemaphoreCreated(7, 0))
+    device.take(SemaphoreCreated(7, 0))
     for value in range(1, 500):
-        assert device.submit(1, WRITE_A, waits=at(7, ALL, value - 1), signals=at(7, ALL, value)) == []
+        assert device.submit(1, WRITE_A, waits=at(7, ALL_COMMANDS, value - 1), signals=at(7, ALL_COMMANDS, value)) == []
     context = device.validator._context
     context._check()
     assert context.ranges == 1

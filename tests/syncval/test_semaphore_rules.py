@@ -6,7 +6,8 @@ from __future__ import annotations
 import pytest
 
 from harness.trace.effects import Barrier, HostWaitedSemaphores, RangeBarrier, SemaphoreCreated
-from tests.support.judged import Device, access, barrier, dependency, operation, read, write
+from tests.support.effects import access, barrier, dependency
+from tests.support.judged import Device, operation, read, write
 
 IMAGE, OTHER = 102, 103
 G, C, T = 1, 2, 3

@@ -19,7 +19,7 @@ from harness.spec.enums import VkDescriptorType
 from harness.trace.calls import Block, Call
 from harness.trace.codec import load, save
 from harness.trace.templates import PUSH, UPDATE, plain
-from tests.support.mirrored import make_rig
+from tests.support.recording import make_rig
 
 SHADER = Path(__file__).resolve().parents[2] / "shaders" / "copy_words.comp.spv"
 STORAGE_BUFFER = VkDescriptorType.STORAGE_BUFFER

@@ -10,7 +10,8 @@ from harness.check import Analysis
 from harness.spec.enums import VkResult
 from harness.trace.calls import Call
 from harness.trace.effects import Barrier, Destroyed, FenceReset, RangeBarrier
-from tests.support.judged import ALL_COMMANDS, Device, barrier, dependency, operation, read, write
+from tests.support.effects import ALL_COMMANDS, barrier, dependency
+from tests.support.judged import Device, operation, read, write
 from tests.support.streams import R8G8B8A8, Stream, struct
 
 IMAGE, OTHER, SHARED = 102, 103, 104

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from harness.trace.effects import Destroyed, FenceReset, HostAccess
-from tests.support.model_streams import FILL, FILL_TO_COPY, IMAGE, READ, WRITE, A, Stream, access, barrier, ranged, run
+from tests.support.effects import IMAGE, A, access, barrier, ranged
+from tests.support.model_streams import FILL, FILL_TO_COPY, READ, WRITE, Stream, run
 
 CLEAR, SAMPLE = access("CLEAR_TRANSFER_WRITE", IMAGE), access("COPY_TRANSFER_READ", IMAGE)
 
@@ -54,7 +55,7 @@ def test_a_transition_is_a_write_between_the_two_scopes() -> None:
 
 
 def test_a_transition_sees_what_is_available() -> None:
-    available = barrier(("CLEAR/TRANSFER_WRITE", "BLIT"))
+    available = barrier("CLEAR/TRANSFER_WRITE", "BLIT")
     assert run(CLEAR, available, ranged("BLIT", "COPY/TRANSFER_READ", IMAGE, move=True), SAMPLE) == []
     assert run(CLEAR, available, ranged("COPY", "COPY/TRANSFER_READ", IMAGE, move=True), SAMPLE)[0] == "unordered"
 
@@ -66,11 +67,11 @@ def test_a_transition_needs_an_order_after_reads() -> None:
 
 def test_all_commands_has_transitions_too() -> None:
     move = ranged("NONE", "NONE", IMAGE, move=True)
-    assert run(CLEAR, barrier(("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS")), move) == []
-    assert run(CLEAR, barrier(("CLEAR/TRANSFER_WRITE", "TOP_OF_PIPE")), move) == []
-    assert run(CLEAR, barrier(("CLEAR/TRANSFER_WRITE", "CLEAR|COPY")), move) == ["unordered"]
-    assert run(move, barrier(("ALL_COMMANDS", "COPY/TRANSFER_READ")), SAMPLE) == []
-    assert run(move, barrier(("COPY", "COPY/TRANSFER_READ")), SAMPLE) == ["unordered"]
+    assert run(CLEAR, barrier("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS"), move) == []
+    assert run(CLEAR, barrier("CLEAR/TRANSFER_WRITE", "TOP_OF_PIPE"), move) == []
+    assert run(CLEAR, barrier("CLEAR/TRANSFER_WRITE", "CLEAR|COPY"), move) == ["unordered"]
+    assert run(move, barrier("ALL_COMMANDS", "COPY/TRANSFER_READ"), SAMPLE) == []
+    assert run(move, barrier("COPY", "COPY/TRANSFER_READ"), SAMPLE) == ["unordered"]
 
 
 def test_transitions_of_one_queue_are_in_order_and_of_two_are_not() -> None:
@@ -87,7 +88,7 @@ def test_a_destroyed_resource_concerns_nobody() -> None:
 
 def test_five_hundred_commands_take_seconds_at_most() -> None:
     """Not a clock: the number of nodes and of edges is what grows, and it stays quadratic."""
-    steps = [step for _ in range(125) for step in (FILL, FILL_TO_COPY, READ, barrier(("COPY", "CLEAR")))]
+    steps = [step for _ in range(125) for step in (FILL, FILL_TO_COPY, READ, barrier("COPY", "CLEAR"))]
     opinion = Stream().submit(*steps).judge()
     assert opinion.clean
     assert len(opinion.order.nodes) < 1000
@@ -96,14 +97,14 @@ def test_five_hundred_commands_take_seconds_at_most() -> None:
 
 # -- what the host reads, flushes and invalidates ---------------------------------------------------------------------
 
-TO_HOST = barrier(("COPY/TRANSFER_WRITE", "HOST/HOST_READ"))
+TO_HOST = barrier("COPY/TRANSFER_WRITE", "HOST/HOST_READ")
 
 
 def test_the_host_sees_what_a_dependency_gives_to_its_domain() -> None:
     assert Stream().submit(WRITE, TO_HOST).wait().host_read().kinds() == []
     assert Stream().submit(WRITE, TO_HOST).host_read().kinds() == ["unordered"]
     assert Stream().submit(WRITE).wait().host_read().kinds() == ["invisible"]  # complete, for the device alone
-    everything = barrier(("COPY/TRANSFER_WRITE", "ALL_COMMANDS/MEMORY_READ"))
+    everything = barrier("COPY/TRANSFER_WRITE", "ALL_COMMANDS/MEMORY_READ")
     assert Stream().submit(WRITE, everything).wait().host_read().kinds() == ["invisible"]
 
 

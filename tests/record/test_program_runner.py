@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.device.drivers import environment, find_driver
-from tests.support.mirrored import PROGRAMS
+from tests.support.recording import PROGRAMS
 
 RUNNER = """
 import sys, harness

@@ -1,4 +1,4 @@
-"""What the tests of the record room share: a mirror that only keeps what it is given, and a lavapipe rig."""
+"""What the tests of `record` share: a mirror that only keeps what it is given, and a lavapipe rig."""
 
 from __future__ import annotations
 

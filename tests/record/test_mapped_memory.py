@@ -18,7 +18,7 @@ from harness.record.session import Session
 from harness.record.struct_layout import package_ffi
 from harness.spec.enums import VK_WHOLE_SIZE
 from harness.trace.calls import Call, HostWrite
-from tests.support.mirrored import Keeper, make_rig
+from tests.support.recording import Keeper, make_rig
 
 # Comparing.
 

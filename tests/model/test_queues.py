@@ -22,25 +22,8 @@ from harness.trace.effects import (
     SharedResource,
     WaitEvents,
 )
-from tests.support.model_streams import (
-    ALL_FLAGS,
-    BOTTOM,
-    COMPUTE,
-    COPY_STAGE,
-    FILL,
-    IMAGE,
-    READ,
-    TRANSFER,
-    WRITE,
-    A,
-    Stream,
-    access,
-    at,
-    barrier,
-    dependency,
-    ranged,
-    run,
-)
+from tests.support.effects import ALL_FLAGS, IMAGE, A, access, at, barrier, dependency, ranged
+from tests.support.model_streams import BOTTOM, COMPUTE, COPY_STAGE, FILL, READ, TRANSFER, WRITE, Stream, run
 
 TIMELINE = SemaphoreCreated(7, 0)
 WRITTEN, VISIBLE = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"
@@ -66,16 +49,16 @@ def test_the_stages_of_a_wait_and_of_a_signal_limit_their_scopes() -> None:
 
 
 def test_a_wait_chains_with_a_barrier_of_its_stage() -> None:
-    chained = barrier(("COMPUTE_SHADER", VISIBLE))
+    chained = barrier("COMPUTE_SHADER", VISIBLE)
     stream = Stream().submit(WRITE, signals=at(7)).submit(chained, READ, queue=2, waits=at(7, COMPUTE))
     assert stream.kinds() == []
 
 
 def test_visibility_on_one_queue_says_nothing_of_another() -> None:
     """A barrier's second scope is on its own queue; the semaphore has another stage in its own."""
-    away = barrier(("COPY/TRANSFER_WRITE", "ALL_COMMANDS/MEMORY_READ"))
+    away = barrier("COPY/TRANSFER_WRITE", "ALL_COMMANDS/MEMORY_READ")
     stream = Stream().submit(WRITE, away, signals=at(7))
-    assert stream.submit(barrier(("COMPUTE_SHADER", "COPY")), READ, queue=2, waits=at(7, COMPUTE)).kinds() == [
+    assert stream.submit(barrier("COMPUTE_SHADER", "COPY"), READ, queue=2, waits=at(7, COMPUTE)).kinds() == [
         "invisible"
     ]
 
@@ -134,7 +117,7 @@ def test_a_host_wait_for_a_value() -> None:
 
 
 def set_event(src: str = WRITTEN, dst: str = VISIBLE) -> SetEvent:
-    return SetEvent(50, barrier((src, dst)), True)
+    return SetEvent(50, barrier(src, dst), True)
 
 
 def wait_events(src: str = WRITTEN, dst: str = VISIBLE, *moves: RangeBarrier) -> WaitEvents:
@@ -154,7 +137,7 @@ def test_an_event_has_what_came_before_its_set() -> None:
 
 
 def test_the_first_form_takes_accesses_from_the_wait() -> None:
-    wait = WaitEvents((50,), (barrier((WRITTEN, VISIBLE)),), False)
+    wait = WaitEvents((50,), (barrier(WRITTEN, VISIBLE),), False)
     assert run(WRITE, first_form("COPY"), wait, READ) == []
     assert run(WRITE, first_form("COMPUTE_SHADER"), wait, READ) == ["unordered"]
 
@@ -170,7 +153,7 @@ def test_a_transition_of_the_second_form_may_happen_at_the_set() -> None:
     held = Barrier((given,), (move,))
     clear, read = access("CLEAR_TRANSFER_WRITE", IMAGE), access("COPY_TRANSFER_READ", IMAGE)
     assert run(clear, SetEvent(50, held, True), WaitEvents((50,), (held,), True), read) == []
-    between = read, barrier(("ALL_COMMANDS", "ALL_COMMANDS"))
+    between = read, barrier("ALL_COMMANDS", "ALL_COMMANDS")
     assert run(SetEvent(50, held, True), *between, WaitEvents((50,), (held,), True)) == ["unordered"]
 
 
@@ -189,7 +172,7 @@ def test_a_transition_of_the_second_form_may_happen_at_the_set() -> None:
 def test_operations_on_an_event_need_an_order(
     first: SetEvent | ResetEvent, second: SetEvent | ResetEvent, ordering: tuple[str, str] | None, met: list[str]
 ) -> None:
-    between = [] if ordering is None else [barrier(ordering)]
+    between = [] if ordering is None else [barrier(*ordering)]
     assert run(first, *between, second) == met
 
 

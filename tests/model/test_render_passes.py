@@ -15,7 +15,8 @@ from harness.trace.effects import (
     SubpassBegin,
     SubpassDependency,
 )
-from tests.support.model_streams import IMAGE, B, Step, access, barrier, dependency, ranged, run
+from tests.support.effects import IMAGE, B, Effects, access, barrier, dependency, ranged
+from tests.support.model_streams import run
 
 COLOR_STAGE = "COLOR_ATTACHMENT_OUTPUT"
 WRITTEN, USED = f"{COLOR_STAGE}/COLOR_ATTACHMENT_WRITE", f"{COLOR_STAGE}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
@@ -37,7 +38,7 @@ def depends(src: int, dst: int, first: str, second: str, by_region: bool = False
     return SubpassDependency(src, dst, dependency(first, second), by_region)
 
 
-def begin(*given: SubpassDependency, subpasses: int = 2, move: tuple[AutomaticTransition, ...] = ()) -> Step:
+def begin(*given: SubpassDependency, subpasses: int = 2, move: tuple[AutomaticTransition, ...] = ()) -> Effects:
     return (PassBegin(subpasses, given), SubpassBegin(0, move))
 
 
@@ -55,14 +56,14 @@ def test_commands_of_different_subpasses_are_unordered() -> None:
 
 
 def test_barriers_inside_a_subpass_stay_there() -> None:
-    inside = barrier((WRITTEN, INPUT))
+    inside = barrier(WRITTEN, INPUT)
     assert run(begin(), DRAW, inside, READ_INPUT, PassEnd()) == []
     assert run(begin(), DRAW, inside, SubpassBegin(1), READ_INPUT, PassEnd()) == ["unordered"]
-    assert run(COPY_WRITE, begin(), barrier(("COPY/TRANSFER_WRITE", INPUT)), READ_INPUT, PassEnd()) == ["unordered"]
+    assert run(COPY_WRITE, begin(), barrier("COPY/TRANSFER_WRITE", INPUT), READ_INPUT, PassEnd()) == ["unordered"]
 
 
 def test_barriers_before_a_pass_reach_into_every_subpass() -> None:
-    before = barrier(("COPY/TRANSFER_WRITE", f"{INPUT}"))
+    before = barrier("COPY/TRANSFER_WRITE", INPUT)
     assert run(COPY_WRITE, before, begin(), READ_INPUT, SubpassBegin(1), READ_INPUT, PassEnd()) == []
 
 
@@ -73,7 +74,7 @@ def test_what_is_outside_needs_a_dependency_with_external() -> None:
     assert run(COPY_WRITE, begin(into), SubpassBegin(1), LOAD, PassEnd()) == ["unordered"]
     assert run(begin(out), DRAW, PassEnd(), COPY_READ) == []
     assert run(begin(), DRAW, PassEnd(), COPY_READ) == ["unordered"]
-    after = barrier((WRITTEN, "COPY/TRANSFER_READ"))
+    after = barrier(WRITTEN, "COPY/TRANSFER_READ")
     assert run(begin(), DRAW, PassEnd(), after, COPY_READ) == []
 
 

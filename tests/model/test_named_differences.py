@@ -29,28 +29,15 @@ from harness.trace.effects import (
     SubpassBegin,
     SubpassDependency,
 )
-from tests.support.model_streams import (
-    COMPUTE,
-    COPY_STAGE,
-    FILL,
-    FILL_TO_COPY,
-    IMAGE,
-    READ,
-    WRITE,
-    Stream,
-    access,
-    at,
-    barrier,
-    dependency,
-    ranged,
-)
+from tests.support.effects import IMAGE, access, at, barrier, dependency, ranged
+from tests.support.model_streams import COMPUTE, COPY_STAGE, FILL, FILL_TO_COPY, READ, WRITE, Stream
 
 BLIT = access("BLIT_TRANSFER_READ")
 OTHER_IMAGE = 77
 
 
 def guarded_read() -> Stream:
-    return Stream().submit(FILL, FILL_TO_COPY, READ, barrier(("COPY", "BLIT")), BLIT)
+    return Stream().submit(FILL, FILL_TO_COPY, READ, barrier("COPY", "BLIT"), BLIT)
 
 
 def host_overwrite() -> Stream:
@@ -97,14 +84,14 @@ def beside_the_stages() -> Stream:
     """ALL_COMMANDS orders the transition, which names no stage that would chain."""
     move = ranged("HOST", "NONE", IMAGE, move=True)
     clear = access("CLEAR_TRANSFER_WRITE", IMAGE)
-    return Stream().submit(clear, barrier(("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS")), move)
+    return Stream().submit(clear, barrier("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS"), move)
 
 
 def stages_of_a_release() -> Stream:
     """The copy comes after the stage that the release names, and not after the release."""
     given = RangeBarrier(dependency("NONE", "COPY"), IMAGE, ((0, 64),), IMAGE, src_family=0, dst_family=1)
     write = access("COPY_TRANSFER_WRITE", IMAGE)
-    return Stream().submit(Barrier((), (given,)), barrier(("COPY", "COPY/TRANSFER_WRITE")), write, family=0)
+    return Stream().submit(Barrier((), (given,)), barrier("COPY", "COPY/TRANSFER_WRITE"), write, family=0)
 
 
 def superseded_read() -> Stream:

@@ -13,7 +13,8 @@ from harness.syncval.race import NEVER
 from harness.trace.calls import Block, Call
 from harness.trace.effects import SemaphoreCreated
 from harness.trace.pending_batches import PendingBatch, PendingBatches
-from tests.syncval.test_queues import ALL, READ_A, WRITE_A, WRITE_B, Device, access, at
+from tests.support.effects import ALL_COMMANDS, READ_A, WRITE_A, WRITE_B, access, at
+from tests.support.judged import Device
 
 TIMELINE = 7
 COPY, VERTEX = VkPipelineStage2.COPY, VkPipelineStage2.VERTEX_SHADER
@@ -22,10 +23,10 @@ COPY, VERTEX = VkPipelineStage2.COPY, VkPipelineStage2.VERTEX_SHADER
 def test_a_wait_leaves_out_what_its_queue_did_after_the_signal() -> None:
     device = Device()
     device.validator.consume(SemaphoreCreated(TIMELINE, 0))
-    device.submit(1, WRITE_B, signals=at(TIMELINE, ALL, 1))
+    device.submit(1, WRITE_B, signals=at(TIMELINE, ALL_COMMANDS, 1))
     device.submit(1, WRITE_A)
-    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL, 1)) == ["WRITE_AFTER_WRITE"]
-    assert device.submit(1, WRITE_B, waits=at(TIMELINE, ALL, 1)) == []
+    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL_COMMANDS, 1)) == ["WRITE_AFTER_WRITE"]
+    assert device.submit(1, WRITE_B, waits=at(TIMELINE, ALL_COMMANDS, 1)) == []
 
 
 def test_an_early_wait_gives_nothing_to_what_a_later_one_orders() -> None:
@@ -40,9 +41,9 @@ def test_an_early_wait_gives_nothing_to_what_a_later_one_orders() -> None:
 def test_reads_after_the_signal_stay_unordered() -> None:
     device = Device()
     device.validator.consume(SemaphoreCreated(TIMELINE, 0))
-    device.submit(1, READ_A, signals=at(TIMELINE, ALL, 1))
+    device.submit(1, READ_A, signals=at(TIMELINE, ALL_COMMANDS, 1))
     device.submit(1, access("BLIT_TRANSFER_READ", 100))
-    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL, 1)) == ["WRITE_AFTER_READ"]
+    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL_COMMANDS, 1)) == ["WRITE_AFTER_READ"]
 
 
 def test_batches_are_held_in_the_order_of_their_queue() -> None:
@@ -66,11 +67,12 @@ def test_a_binary_semaphore_holds_nothing() -> None:
 
 def submit(index: int, queue: int, fence: int, *batches: tuple[int, int]) -> Call:
     """A vkQueueSubmit2 of batches that wait for and signal values of one timeline (0: neither)."""
+    operation = {"semaphore": TIMELINE, "stageMask": ALL_COMMANDS}
     infos = [
         {
             "pCommandBufferInfos": [],
-            "pWaitSemaphoreInfos": [{"semaphore": TIMELINE, "value": wait, "stageMask": ALL}] if wait else [],
-            "pSignalSemaphoreInfos": [{"semaphore": TIMELINE, "value": signal, "stageMask": ALL}] if signal else [],
+            "pWaitSemaphoreInfos": [operation | {"value": wait}] if wait else [],
+            "pSignalSemaphoreInfos": [operation | {"value": signal}] if signal else [],
         }
         for wait, signal in batches
     ]
@@ -96,12 +98,12 @@ def test_what_came_after_a_signal_is_found_however_long_ago_that_was(accesses: i
     """The journal names it, or is too short and every range is visited."""
     device = Device()
     device.validator.consume(SemaphoreCreated(TIMELINE, 0))
-    device.submit(1, WRITE_B, signals=at(TIMELINE, ALL, 1))
+    device.submit(1, WRITE_B, signals=at(TIMELINE, ALL_COMMANDS, 1))
     device.submit(1, WRITE_A)
     others = [access("COPY_TRANSFER_WRITE", 1000 + number) for number in range(accesses)]
     for batch in [others] if together else [[each] for each in others]:
         device.submit(1, *batch)
-    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL, 1)) == ["WRITE_AFTER_WRITE"]
+    assert device.submit(1, WRITE_A, waits=at(TIMELINE, ALL_COMMANDS, 1)) == ["WRITE_AFTER_WRITE"]
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(1, LENGTH // 2)), max_size=12))

@@ -14,7 +14,7 @@ Written = tuple[str, int, tuple[tuple[int, int], ...]]
 """An access in short: its name without SYNC_, the resource, the spans."""
 
 
-class Told(Stream):
+class InterpretedStream(Stream):
     """A stream that is interpreted as it is written. Every buffer lies at offset 0 of a memory object of its own."""
 
     def __init__(self) -> None:
