@@ -59,7 +59,7 @@ FOUND = [
             wait e1 COPY > ALL_COMMANDS
             set1 e1 COPY
         """,
-        ["vkCmdset-set-race", "vkCmdWaitEvents-unsynchronized-setops", "vkCmdset1-set-race"],
+        ["vkCmdSetEvent2-set-race", "vkCmdWaitEvents-unsynchronized-setops", "vkCmdSetEvent-set-race"],
         id="a wait that either of two sets may end is after neither (by the fuzzer)",
     ),
     pytest.param(
