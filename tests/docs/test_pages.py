@@ -35,6 +35,7 @@ from harness.device.drivers import environment, find_driver
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted(path for path in (ROOT / "examples").glob("*.py") if path.stem != "device")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES.append(ROOT / "tests" / "support" / "README.md")
 NOT_RUN = 3
 """Blocks of all pages that carry a reason why they cannot run in a test."""
 COMMAND = re.compile(r"^\$ (?P<command>.*?)(?: +# exits (?P<status>\d+))?$", re.MULTILINE)
