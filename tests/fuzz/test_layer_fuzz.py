@@ -15,6 +15,7 @@ LAYERS = [layer.version_text for layer in find_layers()]
 @pytest.mark.skipif(find_layer() is None, reason="the Khronos validation layer is not installed (ci/setup installs it)")
 @pytest.mark.parametrize("layer", LAYERS or ["today"])
 @pytest.mark.parametrize("device", ["lavapipe", "swiftshader"])
+@pytest.mark.slow
 def test_syncval_and_the_layer_agree_but_for_cited_differences(device: str, layer: str) -> None:
     count = STREAMS[device]
     tally = layer_fuzz.run(range(count), device, layer, layer_fuzz.known_families(layer))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
 from harness.fuzz.order_fuzz import ask, mend
@@ -14,6 +16,7 @@ SEEDS = range(7000, 7020)
 
 
 @on_each_driver
+@pytest.mark.slow
 def test_no_order_changes_a_mended_stream(driver: str) -> None:
     with Worker(find_driver(driver)) as worker:
         verdicts = [ask(worker, make(seed), seed, driver)["verdict"] for seed in SEEDS]

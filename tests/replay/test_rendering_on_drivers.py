@@ -52,3 +52,16 @@ def test_a_hazard_with_one_end_in_a_pass_is_shown(worker: tuple[Worker, str], wh
     found = worker[0].call("tests.support.graphics_jobs:hazard_at_an_end", arguments)
     assert isinstance(found, dict), found
     assert found["shown"], found["reason"]
+
+
+PAIRS = [("subpasses 2", "dynamic"), ("clear", "indexed"), ("suspended", "self-dependency")]
+
+
+@pytest.mark.parametrize("how", PAIRS, ids=" and ".join)
+def test_two_render_pass_instances_in_any_order(worker: tuple[Worker, str], how: tuple[str, str]) -> None:
+    """They take the state that they need along, and leave the same pixels."""
+    assert set(how) <= WAYS.keys()
+    found = worker[0].call("tests.support.graphics_jobs:two_pictures", {"how": list(how), "device": worker[1]})
+    assert isinstance(found, dict), found
+    assert found["orders"] and all(order["moved"] for order in found["orders"])
+    assert [order["differences"] for order in found["orders"]] == [[]] * len(found["orders"])

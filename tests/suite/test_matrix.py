@@ -67,6 +67,7 @@ def test_a_sample_is_the_same_for_the_same_seed() -> None:
 
 
 @pytest.mark.parametrize("device", ["lavapipe", "swiftshader"])
+@pytest.mark.slow
 def test_cells_agree_and_their_hazards_are_shown(device: str) -> None:
     numbers = sample(len(cells()), CELLS, SEED)
     print(f"{CELLS} cells, seed {SEED}")

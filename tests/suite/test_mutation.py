@@ -82,6 +82,7 @@ def test_the_score_counts_by_operator_and_judge() -> None:
 
 
 @pytest.mark.driver
+@pytest.mark.slow
 def test_a_sample_is_caught_exactly_where_the_model_says_so() -> None:
     several = claims([SCENARIOS])
     chosen = [several[at] for at in sample(len(several), SAMPLE, SEED)]

@@ -11,6 +11,7 @@ import numpy as np
 import harness
 from harness.findings import Box, Finding, Hazard, Place
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
+from harness.replay.outcomes.legal_order_runs import run_reorders
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigImage
 from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
@@ -328,3 +329,22 @@ def hazard_at_an_end(which: str, dynamic: bool, device: str) -> dict[str, Any]:
         Hazard(kind), access, prior_access, place(current), place(prior), resource, "VkImage", boxes=(box,)
     )
     return run_witness(blocks, finding, device).to_dict()
+
+
+def two_pictures(how: list[str], device: str) -> dict[str, Any]:
+    """Two pictures made in one command buffer in different ways, downloaded, and in every order that was drawn: how
+    many commands of how many were out of place, and what differed."""
+    with harness.attach(keep_trace=True) as session, Rig() as rig:
+        images, outs = [rig.target() for _ in how], [rig.buffer(4 * WORDS) for _ in how]
+        with rig.commands() as commands:
+            for way, image in zip(how, images, strict=True):
+                WAYS[way](rig, commands, image)
+            commands.barrier("", *TO_COPY)
+            for image, out in zip(images, outs, strict=True):
+                commands.image_to_buffer(image, out)
+        rig.submit(commands)
+        rig.wait()
+    assert not session.findings
+    chosen = [("reverse", 0), *(("priority", seed) for seed in range(4))]
+    found = run_reorders(session.blocks or [], chosen, device)
+    return {"orders": [run.to_dict() for run in found.executed], "units": found.units}

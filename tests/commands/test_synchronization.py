@@ -1,0 +1,196 @@
+"""What commands and calls of synchronization do, effect by effect: events, secondaries, semaphores."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.commands.object_state import CommandBuffer
+from harness.spec.enums import VkAccess2, VkPipelineStage2
+from harness.trace.effects import (
+    Barrier,
+    CommandBufferReset,
+    Dependency,
+    Destroyed,
+    Execute,
+    HostSetEvent,
+    HostSignaled,
+    HostWaitedSemaphores,
+    RangeBarrier,
+    Recorded,
+    ResetEvent,
+    SemaphoreCreated,
+    SetEvent,
+    Unmodelled,
+    WaitEvents,
+)
+from tests.support.interpreted import InterpretedStream
+from tests.support.streams import struct
+
+COPY, COPY_WRITE = VkPipelineStage2.COPY, VkAccess2.TRANSFER_WRITE
+FRAGMENT, SAMPLED = VkPipelineStage2.FRAGMENT_SHADER, VkAccess2.SHADER_SAMPLED_READ
+
+
+# Events
+
+
+def memory_barrier(src: int, src_access: int, dst: int, dst_access: int) -> dict[str, object]:
+    return struct(
+        "VkMemoryBarrier2", srcStageMask=src, srcAccessMask=src_access, dstStageMask=dst, dstAccessMask=dst_access
+    )
+
+
+def dependency_info(**lists: list[dict[str, object]]) -> dict[str, object]:
+    return struct("VkDependencyInfo", **lists)
+
+
+def test_set_event_says_only_the_stages_before_it(stream: InterpretedStream) -> None:
+    (effect,) = stream.effects("SetEvent", event=90, stageMask=0x1000)
+    assert effect == SetEvent(90, Barrier((Dependency(0x1000, 0, 0, 0),)), False)
+
+
+@pytest.mark.parametrize("name", ["SetEvent2", "SetEvent2KHR"])
+def test_set_event2_says_the_whole_dependency(stream: InterpretedStream, name: str) -> None:
+    buffer = stream.buffer(64)
+    one = struct(
+        "VkBufferMemoryBarrier2",
+        srcStageMask=COPY, srcAccessMask=COPY_WRITE, dstStageMask=FRAGMENT, dstAccessMask=SAMPLED,
+        buffer=buffer, offset=16, size=8,
+    )  # fmt: skip
+    info = dependency_info(pBufferMemoryBarriers=[one])
+    (effect,) = stream.effects(name, event=90, pDependencyInfo=info)
+    whole = Dependency(COPY, COPY_WRITE, FRAGMENT, SAMPLED)
+    ranged = RangeBarrier(whole, buffer + 1, ((16, 24),), buffer)
+    assert effect == SetEvent(90, Barrier((Dependency(COPY, 0, FRAGMENT, 0),), (ranged,)), True)
+
+
+@pytest.mark.parametrize("name", ["ResetEvent", "ResetEvent2", "ResetEvent2KHR"])
+def test_reset_event(stream: InterpretedStream, name: str) -> None:
+    assert stream.effects(name, event=90, stageMask=0x80) == (ResetEvent(90, 0x80),)
+
+
+def test_wait_events_has_one_barrier_for_all(stream: InterpretedStream) -> None:
+    full = struct("VkMemoryBarrier", srcAccessMask=COPY_WRITE, dstAccessMask=0x800)
+    (effect,) = stream.effects(
+        "WaitEvents", pEvents=[90, 91], srcStageMask=0x1000, dstStageMask=0x800, pMemoryBarriers=[full]
+    )
+    execution, memory = Dependency(0x1000, 0, 0x800, 0), Dependency(0x1000, COPY_WRITE, 0x800, 0x800)
+    assert effect == WaitEvents((90, 91), (Barrier((memory, execution)),), False)
+
+
+@pytest.mark.parametrize("name", ["WaitEvents2", "WaitEvents2KHR"])
+def test_wait_events2_has_a_barrier_for_each(stream: InterpretedStream, name: str) -> None:
+    infos = [
+        dependency_info(pMemoryBarriers=[memory_barrier(COPY, COPY_WRITE, FRAGMENT, SAMPLED)]),
+        dependency_info(pMemoryBarriers=[memory_barrier(FRAGMENT, 0, COPY, 0)]),
+    ]
+    (effect,) = stream.effects(name, pEvents=[90, 91], pDependencyInfos=infos)
+    one = Barrier((Dependency(COPY, COPY_WRITE, FRAGMENT, SAMPLED),))
+    other = Barrier((Dependency(FRAGMENT, 0, COPY, 0),))
+    assert effect == WaitEvents((90, 91), (one, other), True)
+
+
+def test_the_host_sets_and_resets_events(stream: InterpretedStream) -> None:
+    stream.did()
+    stream.call("vkSetEvent", device=stream.device, event=90)
+    stream.call("vkResetEvent", device=stream.device, event=90)
+    stream.call("vkDestroyEvent", device=stream.device, event=91)
+    stream.call("vkDestroyEvent", device=stream.device, event=0)
+    assert stream.did() == [HostSetEvent(90, True), HostSetEvent(90, False), HostSetEvent(91, False)]
+
+
+# Secondaries
+
+
+def test_a_secondary_runs_with_what_it_holds_now(stream: InterpretedStream) -> None:
+    buffer = stream.buffer(64)
+    primary = stream.commands
+    secondary = stream.begin(level=1)
+    stream.did()
+    stream.fill(buffer, 1)
+    stream.end()
+    (recorded,) = stream.did()
+    assert isinstance(recorded, Recorded)
+    stream.commands = primary
+    (effect,) = stream.effects("ExecuteCommands", pCommandBuffers=[secondary])
+    assert effect == Execute(((secondary, (recorded.command,)),))
+    stream.commands = secondary
+    stream.fill(buffer, 2)
+    assert effect == Execute(((secondary, (recorded.command,)),))
+
+
+def test_nothing_stays_bound_after_secondaries(stream: InterpretedStream) -> None:
+    buffer = stream.buffer(64)
+    dispatch = stream.compute("fill_words_writeonly", [buffer])
+    primary = stream.commands
+    secondary = stream.begin(level=1)
+    stream.commands = primary
+    dispatch.run()
+    stream.effects("ExecuteCommands", pCommandBuffers=[secondary])
+    unbound = stream.effects("Dispatch", groupCountX=1, groupCountY=1, groupCountZ=1)
+    assert unbound == (Unmodelled("a pipeline whose shaders were not seen"),)
+
+
+def test_a_secondary_that_nobody_saw_is_named(stream: InterpretedStream) -> None:
+    effects = stream.effects("ExecuteCommands", pCommandBuffers=[77])
+    assert effects == (Unmodelled("a secondary command buffer whose recording was not seen"),)
+
+
+def test_a_secondary_keeps_what_it_inherits_of_a_render_pass(stream: InterpretedStream) -> None:
+    secondary = stream.begin(level=1)
+    inherited = struct("VkCommandBufferInheritanceInfo", renderPass=80, subpass=1, framebuffer=81)
+    for flags, expected in ((2, inherited), (0, None)):
+        begin = struct("VkCommandBufferBeginInfo", flags=flags, pInheritanceInfo=inherited)
+        stream.call("vkBeginCommandBuffer", commandBuffer=secondary, pBeginInfo=begin)
+        assert stream.did()[-1] == CommandBufferReset(secondary)
+        held = stream.interpreter.objects.get(CommandBuffer, secondary)
+        assert held is not None and held.inheritance == expected
+
+
+# Semaphores
+
+
+def test_semaphores_are_binary_or_begin_at_a_value(stream: InterpretedStream) -> None:
+    stream.did()
+    binary = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo"))
+    plain = struct("VkSemaphoreTypeCreateInfo", semaphoreType=0, initialValue=0)
+    typed = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=plain))
+    chain = struct("VkExportSemaphoreCreateInfo", pNext=struct("VkSemaphoreTypeCreateInfo", semaphoreType=1,
+                                                               initialValue=5))  # fmt: skip
+    timeline = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo", pNext=chain))
+    assert stream.did() == [
+        SemaphoreCreated(binary, None),
+        SemaphoreCreated(typed, None),
+        SemaphoreCreated(timeline, 5),
+    ]
+    stream.call("vkDestroySemaphore", device=stream.device, semaphore=binary)
+    assert stream.did() == [Destroyed(binary)]
+
+
+@pytest.mark.parametrize("suffix", ["", "KHR"])
+def test_the_host_signals_and_reads_timelines(stream: InterpretedStream, suffix: str) -> None:
+    stream.did()
+    info = struct("VkSemaphoreSignalInfo", semaphore=90, value=7)
+    stream.call(f"vkSignalSemaphore{suffix}", device=stream.device, pSignalInfo=info)
+    assert stream.did(0) == [HostSignaled(90, 7)]
+    stream.call(f"vkGetSemaphoreCounterValue{suffix}", device=stream.device, semaphore=90, pValue=6)
+    assert stream.did(0) == [HostWaitedSemaphores(((90, 6),))]
+
+
+@pytest.mark.parametrize(
+    ("flags", "semaphores", "result", "known"),
+    [
+        (0, [90, 91], 0, ((90, 3), (91, 4))),
+        (1, [90], 0, ((90, 3),)),
+        (1, [90, 91], 0, None),
+        (0, [90], 2, None),
+        (0, [90], -4, None),
+    ],
+)
+def test_only_certain_waits_count(
+    stream: InterpretedStream, flags: int, semaphores: list[int], result: int, known: tuple[tuple[int, int], ...] | None
+) -> None:
+    """Any-of-several is uncertain, VK_TIMEOUT and a lost device say nothing."""
+    stream.did()
+    info = struct("VkSemaphoreWaitInfo", flags=flags, pSemaphores=semaphores, pValues=[3, 4][: len(semaphores)])
+    stream.call("vkWaitSemaphores", device=stream.device, pWaitInfo=info)
+    assert stream.did(result) == ([] if known is None else [HostWaitedSemaphores(known)])
