@@ -66,14 +66,7 @@ class Aliased(Stream):
             imageSubresource=struct("VkImageSubresourceLayers", aspectMask=COLOR, layerCount=1),
             imageExtent=extent(SIDE),
         )
-        return self.cmd(
-            "CopyBufferToImage",
-            srcBuffer=source,
-            dstImage=image,
-            dstImageLayout=DST,
-            regionCount=1,
-            pRegions=[region],
-        )
+        return self.cmd("CopyBufferToImage", srcBuffer=source, dstImage=image, dstImageLayout=DST, pRegions=[region])
 
     def ordered(self, stages: tuple[int, int] = (TRANSFER, TRANSFER), **barriers: list[dict[str, Any]]) -> int:
         """vkCmdPipelineBarrier of one kind of barriers: memory, buffer or image."""
@@ -315,7 +308,6 @@ def test_barriers_at_event_waits_reach_aliases_too(source: int, met: list[tuple[
     stream.cmd("SetEvent", event=event, stageMask=source)
     stream.cmd(
         "WaitEvents",
-        eventCount=1,
         pEvents=[event],
         srcStageMask=source,
         dstStageMask=TRANSFER,
@@ -334,8 +326,8 @@ def test_submits_are_ordered_like_commands() -> None:
     second = stream.begin()
     stream.clear(image, (1, 1, 1, 1))
     stream.end()
-    info = struct("VkSubmitInfo", commandBufferCount=2, pCommandBuffers=[first, second])
-    stream.call("vkQueueSubmit", queue=stream.queue, submitCount=1, pSubmits=[info])
+    info = struct("VkSubmitInfo", pCommandBuffers=[first, second])
+    stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
     found = Analysis().follow(stream.blocks).findings
     assert kinds(found) == [("WRITE_AFTER_WRITE", "vkCmdClearColorImage", "vkCmdFillBuffer")]
 

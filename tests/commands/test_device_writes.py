@@ -62,7 +62,7 @@ def test_secondaries_count_and_beginning_again_forgets(stream: Setting) -> None:
     stream.fill(stream.first, 0)
     stream.end()
     outer = stream.begin()
-    stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[inner])
+    stream.cmd("ExecuteCommands", pCommandBuffers=[inner])
     assert stream.written(outer) == stream.written(inner) == [(0, SIZE)]
     stream.call("vkResetCommandBuffer", commandBuffer=outer)
     assert stream.written(outer) == []

@@ -378,7 +378,7 @@ class TestSecondaries:
         secondary, index = self.secondary(stream)
         stream.begin()
         drawing.render(stream, view, area=passes.rect((8, 1)))
-        executed = stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[secondary])
+        executed = stream.cmd("ExecuteCommands", pCommandBuffers=[secondary])
         found = drawing.effects_of(stream)
         assert [type(each) for each in found[index]] == [InheritedTargets]
         (effect,) = found[executed]
@@ -392,7 +392,7 @@ class TestSecondaries:
         stream = Stream()
         secondary, _ = self.secondary(stream)
         stream.begin()
-        executed = stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[secondary])
+        executed = stream.cmd("ExecuteCommands", pCommandBuffers=[secondary])
         (effect,) = drawing.effects_of(stream)[executed]
         assert isinstance(effect, Execute)
         ((_, commands),) = effect.buffers
@@ -427,7 +427,7 @@ class TestFeedback:
         drawing.render(stream)
         drawing.bind(stream, made)
         before = draw(stream)
-        stream.cmd("BindTransformFeedbackBuffersEXT", bindingCount=1, pBuffers=[captured], pOffsets=[16], pSizes=[64])
+        stream.cmd("BindTransformFeedbackBuffersEXT", pBuffers=[captured], pOffsets=[16], pSizes=[64])
         stream.cmd("BeginTransformFeedbackEXT")
         first, second = draw(stream), draw(stream)
         stream.cmd("EndTransformFeedbackEXT")
@@ -442,8 +442,8 @@ class TestFeedback:
         stream.begin()
         drawing.render(stream)
         drawing.bind(stream, made)
-        stream.cmd("BindTransformFeedbackBuffersEXT", bindingCount=1, pBuffers=[captured], pOffsets=[0])
-        stream.cmd("BeginTransformFeedbackEXT", counterBufferCount=1, pCounterBuffers=[counters])
+        stream.cmd("BindTransformFeedbackBuffersEXT", pBuffers=[captured], pOffsets=[0])
+        stream.cmd("BeginTransformFeedbackEXT", pCounterBuffers=[counters])
         assert drawing.unmodelled(stream, draw(stream)) == ["transform feedback that goes on after a counter"]
 
     def test_the_condition_of_conditional_rendering_is_read(self) -> None:

@@ -444,7 +444,7 @@ def test_states_that_change_no_access_are_handled_by_name() -> None:
     stream = Stream()
     drawn(stream, None)
     commands = [
-        stream.cmd("SetViewport", viewportCount=1, pViewports=[struct("VkViewport")]),
+        stream.cmd("SetViewport", pViewports=[struct("VkViewport")]),
         stream.cmd("SetLineWidth", lineWidth=1.0),
         stream.cmd("SetPrimitiveTopologyEXT", primitiveTopology=3),
         stream.cmd("SetCullMode", cullMode=0),

@@ -241,7 +241,7 @@ class TestClears:
         stream.end()
         stream.begin()
         passes.begin_rendering(stream, AREA, [passes.attached(view)], flags=1)
-        executed = stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[secondary])
+        executed = stream.cmd("ExecuteCommands", pCommandBuffers=[secondary])
         found = effects_of(stream)
         assert accesses(found[cleared]) == []
         (inside,) = found[executed]

@@ -274,7 +274,7 @@ class TestSubpasses:
         info = struct("VkFramebufferCreateInfo", flags=1, renderPass=passed, width=8, height=8, layers=1)
         frame = stream.make("vkCreateFramebuffer", "pFramebuffer", {**info, "attachmentCount": 1})
         stream.begin()
-        given = struct("VkRenderPassAttachmentBeginInfo", attachmentCount=1, pAttachments=[view])
+        given = struct("VkRenderPassAttachmentBeginInfo", pAttachments=[view])
         begun = passes.begin_pass(stream, passed, frame, AREA, following=given)
         missing = passes.begin_pass(stream, passed, frame, AREA)
         found = effects_of(stream)

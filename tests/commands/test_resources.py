@@ -138,8 +138,7 @@ def swapchain(stream: InterpretedStream, images: int = 2, old: int = 0) -> tuple
     made = stream.make("vkCreateSwapchainKHR", "pSwapchain", info)
     ids = [stream.id() for _ in range(images)]
     stream.call("vkGetSwapchainImagesKHR", device=stream.device, swapchain=made, pSwapchainImageCount=images)
-    stream.call("vkGetSwapchainImagesKHR", device=stream.device, swapchain=made, pSwapchainImageCount=images,
-              pSwapchainImages=ids)  # fmt: skip
+    stream.call("vkGetSwapchainImagesKHR", device=stream.device, swapchain=made, pSwapchainImages=ids)  # fmt: skip
     stream.did()
     return made, ids
 

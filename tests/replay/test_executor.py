@@ -83,7 +83,7 @@ class TestCommands:
         stream.fill(a, 9)
         stream.end()
         stream.begin()
-        stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[secondary])
+        stream.cmd("ExecuteCommands", pCommandBuffers=[secondary])
         stream.barrier()
         stream.copy(a, b, 16)
         stream.submit()
@@ -136,15 +136,7 @@ class TestCommands:
         stream.begin()
         stream.fill(a, 7)
         stream.cmd("SetEvent", event=event, stageMask=0x1000)
-        stream.cmd(
-            "WaitEvents",
-            eventCount=1,
-            pEvents=[event],
-            srcStageMask=0x1000,
-            dstStageMask=0x1000,
-            memoryBarrierCount=1,
-            pMemoryBarriers=[full],
-        )
+        stream.cmd("WaitEvents", pEvents=[event], srcStageMask=0x1000, dstStageMask=0x1000, pMemoryBarriers=[full])
         stream.copy(a, b, 16)
         stream.submit()
         assert read_words(run(stream.blocks, driver), b) == [7] * 4

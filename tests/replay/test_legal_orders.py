@@ -104,8 +104,8 @@ class TestWhatMayMove:
             stream.begin()
             fills.append(stream.fill(buffer, 1))
             stream.end()
-            info = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=[stream.commands])
-            stream.call("vkQueueSubmit", queue=stream.queue, submitCount=1, pSubmits=[info])
+            info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
+            stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
         assert calls(stream) == fills[::-1]
 
     def test_a_wait_of_the_host_keeps_submits_apart(self) -> None:
@@ -133,7 +133,7 @@ class TestWhatMayMove:
                 stages = {"pWaitDstStageMask": [TRANSFER]} if ordered and way == "Wait" else {}
                 commands = {"commandBufferCount": 1, "pCommandBuffers": [stream.commands]}
                 info = struct("VkSubmitInfo", **commands, **given, **stages)
-                stream.call("vkQueueSubmit", queue=queue, submitCount=1, pSubmits=[info])
+                stream.call("vkQueueSubmit", queue=queue, pSubmits=[info])
             assert every_order(stream) == ({tuple(fills)} if ordered else {tuple(fills), tuple(fills[::-1])})
 
 
@@ -201,8 +201,8 @@ class TestWhatKeepsItsOrder:
         stream.begin()
         copied = stream.copy(a, b, 16)
         stream.end()
-        info = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=[stream.commands])
-        stream.call("vkQueueSubmit", queue=stream.queue, submitCount=1, pSubmits=[info])
+        info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
+        stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
         written = stream.host_write(memory, 0, words(1, 1, 1, 1))
         assert every_order(stream) == {(copied, written), (written, copied)}
 
@@ -214,8 +214,8 @@ class TestWhatKeepsItsOrder:
             stream.begin()
             fills.append(stream.fill(buffer, 1))
             stream.end()
-            info = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=[stream.commands])
-            stream.call("vkQueueSubmit", queue=stream.queue, submitCount=1, pSubmits=[info])
+            info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
+            stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
             stream.call("vkDestroyBuffer", device=stream.device, buffer=buffer)
         assert every_order(stream) == {tuple(fills)}
 
@@ -229,8 +229,8 @@ class TestWhatKeepsItsOrder:
                 stream.begin()
                 runs.append(dispatch.run())
                 stream.end()
-                info = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=[stream.commands])
-                stream.call("vkQueueSubmit", queue=stream.queue, submitCount=1, pSubmits=[info])
+                info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
+                stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
                 write = struct(
                     "VkWriteDescriptorSet",
                     dstSet=first.set if same else second.set,

@@ -128,8 +128,8 @@ class TestOnDrivers:
         stream.begin()
         stream.copy(a, b, 16)
         stream.end()
-        info = struct("VkSubmitInfo", commandBufferCount=1, pCommandBuffers=[stream.commands])
-        stream.call("vkQueueSubmit", queue=stream.queue, submitCount=1, pSubmits=[info])
+        info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
+        stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
         stream.host_write(memory, 0, words(1, 2, 3, 4))
         (run,) = run_reorders(stream.blocks, REVERSE, driver).executed
         (difference,) = run.differences

@@ -34,8 +34,8 @@ def test_both_forms_of_submit() -> None:
     fill = stream.fill(a, 1)
     stream.end()
     info = struct("VkCommandBufferSubmitInfo", commandBuffer=stream.commands)
-    batch = struct("VkSubmitInfo2", commandBufferInfoCount=2, pCommandBufferInfos=[info, info])
-    index = stream.call("vkQueueSubmit2KHR", queue=stream.queue, submitCount=2, pSubmits=[batch, batch])
+    batch = struct("VkSubmitInfo2", pCommandBufferInfos=[info, info])
+    index = stream.call("vkQueueSubmit2KHR", queue=stream.queue, pSubmits=[batch, batch])
     found = [str(step.identity) for step in flatten(stream.blocks) if step.name == "vkCmdFillBuffer"]
     assert found == [f"{index}/{batch}.{place}/{fill}" for batch in (0, 1) for place in (0, 1)]
 
@@ -106,7 +106,7 @@ def test_secondaries_stand_inline_and_the_pass_takes_them() -> None:
     stream.end()
     stream.begin()
     begin = stream.cmd("BeginRenderPass", pRenderPassBegin=struct("VkRenderPassBeginInfo"), contents=1)
-    stream.cmd("ExecuteCommands", commandBufferCount=1, pCommandBuffers=[secondary])
+    stream.cmd("ExecuteCommands", pCommandBuffers=[secondary])
     stream.cmd("EndRenderPass")
     stream.submit()
     steps = [step for step in flatten(stream.blocks) if step.name.startswith("vkCmd")]
@@ -123,7 +123,7 @@ def test_executions_of_one_secondary_are_told_apart() -> None:
     fill = stream.fill(a, 1)
     stream.end()
     stream.begin()
-    execute = stream.cmd("ExecuteCommands", commandBufferCount=2, pCommandBuffers=[secondary, secondary])
+    execute = stream.cmd("ExecuteCommands", pCommandBuffers=[secondary, secondary])
     stream.submit()
     steps = flatten(stream.blocks)
     found = [step.identity.executed_by for step in steps if step.name == "vkCmdFillBuffer"]

@@ -164,7 +164,6 @@ class TestMultisampled:
             srcImageLayout=GENERAL,
             dstImage=target,
             dstImageLayout=GENERAL,
-            regionCount=1,
             pRegions=[region],
         )
 

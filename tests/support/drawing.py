@@ -45,17 +45,11 @@ def vertex_input(
     chain = None
     if divisors:
         listed = [{"binding": each, "divisor": divisor} for each, divisor in divisors.items()]
-        chain = struct(
-            "VkPipelineVertexInputDivisorStateCreateInfoKHR",
-            vertexBindingDivisorCount=len(listed),
-            pVertexBindingDivisors=listed,
-        )
+        chain = struct("VkPipelineVertexInputDivisorStateCreateInfoKHR", pVertexBindingDivisors=listed)
     return struct(
         "VkPipelineVertexInputStateCreateInfo",
         pNext=chain,
-        vertexBindingDescriptionCount=len(bindings),
         pVertexBindingDescriptions=list(bindings),
-        vertexAttributeDescriptionCount=len(attributes),
         pVertexAttributeDescriptions=list(attributes),
     )
 
@@ -133,9 +127,7 @@ def pipeline(
     states = list(dynamic)
     chain = None
     if formats is not None:
-        chain = struct(
-            "VkPipelineRenderingCreateInfo", colorAttachmentCount=len(formats), pColorAttachmentFormats=list(formats)
-        )
+        chain = struct("VkPipelineRenderingCreateInfo", pColorAttachmentFormats=list(formats))
     info = struct(
         "VkGraphicsPipelineCreateInfo",
         **{
@@ -148,16 +140,12 @@ def pipeline(
             ),
             "pDepthStencilState": depth_stencil,
             "pColorBlendState": None if colors is None else _color_blend(colors, logic),
-            "pDynamicState": struct(
-                "VkPipelineDynamicStateCreateInfo", dynamicStateCount=len(states), pDynamicStates=states
-            ),
+            "pDynamicState": struct("VkPipelineDynamicStateCreateInfo", pDynamicStates=states),
             **more,
         },
     )
     made = stream.id()
-    stream.call(
-        "vkCreateGraphicsPipelines", device=stream.device, createInfoCount=1, pCreateInfos=[info], pPipelines=[made]
-    )
+    stream.call("vkCreateGraphicsPipelines", device=stream.device, pCreateInfos=[info], pPipelines=[made])
     return made
 
 
@@ -166,7 +154,6 @@ def _color_blend(colors: Sequence[dict[str, Any]], logic: int | None) -> dict[st
         "VkPipelineColorBlendStateCreateInfo",
         logicOpEnable=int(logic is not None),
         logicOp=logic or 0,
-        attachmentCount=len(colors),
         pAttachments=list(colors),
     )
 
@@ -178,13 +165,7 @@ def bind(stream: Stream, made: int) -> None:
 
 def bind_vertices(stream: Stream, *buffers: int, first: int = 0, offset: int = 0) -> None:
     """vkCmdBindVertexBuffers, all at one offset."""
-    stream.cmd(
-        "BindVertexBuffers",
-        firstBinding=first,
-        bindingCount=len(buffers),
-        pBuffers=list(buffers),
-        pOffsets=[offset] * len(buffers),
-    )
+    stream.cmd("BindVertexBuffers", firstBinding=first, pBuffers=list(buffers), pOffsets=[offset] * len(buffers))
 
 
 def bind_indices(stream: Stream, buffer: int, offset: int = 0, kind: int = 0) -> None:
@@ -205,10 +186,10 @@ def descriptors(stream: Stream, *entries: tuple[int, int]) -> tuple[int, int]:
         struct("VkDescriptorSetLayoutBinding", binding=at, descriptorType=kind, descriptorCount=1, stageFlags=0x1F)
         for at, (kind, _) in enumerate(entries)
     ]
-    info = struct("VkDescriptorSetLayoutCreateInfo", bindingCount=len(bindings), pBindings=bindings)
+    info = struct("VkDescriptorSetLayoutCreateInfo", pBindings=bindings)
     layout = stream.make("vkCreateDescriptorSetLayout", "pSetLayout", info)
     made = stream.id()
-    allocation = struct("VkDescriptorSetAllocateInfo", descriptorSetCount=1, pSetLayouts=[layout])
+    allocation = struct("VkDescriptorSetAllocateInfo", pSetLayouts=[layout])
     stream.call("vkAllocateDescriptorSets", device=stream.device, pAllocateInfo=allocation, pDescriptorSets=[made])
     writes = []
     for at, (kind, resource) in enumerate(entries):
@@ -218,17 +199,15 @@ def descriptors(stream: Stream, *entries: tuple[int, int]) -> tuple[int, int]:
         else:
             write["pImageInfo"] = [struct("VkDescriptorImageInfo", imageView=resource, imageLayout=1)]
         writes.append(write)
-    stream.call(
-        "vkUpdateDescriptorSets", device=stream.device, descriptorWriteCount=len(writes), pDescriptorWrites=writes
-    )
-    layout_info = struct("VkPipelineLayoutCreateInfo", setLayoutCount=1, pSetLayouts=[layout])
+    stream.call("vkUpdateDescriptorSets", device=stream.device, pDescriptorWrites=writes)
+    layout_info = struct("VkPipelineLayoutCreateInfo", pSetLayouts=[layout])
     return made, stream.make("vkCreatePipelineLayout", "pPipelineLayout", layout_info)
 
 
 def bind_descriptors(stream: Stream, *entries: tuple[int, int]) -> None:
     """A new set of these descriptors, bound for graphics."""
     made, layout = descriptors(stream, *entries)
-    stream.cmd("BindDescriptorSets", layout=layout, descriptorSetCount=1, pDescriptorSets=[made])
+    stream.cmd("BindDescriptorSets", layout=layout, pDescriptorSets=[made])
 
 
 def color_target(stream: Stream, array: int = 1) -> tuple[int, int]:

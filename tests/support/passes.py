@@ -95,13 +95,10 @@ def subpass(
     made = struct(
         "VkSubpassDescription2",
         viewMask=views,
-        inputAttachmentCount=len(inputs),
         pInputAttachments=list(inputs),
-        colorAttachmentCount=len(colors),
         pColorAttachments=list(colors),
         pResolveAttachments=None if resolves is None else list(resolves),
         pDepthStencilAttachment=depth,
-        preserveAttachmentCount=len(preserve),
         pPreserveAttachments=list(preserve),
     )
     if depth_resolve is not None:
@@ -169,7 +166,6 @@ def framebuffer(stream: Stream, passed: int, views: Sequence[int], size: Size, l
     info = struct(
         "VkFramebufferCreateInfo",
         renderPass=passed,
-        attachmentCount=len(views),
         pAttachments=list(views),
         width=size[0],
         height=size[1],
@@ -200,7 +196,6 @@ def begin_pass(
         renderPass=passed,
         framebuffer=frame,
         renderArea=area,
-        clearValueCount=len(values),
         pClearValues=list(values),
     )
     if form == 1:
@@ -249,7 +244,6 @@ def begin_rendering(
         renderArea=area,
         layerCount=layers,
         viewMask=views,
-        colorAttachmentCount=len(colors),
         pColorAttachments=list(colors),
         pDepthAttachment=depth,
         pStencilAttachment=stencil,
@@ -263,10 +257,4 @@ def clear_attachments(
     """vkCmdClearAttachments of (aspects, colour attachment) to white, in (rectangle, first layer, layers)."""
     attachments = [struct("VkClearAttachment", aspectMask=a, colorAttachment=c, clearValue=WHITE) for a, c in clears]
     places = [struct("VkClearRect", rect=area, baseArrayLayer=first, layerCount=count) for area, first, count in rects]
-    return stream.cmd(
-        "ClearAttachments",
-        attachmentCount=len(attachments),
-        pAttachments=attachments,
-        rectCount=len(places),
-        pRects=places,
-    )
+    return stream.cmd("ClearAttachments", pAttachments=attachments, pRects=places)

@@ -66,8 +66,18 @@ def struct(name: str, **values: Any) -> dict[str, Any]:
     made = {member.name: default(member) for member in members(name)}
     if name in STRUCT_TYPES:
         made["sType"] = STRUCT_TYPES[name]
+    return _filled(made, members(name), values)
+
+
+def _filled(made: dict[str, Any], listed: Sequence[EncodedMember], values: dict[str, Any]) -> dict[str, Any]:
+    """`made` with the values given; a count that is not given is that of its array."""
     assert values.keys() <= made.keys(), values.keys() - made.keys()
-    return {**made, **values}
+    lengths = {
+        member.length: len(values[member.name])
+        for member in listed
+        if isinstance(member.length, str) and isinstance(values.get(member.name), list)
+    }
+    return {**made, **{name: size for name, size in lengths.items() if name in made}, **values}
 
 
 def layers(aspect: int = COLOR, mip: int = 0, layer: int = 0, count: int = 1) -> dict[str, Any]:
@@ -106,10 +116,10 @@ class Stream:
 
     def call(self, name: str, **args: Any) -> int:
         """Any call; parameters not given are zero. The block's index."""
-        made = {parameter.name: default(parameter) for parameter in parameters(name)}
-        assert args.keys() <= made.keys(), args.keys() - made.keys()
+        listed = parameters(name)
+        made = _filled({each.name: default(each) for each in listed}, listed, args)
         returns = 0 if name.startswith(("vkCreate", "vkAllocate", "vkQueue", "vkBegin", "vkEnd", "vkBind")) else None
-        self.blocks.append(Call(len(self.blocks) + 1, name, {**made, **args}, returns))
+        self.blocks.append(Call(len(self.blocks) + 1, name, made, returns))
         return len(self.blocks)
 
     def make(self, name: str, output: str, info: dict[str, Any]) -> int:
@@ -183,8 +193,8 @@ class Stream:
         if not command_buffers:
             self.end()
         chosen = list(command_buffers or (self.commands,))
-        info = struct("VkSubmitInfo", commandBufferCount=len(chosen), pCommandBuffers=chosen)
-        index = self.call("vkQueueSubmit", queue=self.queue, submitCount=1, pSubmits=[info])
+        info = struct("VkSubmitInfo", pCommandBuffers=chosen)
+        index = self.call("vkQueueSubmit", queue=self.queue, pSubmits=[info])
         self.call("vkQueueWaitIdle", queue=self.queue)
         return index
 
@@ -201,18 +211,12 @@ class Stream:
     def copy(self, source: int, target: int, size: int, from_: int = 0, to: int = 0) -> int:
         """vkCmdCopyBuffer of one region."""
         region = struct("VkBufferCopy", srcOffset=from_, dstOffset=to, size=size)
-        return self.cmd("CopyBuffer", srcBuffer=source, dstBuffer=target, regionCount=1, pRegions=[region])
+        return self.cmd("CopyBuffer", srcBuffer=source, dstBuffer=target, pRegions=[region])
 
     def barrier(self) -> int:
         """A full memory barrier."""
         full = struct("VkMemoryBarrier", srcAccessMask=READ_WRITE, dstAccessMask=READ_WRITE)
-        return self.cmd(
-            "PipelineBarrier",
-            srcStageMask=ALL_COMMANDS,
-            dstStageMask=ALL_COMMANDS,
-            memoryBarrierCount=1,
-            pMemoryBarriers=[full],
-        )
+        return self.cmd("PipelineBarrier", srcStageMask=ALL_COMMANDS, dstStageMask=ALL_COMMANDS, pMemoryBarriers=[full])
 
     def transition(self, image: int, old: int, new: int, aspects: int = COLOR, access: int = READ_WRITE) -> int:
         """An image barrier over the whole image."""
@@ -229,11 +233,7 @@ class Stream:
             subresourceRange=span,
         )
         return self.cmd(
-            "PipelineBarrier",
-            srcStageMask=ALL_COMMANDS,
-            dstStageMask=ALL_COMMANDS,
-            imageMemoryBarrierCount=1,
-            pImageMemoryBarriers=[barrier],
+            "PipelineBarrier", srcStageMask=ALL_COMMANDS, dstStageMask=ALL_COMMANDS, pImageMemoryBarriers=[barrier]
         )
 
     def clear(self, image: int, color: Sequence[float], mip: int = 0, layer: int = 0, layout: int = DST) -> int:
@@ -247,20 +247,13 @@ class Stream:
             baseArrayLayer=layer,
             layerCount=1,
         )
-        return self.cmd("ClearColorImage", image=image, imageLayout=layout, pColor=raw, rangeCount=1, pRanges=[span])
+        return self.cmd("ClearColorImage", image=image, imageLayout=layout, pColor=raw, pRanges=[span])
 
     def clear_depth(self, image: int, depth: float, stencil: int, aspects: int, layout: int = DST) -> int:
         """vkCmdClearDepthStencilImage of the whole image."""
         span = struct("VkImageSubresourceRange", aspectMask=aspects, levelCount=1, layerCount=1)
         value = {"depth": depth, "stencil": stencil}
-        return self.cmd(
-            "ClearDepthStencilImage",
-            image=image,
-            imageLayout=layout,
-            pDepthStencil=value,
-            rangeCount=1,
-            pRanges=[span],
-        )
+        return self.cmd("ClearDepthStencilImage", image=image, imageLayout=layout, pDepthStencil=value, pRanges=[span])
 
     def image_to_buffer(
         self, image: int, buffer: int, size: Extent, sub: dict[str, Any] | None = None, layout: int = SRC, to: int = 0
@@ -269,14 +262,7 @@ class Stream:
         region = struct(
             "VkBufferImageCopy", bufferOffset=to, imageSubresource=sub or layers(), imageExtent=extent(size)
         )
-        return self.cmd(
-            "CopyImageToBuffer",
-            srcImage=image,
-            srcImageLayout=layout,
-            dstBuffer=buffer,
-            regionCount=1,
-            pRegions=[region],
-        )
+        return self.cmd("CopyImageToBuffer", srcImage=image, srcImageLayout=layout, dstBuffer=buffer, pRegions=[region])
 
     def image_to_image(
         self, source: int, target: int, size: Extent, sub: dict[str, Any] | None = None, from_: int = SRC, to: int = DST
@@ -286,13 +272,7 @@ class Stream:
             "VkImageCopy", srcSubresource=sub or layers(), dstSubresource=sub or layers(), extent=extent(size)
         )
         return self.cmd(
-            "CopyImage",
-            srcImage=source,
-            srcImageLayout=from_,
-            dstImage=target,
-            dstImageLayout=to,
-            regionCount=1,
-            pRegions=[region],
+            "CopyImage", srcImage=source, srcImageLayout=from_, dstImage=target, dstImageLayout=to, pRegions=[region]
         )
 
     def compute(self, shader: str, buffers: Iterable[int], push: bytes = b"") -> Dispatch:
@@ -312,16 +292,10 @@ class Dispatch:
             struct("VkDescriptorSetLayoutBinding", binding=i, descriptorType=7, descriptorCount=1, stageFlags=0x20)
             for i in range(len(buffers))
         ]
-        set_info = struct("VkDescriptorSetLayoutCreateInfo", bindingCount=len(bindings), pBindings=bindings)
+        set_info = struct("VkDescriptorSetLayoutCreateInfo", pBindings=bindings)
         set_layout = stream.make("vkCreateDescriptorSetLayout", "pSetLayout", set_info)
         ranges = [struct("VkPushConstantRange", stageFlags=0x20, size=len(push))] if push else []
-        layout_info = struct(
-            "VkPipelineLayoutCreateInfo",
-            setLayoutCount=1,
-            pSetLayouts=[set_layout],
-            pushConstantRangeCount=len(ranges),
-            pPushConstantRanges=ranges or None,
-        )
+        layout_info = struct("VkPipelineLayoutCreateInfo", pSetLayouts=[set_layout], pPushConstantRanges=ranges or None)
         self.layout = stream.make("vkCreatePipelineLayout", "pPipelineLayout", layout_info)
         self.pipeline = self._pipeline(module)
         self.set = self._descriptor_set(set_layout, buffers)
@@ -331,23 +305,17 @@ class Dispatch:
         info = struct("VkComputePipelineCreateInfo", stage=stage, layout=self.layout)
         made = self._stream.id()
         self._stream.call(
-            "vkCreateComputePipelines",
-            device=self._stream.device,
-            createInfoCount=1,
-            pCreateInfos=[info],
-            pPipelines=[made],
+            "vkCreateComputePipelines", device=self._stream.device, pCreateInfos=[info], pPipelines=[made]
         )
         return made
 
     def _descriptor_set(self, set_layout: int, buffers: list[int]) -> int:
         stream = self._stream
         size = struct("VkDescriptorPoolSize", type=7, descriptorCount=len(buffers))
-        pool_info = struct("VkDescriptorPoolCreateInfo", maxSets=1, poolSizeCount=1, pPoolSizes=[size])
+        pool_info = struct("VkDescriptorPoolCreateInfo", maxSets=1, pPoolSizes=[size])
         pool = stream.make("vkCreateDescriptorPool", "pDescriptorPool", pool_info)
         made = stream.id()
-        info = struct(
-            "VkDescriptorSetAllocateInfo", descriptorPool=pool, descriptorSetCount=1, pSetLayouts=[set_layout]
-        )
+        info = struct("VkDescriptorSetAllocateInfo", descriptorPool=pool, pSetLayouts=[set_layout])
         stream.call("vkAllocateDescriptorSets", device=stream.device, pAllocateInfo=info, pDescriptorSets=[made])
         writes = [
             struct(
@@ -360,25 +328,14 @@ class Dispatch:
             )
             for index, buffer in enumerate(buffers)
         ]
-        stream.call(
-            "vkUpdateDescriptorSets",
-            device=stream.device,
-            descriptorWriteCount=len(writes),
-            pDescriptorWrites=writes,
-        )
+        stream.call("vkUpdateDescriptorSets", device=stream.device, pDescriptorWrites=writes)
         return made
 
     def run(self, groups: int = 1) -> int:
         """Binds everything and dispatches; the dispatch's index."""
         stream = self._stream
         stream.cmd("BindPipeline", pipelineBindPoint=1, pipeline=self.pipeline)
-        stream.cmd(
-            "BindDescriptorSets",
-            pipelineBindPoint=1,
-            layout=self.layout,
-            descriptorSetCount=1,
-            pDescriptorSets=[self.set],
-        )
+        stream.cmd("BindDescriptorSets", pipelineBindPoint=1, layout=self.layout, pDescriptorSets=[self.set])
         if self._push:
             stream.cmd("PushConstants", layout=self.layout, stageFlags=0x20, size=len(self._push), pValues=self._push)
         return stream.cmd("Dispatch", groupCountX=groups, groupCountY=1, groupCountZ=1)

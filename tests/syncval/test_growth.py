@@ -106,7 +106,7 @@ def submit(stream: Stream, semaphore: int, value: int, stages: int, fence: int =
         "signalSemaphoreInfoCount": 1,
         "pSignalSemaphoreInfos": [{**operation, "value": value + 1}],
     }
-    stream.call("vkQueueSubmit2", queue=stream.queue, submitCount=1, pSubmits=[batch], fence=fence)
+    stream.call("vkQueueSubmit2", queue=stream.queue, pSubmits=[batch], fence=fence)
 
 
 def timeline(stream: Stream) -> int:
@@ -152,7 +152,7 @@ def use_buffer(stream: Stream) -> None:
     commands = stream.begin()
     stream.fill(buffer, 1)
     stream.submit()
-    stream.call("vkFreeCommandBuffers", commandPool=stream.pool, commandBufferCount=1, pCommandBuffers=[commands])
+    stream.call("vkFreeCommandBuffers", commandPool=stream.pool, pCommandBuffers=[commands])
     stream.call("vkDestroyBuffer", device=stream.device, buffer=buffer)
     stream.call("vkFreeMemory", device=stream.device, memory=memory)
 
@@ -204,15 +204,9 @@ def use_everything(stream: Stream) -> None:
     stream.barrier()
     stream.transition(image, 0, 1)
     stream.end()
-    batch = struct(
-        "VkSubmitInfo",
-        commandBufferCount=1,
-        pCommandBuffers=[stream.commands],
-        signalSemaphoreCount=1,
-        pSignalSemaphores=[semaphore],
-    )
-    stream.call("vkQueueSubmit", queue=stream.queue, submitCount=1, pSubmits=[batch], fence=fence)
-    stream.call("vkWaitForFences", device=stream.device, fenceCount=1, pFences=[fence], waitAll=1)
+    batch = struct("VkSubmitInfo", pCommandBuffers=[stream.commands], pSignalSemaphores=[semaphore])
+    stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[batch], fence=fence)
+    stream.call("vkWaitForFences", device=stream.device, pFences=[fence], waitAll=1)
     stream.blocks[-1].result = 0  # type: ignore[union-attr]
     for block in stream.blocks[first:]:
         found = made_by(block)
@@ -263,7 +257,7 @@ def test_waits_of_the_host_free_what_they_cover(wait: str) -> None:
         mirror.follow(stream.take())
         ranges.append(mirror._validator._context.ranges)
         wait_for(stream, wait, fence, semaphore, round + 1)
-        stream.call("vkResetFences", device=stream.device, fenceCount=1, pFences=[fence])
+        stream.call("vkResetFences", device=stream.device, pFences=[fence])
         stream.call("vkFreeCommandBuffers", commandPool=stream.pool, pCommandBuffers=[commands])
         mirror.follow(stream.take())
         ranges.append(mirror._validator._context.ranges)

@@ -285,7 +285,7 @@ class Window(Stream):
             pCommandBuffers=[self.commands],
             pSignalSemaphores=[self.done],
         )
-        self.call("vkQueueSubmit", queue=self.queue, submitCount=1, pSubmits=[info])
+        self.call("vkQueueSubmit", queue=self.queue, pSubmits=[info])
 
     def present(self, index: int, result: int = 0, waits: tuple[int, ...] | None = None, swapchain: int = 0) -> None:
         info = struct(

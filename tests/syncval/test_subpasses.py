@@ -42,7 +42,7 @@ def moved(stream: Stream, image: int, src: str, dst: str, aspects: int = COLOR) 
         image=image,
         subresourceRange=struct("VkImageSubresourceRange", aspectMask=aspects, levelCount=1, layerCount=1),
     )
-    info = struct("VkDependencyInfo", imageMemoryBarrierCount=1, pImageMemoryBarriers=[barrier])
+    info = struct("VkDependencyInfo", pImageMemoryBarriers=[barrier])
     stream.cmd("PipelineBarrier2", pDependencyInfo=info)
 
 
