@@ -46,6 +46,10 @@ class Hazard(StrEnum):
     UNFLUSHED_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
     """An invalidate discards what the host wrote and did not flush."""
 
+    def __repr__(self) -> str:
+        """The string's: programs that print findings saw strings before there was an enumeration."""
+        return str.__repr__(self)
+
     @property
     def is_between_accesses(self) -> bool:
         """Whether the Khronos layer has this name too: two accesses of one range, each named in the finding."""
