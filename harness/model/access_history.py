@@ -74,7 +74,8 @@ from harness.spans import Span, overlap, subtract
 
 
 class AccessHistory:
-    """Every access by address space. Quadratic: each is compared with all earlier ones that it overlaps."""
+    """Every access by address space. The cost is quadratic: each access is compared with all earlier ones that it
+    overlaps."""
 
     def __init__(self, order: ExecutionOrder, operations: MemoryOperations) -> None:
         self._order = order
@@ -114,7 +115,7 @@ class AccessHistory:
             self.writes.append((current, current.spans))
 
     def _begin(self, command: int) -> None:
-        """What the last command replaced is gone when another one is executed."""
+        """Notes that another command is executed, and drops what the last command replaced."""
         if command != self._command:
             for past, spans in self._replaced:
                 past.spans = subtract(past.spans, spans)
@@ -122,7 +123,7 @@ class AccessHistory:
             self._command = command
 
     def unordered(self, current: PastAccess) -> Iterator[DependencyGap]:
-        """Earlier accesses that conflict with this one by order alone. It is not kept."""
+        """The earlier accesses that conflict with `current` by order alone. `current` itself is not kept."""
         for prior in self._spaces.get(current.space, ()):
             shared = overlap(prior.spans, current.spans)
             meet = shared and (prior.writes or current.writes) and not exempt(prior, current)
@@ -130,7 +131,7 @@ class AccessHistory:
                 yield DependencyGap(UNORDERED, prior, current, tuple(shared))
 
     def forget(self, space: int, span: Span | None) -> None:
-        """The resource is gone."""
+        """Drops the accesses of a destroyed resource; `span` None stands for its whole address space."""
         if span is None:
             self._spaces.pop(space, None)
             return
@@ -146,9 +147,10 @@ class AccessHistory:
         return True
 
     def _judge(self, prior: PastAccess, current: PastAccess, shared: list[Span]) -> DependencyGap | None:
-        """Conflict needs a write; an order; and after a write, availability and visibility ("Data Race").
+        """The gap between two accesses, None without a conflict (specification: "Data Race").
 
-        Attachments are ordered if they are so in every region of the framebuffer, anything else only if it is so
+        A conflict needs a write, and accesses without an order or a write that is not available and visible. Attachment
+        accesses are ordered if they are so in every region of the framebuffer. Other accesses must be ordered
         everywhere ("Framebuffer Region Dependencies").
         """
         if not (prior.writes or current.writes) or exempt(prior, current):
@@ -195,11 +197,11 @@ class AccessHistory:
     def _hidden(
         self, prior: PastAccess, current: PastAccess, shared: list[Span], query: VisibilityQuery
     ) -> tuple[list[Span], bool]:
-        """The addresses at which the prior write is not visible to the current access, and whether another read is
-        between to which it is.
+        """The addresses at which `current` does not see the prior write, and whether it is ordered after reads that saw
+        it there.
 
-        A write that comes after a read needs no more than that the read saw the earlier write: its own visibility
-        would not change what either left in memory ("Location-Ordered": read, then write).
+        A write that comes after a read needs no visibility of its own, if the read saw the earlier write: it could not
+        change what either left in memory ("Location-Ordered": read, then write).
         """
         left = hidden = query.hidden(prior, shared)
         for reader, spans in prior.seen_by:
@@ -212,7 +214,9 @@ class AccessHistory:
 
 
 def _sees(prior: PastAccess, current: PastAccess) -> bool:
-    """Whether a read that is in no conflict with a write saw what it wrote: in rasterization order too, but not where
-    the two simply are in no order."""
+    """Whether `current` reads what `prior` wrote, given that the two do not conflict.
+
+    Rasterization order counts as an order here. Other pairs that are exempt because their order does not matter do not.
+    """
     reads = prior.writes and (not current.writes or current.access.atomic)
     return reads and (not exempt(prior, current) or raster_ordered(prior, current))

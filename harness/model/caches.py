@@ -1,10 +1,9 @@
-"""Two older rules about caches, which are no rules any more.
+"""Two rules of older specifications about caches, reported as remarks and not as conflicts.
 
-They take writes for dirty cache lines: a dependency must not make memory visible (invalidate)
-that holds a write which was not made available (flushed), and must not do so while a write may happen. Today's
-specification asks for neither: a visibility operation makes visible what is available, and leaves alone what is not
-("Availability and Visibility"). So these are remarks and no conflicts. On the host they are rules still
-(`rules/host.py`): memory that is written, not flushed and invalidated is undefined.
+The older rules take writes for dirty cache lines. A dependency must not invalidate memory that holds an unflushed
+write, and must not do so while a write may happen. Today's specification asks for neither: a visibility operation makes
+visible what is available, and leaves alone what is not ("Availability and Visibility"). On the host they are rules
+still (`rules/host.py`): memory that is written, not flushed and then invalidated is undefined.
 """
 
 from __future__ import annotations
@@ -22,8 +21,10 @@ from harness.spans import Span, overlap
 def remarks(
     order: ExecutionOrder, operations: Sequence[MemoryOperation], writes: Sequence[tuple[PastAccess, list[Span]]]
 ) -> Iterator[Conflict]:
-    """Every write that a barrier's, event's or subpass dependency's invalidate of its memory is not ordered with, or
-    that is dirty when it happens."""
+    """Every write that is dirty when a dependency invalidates its memory, or that is not ordered with that invalidate.
+
+    Barriers, events and subpass dependencies count; semaphores, fences and submits do not.
+    """
     for operation in operations:
         if not operation.invalidates or order.nodes[operation.node].kind != DST:
             continue
@@ -44,7 +45,7 @@ def _shared(operation: MemoryOperation, space: int, spans: list[Span]) -> list[S
 def _gap(
     order: ExecutionOrder, operations: Sequence[MemoryOperation], invalidate: MemoryOperation, past: PastAccess
 ) -> str:
-    """A write is before the invalidate, and flushed before it, or after it."""
+    """`RACING` for a write that is unordered with the invalidate, `DIRTY` for an unflushed earlier one, or empty."""
     writer = past.use.node
     if order.precedes(invalidate.node, writer):
         return ""

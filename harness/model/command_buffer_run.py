@@ -1,4 +1,4 @@
-"""The execution of command buffers of one batch on one queue: what rules for effects act through."""
+"""The execution of the command buffers of one batch on one queue. The rules for effects act through it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class InstanceStreams:
 
 
 class CommandBufferRun:
-    """Where in its execution a command buffer is."""
+    """The position in an execution: queue, command buffer, command, and the render pass instance around it."""
 
     def __init__(self, program: Program, submitted: Submitted, stream: CommandStream, held_back: bool = False) -> None:
         self.program = program
@@ -36,7 +36,8 @@ class CommandBufferRun:
         self.instance: InstanceStreams | None = None
         self.command: Command = Command(submitted.call, submitted.name, submitted.site, ())
         self.learned = program.host.closed if held_back else 0
-        """What the host did or knows to be complete, where that is more than when it submitted this."""
+        """Nodes that the host did, or knew to be complete, after it submitted this batch and before the batch was
+        executed."""
         self.execution = 0
         """Number of this execution of the command."""
         self._buffer = 0
@@ -76,7 +77,7 @@ class CommandBufferRun:
         self.commands(commands)
 
     def commands(self, commands: Iterable[Command]) -> None:
-        """Executes commands in order; each execution is one of its own."""
+        """Executes commands in order. Each execution of a command gets a number of its own."""
         for command in commands:
             self.command = command
             self.execution = next(self.program.numbers)
@@ -95,7 +96,7 @@ class CommandBufferRun:
         self._buffer, self.command, self._executed_by = held
 
     def operation(self, stage: int) -> int:
-        """The node of what the command does in a stage, made when it is first asked for."""
+        """The node of the command's work in a stage. It is made when it is first asked for."""
         key = (self.stream.id, stage)
         node = self._nodes.get(key)
         if node is None:
@@ -107,7 +108,7 @@ class CommandBufferRun:
         return node
 
     def access(self, access: Access) -> None:
-        """An access of the command, in the stage of its kind."""
+        """Makes an access of the command, at the node of the stage of its kind of access."""
         kind = ACCESS_KINDS[access.access_kind]
         node = self.operation(kind.stage)
         instance = (
@@ -120,7 +121,8 @@ class CommandBufferRun:
         self.own(access, kind.name, node, access.atomic or not kind.write)
 
     def own(self, access: Access, name: str, node: int, contents: bool) -> None:
-        """The queue's family uses a resource, and depends on its contents or does not."""
+        """Notes that the queue's family uses a resource; `contents` says whether the use depends on what the resource
+        holds."""
         if self.family != VK_QUEUE_FAMILY_IGNORED:
             use = ModelAccess(self.place, name, is_write(access), node)
             where = (access.space, access.resource, access.spans)

@@ -1,8 +1,8 @@
-"""Command streams: where commands come one after another (a queue, a subpass of a render pass instance).
+"""Command streams: sequences in which commands come one after another (a queue, a subpass of a render pass instance).
 
-A command stream knows, for each stage, what a new operation in that stage is ordered after (`reached`), and what a new
-first scope with that stage holds (`issued`): earlier operations in the stage, and second scopes that have it, which is
-how dependencies chain.
+A stream knows two sets of nodes for each stage. A new operation in the stage is ordered after `reached`. A new first
+scope with the stage holds `issued`: earlier operations in the stage, and earlier second scopes with the stage. The
+latter is how dependencies chain.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from harness.trace.effects import AttachmentOperation
 
 @dataclass(slots=True)
 class RenderingInstances:
-    """Tells instances of dynamic rendering apart: one begins with load operations, and ends with stores."""
+    """Tells instances of dynamic rendering apart: each begins with load operations and ends with store operations."""
 
     instance: int = 0
     begun_by: int = 0
     ended_by: int = 0
 
     def meet(self, operation: AttachmentOperation, command: int) -> int:
-        """The instance in which a command makes an attachment access."""
+        """The number of the instance in which a command makes an attachment access."""
         if operation in (
             AttachmentOperation.STORE,
             AttachmentOperation.RESOLVE_READ,
@@ -48,35 +48,36 @@ class CommandStream:
     rendering: RenderingInstances = field(default_factory=RenderingInstances)
 
     def inner(self, id: int) -> CommandStream:
-        """A subpass: earlier barriers reach into it, but its own first scopes hold nothing from outside."""
+        """The stream of a new subpass. Earlier barriers reach into it. Its first scopes hold nothing from outside."""
         return CommandStream(id, dict(self.reached), dict(self.reached))
 
     def leave(self, inner: CommandStream) -> None:
-        """What happened in a subpass is earlier than all that follows in this command stream."""
+        """Adds the operations of a finished subpass to the earlier operations of this stream."""
         for stage, nodes in inner.issued.items():
             self.issued[stage] = self.issued.get(stage, NOTHING) | nodes
         self.everything |= inner.everything
 
     def snapshot(self) -> CommandStream:
-        """The command stream as it is now, for what looks back at it later."""
+        """A copy of the stream as it is now."""
         return CommandStream(self.id, dict(self.reached), dict(self.issued), self.everything)
 
     def before(self, stages: int) -> NodeSet:
-        """What an operation in these stages is ordered after."""
+        """The nodes that an operation in these stages is ordered after."""
         return _join(self.reached, stages)
 
     def holds(self, stages: int) -> NodeSet:
-        """What a first scope of these stages holds."""
+        """The nodes that a first scope of these stages holds."""
         return _join(self.issued, stages)
 
     def issue(self, stages: int, node: NodeSet) -> None:
-        """An operation happened in these stages."""
+        """Notes an operation in these stages."""
         self.everything |= node
         for stage in bits(stages):
             self.issued[stage] = self.issued.get(stage, NOTHING) | node
 
     def reach(self, stages: int, node: NodeSet) -> None:
-        """A second scope has these stages: later operations there are after it, and first scopes chain with it."""
+        """Notes a second scope: later operations in these stages come after it, and first scopes with them chain with
+        it."""
         self.everything |= node
         for stage in bits(stages):
             self.reached[stage] = self.reached.get(stage, NOTHING) | node

@@ -1,4 +1,4 @@
-"""From a conflict to words: which edge or which memory operation is missing, and how far the chain goes."""
+"""Words for a conflict: the dependency or memory operation that is missing, and how far the chain of nodes gets."""
 
 from __future__ import annotations
 
@@ -7,21 +7,29 @@ from harness.model.stages import ACCESS_KIND
 from harness.spec import names
 
 UNORDERED, UNAVAILABLE, INVISIBLE = "unordered", "unavailable", "invisible"
-"""Neither happens before the other; ordered, but the write was not made available; available, but not made visible."""
+"""Kinds of conflict between two accesses of memory.
+
+* unordered: neither happens before the other.
+* unavailable: they are ordered, but the write was not made available.
+* invisible: the write was made available, but not visible to the later access.
+"""
 EVENT_UNORDERED = "event-unordered"
-"""Neither of two operations on one event happens before the other."""
+"""The kind for two operations on one event of which neither happens before the other."""
 DIRTY = "dirty-invalidate"
-"""What was written is invalidated before it is flushed: on the host it is lost, on the device that is a remark."""
+"""The kind for memory that is invalidated before a write to it is flushed. On the device it is only a remark."""
 OWNERSHIP = "ownership"
-"""The contents are undefined for this queue family: not transferred, released and not acquired, or the reverse."""
+"""The kind for contents that are undefined for a queue family, since no complete ownership transfer gave them to it."""
 RACING = "racing-invalidate"
-"""A write, and a dependency that makes its memory visible, in no order: a remark (`harness/model/caches.py`)."""
+"""The kind for a write without an order with a dependency that makes its memory visible: only a remark (`caches`)."""
 CONFLICT_KINDS = (UNORDERED, UNAVAILABLE, INVISIBLE, EVENT_UNORDERED, DIRTY, OWNERSHIP)
-"""Every kind of conflict."""
+"""Every kind of conflict that is more than a remark."""
 
 
 def missing(kind: str, prior: str, writes: bool, current: str) -> str:
-    """What would mend a conflict of two kinds of access (by name); `writes` says whether the prior one does."""
+    """A phrase for what would mend a conflict, in the specification's terms.
+
+    `prior` and `current` are names of kinds of access; `writes` says whether the prior access writes.
+    """
     if kind == EVENT_UNORDERED:
         return "an execution dependency between the two operations on the event: nothing orders them"
     if kind == DIRTY:
@@ -48,8 +56,11 @@ def _scope(name: str, access: bool) -> str:
 
 
 def chain(first: int, second: int, order: ExecutionOrder) -> list[int]:
-    """A shortest chain of nodes from the first to the second; if there is none, the one that gets furthest: to the last
-    node before the second that is after the first. Only the first when nothing is."""
+    """A shortest chain of nodes from the first to the second.
+
+    If there is none, the chain leads to the last node before the second that comes after the first. It is the first
+    node alone when no node comes after that.
+    """
     whole = order.path(first, second)
     if whole:
         return whole

@@ -1,4 +1,4 @@
-"""The way in: a trace, or a stream of stream events, to an opinion."""
+"""The entry points of the model: from a trace, or from stream events, to an opinion."""
 
 from __future__ import annotations
 
@@ -16,13 +16,16 @@ from harness.trace.effects import StreamEvent
 
 
 def judge(blocks: Iterable[Block]) -> Opinion:
-    """The model's opinion of a trace."""
+    """The model's opinion of a trace, given as the blocks of a stream."""
     interpreter = Interpreter()
     return judge_stream_events(each for block in blocks for each in interpreter.step(block))
 
 
 def judge_stream_events(stream_events: Iterable[StreamEvent], omitted: frozenset[str] = frozenset()) -> Opinion:
-    """The model's opinion of what commands and the host do, in normal form; `omitted` are rules to do without."""
+    """The model's opinion of stream events, in the order of the stream.
+
+    The rules of the order whose names are in `omitted` (out of `order.OPTIONAL`) do not apply.
+    """
     stream = list(stream_events)
     program = Program(RULES, omitted)
     program.follow(stream)

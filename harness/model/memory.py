@@ -59,36 +59,37 @@ from harness.spans import Span, overlap, subtract
 
 @dataclass(frozen=True, slots=True)
 class MemoryOperation:
-    """One memory operation of a dependency: what its node flushes, or what it invalidates for (a submit does both)."""
+    """The memory operation of one node of the order: what it makes available, and what it makes visible (a submit does
+    both)."""
 
     node: int
     first: int = 0
-    """Of a flush: operations in the first synchronization scope, a set of nodes."""
+    """The operations in the first synchronization scope of an availability operation, as a set of nodes."""
     flushes: int = 0
-    """First access scope, an access set."""
+    """The first access scope, an access set. It is empty when nothing is made available."""
     invalidates: int = 0
-    """Second access scope, an access set."""
+    """The second access scope, an access set. It is empty when nothing is made visible."""
     space: int | None = None
-    """None: all memory; else addresses of `spans` alone."""
+    """The address space of `spans`, to which the operation is limited. None stands for all memory."""
     spans: tuple[Span, ...] = ()
 
 
 class MemoryOperations:
-    """Every dependency so far, with answers to: is this write available, is it visible."""
+    """Every memory operation so far. It answers whether a write is available, and whether it is visible."""
 
     def __init__(self, order: ExecutionOrder) -> None:
         self._order = order
         self.everything: list[MemoryOperation] = []
-        """All of them, in the order in which they were added."""
+        """All memory operations, in the order in which they were added."""
         self._flushers: dict[int, int] = {}
         self._invalidators: dict[int, int] = {}
-        """By access scope: the nodes that have it."""
+        """The nodes that have a second access scope, by that scope. (`_flushers`: the same by first access scope.)"""
         self._first: dict[int, int] = {}
         self._ranged: dict[int, list[MemoryOperation]] = {}
         self._known: dict[tuple[str, int], int] = {}
 
     def add(self, operation: MemoryOperation) -> None:
-        """Takes note of a dependency."""
+        """Adds the memory operation of a node."""
         if operation.flushes or operation.invalidates:
             self.everything.append(operation)
         if operation.space is not None:
@@ -112,7 +113,7 @@ class MemoryOperations:
         return self._union(before, "by region" if by_region else "seen", invalidators) | invalidators
 
     def _union(self, table: Mapping[int, int] | Sequence[int], what: str, nodes: int) -> int:
-        """The union of what a table has for each of the nodes; remembered by name of the table."""
+        """The union of the table's sets for each of the nodes. Results are kept by `what`, which names the table."""
         if not nodes:
             return 0
         found = self._known.get((what, nodes))
@@ -124,7 +125,7 @@ class MemoryOperations:
         return found
 
     def ranged(self, space: int) -> list[MemoryOperation]:
-        """The dependencies that are limited to addresses of this space."""
+        """The memory operations that are limited to addresses of this space."""
         return self._ranged.get(space, [])
 
 
@@ -140,7 +141,7 @@ def _with(table: dict[int, int], index: int) -> int:
 def pieces(
     spans: Sequence[Span], operations: Sequence[MemoryOperation]
 ) -> Iterator[tuple[list[Span], list[MemoryOperation]]]:
-    """Parts of `spans` that no operation covers by half, each with the operations that cover it."""
+    """Parts of `spans`, each with the operations that cover all of it. No operation covers a part by half."""
     parts: list[tuple[list[Span], list[MemoryOperation]]] = [(list(spans), [])]
     for operation in operations:
         cut: list[tuple[list[Span], list[MemoryOperation]]] = []

@@ -1,6 +1,6 @@
-"""The named differences between the model and syncval, from `differences.toml`: what only one of them reports, and why.
+"""The named differences between the model and syncval, from `differences.toml`.
 
-A malformed entry is an error when it is loaded, not when it is needed.
+A named difference says why only one of the two judges reports a conflict. `load` rejects a malformed entry.
 """
 
 from __future__ import annotations
@@ -22,26 +22,27 @@ FILE = Path(__file__).with_name("differences.toml")
 
 @dataclass(frozen=True, slots=True)
 class NamedDifference:
-    """Conflicts that only the model reports (`fact`), or hazards that only syncval does (`omitted`)."""
+    """The reason for conflicts that only the model reports (`fact`), or for hazards that only syncval reports
+    (`omitted`)."""
 
     id: str
     fact: str
-    """What the model notes of such a conflict; empty for the other sort."""
+    """The fact (out of `pairs.FACTS`) that the model notes of such a conflict. It is empty when `omitted` is given."""
     kinds: tuple[str, ...]
     omitted: str
-    """The rule without which the model would report it too; empty for the other sort."""
+    """The model's rule that excludes the hazard (out of `order.OPTIONAL`). It is empty when `fact` is given."""
     rule: str
-    """Where the specification says so."""
+    """The place in the specification."""
     reason: str
 
     def explains(self, conflict: Conflict) -> bool:
-        """Whether this is why syncval says nothing of the conflict."""
+        """Whether this difference explains that syncval does not report the conflict."""
         return self.fact in conflict.facts and conflict.kind in self.kinds
 
 
 @cache
 def load(file: Path = FILE) -> tuple[NamedDifference, ...]:
-    """Every entry. `UserError` for one that is malformed."""
+    """Every entry of the file. Raises `UserError` for a malformed entry."""
     try:
         rows = tomllib.loads(file.read_text(encoding="utf-8")).get("difference", [])
     except tomllib.TOMLDecodeError as error:
@@ -71,10 +72,10 @@ def _entry(where: str, row: dict[str, Any]) -> NamedDifference:
 
 
 def explanation(conflict: Conflict) -> NamedDifference | None:
-    """The entry that explains why only the model reports it; None for a real disagreement."""
+    """The entry that explains why only the model reports the conflict; None for a disagreement without a reason."""
     return next((each for each in load() if each.fact and each.explains(conflict)), None)
 
 
 def omissions() -> tuple[NamedDifference, ...]:
-    """The entries that explain why only syncval reports something."""
+    """The entries that explain why only syncval reports a hazard."""
     return tuple(each for each in load() if each.omitted)

@@ -1,4 +1,4 @@
-"""What the model says of a trace, as data."""
+"""The model's opinion of a trace, as data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from harness.trace.effects import StreamEvent
 
 @dataclass(frozen=True, slots=True)
 class ModelAccess:
-    """One access of a command that was executed, or an operation on an event: what it was, where, and its node."""
+    """One access of a command that was executed, or one operation on an event, with its place and its node in the
+    order."""
 
     place: Place
     access: str
@@ -34,7 +35,7 @@ class ModelAccess:
 
     @property
     def site(self) -> str | None:
-        """Where the program recorded it."""
+        """The source line at which the program recorded the command, as "file:line"."""
         return self.place.site
 
     @property
@@ -60,21 +61,21 @@ class ModelAccess:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Two uses that a rule of the specification wants ordered, or made available and visible, and that are not."""
+    """Two uses that a rule of the specification wants ordered, or available and visible, and that are not."""
 
     kind: str
     prior: ModelAccess
     current: ModelAccess
     resource: int
     spans: tuple[Span, ...] = ()
-    """Addresses in question, in the address space of the resource."""
+    """The addresses in question, in the address space of the resource."""
     facts: frozenset[str] = frozenset()
-    """What the list of deliberate differences tells cases apart by."""
+    """Circumstances (out of `pairs.FACTS`) by which the named differences tell cases apart."""
     order: ExecutionOrder = field(default_factory=ExecutionOrder, repr=False, compare=False)
 
     @property
     def missing(self) -> str:
-        """One line: what would mend it, in the specification's terms."""
+        """One line that says what would mend the conflict, in the specification's terms."""
         return explain.missing(self.kind, self.prior.access, self.prior.write, self.current.access)
 
     @property
@@ -84,24 +85,24 @@ class Conflict:
         return [self.order.nodes[node].label for node in nodes]
 
     def describe(self) -> str:
-        """One line: what it is, between what and what."""
+        """One line with the kind of the conflict and both uses."""
         return f"{self.kind}: {self.current.describe()} after {self.prior.describe()}"
 
 
 @dataclass(slots=True)
 class Opinion:
-    """Every conflict in the order of execution, what could not be judged, and the order itself."""
+    """Every conflict in the order of execution, the names of what could not be judged, and the order itself."""
 
     conflicts: list[Conflict] = field(default_factory=list)
     unmodelled: dict[str, int] = field(default_factory=dict)
-    """Names of what has no rule here, with how often each was met."""
+    """The names of commands and circumstances without a rule, with how often each was met."""
     order: ExecutionOrder = field(default_factory=ExecutionOrder)
     events: Sequence[StreamEvent] = ()
-    """The stream that it is about."""
+    """The stream events that the opinion is about."""
     without: Callable[[str], Opinion] | None = None
-    """What the opinion would be without one rule of the order, by its name."""
+    """Returns the opinion of the same stream without one rule of the order, given the rule's name."""
     remarks: Callable[[], list[Conflict]] = list
-    """What an older rule forbids and today's specification allows (`harness/model/caches.py`)."""
+    """Returns the conflicts with rules of older specifications (`harness/model/caches.py`)."""
 
     @property
     def clean(self) -> bool:

@@ -81,7 +81,7 @@ IN_ORDER = "signals are in order"
 THROUGH = "what is before an automatic transition is before all second scopes around it"
 IN_ALL_COMMANDS = "ALL_COMMANDS has what no stage performs"
 OPTIONAL = (IN_ORDER, IN_ALL_COMMANDS, THROUGH)
-"""Rules that `Opinion.without` can do without."""
+"""The rules that `Opinion.without` can leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ class Node:
     label: str
     place: Place
     stages: int = 0
-    """The stages in which an operation happens; the synchronization scope of one side of a dependency."""
+    """The stages of an operation; for one side of a dependency, its synchronization scope."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSet:
-    """Some nodes, and with them all that is before them: everywhere, and by region of the framebuffer."""
+    """A set of nodes, and with it all that is before them: everywhere, and by region of the framebuffer."""
 
     direct: int = 0
     closed: int = 0
@@ -118,7 +118,7 @@ NOTHING = NodeSet()
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """The first must be complete before the second begins, by that rule."""
+    """States by which rule the node `first` must be complete before the node `second` begins."""
 
     first: int
     second: int
@@ -126,24 +126,25 @@ class Edge:
 
 
 class ExecutionOrder:
-    """A partial order that grows. Cost of `add`: as many big-integer operations as sets are given.
+    """A partial order that grows. `add` costs as many big-integer operations as node sets are given to it.
 
-    Edges of the rules in `omitted` are left out: what would be without them.
+    Edges of the rules in `omitted` are left out.
     """
 
     def __init__(self, omitted: frozenset[str] = frozenset()) -> None:
         self._omitted = omitted
         self.nodes: list[Node] = []
         self.before: list[int] = []
-        """By node: every node that is before it."""
+        """For each node, the set of all nodes that are before it."""
         self.by_region: list[int] = []
-        """By node: every node that is before it in the same region of the framebuffer."""
+        """For each node, the set of all nodes that are before it in the same region of the framebuffer."""
         self.direct: list[int] = []
-        """By node: the nodes that an edge leads from. Of an operation they are the second scopes that it is in."""
+        """For each node, the set of nodes from which an edge leads to it. For an operation they are the second scopes
+        that hold it."""
         self._incoming: list[tuple[tuple[int, str], ...]] = []
 
     def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
-        """Adds a node after everything in the sets, each with the rule that says so. Returns its index."""
+        """Adds a node after all nodes of the given sets, each with the rule that says so. Returns the node's index."""
         direct = closed = by_region = 0
         after = tuple(each for each in after if each[1] not in self._omitted)
         for nodes, rule in after:
@@ -159,15 +160,16 @@ class ExecutionOrder:
         return len(self.nodes) - 1
 
     def set_of(self, node: int) -> NodeSet:
-        """One node as a set."""
+        """The set of one node, with all that is before it."""
         return NodeSet(1 << node, self.before[node] | 1 << node, self.by_region[node] | 1 << node)
 
     def closure(self, by_region: bool) -> list[int]:
-        """By node: what is before it, everywhere or in the same region."""
+        """For each node, the set of nodes before it: in the same region of the framebuffer, or everywhere."""
         return self.by_region if by_region else self.before
 
     def precedes(self, first: int, second: int, by_region: bool = False) -> bool:
-        """Whether the first must be complete (in a region) before the second begins (there)."""
+        """Whether `first` must be complete before `second` begins: everywhere, or within each region of the
+        framebuffer."""
         return bool(self.closure(by_region)[second] >> first & 1)
 
     def into(self, node: int) -> Iterator[Edge]:

@@ -1,7 +1,7 @@
 """Which queue family owns what: contents are defined for one family at a time, unless a resource is shared by all.
 
-Specification: "Resource Sharing Mode", "Queue Family Ownership Transfer". This is about contents. The order of the two
-halves of a transfer, and of what comes before and after, is the order's own matter.
+Specification: "Resource Sharing Mode", "Queue Family Ownership Transfer". This module is about contents. The order of
+the two halves of a transfer is a matter of `rules/barrier.py`.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ EVERYBODY = VK_QUEUE_FAMILY_IGNORED
 
 @dataclass(frozen=True, slots=True)
 class OwnedPart:
-    """Some addresses of a resource, with who owns them and what made them so."""
+    """Some addresses of a resource, their owner, and the use that made it the owner."""
 
     spans: tuple[Span, ...]
     family: int
     use: ModelAccess
     release: RangeBarrier | None = None
-    """Released by this and not acquired: the contents are nobody's."""
+    """The barrier that released these addresses and was not acquired. Their contents belong to no family then."""
 
 
 Loss = tuple[ModelAccess, tuple[Span, ...]]
-"""What was done earlier, and the addresses whose contents are undefined therefore."""
+"""An earlier use, and the addresses whose contents it leaves undefined for the present use."""
 
 
 class OwnershipHistory:
@@ -41,11 +41,11 @@ class OwnershipHistory:
         self._shared: set[int] = set()
 
     def share(self, resource: int) -> None:
-        """The resource belongs to all families."""
+        """Notes that a resource belongs to all families."""
         self._shared.add(resource)
 
     def forget(self, space: int, span: Span | None, resource: int) -> None:
-        """A resource is gone (0: all at these addresses)."""
+        """Drops the owners of a destroyed resource. Resource 0 stands for all resources at these addresses."""
         self._shared.discard(resource)
         for key in [key for key in self._parts if key[0] == space and resource in (0, key[1])]:
             left = [] if span is None else self._outside(key, (span,))
@@ -54,8 +54,11 @@ class OwnershipHistory:
     def use(
         self, space: int, resource: int, spans: Sequence[Span], family: int, use: ModelAccess, contents: bool
     ) -> Iterator[Loss]:
-        """A queue of a family uses some addresses; `contents` says whether it depends on what is there. Whoever uses
-        them owns them from then on; the use that says so is the last write, or the first use."""
+        """A queue of a family uses some addresses. Returns the losses.
+
+        `contents` says whether the use depends on the bytes that are there. The family owns the addresses from then on.
+        The last write stands for that in later losses, or else the first use.
+        """
         owner = EVERYBODY if resource in self._shared else family
         kept: list[OwnedPart] = []
         for part, inside in self._inside((space, resource), spans):
@@ -69,14 +72,17 @@ class OwnershipHistory:
         self._assign((space, resource), spans, [*kept, *made])
 
     def release(self, barrier: RangeBarrier, family: int, use: ModelAccess) -> Iterator[Loss]:
-        """The contents leave a family: it must have had them."""
+        """A family gives some addresses away. It loses them, and has to own them before. Returns the losses."""
         yield from self.use(barrier.space, barrier.resource, barrier.spans, family, use, True)
         key = (barrier.space, barrier.resource)
         self._assign(key, barrier.spans, [OwnedPart(tuple(barrier.spans), family, use, barrier)])
 
     def acquire(self, barrier: RangeBarrier, family: int, use: ModelAccess) -> Iterator[Loss]:
-        """The contents come to a family: what was released must be all of the range, with the same parameters. What
-        comes from outside was released there."""
+        """A family takes over some addresses. Returns the losses.
+
+        All of the range must have been released with the same parameters. An acquire from an external family needs no
+        release in this trace.
+        """
         key = (barrier.space, barrier.resource)
         if barrier.src_family not in FAMILIES_OUTSIDE:
             left = list(barrier.spans)
@@ -104,7 +110,7 @@ class OwnershipHistory:
 
 
 def _match(release: RangeBarrier, acquire: RangeBarrier) -> bool:
-    """Both halves must be of the same range, families and layouts."""
+    """Whether release and acquire have the same range, families and layouts."""
     return (release.spans, release.src_family, release.dst_family, release.old_layout, release.new_layout) == (
         acquire.spans,
         acquire.src_family,

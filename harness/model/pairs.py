@@ -1,4 +1,5 @@
-"""Two accesses side by side: which pairs need nothing between them, and what is to be noted of those that conflict."""
+"""Rules for two accesses side by side: which pairs need no dependency, and which facts are noted of those that
+conflict."""
 
 from __future__ import annotations
 
@@ -8,21 +9,21 @@ from harness.spans import Span, subtract
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 
 GUARDED_READ = "guarded-read"
-"""The read is ordered after another read to which the write is visible."""
+"""A fact: the read is ordered after another read to which the write is visible."""
 HOST_OVERWRITE = "host-overwrite"
-"""The host writes where the device has written."""
+"""A fact: the host writes where the device has written."""
 ATTACHMENT_ORDER = "attachment-order"
-"""Rasterization order would hold if both were in one subpass."""
+"""A fact: rasterization order would hold if both accesses were in one subpass."""
 STAGES_OF_A_RELEASE = "stages-of-a-release"
-"""The first is a release of ownership; the stages given for its second scope are ignored."""
+"""A fact: the first access is a release of ownership with stages in its second scope, which are ignored."""
 SUPERSEDED_READ = "superseded-read"
-"""Something read the same addresses later, in the same stage of the same queue, and was ordered before the other."""
+"""A fact: a later read of these addresses, in the same stage and queue, is ordered before the other access."""
 REGION = "region"
-"""They are ordered in each region of the framebuffer, and not everywhere."""
+"""A fact: the accesses are ordered in each region of the framebuffer, and not everywhere."""
 HELD_BACK = "held-back"
-"""The host did or learned the one after it submitted the other, which waited for a signal."""
+"""A fact: a batch waited for a signal, and the host did or learned of one access only after it submitted that batch."""
 NARROW_SIGNAL = "narrow-signal"
-"""The host waited for a signal that comes after the prior access in its queue, and does not have it in its scope."""
+"""A fact: the host waited for a later signal of the prior access's queue, whose scope does not hold the access."""
 FACTS = (
     GUARDED_READ,
     HOST_OVERWRITE,
@@ -33,7 +34,7 @@ FACTS = (
     HELD_BACK,
     NARROW_SIGNAL,
 )
-"""What may be noted of a conflict beside its kind."""
+"""Every fact that may be noted of a conflict."""
 
 
 _COLOR = ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].stage
@@ -50,12 +51,13 @@ _AFTER_SHADERS = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_READ, A
 
 
 def exempt(prior: PastAccess, current: PastAccess) -> bool:
-    """Pairs that need nothing between them.
+    """Whether two accesses need no dependency between them. That is so for:
 
-    Accesses of one command in one place order themselves, so do those of the host and of the engine; atomics, and
-    markers, may come in any order; transitions on one queue execute in submission order ("Image Layout Transitions"),
-    but for those of one render pass instance, which have none ("Implicit Synchronization Guarantees"); and
-    rasterization order.
+    * accesses of one command in one stream, of the host, and of the presentation engine, which order themselves;
+    * two atomics, and two markers, which may come in any order;
+    * layout transitions on one queue, which execute in submission order ("Image Layout Transitions"). The automatic
+      transitions of one render pass instance have no such order ("Implicit Synchronization Guarantees");
+    * attachment accesses in rasterization order.
     """
     same_stream = prior.stream == current.stream and not (prior.automatic or current.automatic)
     if same_stream and (prior.command == current.command or current.stream == HOST_STREAM):
@@ -73,9 +75,10 @@ def exempt(prior: PastAccess, current: PastAccess) -> bool:
 def in_raster_order(prior: Access, current: Access) -> bool:
     """Whether two attachment accesses of one subpass happen in the order in which they were recorded.
 
-    Operations of the attachments' stages do; what a load operation wrote is there for shaders too, and stores come
-    after shaders. An input attachment is read by a shader, and shader accesses are in no such order. Specification:
-    "Rasterization Order", "Render Pass Load Operations", "Render Pass Store Operations".
+    Operations of the attachments' stages do. Shaders see what a load operation wrote, and store operations come after
+    shaders. A shader reads input attachments, and shader accesses have no such order. Specification: "Rasterization
+    Order", "Render Pass Load Operations", "Render Pass Store Operations";
+    rules.md#input-attachments-are-read-by-the-shader.
     """
     if prior.order == RasterizationOrder.NONE or current.order == RasterizationOrder.NONE:
         return False
@@ -87,24 +90,24 @@ def in_raster_order(prior: Access, current: Access) -> bool:
 
 
 def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:
-    """Rasterization order is an order of one subpass, or of one instance of dynamic rendering."""
+    """Whether rasterization order holds: it is an order of one subpass, or of one instance of dynamic rendering."""
     same_stream = prior.stream == current.stream and prior.instance == current.instance
     return same_stream and in_raster_order(prior.access, current.access)
 
 
 def attachment_ordered(prior: PastAccess, current: PastAccess) -> bool:
-    """Rasterization order as the named difference has it: of all that one queue does to attachments."""
+    """Whether rasterization order would hold if it ordered all attachment accesses of a queue, as syncval takes it."""
     return prior.use.queue == current.use.queue and in_raster_order(prior.access, current.access)
 
 
 def superseded(prior: PastAccess, current: PastAccess) -> bool:
-    """Whether whoever keeps one read a stage and queue forgets the first of these."""
+    """Whether the second read replaces the first for a judge that keeps one read for each stage and queue."""
     same = ACCESS_KINDS[prior.access.access_kind].stage == ACCESS_KINDS[current.access.access_kind].stage
     return same and prior.use.queue == current.use.queue and not (prior.writes or current.writes)
 
 
 def facts(prior: PastAccess, current: PastAccess, guarded: bool) -> frozenset[str]:
-    """What is to be noted of two accesses that conflict."""
+    """The facts to note of two accesses that conflict."""
     noted = set()
     if guarded:
         noted.add(GUARDED_READ)
@@ -122,8 +125,10 @@ def facts(prior: PastAccess, current: PastAccess, guarded: bool) -> frozenset[st
 
 
 def after_load(prior: PastAccess, current: PastAccess, shared: list[Span]) -> bool:
-    """Whether a load operation that saw the prior write is between: it happens before what accesses the attachment
-    after it in the subpass ("Render Pass Load Operations")."""
+    """Whether load operations that saw the prior write come between the two accesses, at all shared addresses.
+
+    A load operation happens before the later accesses of its subpass ("Render Pass Load Operations").
+    """
     left = shared
     for reader, spans in prior.seen_by:
         if raster_ordered(reader, current):

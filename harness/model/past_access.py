@@ -1,4 +1,4 @@
-"""One access that happened, as later ones meet it."""
+"""One access that happened, as later accesses are compared with it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from harness.spans import Span
 from harness.trace.effects import Access, RasterizationOrder
 
 HOST_STREAM = 0
-"""The host's own accesses: one thread, in the order of the stream."""
+"""The stream of the host's own accesses. The host is one thread, in the order of the trace."""
 ENGINE_STREAM = -1
-"""The presentation engine's own accesses: what it does with one image, it does in order."""
+"""The stream of the presentation engine's accesses. The engine works on one image in order."""
 NOWHERE = -1
-"""As `seen_at`: the access sees nothing of what others wrote."""
+"""A value of `seen_at`: the access sees no write of others."""
 LAYOUT_TRANSITION = ACCESS_KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
 
 
@@ -28,49 +28,53 @@ class PastAccess:
     resource: int
     spans: list[Span]
     stream: int
-    """The subpass, or the queue, in which it happened."""
+    """The command stream (a subpass or a queue) in which the access happened."""
     command: int
-    """The execution of a command that it belongs to."""
+    """The number of the execution of a command to which the access belongs."""
     instance: int = 0
-    """Which instance of dynamic rendering in the command stream (a subpass is a command stream of its own); of the
-    transitions of a render pass, its instance."""
+    """The instance of dynamic rendering in the stream. For automatic transitions it is the render pass instance."""
     automatic: bool = False
-    """A layout transition, half of an ownership transfer, a presentation: what is available is visible to it, what it
-    writes is available."""
+    """Whether this is a layout transition, half of an ownership transfer or a presentation.
+
+    All that is available is visible to such an access, and what it writes is available.
+    """
     seen_at: int | None = None
-    """The node at which the access must see what is before it, where that is not its own."""
+    """The node at which earlier writes must be visible, if that is not the access's own node."""
     learned: int = 0
-    """Of a batch that was held back: what the host did, or knew to be complete, before it was executed."""
+    """The nodes that the host did, or knew to be complete, after it submitted this access's batch and before that was
+    executed."""
     assumed: int = 0
-    """What came before signals that the host has waited for, in their queues, whether they cover it or not."""
+    """The nodes that came before signals for which the host has waited, in their queues, whether the signals cover them
+    or not."""
     release: bool = False
-    """A release of ownership with stages in its second scope, which are ignored."""
+    """Whether this is a release of ownership with stages in its second scope. Those stages are ignored."""
     seen_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
-    """Reads to which this write is visible, with the addresses."""
+    """The reads to which this write is visible, with the addresses."""
     outdone_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
-    """Accesses that only attachment order puts after this one, with the addresses."""
+    """The accesses that only attachment order puts after this access, with the addresses."""
     superseded_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
-    """Of a read: later reads in the same stage of the same queue, with the addresses."""
+    """For a read, the later reads in the same stage of the same queue, with the addresses."""
 
     @property
     def writes(self) -> bool:
-        """An atomic is a read that also writes."""
+        """Whether the access writes. An atomic both reads and writes."""
         return self.use.write
 
     @property
     def regional(self) -> bool:
-        """Whether it concerns each region of the framebuffer by itself: attachments, and their transitions."""
+        """Whether the access concerns each region of the framebuffer by itself, as attachment accesses and transitions
+        do."""
         return self.automatic or self.access.order != RasterizationOrder.NONE
 
     @property
     def replaces(self) -> bool:
-        """Whether nobody can ask any more for what was written before it."""
+        """Whether later accesses need not be compared with what was there before this access."""
         return self.writes and not self.access.atomic and not self.access.marker
 
 
 @dataclass(frozen=True, slots=True)
 class DependencyGap:
-    """What is wrong between two accesses."""
+    """A dependency that is missing between two accesses."""
 
     kind: str
     prior: PastAccess
@@ -80,7 +84,7 @@ class DependencyGap:
 
 
 def written(past: PastAccess) -> int:
-    """The kind of access with which it writes."""
+    """The kind of access with which an access writes."""
     return written_by(past.access.access_kind) if past.access.atomic else past.access.access_kind
 
 

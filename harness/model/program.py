@@ -1,4 +1,4 @@
-"""One program as the model sees it: the order, the memory, and where each queue and the host are."""
+"""The program as the model sees it: the order, the memory operations, and how far each queue and the host have got."""
 
 from __future__ import annotations
 
@@ -23,33 +23,33 @@ from harness.trace.effects import Access, Presented, Recorded, StreamEvent, Subm
 
 @dataclass(slots=True)
 class SemaphoreHistory:
-    """What is known of a semaphore: its kind, and the signals that waits can take."""
+    """The state of a semaphore: its kind, its initial value, and the signals that waits can take."""
 
     timeline: bool
     value: int = 0
     signals: list[tuple[int, NodeSet]] = field(default_factory=list)
-    """(value, signal operation), in the order in which they happen."""
+    """Pairs of a value and the signal operation, in the order in which the signals happen."""
 
 
 @dataclass(slots=True)
 class EventOperation:
-    """An operation on an event, with what a set has in its first scope."""
+    """A set, a reset or a wait of an event."""
 
     kind: str
     use: ModelAccess
     stream: CommandStream | None = None
-    """Of a set: the command stream as it was."""
+    """For a set, a copy of its command stream as it was then."""
     stages: int = 0
-    """Of a set: its first synchronization scope."""
+    """For a set, its first synchronization scope."""
 
 
 @dataclass(slots=True)
 class EventHistory:
-    """What was done to an event and still matters, in order."""
+    """The operations on an event that can still matter, in order."""
 
     operations: list[EventOperation] = field(default_factory=list)
     host: NodeSet = NOTHING
-    """The host's own signal."""
+    """The node set of the host's last vkSetEvent."""
 
 
 @dataclass(slots=True)
@@ -58,36 +58,36 @@ class Work:
 
     what: Submitted | Presented
     node: int
-    """Where the host made it."""
+    """The node of the host's call."""
     at: int = 0
-    """How many of its batches have begun."""
+    """The number of its batches that have begun."""
 
 
 @dataclass(slots=True)
 class QueueState:
-    """A queue: its commands so far, and the work that waits for a signal which is still to come."""
+    """A queue: its command stream, and the work that waits for a signal."""
 
     id: int
     stream: CommandStream
     work: list[Work] = field(default_factory=list)
     signaled: NodeSet = NOTHING
-    """Its semaphore signal operations."""
+    """The semaphore signal operations of the queue."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleTable:
-    """Which function is the rule for what."""
+    """The rule for each type of effect and of stream event."""
 
     effects: Mapping[type, Callable[[Any, Any], None]]
-    """By type of effect: what a command does where it is executed, given its `CommandBufferRun`."""
+    """What a command does where it is executed, by type of effect. Rules take the `CommandBufferRun`."""
     stream_events: Mapping[type, Callable[[Program, Any], None]]
-    """By type of stream event: what happens outside command buffers."""
+    """What happens outside command buffers, by type of stream event."""
     next_work: Callable[[Program, QueueState], bool]
-    """Begins the next work of a queue, and says whether it could."""
+    """Begins the next work of a queue, and returns whether it could."""
 
 
 class Program:
-    """Follows a stream of stream_events. Rules act through it."""
+    """The state of the model while it follows a stream. Rules act through it."""
 
     def __init__(self, rules: RuleTable, omitted: frozenset[str] = frozenset()) -> None:
         self.rules = rules
@@ -96,37 +96,39 @@ class Program:
         self.memory = MemoryOperations(self.order)
         self.ownership = OwnershipHistory()
         self.families: dict[int, int] = {}
-        """By queue: its family."""
+        """The family of each queue."""
         self.accesses = AccessHistory(self.order, self.memory)
         self.queues: dict[int, QueueState] = {}
         self.semaphores: dict[int, SemaphoreHistory] = {}
         self.events: dict[int, EventHistory] = {}
         self.fences: dict[int, NodeSet] = {}
         self.presented: dict[int, NodeSet] = {}
-        """By image: its last presentation."""
+        """The last presentation of each image."""
         self.unexecuted: dict[int, list[Recorded]] = {}
-        """By command buffer: what was recorded and not executed so far."""
+        """For each command buffer, the recorded commands that were not executed so far."""
         self.earlier: dict[int, int] = {}
-        """By signal, a set of one node: all that came before it in its queue."""
+        """For each signal (a set of one node), all that came before it in its queue."""
         self.assumed = 0
-        """All that came before a signal that the host has waited for, in that signal's queue."""
+        """All that came before a signal for which the host has waited, in that signal's queue."""
         self.current: Submitted | None = None
-        """What is being submitted now; all else that begins was held back."""
+        """The submit that is being made now. Work of any other submit that begins now was held back by a semaphore."""
         self.host: NodeSet = NOTHING
         """Everything that the host knows to be complete, its own operations included."""
         self.unflushed = 0
-        """Host writes that submits do not make available: a set of nodes."""
+        """The host writes that submits do not make available, as a set of nodes."""
         self.dirty: dict[int, list[tuple[ModelAccess, list[Span]]]] = {}
-        """By memory that is not coherent: host writes with what of them is neither flushed nor lost."""
+        """For each memory that is not coherent, the host writes, with their addresses that are neither flushed nor
+        lost."""
         self.invalidated: dict[int, list[tuple[int, list[Span]]]] = {}
-        """By memory: invalidates by the host, (node, addresses)."""
+        """For each memory, the invalidates by the host, as pairs of a node and addresses."""
         self.releases = 0
-        """Releases of ownership with stages in the second scope that they do not have: a set of nodes."""
+        """The releases of ownership with stages in their second scope, as a set of nodes. A release has no second
+        scope."""
         self.numbers = count(HOST_STREAM + 1)
-        """For command streams and executions of commands."""
+        """A source of fresh numbers for command streams and for executions of commands."""
 
     def follow(self, stream_events: Iterable[StreamEvent]) -> None:
-        """Applies each stream event in turn."""
+        """Applies the rule of each stream event in turn. Events without a rule are passed over."""
         for each in stream_events:
             rule = self.rules.stream_events.get(type(each))
             if rule is not None:
@@ -143,7 +145,7 @@ class Program:
         return self.events.setdefault(id, EventHistory())
 
     def proceed(self) -> None:
-        """Queues go on as far as semaphores let them."""
+        """Executes the work of all queues as far as semaphores let them."""
         moved = True
         while moved:
             moved = False
@@ -152,11 +154,11 @@ class Program:
                     moved = True
 
     def semaphore(self, id: int) -> SemaphoreHistory:
-        """The semaphore of this id; one that was never seen created is binary."""
+        """The semaphore of this id. A semaphore whose creation was not seen is taken for binary."""
         return self.semaphores.setdefault(id, SemaphoreHistory(False))
 
     def unmodelled(self, what: str) -> None:
-        """Something has no rule: whatever the verdict is, this may hide more."""
+        """Notes that something has no rule, so that the verdict may hide conflicts."""
         self.opinion.unmodelled[what] = self.opinion.unmodelled.get(what, 0) + 1
 
     def access(
@@ -171,7 +173,7 @@ class Program:
         instance: int = 0,
         learned: int = 0,
     ) -> None:
-        """An access happens at a node: it is judged in each address space that it touches."""
+        """Makes an access at a node, and judges it in each address space that it touches."""
         for past in self._past_accesses(access, node, place, stream, command):
             past.automatic, past.seen_at, past.instance = automatic, seen_at, instance
             past.learned, past.assumed = learned, self.assumed
@@ -180,7 +182,8 @@ class Program:
                 self.report(gap, past.resource)
 
     def require_unused(self, access: Access, node: int, place: Place, stream: int, command: int) -> None:
-        """Something next to what is accessed, which must not be in use at the same time."""
+        """Judges an access to neighbouring addresses, which must not be in use at the same time. The access is not
+        kept."""
         for past in self._past_accesses(access, node, place, stream, command):
             for gap in self.accesses.unordered(past):
                 self.report(gap, past.resource)
@@ -194,12 +197,12 @@ class Program:
             yield PastAccess(use, access, alias.space, alias.resource, merge(list(alias.spans)), stream, command)
 
     def lose(self, losses: Iterable[Loss], use: ModelAccess, resource: int) -> None:
-        """Contents that are undefined for the family that uses them."""
+        """Reports contents that are undefined for the family that uses them."""
         for prior, spans in losses:
             self.conflict(Conflict(OWNERSHIP, prior, use, resource, spans, order=self.order))
 
     def remove_dirty(self, memory: int, span: Span) -> None:
-        """Host writes there are not dirty any more."""
+        """Takes the addresses out of the dirty host writes of a memory."""
         left = [(use, subtract(spans, [span])) for use, spans in self.dirty.get(memory, ())]
         self.dirty[memory] = [(use, spans) for use, spans in left if spans]
 
@@ -208,7 +211,7 @@ class Program:
         self.opinion.conflicts.append(found)
 
     def report(self, gap: DependencyGap, resource: int) -> None:
-        """Adds what was found to the opinion."""
+        """Adds the conflict for a missing dependency to the opinion."""
         prior, current = gap.prior.use, gap.current.use
         if gap.prior.access.atomic:
             prior = replace(prior, access=ACCESS_KINDS[written_by(gap.prior.access.access_kind)].name)
@@ -218,7 +221,7 @@ class Program:
         self.conflict(found)
 
     def host_node(self, label: str, place: Place) -> int:
-        """An operation of the host, after all that the host did and knows."""
+        """A new node for an operation of the host, after all that the host did and knows."""
         node = self.order.add(Node(HOST, label, place), (self.host, "the host's own order"))
         self.host |= self.order.set_of(node)
         return node

@@ -1,9 +1,9 @@
-"""Scopes: what the stage and access masks of a dependency stand for. Worked out here from the generated tables alone.
+"""Scopes: what the stage and access masks of a dependency stand for, worked out from the generated tables alone.
 
-A *stage set* holds VkPipelineStageFlagBits2, and bits for what no pipeline stage performs: layout transitions,
-transfers of ownership, operations of synchronization commands, presentation.
-An *access set* holds `1 << index` for each row of `ACCESS_KINDS`, a kind of access being a stage and an access legal
-there. Specification: "Pipeline Stages", "Access Types", "Execution and Memory Dependencies".
+A *stage set* holds VkPipelineStageFlagBits2, and bits for operations that no pipeline stage performs: layout
+transitions, transfers of ownership, synchronization commands, presentation. An *access set* holds `1 << index` for each
+row of `ACCESS_KINDS`. A kind of access is a stage with an access that is legal there. Specification: "Pipeline Stages",
+"Access Types", "Execution and Memory Dependencies".
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ PRESENT = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
 SYNCHRONIZATION = max(tables.PSEUDO_STAGES.values()) << 1
 TRANSFER_OF_OWNERSHIP = tables.PSEUDO_STAGES["OWNERSHIP_TRANSFER"]
 BESIDE_STAGES = TRANSITION | TRANSFER_OF_OWNERSHIP | SYNCHRONIZATION
-"""What only ALL_COMMANDS names: all operations of all commands, those of synchronization commands included."""
+"""Operations that only ALL_COMMANDS names, since no pipeline stage performs them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,14 +39,14 @@ ACCESS_KINDS: tuple[ModelAccessKind, ...] = (
     ModelAccessKind(0, "SYNC_ACCESS_INDEX_NONE", 0, 0, False),
     *(ModelAccessKind(index, *row) for index, row in enumerate(tables.SYNC_ACCESSES, 1)),
 )
-"""By `Access.access_kind`; the first is none."""
+"""The kinds of access, by `Access.access_kind`. The first stands for none."""
 
 ACCESS_KIND = {kind.name: kind for kind in ACCESS_KINDS}
 FRAMEBUFFER_SPACE = sum(
     tables.STAGES[f"VK_PIPELINE_STAGE_2_{name}_BIT"]
     for name in ("FRAGMENT_SHADER", "EARLY_FRAGMENT_TESTS", "LATE_FRAGMENT_TESTS", "COLOR_ATTACHMENT_OUTPUT")
 )
-"""Stages that work region by region ("Framebuffer Region Dependencies")."""
+"""The stages that work region by region ("Framebuffer Region Dependencies")."""
 EVERY_ACCESS = (1 << len(ACCESS_KINDS)) - 1
 DEVICE_ACCESSES = sum(1 << kind.index for kind in ACCESS_KINDS[1:] if kind.stage != VkPipelineStage2.HOST)
 EVERY_STAGE = sum(tables.EARLIER) | BESIDE_STAGES | PRESENT
@@ -61,7 +61,7 @@ def bits(mask: int) -> Iterator[int]:
 
 
 def indices(members: int) -> Iterator[int]:
-    """The positions of the bits set."""
+    """The positions of the bits that are set, lowest first."""
     for bit in bits(members):
         yield bit.bit_length() - 1
 
@@ -73,8 +73,10 @@ def _supported(queue_flags: int) -> int:
 
 @cache
 def concrete(mask: int, queue_flags: int) -> int:
-    """The stages that a mask names: meta stages stand for what the queue supports. The stage of acceleration structure
-    builds includes copies of acceleration structures ("VkPipelineStageFlagBits2")."""
+    """The stages that a mask names. Meta stages stand for what the queue supports.
+
+    The stage of acceleration structure builds includes copies of acceleration structures ("VkPipelineStageFlagBits2").
+    """
     found = 0
     for stage in bits(mask):
         parts = tables.STAGE_EXPANSION.get(stage)
@@ -88,11 +90,10 @@ def concrete(mask: int, queue_flags: int) -> int:
 
 @cache
 def first_scope(mask: int, queue_flags: int) -> int:
-    """First synchronization scope: the stages named and all logically earlier ones.
+    """The first synchronization scope of a mask: the stages named, and all logically earlier ones.
 
-    ALL_COMMANDS is every operation of every command, those of synchronization commands included, and
-    BOTTOM_OF_PIPE is the same here. NONE is nothing. TOP_OF_PIPE is only itself: it joins a second scope that has it
-    (rules.md#none-before-a-transition-is-the-top-of-the-pipe).
+    ALL_COMMANDS is every operation of every command, and BOTTOM_OF_PIPE is the same here. NONE is nothing. TOP_OF_PIPE
+    is only itself: it joins a second scope that has it (rules.md#none-before-a-transition-is-the-top-of-the-pipe).
     """
     found = concrete(mask, queue_flags)
     found |= _union(tables.EARLIER, found) & _supported(queue_flags)
@@ -101,7 +102,10 @@ def first_scope(mask: int, queue_flags: int) -> int:
 
 @cache
 def second_scope(mask: int, queue_flags: int) -> int:
-    """Second synchronization scope: the stages named and all logically later ones; TOP_OF_PIPE is ALL_COMMANDS here."""
+    """The second synchronization scope of a mask: the stages named, and all logically later ones.
+
+    TOP_OF_PIPE is the same as ALL_COMMANDS here.
+    """
     found = concrete(mask, queue_flags)
     found |= _union(tables.LATER, found) & _supported(queue_flags)
     return found | (BESIDE_STAGES if mask & (VkPipelineStage2.ALL_COMMANDS | TOP) else 0)
@@ -109,9 +113,9 @@ def second_scope(mask: int, queue_flags: int) -> int:
 
 @cache
 def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
-    """Access scope: the kinds of access in the access mask, at the stages named and no others.
+    """The access scope: the kinds of access that the access mask names, at the stages named and no others.
 
-    MEMORY_READ and MEMORY_WRITE are every read and write; SHADER_READ and SHADER_WRITE are what the registry says.
+    MEMORY_READ and MEMORY_WRITE are every read and write. The registry says what SHADER_READ and SHADER_WRITE hold.
     """
     stages = concrete(mask, queue_flags)
     accesses = access_mask | _union(tables.ACCESS_EXPANSION, access_mask)

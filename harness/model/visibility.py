@@ -1,4 +1,4 @@
-"""What one access can see: the writes that are available and visible to it, given the order."""
+"""The writes that are available and visible to one access, given the order."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness.spans import Span, overlap, subtract
 
 
 class VisibilityQuery:
-    """What one access can see."""
+    """The writes that are available and visible to one access, `current`."""
 
     def __init__(
         self, order: ExecutionOrder, operations: MemoryOperations, current: PastAccess, by_region: bool
@@ -21,20 +21,21 @@ class VisibilityQuery:
         self._access_kind = current.access.access_kind
         self._earlier = self._before[node]
         self._scopes = self._earlier if current.stream == HOST_STREAM else order.direct[node]
-        """The second scopes that the access is in. One of the host is in those of all that the host waited for."""
+        """The second scopes that hold the access. An access of the host is in those of all that the host waited for."""
         if current.seen_at is not None:
             self._scopes = 0 if current.seen_at == NOWHERE else self._before[current.seen_at]
         self._seen = (
             operations.seen(self._scopes, self._access_kind, by_region) if not current.automatic else self._earlier
         )
-        """What is before an invalidate for this access, for all memory; automatic ones see what is available."""
+        """The nodes before an invalidate, for all memory, that covers this access. Automatic accesses see all that is
+        available."""
 
     def after(self, node: int) -> bool:
         """Whether a node is before the access."""
         return bool(self._earlier >> node & 1)
 
     def hidden(self, prior: PastAccess, shared: list[Span]) -> list[Span]:
-        """The addresses at which a write is not visible."""
+        """The addresses at which a write is not visible to the access."""
         if self._covers(prior, self._seen):
             return []
         operations = [each for each in self._operations.ranged(prior.space) if overlap(each.spans, shared)]
@@ -65,7 +66,7 @@ class VisibilityQuery:
 
 
 def _flushes(operation: MemoryOperation, prior: PastAccess, seen: int) -> bool:
-    """Whether a dependency makes a write available, and is one of these nodes."""
+    """Whether a dependency makes a write available, and its node is in the set."""
     return bool(
         operation.flushes >> written(prior) & 1 and seen >> operation.node & 1 and operation.first >> prior.use.node & 1
     )

@@ -1,4 +1,4 @@
-"""The rules, a family a file; each function is one rule, stated above it. `RULES` says which is the rule for what."""
+"""The rules, one function each, one file for each family. `RULES` says which function is the rule for what."""
 
 from harness.model.program import RuleTable
 from harness.model.rules import action, barrier, event, host, presentation, recording, semaphore, submit, subpass

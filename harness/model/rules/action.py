@@ -1,4 +1,4 @@
-"""Action commands."""
+"""The rules for action commands and for the execution of secondary command buffers."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from harness.trace.effects import Access, Execute, InheritedTargets, Unmodelled
 
 
 def access(run: CommandBufferRun, effect: Access) -> None:
-    """A command does its work in pipeline stages, each a node of its own. The work of a stage comes after every second
-    synchronization scope before it that has the stage. The memory accesses of a stage happen where its work does.
+    """A command does its work in pipeline stages, and the work of each stage is a node.
 
-    Specification: "Pipeline Stages", "Execution and Memory Dependencies".
+    The work of a stage comes after every earlier second synchronization scope that has the stage. The memory accesses
+    of a stage happen where its work does. Specification: "Pipeline Stages", "Execution and Memory Dependencies".
     """
     run.access(effect)
 
@@ -25,10 +25,10 @@ def execute(run: CommandBufferRun, effect: Execute) -> None:
 
 
 def unmodelled(run: CommandBufferRun, effect: Unmodelled) -> None:
-    """What has no rule may touch anything."""
+    """A command without a rule may touch anything."""
     run.program.unmodelled(effect.what)
 
 
 def inherited(run: CommandBufferRun, effect: InheritedTargets) -> None:
-    """Attachments of a secondary that is run outside any render pass instance are not known."""
+    """The attachments of a secondary command buffer that runs outside any render pass instance are not known."""
     run.program.unmodelled("attachments of a secondary command buffer outside a render pass instance")

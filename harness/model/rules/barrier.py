@@ -38,45 +38,45 @@ RELEASE, ACQUIRE = "ownership release", "ownership acquire"
 
 @dataclass(frozen=True, slots=True)
 class FirstScope:
-    """What a first scope looks back at, and what it comes after anyway."""
+    """The streams that a first scope looks back at, and the nodes that it comes after in any case."""
 
     streams: tuple[tuple[tuple[CommandStream, int], ...], ...]
-    """Command streams as they were, each up to some stages; of several in place of one, what all of them have in
+    """Streams as they were, each limited to some stages. Of several alternatives the scope holds what all have in
     common."""
     after: NodeSet = NOTHING
     begins: CommandStream | None = None
-    """Where transitions begin, if not in the only command stream."""
+    """The stream in which transitions begin, if that is not the only stream."""
     waited: NodeSet = NOTHING
-    """What second scopes come after as well."""
+    """The nodes that second scopes come after as well."""
     by_region: bool = False
-    """VK_DEPENDENCY_BY_REGION_BIT: framebuffer-local if the stages are."""
+    """VK_DEPENDENCY_BY_REGION_BIT: the dependency is framebuffer-local if its stages are."""
 
     def holds(self, stages: int) -> NodeSet:
-        """What a first scope of these stages holds."""
+        """The nodes that a first scope of these stages holds."""
         nodes = self.after
         for several in self.streams:
             nodes |= reduce(and_, (stream.holds(stages & limit) for stream, limit in several))
         return nodes
 
     def before(self, stage: int) -> NodeSet:
-        """What a transition comes after beside its first scope."""
+        """The nodes that a transition comes after, apart from its first scope."""
         return (self.begins or self.streams[0][0][0]).before(stage)
 
 
 @dataclass(slots=True)
 class OpenDependency:
-    """A dependency whose first scope is known, and whose second scope is still to come."""
+    """A dependency whose first scope is known, and whose second scope is not open yet."""
 
     dependency: Dependency
     source: int
     scope: FirstScope
     ranged: RangeBarrier | None = None
     between: NodeSet = NOTHING
-    """Transitions that it waits for."""
+    """The transitions between its two scopes."""
     through: NodeSet = NOTHING
-    """What is before them by other dependencies."""
+    """What comes before those transitions by other dependencies."""
     transfers: str = ""
-    """Half of an ownership transfer: RELEASE, ACQUIRE, or none."""
+    """Its half of an ownership transfer: RELEASE, ACQUIRE, or empty."""
 
 
 def pipeline_barrier(run: CommandBufferRun, barrier: Barrier) -> None:
@@ -91,7 +91,7 @@ def pipeline_barrier(run: CommandBufferRun, barrier: Barrier) -> None:
 
 
 def apply(run: CommandBufferRun, barriers: Sequence[tuple[Barrier, FirstScope]], rule: str) -> None:
-    """All first scopes, then the transitions between, then all second scopes."""
+    """Takes all first scopes, makes the transitions, and then opens all second scopes."""
     pending_dependencies = []
     for barrier, scope in barriers:
         pending_dependencies += [open_scope(run, each, scope, rule) for each in barrier.globals]
@@ -127,7 +127,7 @@ def open_scope(
 
 
 def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Span, ...]]]:
-    """What a dependency makes available and visible: all memory, or addresses of one resource and of its aliases."""
+    """The addresses of a dependency's memory operations: all memory, or one resource and its aliases."""
     if ranged is None:
         yield None, ()
     else:
@@ -136,12 +136,13 @@ def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Sp
 
 
 def transition(run: CommandBufferRun, pending: OpenDependency) -> None:
-    """A layout transition reads and writes its whole range after what the dependency made available, and before what
-    it makes visible. All that is available is visible to it, and what it writes is available. So do both halves of a
-    queue family ownership transfer; the transition of a transfer is given in both.
+    """A layout transition reads and writes its whole range between the two scopes of its dependency.
 
-    ALL_COMMANDS has them too: one is after every earlier second scope with it, and in every later first scope.
-    Specification: "Image Layout Transitions", "Queue Family Ownership Transfer".
+    All that is available is visible to it, and what it writes is available. The same holds for both halves of a queue
+    family ownership transfer. The transition of a transfer is given in both halves.
+
+    ALL_COMMANDS holds transitions and transfers, too: they come after every earlier second scope with it, and every
+    later first scope with it holds them. Specification: "Image Layout Transitions", "Queue Family Ownership Transfer".
     """
     ranged = pending.ranged
     if ranged is None or not (ranged.transition or pending.transfers):
@@ -172,8 +173,10 @@ def transition(run: CommandBufferRun, pending: OpenDependency) -> None:
 
 
 def part_of(run: CommandBufferRun, ranged: RangeBarrier | None) -> str:
-    """Which half of a queue family ownership transfer a barrier is on this queue: a release where the family gives, an
-    acquire where it takes, none elsewhere."""
+    """The half of a queue family ownership transfer that a barrier is on this queue, empty for none.
+
+    It is a release where the family gives, and an acquire where it takes.
+    """
     if ranged is None or ranged.src_family == ranged.dst_family or run.family == VK_QUEUE_FAMILY_IGNORED:
         return ""
     if ranged.src_family in (run.family, VK_QUEUE_FAMILY_IGNORED):
@@ -184,11 +187,11 @@ def part_of(run: CommandBufferRun, ranged: RangeBarrier | None) -> str:
 def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: CommandStream) -> None:
     """The second scope: operations in its stages, or logically later ones, begin after the dependency.
 
-    Available writes are made visible to the second access scope here. An execution dependency is for all memory, what
-    is made available and visible may be limited to a range. With BY_REGION, a dependency between framebuffer-space
-    stages holds in each region of the framebuffer alone. The release of an ownership transfer has no second scope.
-    Specification: "Execution and Memory Dependencies", "Framebuffer Region Dependencies", "Queue Family Ownership
-    Transfer".
+    Available writes are made visible to the second access scope here. The execution dependency always concerns all
+    memory, while availability and visibility may be limited to a range. With BY_REGION, a dependency between
+    framebuffer-space stages holds only within each region of the framebuffer. The release of an ownership transfer has
+    no second scope. Specification: "Execution and Memory Dependencies", "Framebuffer Region Dependencies", "Queue
+    Family Ownership Transfer".
     """
     if pending.transfers == RELEASE:
         return

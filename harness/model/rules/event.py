@@ -19,8 +19,10 @@ from harness.trace.effects import HostSetEvent, ResetEvent, SetEvent, WaitEvents
 
 SET, RESET, WAIT = "set", "reset", "wait"
 MUST_BE_ORDERED = {SET: (SET, RESET, WAIT), RESET: (SET, WAIT), WAIT: ()}
-"""By operation: the earlier ones that it must happen after. A wait is after the set that it waits for by itself, which
-is after any reset before it."""
+"""For each operation, the earlier operations on the event that it must happen after.
+
+A wait needs no entry: it is after the set that it waits for, which is after any reset before.
+"""
 
 
 def set_event(run: CommandBufferRun, effect: SetEvent) -> None:
@@ -39,7 +41,7 @@ def set_event(run: CommandBufferRun, effect: SetEvent) -> None:
 
 
 def reset_event(run: CommandBufferRun, effect: ResetEvent) -> None:
-    """A reset happens after its first scope. Earlier sets and waits, if ordered before it, are over.
+    """A reset happens after its first scope. It ends earlier sets and waits that are ordered before it.
 
     Specification: "vkCmdResetEvent", "vkCmdResetEvent2".
     """
@@ -49,9 +51,9 @@ def reset_event(run: CommandBufferRun, effect: ResetEvent) -> None:
 
 
 def _operation(run: CommandBufferRun, kind: str, event: int, stages: int) -> int:
-    """No pipeline stage performs an operation on an event: of other dependencies, only those of ALL_COMMANDS have it in
-    a scope; it has a first scope of its own.
+    """The node of an operation on an event, after its own first scope.
 
+    No pipeline stage performs the operation, so that only dependencies with ALL_COMMANDS have it in a scope.
     Specification: "vkCmdSetEvent2" (first and second scope; the note on race conditions).
     """
     order = run.program.order
@@ -65,8 +67,7 @@ def _operation(run: CommandBufferRun, kind: str, event: int, stages: int) -> int
 
 
 def _keep(run: CommandBufferRun, event: int, made: EventOperation) -> None:
-    """Operations on one event that depend on their order must have one: a set after a set, reset or wait; a reset after
-    a set or wait.
+    """Operations on one event whose result depends on their order must be ordered (`MUST_BE_ORDERED`).
 
     Specification: "vkCmdSetEvent2", "vkCmdResetEvent2", "vkCmdWaitEvents2" (valid usage, notes on race conditions);
     rules.md#operations-on-events-have-no-stage.
@@ -92,11 +93,11 @@ def _report(run: CommandBufferRun, event: int, prior: ModelAccess, current: Mode
 
 
 def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
-    """A wait happens after the last set of each event. Its dependencies have in their first scopes what was before that
-    set, and none of what came between; their second scopes are later commands, after the wait.
+    """A wait happens after the last set of each event.
 
-    In the first form everything that happened before the signals of all events is in each first scope; in the second
-    form each dependency stands for itself. Specification: "vkCmdWaitEvents", "vkCmdWaitEvents2";
+    The first scopes of its dependencies hold what was before that set. The second scopes hold the commands after the
+    wait. With vkCmdWaitEvents each first scope holds what happened before the signals of all events. With
+    vkCmdWaitEvents2 each dependency stands for itself. Specification: "vkCmdWaitEvents", "vkCmdWaitEvents2";
     rules.md#a-set-fixes-the-first-scope, rules.md#each-event-of-a-wait-stands-for-itself.
     """
     program = run.program
@@ -120,8 +121,11 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
 
 
 def _signal_of(program: Program, event: EventHistory, sync2: bool) -> NodeSet:
-    """What a wait comes after: the set, and in the first form with it all that happened before it. In the second form
-    that is left to the scopes of each dependency. Of sets that are not ordered, what all have in common."""
+    """The nodes that a wait comes after: the set of the event and, without `sync2`, all that happened before the set.
+
+    With `sync2` the scopes of each dependency say what happened before. If several sets have no order, the result is
+    what all of them have in common.
+    """
     sets = [program.order.set_of(each.use.node) for each in _sets(event)]
     if not sets:
         return event.host
@@ -132,17 +136,16 @@ def _signal_of(program: Program, event: EventHistory, sync2: bool) -> NodeSet:
 
 
 def _sets(event: EventHistory) -> list[EventOperation]:
-    """The sets that a wait may meet: the last one, and those that are not ordered before it."""
+    """The sets that a wait may meet: the last set, and those that are not ordered before it."""
     return [each for each in event.operations if each.kind == SET]
 
 
 def _first_scope(
     program: Program, events: tuple[int, ...], after: NodeSet, waited: NodeSet, begins: CommandStream | None = None
 ) -> FirstScope:
-    """What the first scopes of a wait look back at: what was before the set of each event, in its first scope.
+    """The first scopes of a wait: what was in the first scope of each event's set.
 
-    Transitions are given with the wait in the first form, and happen there; in the second form they may happen as soon
-    as the event is set.
+    Transitions of vkCmdWaitEvents happen at the wait. Those of vkCmdWaitEvents2 may happen as soon as the event is set.
     """
     sets = tuple(
         tuple((each.stream, each.stages) for each in _sets(program.event(event)) if each.stream is not None)
@@ -153,7 +156,7 @@ def _first_scope(
 
 
 def _judge_sets(run: CommandBufferRun, event: int, node: int) -> None:
-    """The set that a wait waits for must be ordered after every earlier set and reset, or any may be met."""
+    """The last set must be ordered after every earlier set and reset. Otherwise the wait may meet any of them."""
     held = run.program.event(event)
     sets = _sets(held)
     if not sets:
@@ -165,7 +168,7 @@ def _judge_sets(run: CommandBufferRun, event: int, node: int) -> None:
 
 
 def host_set_event(program: Program, effect: HostSetEvent) -> None:
-    """The host sets an event after all that it did and waited for; reset by the host, nothing before counts.
+    """vkSetEvent comes after all that the host did and waited for. After vkResetEvent no earlier operation counts.
 
     Specification: "vkSetEvent", "vkResetEvent".
     """

@@ -1,4 +1,4 @@
-"""The host: its accesses of mapped memory, and what it waits for."""
+"""Rules for the host: its accesses of mapped memory, and its waits."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ HOST_READ, HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_READ"].index, ACCESS_KIND["S
 
 
 def host_wrote(program: Program, wrote: HostWrote) -> None:
-    """A host write happens where the host is: after all that it has waited for, before what it submits from now on. In
-    memory that is not coherent it is available only once it is flushed.
+    """A host write comes after all that the host has waited for, and before what it submits from now on.
 
-    Specification: "Host Write Ordering Guarantees", "Host Access to Device Memory Objects", "Fences".
+    In memory that is not coherent it is available only after a flush. Specification: "Host Write Ordering Guarantees",
+    "Host Access to Device Memory Objects", "Fences".
     """
     place = Place(wrote.call, "host write", wrote.site)
     node = program.host_node("host write", place)
@@ -43,11 +43,11 @@ def host_wrote(program: Program, wrote: HostWrote) -> None:
 
 
 def host_read(program: Program, read: HostDeclaredRead) -> None:
-    """A host read happens where the host is. A wait makes device writes complete; a dependency to HOST_READ is what
-    makes them available to the host. In memory that is not coherent they are visible only after an invalidate.
+    """A host read comes after all that the host has waited for.
 
-    Specification: "Fences", "Host Access to Device Memory Objects"; appendix "Availability, Visibility, and Domain
-    Operations" (vkInvalidateMappedMemoryRanges).
+    A wait makes device writes complete. A dependency to HOST_READ makes them available to the host. In memory that is
+    not coherent they are visible only after an invalidate. Specification: "Fences", "Host Access to Device Memory
+    Objects"; appendix "Availability, Visibility, and Domain Operations" (vkInvalidateMappedMemoryRanges).
     """
     place = Place(read.call, read.name, read.site)
     node = program.host_node(read.name, place)
@@ -73,8 +73,11 @@ def _access(
     atom_size: int,
     seen_at: int | None = None,
 ) -> None:
-    """One access of the host. The rest of each atom that it touches must not be in use by the device either ("Host
-    Access to Device Memory Objects": nonCoherentAtomSize)."""
+    """Makes one access of the host.
+
+    The device must not use the rest of any atom that it touches, either ("Host Access to Device Memory Objects":
+    nonCoherentAtomSize).
+    """
     command = next(program.numbers)
     access = Access(access_kind, memory, (span,), memory)
     program.access(access, node, place, HOST_STREAM, command, seen_at=seen_at)
@@ -85,7 +88,8 @@ def _access(
 
 
 def host_flushed(program: Program, flushed: HostFlushed) -> None:
-    """A flush makes host writes to its range available to the host domain, from which a submit takes them.
+    """A flush makes host writes to its range available to the host domain. A later submit makes them available to the
+    device.
 
     Specification: "vkFlushMappedMemoryRanges"; appendix "Availability, Visibility, and Domain Operations".
     """
@@ -97,10 +101,10 @@ def host_flushed(program: Program, flushed: HostFlushed) -> None:
 
 
 def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
-    """An invalidate makes what is available to the host domain visible to the host, in its range. What the host wrote
-    there and did not flush is lost.
+    """An invalidate makes what is available to the host domain visible to the host, in its range.
 
-    Specification: "vkInvalidateMappedMemoryRanges"; rules.md#an-invalidate-says-that-the-host-reads.
+    Host writes to the range that were not flushed are lost. Specification: "vkInvalidateMappedMemoryRanges";
+    rules.md#an-invalidate-says-that-the-host-reads.
     """
     place = Place(invalidated.call, "vkInvalidateMappedMemoryRanges", invalidated.site)
     node = program.host_node(place.command, place)
@@ -114,8 +118,10 @@ def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
 
 
 def host_waited(program: Program, waited: HostWaited) -> None:
-    """A wait for fences makes the host come after them; waiting for a queue, or for all, is as good as a fence at its
-    end. Specification: "Fences", "vkQueueWaitIdle", "vkDeviceWaitIdle".
+    """A wait for fences puts the host after them. A wait for idle is like a fence at the end of the queue or of all
+    queues.
+
+    Specification: "Fences", "vkQueueWaitIdle", "vkDeviceWaitIdle".
     """
     for fence in waited.fences:
         if fence in program.fences:
@@ -127,8 +133,10 @@ def host_waited(program: Program, waited: HostWaited) -> None:
 
 
 def fence_of(program: Program, queue: QueueState, place: Place) -> NodeSet:
-    """A fence is signaled after everything submitted to the queue before it, of whatever stage, and after what that
-    waited for; it makes all of its writes available. Specification: "Fences" (vkQueueSubmit: fence signal operations).
+    """The signal of a fence at this point of the queue.
+
+    It comes after everything submitted to the queue before, whatever its stages, and makes all writes available.
+    Specification: "Fences" (vkQueueSubmit: fence signal operations).
     """
     order = program.order
     done = queue.stream.everything
@@ -138,7 +146,7 @@ def fence_of(program: Program, queue: QueueState, place: Place) -> NodeSet:
 
 
 def host_access(program: Program, effect: HostAccess) -> None:
-    """The host reads or writes a resource itself, where the host is, and is done when the call returns.
+    """The host reads or writes a resource by a call, which is complete when the call returns.
 
     Specification: "Copying Data Between Host Memory and Images" (host image copies); deferred host operations.
     """
@@ -150,19 +158,21 @@ def host_access(program: Program, effect: HostAccess) -> None:
 
 
 def fence_reset(program: Program, reset: FenceReset) -> None:
-    """A fence that was reset says nothing of earlier submits."""
+    """A fence that was reset no longer stands for earlier submits."""
     for fence in reset.fences:
         program.fences.pop(fence, None)
 
 
 def destroyed(program: Program, gone: Destroyed) -> None:
-    """What a destroyed resource held concerns nobody any more ("Resource Memory Association": memory that is used again
-    starts undefined)."""
+    """Accesses of a destroyed resource conflict with nothing later: memory that is used again starts undefined.
+
+    Specification: "Resource Memory Association".
+    """
     program.accesses.forget(gone.space, gone.span)
     program.ownership.forget(gone.space, gone.span, gone.resource)
     program.semaphores.pop(gone.space, None)
 
 
 def ignored(program: Program, effect: UnmodelledCall) -> None:
-    """What has no rule may touch anything."""
+    """A call without a rule may touch anything."""
     program.unmodelled(effect.what)

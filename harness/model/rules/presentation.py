@@ -15,12 +15,14 @@ from harness.trace.effects import Access, Acquired, Presented
 PRESENTED = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"].index
 ACQUIRED = ACCESS_KIND["SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"].index
 WHOLE = (0, 1 << 62)
-"""Every address of an image."""
+"""Every address of an image, as a span."""
 
 
 def presented(program: Program, effect: Presented) -> None:
-    """A present takes its turn in its queue, for the semaphores that it waits for. It is after what the host did and
-    knows to be complete when it asks for it."""
+    """A present takes its turn in its queue, and waits for its semaphores there.
+
+    It comes after what the host did and knows to be complete when it makes the call.
+    """
     place = Place(effect.call, effect.name, effect.site, queue=effect.queue)
     label = f"{effect.name} ({effect.call})"
     node = program.order.add(Node(SUBMIT, label, place), (program.host, "a present is after the host"))
@@ -29,11 +31,10 @@ def presented(program: Program, effect: Presented) -> None:
 
 
 def present(program: Program, effect: Presented, node: int) -> None:
-    """Presentation of an image happens after the semaphores that the present waits for, and after nothing else of the
-    queue; `node` is where the host asked for it. What is available is visible to it; it changes nothing. No fence and
-    no wait for a queue includes it.
+    """The presentation of an image comes after the semaphores of the present, and after nothing else of the queue.
 
-    Specification: "vkQueuePresentKHR".
+    What is available is visible to it, and it changes nothing. No fence and no wait for a queue includes it. `node` is
+    the node of the host's call. Specification: "vkQueuePresentKHR".
     """
     waited = program.order.set_of(node)
     for semaphore in effect.waits:
@@ -51,10 +52,10 @@ def present(program: Program, effect: Presented, node: int) -> None:
 
 
 def acquired(program: Program, effect: Acquired) -> None:
-    """The presentation engine reads an image that it handed out until it signals the semaphore or fence of the acquire:
-    that, and nothing else, is after its last presentation.
+    """The presentation engine reads an image that it handed out until it signals the semaphore or fence of the acquire.
 
-    Specification: "vkAcquireNextImageKHR".
+    That signal comes after the image's last presentation, and after nothing else. Specification:
+    "vkAcquireNextImageKHR".
     """
     place = Place(effect.call, effect.name, effect.site)
     last = program.presented.get(effect.image, NOTHING)
@@ -71,6 +72,7 @@ def acquired(program: Program, effect: Acquired) -> None:
 
 
 def _engine(program: Program, access_kind: int, image: int, node: int, place: Place) -> None:
-    """The engine's accesses need an order alone: it writes nothing, and sees all that is available."""
+    """Makes an access of the presentation engine. It needs an order alone: it writes nothing, and sees all that is
+    available."""
     access = Access(access_kind, image, (WHOLE,), image)
     program.access(access, node, place, ENGINE_STREAM, next(program.numbers), automatic=True)

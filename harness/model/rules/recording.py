@@ -1,4 +1,4 @@
-"""Command buffers that are recorded and never executed: judged by themselves, as they are wrong wherever they run."""
+"""Command buffers that are recorded and never executed. They are judged alone."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from harness.trace.effects import Command, CommandBufferReset, Recorded, Submitt
 
 
 def recorded(program: Program, effect: Recorded) -> None:
-    """A command is kept until its command buffer is executed: where that happens decides what it conflicts with."""
+    """A recorded command is kept until its command buffer is executed, since its conflicts depend on where that
+    happens."""
     program.unexecuted.setdefault(effect.command_buffer, []).append(effect)
 
 
 def begun(program: Program, effect: CommandBufferReset) -> None:
-    """What a command buffer held is gone."""
+    """A command buffer that is reset or begun again loses its commands. They are judged now if they were never
+    executed."""
     held = program.unexecuted.pop(effect.command_buffer, None)
     if held:
         alone(program, effect.command_buffer, held)
 
 
 def alone(program: Program, buffer: int, held: list[Recorded]) -> None:
-    """Commands of one command buffer conflict with one another whatever comes before: execution on an idle device is
-    the least that can happen to them."""
+    """Judges the commands of one command buffer as if an idle device executed them.
+
+    Conflicts among them remain whatever comes before, so that this is the least that can happen to them.
+    """
     by_itself = Program(program.rules)
     commands: list[Command] = [each.command for each in held]
     nowhere = Submitted(0, "", None, 0, held[0].queue_flags, (), 0)
@@ -30,7 +34,7 @@ def alone(program: Program, buffer: int, held: list[Recorded]) -> None:
 
 
 def finish(program: Program) -> None:
-    """The trace ends; what still waits for a signal is never executed, as far as it shows."""
+    """Ends the trace. Work that still waits for a signal is not executed."""
     for buffer, held in program.unexecuted.items():
         alone(program, buffer, held)
     program.unexecuted.clear()

@@ -14,15 +14,15 @@ from harness.trace.effects import HostWaitedSemaphores, SemaphoreCreated, Semaph
 
 
 def semaphore_created(program: Program, created: SemaphoreCreated) -> None:
-    """A timeline begins with a value that nobody signaled; a binary semaphore begins unsignaled."""
+    """A timeline semaphore begins with a value that needs no signal. A binary semaphore begins unsignaled."""
     program.semaphores[created.semaphore] = SemaphoreHistory(created.initial is not None, created.initial or 0)
 
 
 def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[SemaphoreOperation]) -> None:
-    """A signal happens after everything of its batch, and of what was submitted to the queue before, in its stages or
-    logically earlier ones; it makes all memory accesses there available. It happens after signals of earlier batches.
+    """A signal comes after the operations of its batch, and of earlier submits to the queue, in its stages.
 
-    Specification: "Semaphore Signaling"; "vkQueueSubmit2"; "Signal Operation Order".
+    Logically earlier stages count, too. It makes all memory accesses there available. It comes after signals of earlier
+    batches. Specification: "Semaphore Signaling"; "vkQueueSubmit2"; "Signal Operation Order".
     """
     order, made = run.program.order, NOTHING
     for each in operations:
@@ -40,10 +40,11 @@ def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[Semaph
 
 
 def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
-    """A wait happens after its signal, and before everything of its batch and of what is submitted to the queue later,
-    in its stages or logically later ones; what is available is made visible to every access there.
+    """A wait comes after its signal, and before the operations of its batch, and of later submits to the queue, in its
+    stages.
 
-    Specification: "Semaphore Waiting"; "vkQueueSubmit2".
+    Logically later stages count, too. What is available is made visible to every access there. Specification:
+    "Semaphore Waiting"; "vkQueueSubmit2".
     """
     order = run.program.order
     stages = second_scope(operation.stages, run.queue_flags)
@@ -55,8 +56,11 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
 
 
 def take(semaphore: SemaphoreHistory, value: int) -> NodeSet:
-    """The signal that a wait depends on. A binary wait consumes it; a timeline's is the first that reaches the value,
-    as others that reach it may come later; none when it was created with the value."""
+    """The signal that a wait depends on. It is empty when a timeline was created with the value.
+
+    A wait consumes the signal of a binary semaphore. For a timeline it is the first signal that reaches the value, as
+    others that reach it may come later.
+    """
     if not semaphore.timeline:
         return semaphore.signals.pop(0)[1] if semaphore.signals else NOTHING
     if semaphore.value >= value:
@@ -66,7 +70,7 @@ def take(semaphore: SemaphoreHistory, value: int) -> NodeSet:
 
 
 def ready(program: Program, queue: QueueState, operation: SemaphoreOperation) -> bool:
-    """Whether a batch that waits for this may begin: the signal happened, or nobody in the trace will make it.
+    """Whether a batch with this wait may begin: the signal happened, or nothing in the trace will make it.
 
     Specification: "Semaphore Waiting" (waits for timelines may be submitted before their signals).
     """
@@ -77,7 +81,7 @@ def ready(program: Program, queue: QueueState, operation: SemaphoreOperation) ->
 
 
 def _coming(program: Program, waiting: QueueState, semaphore: int) -> bool:
-    """Whether work that another queue holds back signals a binary semaphore."""
+    """Whether work that is held back on another queue signals a binary semaphore."""
     return any(
         each.semaphore == semaphore
         for queue in program.queues.values()
@@ -90,7 +94,7 @@ def _coming(program: Program, waiting: QueueState, semaphore: int) -> bool:
 
 
 def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> None:
-    """A host that waited for timelines to reach values comes after the signals that did so.
+    """A host that waited for timelines to reach values comes after the signals that reach them.
 
     Specification: "Host Operations on Semaphores".
     """

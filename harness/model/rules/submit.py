@@ -1,4 +1,4 @@
-"""Submits: what the host did comes first, then batch after batch, each as soon as its semaphores let it."""
+"""Submits: the host's operations come first, then batch after batch, each as soon as its semaphores let it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from harness.trace.effects import (
 
 
 def submitted(program: Program, submit: Submitted) -> None:
-    """All that the host did or waited for before a submit happens before every command of it and of later submits to
-    the queue; host writes are made available, and all that is available is made visible to everything on the device.
+    """All that the host did or waited for before a submit happens before the commands of it and of later submits.
 
+    Host writes are made available, and all that is available is made visible to everything on the device.
     Specification: "Host Write Ordering Guarantees"; appendix "Availability, Visibility, and Domain Operations"
     (vkQueueSubmit).
     """
@@ -42,10 +42,11 @@ def submitted(program: Program, submit: Submitted) -> None:
 
 
 def next_work(program: Program, queue: QueueState) -> bool:
-    """Begins, continues or ends the first work of a queue. False when it waits for a signal still to come.
+    """Begins, continues or ends the first work of a queue. Returns False when that work waits for a signal still to
+    come.
 
-    Work of one queue begins in the order in which it was submitted, as far as semaphores let it.
-    Specification: "Implicit Synchronization Guarantees" (submission order), "Semaphore Waiting".
+    Work of one queue begins in the order in which it was submitted, as far as semaphores let it. Specification:
+    "Implicit Synchronization Guarantees" (submission order), "Semaphore Waiting".
     """
     work = queue.work[0]
     submit = work.what
@@ -72,7 +73,8 @@ def next_work(program: Program, queue: QueueState) -> bool:
 
 
 def _execute(program: Program, queue: QueueState, submit: Submitted, batch: Submission) -> None:
-    """Waits, command buffers, signals. Commands are in submission order, which by itself orders none of their work."""
+    """Executes a batch: its waits, its command buffers, its signals. Submission order by itself orders no work of
+    commands."""
     run = CommandBufferRun(program, submit, queue.stream, submit is not program.current)
     for each in batch.waits:
         wait(run, each)
@@ -82,7 +84,7 @@ def _execute(program: Program, queue: QueueState, submit: Submitted, batch: Subm
 
 
 def host_signaled(program: Program, signaled: HostSignaled) -> None:
-    """The host signals a timeline after all that it did and waited for. It makes nothing available.
+    """vkSignalSemaphore comes after all that the host did and waited for. It makes nothing available.
 
     Specification: "Host Operations on Semaphores"; "Signal Operation Order".
     """
@@ -93,10 +95,10 @@ def host_signaled(program: Program, signaled: HostSignaled) -> None:
 
 
 def queue_obtained(program: Program, effect: QueueObtained) -> None:
-    """Every queue is of one family. Specification: "Queue Family Properties"."""
+    """A queue belongs to one family. Specification: "Queue Family Properties"."""
     program.families[effect.queue] = effect.family
 
 
 def concurrent(program: Program, effect: SharedResource) -> None:
-    """A resource of VK_SHARING_MODE_CONCURRENT is everybody's. Specification: "Resource Sharing Mode"."""
+    """A resource of VK_SHARING_MODE_CONCURRENT belongs to all families. Specification: "Resource Sharing Mode"."""
     program.ownership.share(effect.resource)

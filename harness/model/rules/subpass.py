@@ -1,7 +1,7 @@
 """Render pass instances: subpasses, the dependencies between them, and automatic layout transitions.
 
-Each subpass is a command stream of its own: commands of different subpasses are in no submission order ("Implicit
-Synchronization Guarantees"); barriers inside a subpass have scopes inside it.
+Each subpass has a command stream of its own, since commands of different subpasses are in no submission order
+("Implicit Synchronization Guarantees"). Barriers inside a subpass have scopes inside it.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from harness.trace.effects import (
 
 
 def pass_begin(run: CommandBufferRun, effect: PassBegin) -> None:
-    """A render pass instance begins: commands before it are what EXTERNAL is to its dependencies."""
+    """A render pass instance begins. VK_SUBPASS_EXTERNAL in its dependencies stands for the commands before it."""
     run.instance = InstanceStreams(run.stream, effect.dependencies, next(run.program.numbers))
 
 
 def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
-    """A dependency into a subpass has in its first scope the commands of another subpass, or what came before the
-    render pass instance; in its second scope the commands of the subpass.
+    """A dependency into a subpass has the commands of that subpass in its second scope.
 
-    Automatic transitions into the subpass come between the two. A self-dependency orders nothing.
-    Specification: "VkSubpassDependency", "Automatic Layout Transitions" ("Render Pass Creation").
+    Its first scope holds the commands of the source subpass, or what came before the render pass instance. Automatic
+    transitions into the subpass come between the two. A self-dependency orders nothing. Specification:
+    "VkSubpassDependency", "Automatic Layout Transitions" ("Render Pass Creation").
     """
     instance = run.instance
     if instance is None:
@@ -53,10 +53,11 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
 
 
 def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
-    """A dependency from a subpass to EXTERNAL has in its second scope the commands after the render pass instance. The
-    transition to the final layout comes between the scopes of those from the subpass that used the attachment last.
+    """A dependency from a subpass to VK_SUBPASS_EXTERNAL has the commands after the instance in its second scope.
 
-    Whatever happened in a subpass is earlier than all that follows. Specification: "VkSubpassDependency".
+    The transition to the final layout comes between the scopes of the dependencies from the subpass that used the
+    attachment last. The operations of all subpasses are earlier than the commands that follow. Specification:
+    "VkSubpassDependency".
     """
     instance, run.instance = run.instance, None
     if instance is None:
@@ -79,7 +80,7 @@ def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
 def _open(
     run: CommandBufferRun, instance: InstanceStreams, dependencies: Iterable[SubpassDependency]
 ) -> list[OpenDependency]:
-    """First scopes of dependencies: in the source subpass, or in what came before the render pass instance."""
+    """Takes first scopes of dependencies: in the source subpass, or in what came before the render pass instance."""
     pending_dependencies = []
     for each in dependencies:
         source: CommandStream | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
@@ -95,8 +96,11 @@ def transitions(
     pending_dependencies: Sequence[OpenDependency],
     instance: InstanceStreams,
 ) -> None:
-    """Each automatic transition happens after what all the given dependencies make available, before what they make
-    visible; with no dependency nothing orders it."""
+    """Each automatic transition comes after what all the given dependencies make available, and before what they make
+    visible.
+
+    Without a dependency nothing orders it.
+    """
     order, stream = run.program.order, run.stream
     sources = _union_of(run, [pending.source for pending in pending_dependencies])
     for change in changes:
