@@ -232,24 +232,14 @@ def _leaves_gaps(call: Call, last_stride: bool) -> bool:
 
 
 @condition
-def reported_for_same_access(subject: Subject) -> bool:
+def reported_for_same_command(subject: Subject, other_aspect: bool = False) -> bool:
     """In the same call the layer reported this command's same access against another prior one: it says one hazard a
-    region (or descriptor), that of the lowest address."""
-    return any(
-        each.call is not None and (plain_command(each.command), each.access) == (subject.key[1], subject.key[3])
-        for each in subject.messages
-    )
-
-
-@condition
-def reported_for_other_aspect(subject: Subject) -> bool:
-    """In the same call the layer reported another depth or stencil access of this command, at the same stage."""
+    region (or descriptor), that of the lowest address. `other_aspect`: another depth or stencil access of it, at the
+    same stage."""
     command, access = subject.key[1], subject.key[3]
     stage = access.partition("_DEPTH_STENCIL")[0]
-    return any(
-        plain_command(each.command) == command and each.access.startswith(stage) and each.access != access
-        for each in subject.messages
-    )
+    said = [each.access for each in subject.messages if each.call and plain_command(each.command) == command]
+    return any(each != access and each.startswith(stage) if other_aspect else each == access for each in said)
 
 
 @condition

@@ -17,24 +17,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.findings import UserError
-from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer, parse_version
+from harness.layer.manifest import LayerInfo, Version
 from harness.spec.enums import (
     VkLayerSettingType,
     VkStructureType,
     VkValidationFeatureDisable,
     VkValidationFeatureEnable,
 )
-
-__all__ = [
-    "KHRONOS_LAYER",
-    "LayerInfo",
-    "LayerSettings",
-    "SettingsChain",
-    "Version",
-    "find_layer",
-    "parse_version",
-    "settings",
-]
 
 DISABLED_CHECKS = (
     VkValidationFeatureDisable.THREAD_SAFETY,

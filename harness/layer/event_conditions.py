@@ -53,29 +53,20 @@ def moved_untouched_at_wait(subject: Subject) -> bool:
 
 
 @condition
-def set_unordered(subject: Subject) -> bool:
-    """Before the second access an event was set twice with no reset between, and waited for."""
-    sets: dict[int, int] = {}
-    for call in subject.before:
-        if call.name.startswith(WAIT) and any(sets.get(each, 0) > 1 for each in _events(call)):
-            return True
-        for event in _events(call) if not call.name.startswith(WAIT) else ():
-            sets[event] = sets.get(event, 0) + 1 if call.name.startswith(SET) else 0
-    return False
-
-
-@condition
-def waited_for_unordered_set(subject: Subject) -> bool:
-    """One of the two commands waits for an event that was set, and set or reset before that, with no wait between."""
+def waited_for_unordered_set(subject: Subject, before: bool = False) -> bool:
+    """One of the two commands waits for an event that was set, and set or reset before that, with no wait between.
+    `before`: some command before the second waits for an event that was set twice with no reset between."""
     own = [subject.command] if subject.command is not None else []
-    waits = {call.index for call in (*own, subject.first) if call is not None}
+    waits = {call.index for call in (*own, subject.first) if call is not None and subject.finding is not None}
+    calls = subject.before if before else [*(call for _, several in subject.seconds for call in several), *own]
     operations: dict[int, int] = {}
-    for call in (*(call for _, before in subject.seconds for call in before), *own):
+    for call in calls:
         is_wait = call.name.startswith(WAIT)
-        if is_wait and call.index in waits and any(operations.get(each, 0) > 1 for each in _events(call)):
-            return subject.finding is not None
+        if is_wait and (before or call.index in waits) and any(operations.get(each, 0) > 1 for each in _events(call)):
+            return True
         for event in _events(call):
-            operations[event] = 0 if is_wait else operations.get(event, 0) + 1
+            ended = call.name.startswith(RESET) if before else is_wait
+            operations[event] = 0 if ended else operations.get(event, 0) + (not is_wait)
     return False
 
 

@@ -7,7 +7,7 @@ condition, a wrong side or an empty reason in the file is an error when it is lo
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from inspect import signature
 from pathlib import Path
@@ -21,10 +21,16 @@ from harness.layer.subject import LAYER, OURS, Subject
 
 FILE = Path(__file__).with_name("known_differences.toml")
 
-RENAME = "access-rename"
-SIDES = (OURS, LAYER, RENAME)
-
-_TEXTS = ("rule", "reason", "condition", "since", "before", "from", "to")
+_KEYS: dict[str, type | tuple[type, ...]] = {
+    "rule": str,
+    "reason": str,
+    "since": str,
+    "before": str,
+    "side": str,
+    "rename": list,
+    "match": dict,
+    "when": (str, dict),
+}
 _MARKS = ("commands", "prior_commands", "either_commands", "accesses", "prior_accesses", "either_accesses")
 _GLOBS = ("kinds", "hazards", *_MARKS)
 
@@ -37,16 +43,17 @@ class LayerDifference:
     rule: str
     """The rule or the change of the layer that decides."""
     reason: str
-    sides: tuple[str, ...]
+    side: str
+    """Whose reports it explains; empty for both."""
     since: Version | None
     before: Version | None
     globs: dict[str, list[str]]
     """By name of what they are tested against (`_GLOBS`)."""
-    condition: str = ""
-    arguments: dict[str, Any] = field(default_factory=dict)
+    condition: str
+    arguments: dict[str, Any]
     """Of the condition."""
-    renamed_from: str = ""
-    renamed_to: str = ""
+    renamed: tuple[str, ...]
+    """Our name of an access and the layer's; empty for a difference of another kind."""
 
     def holds_for(self, version: Version) -> bool:
         """True when layers of that version differ so."""
@@ -54,24 +61,17 @@ class LayerDifference:
 
     def rename(self, command: str, access: str) -> str:
         """That layer's name for our access of that command."""
-        applies = RENAME in self.sides and access == self.renamed_from and matches(command, self.globs["commands"])
-        return self.renamed_to if applies else access
+        applies = access in self.renamed[:1] and matches(command, self.globs["commands"])
+        return self.renamed[1] if applies else access
 
     def explains(self, subject: Subject) -> bool:
         """True when this entry accounts for that disagreement."""
         hazard, command, prior_command, access, prior_access = subject.key
-        names = {
-            "kinds": [subject.kind],
-            "hazards": [hazard],
-            "commands": [command],
-            "prior_commands": [prior_command],
-            "either_commands": [command, prior_command],
-            "accesses": [access],
-            "prior_accesses": [prior_access],
-            "either_accesses": [access, prior_access],
-        }
+        marks = ([command], [prior_command], [command, prior_command], [access], [prior_access], [access, prior_access])
+        names = {"kinds": [subject.kind], "hazards": [hazard], **dict(zip(_MARKS, marks, strict=True))}
         return (
-            subject.side in self.sides
+            not self.renamed
+            and self.side in ("", subject.side)
             and all(any(matches(name, globs) for name in names[what]) for what, globs in self.globs.items())
             and (not self.condition or CONDITIONS[self.condition](subject, **self.arguments))
         )
@@ -95,47 +95,43 @@ def load(path: Path) -> list[LayerDifference]:
 
 
 def _difference(where: str, id: str, entry: dict[str, Any]) -> LayerDifference:
-    for key, value in entry.items():
-        kind = str if key in _TEXTS else list if key in (*_GLOBS, "sides") else dict if key == "with" else None
-        if kind is None:
-            raise UserError(f"{where}: unknown key {key!r}")
-        if not isinstance(value, kind) or (kind is list and not all(isinstance(each, str) for each in value)):
-            raise UserError(f"{where}: {key!r} must be {_KINDS[kind]}")
-    for key in ("rule", "reason", "sides"):
-        if not entry.get(key):
-            raise UserError(f"{where}: {key!r} is missing")
-    if unknown := [side for side in entry["sides"] if side not in SIDES]:
-        raise UserError(f"{where}: unknown side {unknown[0]!r}, known are {', '.join(SIDES)}")
-    if RENAME in entry["sides"] and not (entry.get("from") and entry.get("to") and entry.get("commands")):
-        raise UserError(f"{where}: an access-rename needs `commands`, `from` and `to`")
-    _check_condition(where, entry.get("condition", ""), entry.get("with", {}))
+    _check(where, entry)
+    when = entry.get("when", "")
+    condition, arguments = next(iter(when.items())) if isinstance(when, dict) else (when, {})
+    if condition:
+        _check_condition(where, condition, arguments)
     try:
         since, before = (parse_version(entry[key]) if key in entry else None for key in ("since", "before"))
     except ValueError as error:
         raise UserError(f"{where}: {error}") from None
+    side, renamed = entry.get("side", ""), tuple(entry.get("rename", ()))
+    match = entry.get("match", {})
     return LayerDifference(
-        id,
-        entry["rule"],
-        entry["reason"],
-        tuple(entry["sides"]),
-        since,
-        before,
-        {key: entry[key] for key in _GLOBS if key in entry},
-        entry.get("condition", ""),
-        entry.get("with", {}),
-        entry.get("from", ""),
-        entry.get("to", ""),
+        id, entry["rule"], entry["reason"], side, since, before, match, condition, arguments, renamed
     )
 
 
-_KINDS: dict[type, str] = {str: "a string", list: "a list of strings", dict: "a table"}
+def _check(where: str, entry: dict[str, Any]) -> None:
+    """Raises `UserError` for a key that is unknown, missing or of the wrong type."""
+    for key, value in entry.items():
+        if key not in _KEYS or not isinstance(value, _KEYS[key]):
+            raise UserError(f"{where}: {key!r} is unknown or of the wrong type")
+    for key in ("rule", "reason"):
+        if not entry.get(key):
+            raise UserError(f"{where}: {key!r} is missing")
+    if entry.get("side", OURS) not in (OURS, LAYER):
+        raise UserError(f"{where}: unknown side {entry['side']!r}, known are {OURS}, {LAYER}")
+    for key, globs in entry.get("match", {}).items():
+        if key not in _GLOBS or not isinstance(globs, list) or not all(isinstance(each, str) for each in globs):
+            raise UserError(f"{where}: {key!r} must be one of {', '.join(_GLOBS)}, with a list of strings")
+    if "rename" in entry and (len(entry["rename"]) != 2 or "commands" not in entry.get("match", {})):
+        raise UserError(f"{where}: `rename` needs two names, and `commands` in `match`")
 
 
 def _check_condition(where: str, name: str, arguments: dict[str, Any]) -> None:
-    if name and name not in CONDITIONS:
+    if name not in CONDITIONS:
         raise UserError(f"{where}: unknown condition {name!r}, known are {', '.join(sorted(CONDITIONS))}")
     try:
-        if name or arguments:
-            signature(CONDITIONS[name] if name else lambda: False).bind(None, **arguments)
+        signature(CONDITIONS[name]).bind(None, **arguments)
     except TypeError as error:
         raise UserError(f"{where}: condition {name!r}: {error}") from None

@@ -25,8 +25,8 @@ from typing import Any
 
 from harness.device.manifests import keep_loaded
 from harness.findings import UserError
-from harness.layer.enable import LayerSettings, find_layer, settings
-from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version
+from harness.layer.enable import LayerSettings, settings
+from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer
 from harness.layer.parse import LayerMessage, is_synchronization, parse
 from harness.spec.enums import VkDebugUtilsMessageSeverity, VkDebugUtilsMessageType, VkStructureType
 

@@ -8,14 +8,14 @@ last address that the command buffer tracks. An access that meets nothing tracke
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from harness.findings import Finding, Place
 from harness.layer.conditions import condition, matches
 from harness.layer.parse import RECORD
 from harness.layer.stream import Address, Stream, Touch, common
 from harness.layer.subject import LAYER, ExecutedCommand, Subject
-from harness.spans import Span, SpanMap
+from harness.spans import SpanMap
 from harness.spec.enums import VkPipelineStage2
 from harness.trace.calls import Call
 
@@ -133,22 +133,13 @@ def beyond_tracked_memory(subject: Subject, unseen: Sequence[str]) -> bool:
     """Of the access that the layer must know to see this hazard, it lost just the hazardous part: while recording that
     of the first command, at submit that of either. What it says instead is about an older access of a lost part.
     `unseen` are commands that the layer passes over."""
-    finding, own = subject.finding, subject.command
+    finding, own, stream = subject.finding, subject.command, subject.stream
     if finding is not None:
         places = (finding.prior,) if subject.kind == RECORD else (finding.prior, finding.place)
-        return any(_is_lost(place, finding, subject.stream, unseen) for place in places)
-    if own is None:
-        return False
-    touched = {touch.resource: touch for touch in subject.stream.touches(own)}
-    commands = subject.stream.recorded(own.args["commandBuffer"], subject.limit) if subject.kind != RECORD else [
-        call for call in subject.command_buffer if call is not own
-    ]  # fmt: skip
-    return any(
-        begin < lost.span[1] and lost.span[0] < end
-        for lost in _lost_parts(subject.stream, commands, unseen)
-        if lost.resource in touched
-        for begin, end in touched[lost.resource].spans
-    )
+        return any(_is_lost(place, finding, stream, unseen) for place in places)
+    commands = [call for call in subject.command_buffer if call is not own or subject.kind != RECORD]
+    mine = stream.touches(own) if own is not None else ()
+    return any(common([lost], mine) for _, lost in _lost_parts(stream, commands, unseen))
 
 
 def _is_lost(place: Place, finding: Finding, stream: Stream, unseen: Sequence[str]) -> bool:
@@ -158,9 +149,10 @@ def _is_lost(place: Place, finding: Finding, stream: Stream, unseen: Sequence[st
     before = command.index + 1 if place.submit is None else place.submit
     commands = [call for call in stream.recorded(command.args["commandBuffer"], before) if call.index <= command.index]
     lost = [
-        part.span
-        for part in _lost_parts(stream, commands, unseen)
-        if part.resource == finding.resource and part.call == command.index
+        span
+        for call, part in _lost_parts(stream, commands, unseen)
+        if call is command and part.resource == finding.resource
+        for span in part.spans
     ]
     base = stream.address_of(finding.resource).offset
     return bool(lost) and all(
@@ -173,17 +165,8 @@ Key = tuple[int, int, int]
 """(memory, offset of the resource, address) as the layer orders what it tracks."""
 
 
-@dataclass(frozen=True, slots=True)
-class LostPart:
-    """Addresses of a resource that a command touches and the layer does not record."""
-
-    call: int
-    resource: int
-    span: Span
-
-
-def _lost_parts(stream: Stream, commands: Iterable[Call], unseen: Sequence[str]) -> Iterator[LostPart]:
-    """What the layer loses of one command buffer's commands, given in order."""
+def _lost_parts(stream: Stream, commands: Iterable[Call], unseen: Sequence[str]) -> Iterator[tuple[Call, Touch]]:
+    """What the layer loses of each of one command buffer's commands, given in order."""
     tracked: dict[int, SpanMap[bool]] = {}
     last: dict[bool, tuple[Key, int]] = {}
     for call in commands:
@@ -195,7 +178,7 @@ def _lost_parts(stream: Stream, commands: Iterable[Call], unseen: Sequence[str])
                 if latest is not None and latest[1] == touch.space and ranges.pieces(begin, end):
                     kept = min(end, latest[0][2])
                 if kept < end:
-                    yield LostPart(call.index, touch.resource, (kept, end))
+                    yield call, replace(touch, spans=((kept, end),))
                 ranges.assign(begin, kept, True)
                 key = _key(address, kept)
                 if latest is None or key > latest[0]:

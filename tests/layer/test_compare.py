@@ -273,24 +273,25 @@ def test_the_file_is_sound() -> None:
     assert {entry.condition for entry in entries if entry.condition} == set(CONDITIONS), "each condition is used"
     for entry in entries:
         assert entry.reason.endswith(".") and entry.rule
-        assert entry.condition or "hazards" in entry.globs or "access-rename" in entry.sides, entry.id
+        assert entry.condition or entry.renamed or "hazards" in entry.globs, entry.id
 
 
-GOOD = '[x]\nrule = "r"\nreason = "y"\nsides = ["ours-only"]\n'
+GOOD = '[x]\nrule = "r"\nreason = "y"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (GOOD.replace("ours-only", "both"), "unknown side 'both'"),
-        (GOOD + 'condition = "moon"', "unknown condition 'moon'"),
-        (GOOD + 'condition = "called_before"', "missing a required argument: 'calls'"),
-        (GOOD + 'condition = "atomic_access"\nwith = { moon = 1 }', "unexpected keyword argument 'moon'"),
-        (GOOD + 'colour = "red"', "unknown key 'colour'"),
-        (GOOD + 'hazards = "all"', "must be a list of strings"),
+        (GOOD + 'side = "both"', "unknown side 'both'"),
+        (GOOD + 'when = "moon"', "unknown condition 'moon'"),
+        (GOOD + 'when = "called_before"', "missing a required argument: 'calls'"),
+        (GOOD + "when = { atomic_access = { moon = 1 } }", "unexpected keyword argument 'moon'"),
+        (GOOD + 'colour = "red"', "'colour' is unknown"),
+        (GOOD + 'match = { hazards = "all" }', "with a list of strings"),
+        (GOOD + "before = 1", "'before' is unknown or of the wrong type"),
         (GOOD + 'before = "soon"', "soon"),
         (GOOD.replace('reason = "y"', ""), "'reason' is missing"),
-        (GOOD.replace("ours-only", "access-rename"), "needs `commands`, `from` and `to`"),
+        (GOOD + 'rename = ["a", "b"]', "needs two names"),
         ("difference = 1", "must be a table"),
         ("[[", "known_differences.toml"),
     ],

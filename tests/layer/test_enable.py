@@ -12,16 +12,9 @@ import pytest
 
 from harness.device.drivers import find_driver
 from harness.findings import UserError
-from harness.layer.enable import (
-    LayerInfo,
-    find_layer,
-    has_layer_settings,
-    parse_version,
-    settings,
-    todays_settings,
-)
+from harness.layer.enable import has_layer_settings, settings, todays_settings
 from harness.layer.listen import LayerListener, offered_version
-from harness.layer.manifest import KHRONOS_LAYER, find_layers
+from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, find_layer, find_layers, parse_version
 from harness.rig.rig import Rig
 
 NOTHING = {"XDG_DATA_DIRS": "/nonexistent", "XDG_CONFIG_DIRS": "/nonexistent"}

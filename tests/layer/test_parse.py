@@ -28,28 +28,7 @@ OLD_SUBMIT = (
     "batch: 0, batch_tag: 9, command: vkCmdDispatch, seq_no: 3, command_buffer: VkCommandBuffer 0x55863f99e110[], "
     "reset_no: 1)."
 )
-OLD_DESCRIPTOR = (
-    "Validation Error: [ SYNC-HAZARD-WRITE-AFTER-READ ] Object 0: handle = 0x5, type = VK_OBJECT_TYPE_BUFFER; | "
-    "MessageID = 0x376bc9df | vkCmdDispatch: Hazard WRITE_AFTER_READ for VkBuffer 0x5[] in VkCommandBuffer 0x6[], "
-    "VkPipeline 0x7[], and VkDescriptorSet 0x8[], type: VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, binding #1 index 0. Access "
-    "info (usage: SYNC_COMPUTE_SHADER_SHADER_STORAGE_WRITE, prior_usage: SYNC_COPY_TRANSFER_READ, read_barriers: "
-    "VK_PIPELINE_STAGE_2_TOP_OF_PIPE_BIT|VK_PIPELINE_STAGE_2_COPY_BIT, command: vkCmdCopyBuffer, seq_no: 4, "
-    "reset_no: 1)."
-)
 # 1.4.364 on lavapipe, word by word; handles shortened.
-REAL_DESCRIPTOR = (
-    "vkCmdDispatch(): WRITE_AFTER_WRITE hazard detected. Shader stage VK_SHADER_STAGE_COMPUTE_BIT writes to VkBuffer "
-    "0x5, which was previously written by another vkCmdDispatch command. \nThe buffer is referenced by descriptor "
-    "binding 0 (VK_DESCRIPTOR_TYPE_STORAGE_BUFFER) from descriptor set 0 (VkDescriptorSet 0x8), VkPipeline 0x7.\nNo "
-    "sufficient synchronization is present to ensure that a write (VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT) at "
-    "VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT does not conflict with a prior write of the same type at the same stage.\n"
-    "[Extra properties]\nmessage_type = BufferDescriptorError\nhazard_type = WRITE_AFTER_WRITE\n"
-    "access = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT(VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT)\n"
-    "prior_access = VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT(VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT)\n"
-    "write_barriers = 0\ncommand = vkCmdDispatch\nprior_command = vkCmdDispatch\n"
-    "descriptor_type = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER\ndescriptor_binding = 0\ndescriptor_array_element = 0\n"
-    "seq_no = 1\nreset_no = 0"
-)
 REAL_TRANSITION = (
     "vkCmdPipelineBarrier(): WRITE_AFTER_WRITE hazard detected. vkCmdPipelineBarrier performs image layout transition "
     "on the VkImage 0x5, which was previously written by vkCmdClearColorImage. \nNo sufficient synchronization is "
@@ -94,13 +73,6 @@ REAL_EVENT = (
             (1, None, None),
         ),
         (OLD_SUBMIT, (WAW, "vkCmdCopyBuffer", "vkCmdDispatch", COPY_WRITE, STORAGE_WRITE), SUBMIT, (3, 7, 1)),
-        (OLD_DESCRIPTOR, (WAR, "vkCmdDispatch", "vkCmdCopyBuffer", STORAGE_WRITE, COPY_READ), RECORD, (4, None, None)),
-        (
-            REAL_DESCRIPTOR,
-            (WAW, "vkCmdDispatch", "vkCmdDispatch", STORAGE_WRITE, STORAGE_WRITE),
-            RECORD,
-            (1, None, None),
-        ),
         (
             REAL_TRANSITION,
             (WAW, "vkCmdPipelineBarrier", "vkCmdClearColorImage", "SYNC_IMAGE_LAYOUT_TRANSITION", CLEAR_WRITE),
@@ -119,7 +91,7 @@ def test_what_a_message_says(
 
 
 def test_the_identifier_is_in_the_text_too() -> None:
-    assert parse("", OLD_DESCRIPTOR).vuid == "SYNC-HAZARD-WRITE-AFTER-READ"
+    assert parse("", OLD_SUBMIT).vuid == "SYNC-HAZARD-WRITE-AFTER-WRITE"
 
 
 @pytest.mark.parametrize(
