@@ -7,7 +7,7 @@
 | `object_state` | the live objects, and what each command buffer holds |
 | `recording`, `synchronization` | command buffers; barriers, events, semaphores, submits |
 | `resources` | buffers, images, acceleration structures, queries, swapchains |
-| `transfer`, `clear`, `host_copy` | copies and clears, by the device and by the host |
+| `transfer`, `host_copy` | copies and clears, by the device and by the host |
 | `compute`, `drawing`, `rendering` | dispatches; draws; render pass instances and their attachments |
 | `device_writes` | what executing a command buffer may write |
 | `coverage` | which commands are not modelled, and why |

@@ -1,4 +1,4 @@
-"""Copies, fills, updates, blits and resolves (rules.md#transfer-commands-and-their-ranges)."""
+"""Copies, fills, updates, blits, resolves and clears (rules.md#transfer-commands-and-their-ranges)."""
 
 from __future__ import annotations
 
@@ -217,3 +217,16 @@ def _rows_of(buffer: Buffer | None, image: Image | None, regions: Iterable[dict[
             else:
                 spans += [buffer.span(first + row * pitch, across * size) for row in range(down)]
     return merge(spans)
+
+
+@command("vkCmdClearColorImage", "vkCmdClearDepthStencilImage")
+def clear_image(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Writes whole subresources, in the CLEAR stage; depth and stencil are apart."""
+    image = objects.image(args["image"])
+    spans: list[Span] = []
+    if image is not None:
+        for part in args["pRanges"] or ():
+            spans += image.subresources(
+                part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
+            )
+    return image_access(CLEAR_WRITE, image, spans)

@@ -466,15 +466,8 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
     match stream_event:
         case SemaphoreCreated(semaphore, initial):
             yield f"semaphore {name(semaphore)} = {initial}"
-        case Submitted(_, _, _, queue, _, batches, fence, family):
-            for batch in batches:
-                options = _spell_operations("wait", batch.waits) + _spell_operations("signal", batch.signals)
-                options += f" fence {name(fence)}" if fence and batch is batches[-1] else ""
-                options += f" family {family}" if family != VK_QUEUE_FAMILY_IGNORED and batch is batches[0] else ""
-                yield (f"submit {name(queue)}" if batch is batches[0] else "next") + options
-                for _, commands in batch.buffers:
-                    for command in commands:
-                        yield f"    {_spell_command(command)}"
+        case Submitted():
+            yield from _submit_lines(stream_event)
         case HostWaited(fences, queue):
             yield " ".join(["host waits", *map(name, fences), *([name(queue)] if queue else [])])
         case HostWaitedSemaphores(values):
@@ -498,3 +491,16 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield f"present {name(queue)} {name(image)}{waits}"
         case _:
             raise ValueError(f"stream text has no {type(stream_event).__name__}")
+
+
+def _submit_lines(submit: Submitted) -> Iterator[str]:
+    batches = submit.batches
+    for batch in batches:
+        options = _spell_operations("wait", batch.waits) + _spell_operations("signal", batch.signals)
+        if submit.fence and batch is batches[-1]:
+            options += f" fence {name(submit.fence)}"
+        if submit.family != VK_QUEUE_FAMILY_IGNORED and batch is batches[0]:
+            options += f" family {submit.family}"
+        yield (f"submit {name(submit.queue)}" if batch is batches[0] else "next") + options
+        for _, commands in batch.buffers:
+            yield from (f"    {_spell_command(command)}" for command in commands)

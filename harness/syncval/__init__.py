@@ -3,9 +3,8 @@
 | read in this order | what it holds |
 |---|---|
 | `state` | what is known of one range of addresses: the automaton |
-| `scope` | the masks of a dependency, expanded for a queue |
+| `barrier`, `cross_dependency` | dependencies within one viewer, expanded for its queue; from another viewer |
 | `access`, `layout_transition` | what an access or a transition meets, and what the state becomes |
-| `barrier`, `cross_dependency` | dependencies within one viewer; from another queue or subpass |
 | `race` | accesses that nothing orders at all |
 | `entries`, `tracked_ranges`, `journal` | the states of all ranges; where each queue accessed memory lately |
 | `context` | all of that, as one viewer sees it |

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import NamedTuple
 
+from harness.spec.scopes import access_scope, execution_scope_dst, execution_scope_src
 from harness.syncval.state import NO_TOKENS, AccessOrdering, Read, State, View, Write
+from harness.trace.effects import Dependency
 
 
 class Scope(NamedTuple):
@@ -20,6 +23,19 @@ class Scope(NamedTuple):
     dst_accesses: int
     event: int = 0
     host: int = 0
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def expand(dependency: Dependency, queue_flags: int) -> Scope:
+    """The scopes of a dependency for the queue that executes it. Execution scopes reach to logically earlier and later
+    stages; access scopes stay with the stages given (rules.md#scopes-stages-and-accesses)."""
+    src, dst = dependency.src_stages, dependency.dst_stages
+    return Scope(
+        execution_scope_src(src, queue_flags),
+        access_scope(src, dependency.src_accesses, queue_flags),
+        execution_scope_dst(dst, queue_flags),
+        access_scope(dst, dependency.dst_accesses, queue_flags),
+    )
 
 
 def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State:

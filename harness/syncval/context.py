@@ -42,7 +42,7 @@ A worked example
 A copy writes two buffers; a third range was cleared. The two copies share a slot:
 
 >>> from harness.spec.masks import scope
->>> from harness.syncval.scope import expand
+>>> from harness.syncval.barrier import expand
 >>> from harness.trace.effects import Dependency
 >>> def access(name, space):
 ...     return Access(ACCESS_KIND[f"SYNC_{name}"].index, space, ((0, 64),), resource=space)

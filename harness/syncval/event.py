@@ -16,11 +16,10 @@ from harness.spec.scopes import (
     expand_stages,
     stage_accesses,
 )
-from harness.syncval.barrier import Scope, after_forgetting, after_set
+from harness.syncval.barrier import Scope, after_forgetting, after_set, expand
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.race import NEVER, BatchIndex, batch_index_of
-from harness.syncval.scope import expand
 from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, WaitEvents
 
 SET, RESET, WAIT = "set", "reset", "wait"

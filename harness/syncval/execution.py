@@ -10,12 +10,12 @@ from harness.findings import Finding, Place
 from harness.spans import merge, subtract
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
 from harness.spec.scopes import ACCESS_KINDS
+from harness.syncval.barrier import expand
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.event import Events
 from harness.syncval.ownership import OwnershipRole, half_of, half_scope
 from harness.syncval.pass_execution import InstanceExecution
-from harness.syncval.scope import expand
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import (
     Access,

@@ -47,7 +47,7 @@ A worked example
 The device fills a buffer and makes the fill visible to the host. The host waits for the fence; then it may read:
 
 >>> from harness.spec.masks import scope
->>> from harness.syncval.scope import expand
+>>> from harness.syncval.barrier import expand
 >>> from harness.syncval.barrier import after_barrier
 >>> from harness.syncval.state import EMPTY, intern, Write
 >>> from harness.trace.effects import Dependency

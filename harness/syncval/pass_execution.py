@@ -6,12 +6,11 @@
 from __future__ import annotations
 
 from harness.findings import Place
-from harness.syncval.barrier import Scope
+from harness.syncval.barrier import Scope, expand
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, after_render_pass, import_dependencies
 from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.race import RacingWork
-from harness.syncval.scope import expand
 from harness.syncval.state import Change
 from harness.trace.effects import EXTERNAL, AutomaticTransition, PassBegin, PassEnd, SubpassBegin
 

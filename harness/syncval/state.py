@@ -51,7 +51,7 @@ A copy writes a buffer, and a later copy reads it.
 >>> from harness.spec.masks import scope
 >>> from harness.syncval.access import AccessRequest, after_access
 >>> from harness.syncval.barrier import after_barrier
->>> from harness.syncval.scope import expand
+>>> from harness.syncval.barrier import expand
 >>> from harness.trace.effects import Dependency
 >>> QUEUE, ALL_QUEUE_FLAGS = 1, 0x7FFFFFFF
 >>> write, read = (

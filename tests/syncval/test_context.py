@@ -9,11 +9,10 @@ from harness.findings import Place
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.access import AccessRequest, after_access
-from harness.syncval.barrier import Scope, after_barrier
+from harness.syncval.barrier import Scope, after_barrier, expand
 from harness.syncval.context import Context
 from harness.syncval.entries import RangeScope
 from harness.syncval.layout_transition import after_transition
-from harness.syncval.scope import expand
 from harness.syncval.state import EMPTY, State
 from harness.trace.effects import Access, Dependency
 

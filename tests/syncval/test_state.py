@@ -8,9 +8,8 @@ from harness.findings import Hazard
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.access import AccessRequest, after_access
-from harness.syncval.barrier import after_barrier
+from harness.syncval.barrier import after_barrier, expand
 from harness.syncval.layout_transition import after_transition
-from harness.syncval.scope import expand
 from harness.syncval.state import EMPTY, State
 from harness.trace.effects import Dependency
 
