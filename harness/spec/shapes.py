@@ -39,13 +39,15 @@ def members(struct: str) -> tuple[Member, ...] | None:
     return None if rows is None else tuple(Member(*row) for row in rows)
 
 
-STRUCT_TYPES: Mapping[str, int] = {struct: value for value, struct in tables.STYPES.items()}
-"""Struct to the VkStructureType that it carries."""
+@cache
+def struct_types() -> Mapping[str, int]:
+    """Struct to the VkStructureType that it carries."""
+    return {struct: value for value, struct in tables.STYPES.items()}
 
 
 def new_struct(ffi: Any, name: str, **given: Any) -> Any:
     """A pointer to a new C struct (cffi) with its sType and the given members set; all others are zero."""
-    return ffi.new(f"{name} *", {"sType": STRUCT_TYPES[name], **given})
+    return ffi.new(f"{name} *", {"sType": struct_types()[name], **given})
 
 
 @cache

@@ -18,7 +18,7 @@ from harness.spec.enums import (
     VkImageUsage,
     VkPipelineStage2,
 )
-from harness.spec.shapes import STRUCT_TYPES
+from harness.spec.shapes import struct_types
 from harness.trace.calls import Block, Call, HostWrite
 
 ALL_COMMANDS = VkPipelineStage2.ALL_COMMANDS
@@ -64,8 +64,8 @@ def scalar(member: EncodedMember) -> Any:
 def struct(name: str, **values: Any) -> dict[str, Any]:
     """A struct with every member present; those not given are zero."""
     made = {member.name: default(member) for member in members(name)}
-    if name in STRUCT_TYPES:
-        made["sType"] = STRUCT_TYPES[name]
+    if name in struct_types():
+        made["sType"] = struct_types()[name]
     return _filled(made, members(name), values)
 
 

@@ -26,7 +26,7 @@ from harness.spec._generated import (
     UNIONS,
 )
 from harness.spec._generated import Member as Row
-from harness.spec.shapes import STRUCT_TYPES
+from harness.spec.shapes import struct_types
 
 MAX_DEPTH = 64
 """Nesting of structs beyond which a value is refused."""
@@ -201,7 +201,7 @@ class Encoder:
         for member in members(name):
             if member.name in value:
                 self._set(target, member, value, f"{path}.{member.name}")
-        kind = STRUCT_TYPES.get(name)
+        kind = struct_types().get(name)
         if kind is not None:
             # The table's, so that no struct can pass for another one.
             target.sType = kind
