@@ -1,8 +1,8 @@
 """Which commands of the binding's header are not modelled, and why; which ones have nothing to model.
 
 Every vkCmd*, every vkQueue* and every call of the host that may act or synchronize is either handled by a family
-module or stands here, in one list only: tests/test_coverage.py holds that against the registry. A command of NAMED
-makes a verdict `unknown`; one of HARMLESS changes nothing.
+module or stands here, in one list only: tests/commands/test_coverage.py holds that against the registry. A command of
+NAMED makes a verdict `unknown`; one of HARMLESS changes nothing.
 """
 
 from __future__ import annotations

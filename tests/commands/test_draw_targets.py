@@ -27,6 +27,7 @@ from tests.support.drawing import (
     face,
     seen,
 )
+from tests.support.interpreted import effects_of
 from tests.support.streams import Stream, struct
 
 COLOR_READ = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"
@@ -379,7 +380,7 @@ class TestSecondaries:
         stream.begin()
         drawing.render(stream, view, area=passes.rect((8, 1)))
         executed = stream.cmd("ExecuteCommands", pCommandBuffers=[secondary])
-        found = drawing.effects_of(stream)
+        found = effects_of(stream)
         assert [type(each) for each in found[index]] == [InheritedTargets]
         (effect,) = found[executed]
         assert isinstance(effect, Execute)
@@ -393,7 +394,7 @@ class TestSecondaries:
         secondary, _ = self.secondary(stream)
         stream.begin()
         executed = stream.cmd("ExecuteCommands", pCommandBuffers=[secondary])
-        (effect,) = drawing.effects_of(stream)[executed]
+        (effect,) = effects_of(stream)[executed]
         assert isinstance(effect, Execute)
         ((_, commands),) = effect.buffers
         named = [getattr(each, "what", "") for command in commands for each in command.effects]

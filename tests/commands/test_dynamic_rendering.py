@@ -9,6 +9,7 @@ import pytest
 from harness.spec.enums import VK_ATTACHMENT_UNUSED
 from harness.trace.effects import Access, Execute, RasterizationOrder, Unmodelled
 from tests.support import passes
+from tests.support.interpreted import effects_of
 from tests.support.passes import CLEAR, DISCARD, DONT_CARE, LOAD, NONE_LOAD, NONE_STORE, STORE, rect
 from tests.support.render_effects import (
     AREA,
@@ -18,7 +19,6 @@ from tests.support.render_effects import (
     EARLY_WRITE,
     LATE_WRITE,
     accesses,
-    effects_of,
     spans,
     target,
 )

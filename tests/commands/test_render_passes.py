@@ -20,6 +20,7 @@ from harness.trace.effects import (
     Unmodelled,
 )
 from tests.support import passes
+from tests.support.interpreted import effects_of
 from tests.support.passes import (
     CLEAR,
     COLOR_LAYOUT,
@@ -45,7 +46,6 @@ from tests.support.render_effects import (
     EARLY_WRITE,
     LATE_WRITE,
     accesses,
-    effects_of,
     mask,
     spans,
     target,

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.commands.interpret import Interpreter
 from harness.layer.silence import is_unrecorded
 from harness.layer.stream import Stream as RecordedStream
 from harness.shader.library import load
 from harness.spec.enums import VkCompareOp, VkFormat, VkShaderStage, VkStencilOp
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Effect, Recorded, Unmodelled
+from harness.trace.effects import Access, Unmodelled
 from tests.support import passes
+from tests.support.interpreted import effects_of
 from tests.support.spirv_text import assemble
 from tests.support.streams import D32_S8, DEPTH, R8G8B8A8, STENCIL, Stream, struct
 
@@ -228,17 +228,6 @@ def render(stream: Stream, *views: int | None, depth: int = 0, area: dict[str, A
     attached = passes.attached(depth, *none) if depth else None
     colors = [passes.attached(each or 0, *none) for each in views]
     passes.begin_rendering(stream, area or passes.rect(SIZE), colors, attached, attached, **more)
-
-
-def effects_of(stream: Stream) -> dict[int, tuple[Effect, ...]]:
-    """The effects of every recorded command, by block index."""
-    interpreter = Interpreter()
-    return {
-        each.command.call: each.command.effects
-        for block in stream.blocks
-        for each in interpreter.step(block)
-        if isinstance(each, Recorded)
-    }
 
 
 Seen = tuple[int, str, tuple[tuple[int, int], ...]]

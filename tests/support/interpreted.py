@@ -39,6 +39,17 @@ class InterpretedStream(Stream):
         return tuple(effect for each in self.did() if isinstance(each, Recorded) for effect in each.command.effects)
 
 
+def effects_of(stream: Stream) -> dict[int, tuple[Effect, ...]]:
+    """The effects of every recorded command, by block index."""
+    interpreter = Interpreter()
+    return {
+        each.command.call: each.command.effects
+        for block in stream.blocks
+        for each in interpreter.step(block)
+        if isinstance(each, Recorded)
+    }
+
+
 def short(effects: tuple[Effect, ...]) -> list[Written]:
     """Accesses in short; fails for anything else."""
     written = []

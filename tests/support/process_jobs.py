@@ -1,4 +1,4 @@
-"""Jobs that tests/test_process.py runs in a child process."""
+"""Jobs that tests/device/test_process.py runs in a child process."""
 
 from __future__ import annotations
 

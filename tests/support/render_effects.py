@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from harness.commands.interpret import Interpreter
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Effect, Recorded
+from harness.trace.effects import Access, Effect
 from tests.support import passes
 from tests.support.passes import rect
 from tests.support.streams import COLOR, R8G8B8A8, Stream
@@ -20,17 +19,6 @@ ATTACHMENT_ACCESSES = (
     "INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
     "|DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
 )
-
-
-def effects_of(stream: Stream) -> dict[int, tuple[Effect, ...]]:
-    """The effects of every recorded command, by block index."""
-    interpreter = Interpreter()
-    return {
-        each.command.call: each.command.effects
-        for block in stream.blocks
-        for each in interpreter.step(block)
-        if isinstance(each, Recorded)
-    }
 
 
 def accesses(found: tuple[Effect, ...]) -> list[tuple[int, str, str]]:

@@ -1,4 +1,4 @@
-"""Jobs that tests/test_shader_results.py runs on a driver: one dispatch each, what it left in its buffers."""
+"""Jobs that tests/shader/test_shader_results.py runs on a driver: one dispatch each, what it left in its buffers."""
 
 from __future__ import annotations
 
