@@ -2,7 +2,7 @@
 
 Compared by (hazard, command, prior command, access, prior access), each distinct key once: the layer speaks once a
 region or descriptor, we once a pair of commands, and neither count means anything. When every message is attributed to
-the API call in which it came (`LayerWitness.take(call)`), keys are compared call by call.
+the API call in which it came (`LayerListener.take(call)`), keys are compared call by call.
 
 Command names lose their KHR suffix: a command and its alias are one command.
 """

@@ -1,15 +1,15 @@
 """The layer as a witness: whoever creates the instance takes the parts from here, and reads what the layer said.
 
-    with LayerWitness.open() as witness:
-        parts = witness.instance_create_info_parts()
+    with LayerListener.open() as listener:
+        parts = listener.instance_create_info_parts()
         …vkCreateInstance with parts.layer_names, parts.instance_extensions, parts.chain(None).head…
-        witness.install(instance)
+        listener.install(instance)
         …vkCmdCopyBuffer(…)…
-        messages = witness.take(call.index)
+        messages = listener.take(call.index)
 
 The messenger goes through a `dlopen` of its own and a callback of its own, not through the `vulkan` package's
 functions: the package has one callback per function-pointer type for the whole process, which a program's own
-messenger would take, and a mirror attached to the package must not record the witness.
+messenger would take, and a mirror attached to the package must not record the listener.
 
 The callback answers VK_FALSE: a call that the layer objects to is still made, and the layer's state follows it. It
 must: with VK_TRUE the call is dropped and every later message would be about a stream that we did not record.
