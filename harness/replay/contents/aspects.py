@@ -1,7 +1,7 @@
-"""One aspect of a multisampled depth/stencil image, written without touching the other one.
+"""Writes one aspect of a multisampled depth/stencil image without touching the other aspect.
 
 "Copying Data Between Images" lets a copy name one aspect. Mesa 22.3's lavapipe copies both when the image is
-multisampled; the other aspect is then mended by a clear, which can be done when it is the same everywhere.
+multisampled. The other aspect is then repaired by a clear, which is possible when it has the same value everywhere.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Reading and writing what buffers and images hold, between steps: the executor's eyes and hands.
+"""Reads and writes the contents of buffers and images between steps.
 
-Values are numpy arrays of bytes: one row of words for a buffer, (depth, height, width, bytes) in texel blocks for a
-box of an image. Multisampled images cannot be copied to buffers, so what they hold is kept in a `StagingImage` image.
+Values are numpy arrays of bytes: one row of words for a buffer, (depth, height, width, bytes) in texel blocks for a box
+of an image. Multisampled images cannot be copied to buffers, so that their contents are kept in a `StagingImage`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Where = tuple[int, int, int, int, int]
 
 @dataclass(slots=True)
 class Staging:
-    """A host-visible buffer of ours."""
+    """A host-visible buffer of the replay."""
 
     raw: Any
     memory: Any
@@ -40,7 +40,7 @@ class Staging:
 
 @dataclass(frozen=True, slots=True)
 class StagingImage:
-    """What a box of a multisampled image held, kept in an image of equal create info."""
+    """The contents of a box of a multisampled image, kept in another image with an equal create info."""
 
     raw: Any
     memory: Any
@@ -66,7 +66,7 @@ class StagingImages:
 
 
 class Contents:
-    """Access to the contents of all resources of one replay. Nothing may be pending but what `recorder` holds."""
+    """Access to the contents of all resources of one replay. Nothing but the commands in `recorder` may be pending."""
 
     def __init__(self, resources: Resources, recorder: ReplayRecorder, layouts: Layouts) -> None:
         self.resources = resources
@@ -135,7 +135,7 @@ class Contents:
         return ""
 
     def readable(self, image: int, box: Box) -> bool:
-        """Whether a box has contents that a transfer can reach: its subresource has left its initial layout."""
+        """Whether a transfer can read a box, because its subresource has left its initial layout."""
         return self.layouts.of(image, (box.aspect, box.mip, box.layer)) not in (UNDEFINED, PREINITIALIZED)
 
     def read_box(self, image: int, box: Box) -> Content:
@@ -180,7 +180,7 @@ class Contents:
         self.recorder.finish()
 
     def clear_box(self, image: int, box: Box, value: int) -> None:
-        """Clears the whole subresource of a box of a multisampled image: the only value that can be given to one."""
+        """Clears the whole subresource of a box of a multisampled image. No part of it can be given a value alone."""
         resource = self.resources.images[image]
         self.enter(resource, [box], TRANSFER_DST)
         clear_subresources(self.recorder, resource, (box.aspect, box.mip, 1, box.layer, 1), value)
@@ -226,7 +226,7 @@ class Contents:
         self.recorder.full_barrier()
 
     def _changes(self, resource: ImageResource, boxes: list[Box], layout: int, back: bool) -> list[ImageTransition]:
-        """Into `layout` from where the step list has the subresources, or back there."""
+        """The transitions into `layout` from the layouts that the steps left, or with `back` the reverse."""
         changes = {}
         for aspect, mip, layer in dict.fromkeys((box.aspect, box.mip, box.layer) for box in boxes):
             now = self.layouts.of(resource.id, (aspect, mip, layer))
@@ -238,7 +238,8 @@ class Contents:
         return list(changes.values())
 
     def _barrier_aspects(self, resource: ImageResource, subresource: Subresource) -> int:
-        """What a barrier names for one aspect: COLOR for planes, depth with stencil while their layouts are equal."""
+        """The aspects that a barrier names for one aspect: COLOR for planes, and both depth and stencil while their
+        layouts are equal."""
         aspect, mip, layer = subresource
         if aspect & PLANES:
             return VkImageAspect.COLOR
@@ -297,7 +298,7 @@ class Contents:
         return self._ffi.cast("VkBuffer", raw)
 
     def stage(self, size: int) -> Staging:
-        """The staging buffer, at least `size` bytes; what was recorded before has finished."""
+        """The staging buffer, with at least `size` bytes. Waits for what was recorded before."""
         self.recorder.finish()
         if self._staging is not None and self._staging.size >= size:
             return self._staging
@@ -345,7 +346,8 @@ def _shape(resource: ImageResource, box: Box) -> tuple[int, ...]:
 
 
 def _without_padding(resource: ImageResource, box: Box, data: Bytes) -> Bytes:
-    """24-bit depth sits in 32-bit words whose high byte is undefined: zero, so that it compares equal."""
+    """The bytes with the padding of 24-bit depth set to zero, since its value is undefined and would differ between
+    runs."""
     name = resource.image.format.name
     if box.aspect == 2 and ("D24_" in name):
         data[..., 3] = 0

@@ -1,4 +1,4 @@
-"""Reads multisampled images sample by sample with compute shaders: copies cannot take them to a buffer."""
+"""Reads multisampled images sample by sample with compute shaders, since they cannot be copied to a buffer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ COMPUTE_STAGE = VkShaderStage.COMPUTE
 
 
 class Fetcher:
-    """Fetch pipelines of one replay, made when first wanted."""
+    """The fetch pipelines of one replay, each made when it is first used."""
 
     def __init__(self, contents: Contents) -> None:
         self._contents = contents

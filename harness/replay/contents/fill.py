@@ -1,4 +1,4 @@
-"""First contents: every resource starts with a pattern of its own, so that runs repeat and stale bytes show."""
+"""First contents: each resource starts with its own pattern, so that runs repeat and stale bytes are recognized."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from harness.spec.enums import VkBufferUsage, VkImageAspect, VkImageUsage
 from harness.trace.resources import PLANES
 
 READ_AS_NUMBERS = VkBufferUsage.INDEX_BUFFER | VkBufferUsage.INDIRECT_BUFFER
-"""VkBufferUsageFlags INDEX and INDIRECT: a wild pattern there would be a wild index or a wild dispatch."""
+"""VkBufferUsageFlags for indices and indirect parameters. An arbitrary pattern there could run for ever."""
 
 
 def pattern_of(resource: int) -> int:
@@ -22,9 +22,9 @@ def pattern_of(resource: int) -> int:
 
 
 def fill_all(contents: Contents) -> list[str]:
-    """Fills every bound resource; a line for each one that could not be filled.
+    """Fills every bound resource. Returns a line for each resource that could not be filled.
 
-    Aliased resources overwrite one another here as they would in use: in the order of their ids.
+    Aliased resources overwrite one another in the order of their ids.
     """
     notes = []
     for buffer in contents.resources.buffers.values():
@@ -65,7 +65,7 @@ def _fill_image(contents: Contents, image: ImageResource) -> bool:
 
 
 def _fill_by_copy(contents: Contents, image: ImageResource, value: int) -> bool:
-    """Compressed and multi-planar formats cannot be cleared."""
+    """Fills an image of a compressed or multi-planar format, which cannot be cleared."""
     for aspect, mip, layer in contents.layouts.subresources(image.id):
         box = Box(aspect, mip, layer, (0, 0, 0), image.image.texels(aspect, mip))
         contents.fill_box(image.id, box, value)

@@ -1,4 +1,4 @@
-"""What a run left behind: every buffer and image subresource as arrays, and how two runs differ."""
+"""Everything that a run left, each buffer and image subresource as an array, and how two runs differ."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from harness.replay.schedule.layouts import Subresource
 Bytes = npt.NDArray[np.uint8]
 WORD = 4
 Key = tuple[int, Subresource | None]
-"""A resource, and the (aspect, mip, layer) of an image; the negative block index of a host read."""
+"""Names one surface: a resource, and the (aspect, mip, layer) of an image. A host read has its negative block index."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Surface:
 
 @dataclass(slots=True)
 class Outputs:
-    """Everything that was observed after one run, and what was not, with the reason."""
+    """Everything that was observed after one run, and a reason for each surface that was not."""
 
     surfaces: dict[Key, Surface] = field(default_factory=dict)
     unobserved: dict[int, str] = field(default_factory=dict)
@@ -53,10 +53,11 @@ class Outputs:
 
 @dataclass(frozen=True, slots=True)
 class OutputDifference:
-    """Where two observations of one surface differ.
+    """The difference between two observations of one surface.
 
-    `first` is (byte offset of the first wrong word,) of a buffer or (x, y, z) of the first wrong texel block of an
-    image (z counts samples of a multisampled one); `count` counts those words or blocks, of `total`; values are hex.
+    `first` is (byte offset,) of the first wrong word of a buffer, or (x, y, z) of the first wrong texel block of an
+    image; z counts the samples of a multisampled image. `count` of `total` words or blocks differ. Values are
+    hexadecimal.
     """
 
     resource: int
@@ -85,7 +86,8 @@ class OutputDifference:
 
 
 def observe(contents: Contents, notes: list[str]) -> Outputs:
-    """Reads back every buffer and image of a replay; what cannot be read is in `unobserved`, with the reason."""
+    """Reads back every buffer and image of a replay. `Outputs.unobserved` has the reason for each that
+    cannot be read."""
     outputs = Outputs(notes=list(notes))
     for buffer in contents.resources.buffers.values():
         if buffer.bound:
@@ -138,7 +140,8 @@ def _live_boxes(contents: Contents, image: ImageResource) -> Iterator[Box]:
 
 
 def compare(expected: Outputs, observed: Outputs) -> list[OutputDifference]:
-    """All differences between two runs, by resource and subresource. A surface that only one run has is one too."""
+    """All differences between two runs, by resource and subresource. A surface that only one run has
+    is a difference."""
     found = []
     for key in sorted(expected.surfaces.keys() | observed.surfaces.keys(), key=repr):
         before, after = expected.surfaces.get(key), observed.surfaces.get(key)
@@ -177,7 +180,7 @@ def _difference(before: Surface, after: Surface) -> OutputDifference | None:
 
 
 def units(surface: Surface) -> Bytes:
-    """The data with one compared unit (a word, a texel block) along the last axis."""
+    """The data with one compared unit (a word, or a texel block) along the last axis."""
     if surface.kind == "image":
         return surface.data
     padded = np.pad(surface.data, (0, -len(surface.data) % WORD))

@@ -1,4 +1,4 @@
-"""The part of one resource that a finding is about, as something to save, change and put back."""
+"""The part of one resource that a finding is about: read, changed and put back."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ POISON = 0xCD
 """The byte that stands for undefined contents."""
 WORD = 4
 Pieces = list[Content | None]
-"""What each piece of a region holds: the byte range, or each box; None where a box has no contents yet."""
+"""The contents of each piece of a region: of the byte range, or of each box. None stands for a box without contents."""
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Spans (buffer, offset, size) in bytes, or boxes of one image."""
+    """Either byte ranges, as (buffer, offset, size), or boxes of one image."""
 
     spans: tuple[tuple[int, int, int], ...] = ()
     image: int = 0
     boxes: tuple[Box, ...] = ()
 
     def read(self, contents: Contents) -> Pieces:
-        """What the region holds now."""
+        """The present contents of the region."""
         pieces: Pieces = [contents.read_buffer(*span) for span in self.spans]
         for box in self.boxes:
             pieces.append(contents.read_box(self.image, box) if contents.readable(self.image, box) else None)
@@ -47,7 +47,7 @@ class Region:
                 write_apart(contents, self.image, box, piece)
 
     def poison(self, contents: Contents) -> None:
-        """Makes the region hold bytes that nobody wrote."""
+        """Fills the region with a byte that stands for undefined contents."""
         for buffer, offset, size in self.spans:
             contents.write_buffer(buffer, offset, np.full(size, POISON, np.uint8))
         for box in self.boxes:
@@ -121,7 +121,7 @@ def _clipped(image: Image, box: Box) -> Box:
 
 
 def changed(before: Content, after: Content) -> Mask | None:
-    """Which units (words of a buffer, texel blocks of an image) differ; None where that cannot be told (twins)."""
+    """A mask of the units (words of a buffer, texel blocks of an image) that differ; None if that is unknown."""
     if isinstance(before, StagingImage) or isinstance(after, StagingImage):
         return None
     if before.ndim == 1:
@@ -131,7 +131,7 @@ def changed(before: Content, after: Content) -> Mask | None:
 
 
 def covered(box: Box, boxes: Iterable[Box]) -> Mask:
-    """Which texels of a box lie in any of the boxes, as (depth, height, width)."""
+    """The texels of a box that lie in any of the boxes, as a (depth, height, width) mask."""
     mask = np.zeros(tuple(reversed(box.extent)), np.bool_)
     for other in boxes:
         if (other.aspect, other.mip, other.layer) == (box.aspect, box.mip, box.layer):
@@ -143,14 +143,14 @@ def covered(box: Box, boxes: Iterable[Box]) -> Mask:
 
 
 def _word_mask(different: Mask) -> Mask:
-    """Byte mask widened to whole 32-bit words from the start of the range: writes are no smaller in practice."""
+    """A mask of bytes, widened to whole 32-bit words from the start of the range: no write is smaller in practice."""
     padded = np.pad(different, (0, -len(different) % WORD)).reshape(-1, WORD)
     wide: Mask = np.repeat(padded.any(axis=1), WORD)[: len(different)]
     return wide
 
 
 def choose(mask: Mask | None, where_set: Content, elsewhere: Content) -> Content:
-    """`where_set` in the units of the mask and `elsewhere` in the others; without a mask all of `where_set`."""
+    """`where_set` in the units of the mask, and `elsewhere` in the others. Without a mask all of `where_set`."""
     if mask is None or isinstance(where_set, StagingImage) or isinstance(elsewhere, StagingImage):
         return where_set
     wide = mask if where_set.ndim == 1 else mask[..., np.newaxis]

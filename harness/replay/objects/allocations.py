@@ -1,7 +1,7 @@
-"""Device memory of a trace, planned anew for the target: same offsets where they fit, aliases kept together.
+"""Plans the device memory of a trace for the target device.
 
-Another driver wants other sizes and alignments. A memory object keeps its layout when every resource fits where it
-was; otherwise each set of overlapping resources gets an allocation of its own.
+Another driver wants other sizes and alignments. A memory object keeps its layout when every resource fits where it was.
+Otherwise each set of overlapping resources gets an allocation of its own, so that aliases stay together.
 """
 
 from __future__ import annotations
@@ -16,12 +16,15 @@ from harness.spec.shapes import new_struct
 
 DIRECT = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
 SIZE_LIMIT = 1 << 32
-"""Bytes that one replay may allocate: sizes come from a file."""
+"""The most bytes that one replay may allocate, since the sizes come from a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantedResource:
-    """A resource that the trace binds at `offset` of a memory; bytes. `was` is its old size, the rest the target's."""
+    """A resource that the trace binds at `offset` of a memory object. All numbers are bytes.
+
+    `was` is the size on the original device. `size`, `alignment` and `type_bits` are the target's.
+    """
 
     resource: int
     offset: int
@@ -40,11 +43,14 @@ class AllocationGroup:
     size: int
     type_bits: int
     base: int = 0
-    """The offset in the original memory object that offset 0 stands for."""
+    """The offset in the original memory object to which offset 0 of the allocation corresponds."""
 
 
 def plan(wanted: list[WantedResource], granularity: int = 1) -> list[AllocationGroup]:
-    """Groups for the resources of one memory object. UserError when aliases cannot stay aliased on the target."""
+    """The groups for the resources of one memory object.
+
+    Raises `UserError` when aliases cannot stay aliased on the target.
+    """
     whole = _group(wanted, 0)
     if whole is not None and not _new_clash(wanted, granularity):
         return [whole]
@@ -103,7 +109,7 @@ def _components(items: list[WantedResource]) -> list[list[WantedResource]]:
 
 @dataclass(slots=True)
 class Allocation:
-    """One VkDeviceMemory of ours; `mapping` is a cffi buffer over all of it, or None."""
+    """One VkDeviceMemory on the target. `mapping` is a cffi buffer over all of it, or None."""
 
     raw: Any
     group: AllocationGroup
@@ -112,7 +118,7 @@ class Allocation:
 
 @dataclass(slots=True)
 class Memories:
-    """All allocations of one replay, by the id of the memory object that they stand for."""
+    """All allocations of one replay, by the id of the memory object in the trace."""
 
     device: ReplayDevice
     by_memory: dict[int, list[Allocation]] = field(default_factory=dict)
@@ -206,7 +212,8 @@ class Memories:
 
 
 def choose_type(types: tuple[MemoryType, ...], bits: int, mapped: bool) -> int:
-    """Index of the memory type to use among `bits`: mappable when asked for, else device local."""
+    """The index of the memory type to use among `bits`: one that can be mapped when `mapped`,
+    otherwise device local."""
     allowed = [index for index in range(len(types)) if bits >> index & 1]
     wanted = DIRECT if mapped else VkMemoryProperty.DEVICE_LOCAL
     for index in allowed:

@@ -32,12 +32,12 @@ LEFT_OUT = frozenset(
         "VkDedicatedAllocationImageCreateInfoNV",
     }
 )
-"""Parts of create infos that concern memory as the original had it, not contents."""
+"""Structures of create infos about external memory, which a replay does not need."""
 
 
 @dataclass(slots=True)
 class BufferResource:
-    """A VkBuffer on the target; `view` is its memory when the host can map it."""
+    """A VkBuffer on the target. `view` is its memory when the host can map it."""
 
     id: int
     raw: int
@@ -49,7 +49,7 @@ class BufferResource:
 
 @dataclass(slots=True)
 class ImageResource:
-    """A VkImage on the target. `usage` is what it was really created with; `info` in normal form, as created."""
+    """A VkImage on the target. `usage` is its usage on the target, and `info` its create info in the trace."""
 
     id: int
     raw: int
@@ -61,7 +61,7 @@ class ImageResource:
 
     @property
     def initial(self) -> int:
-        """VkImageLayout at creation."""
+        """The VkImageLayout at creation."""
         return int(self.info["initialLayout"])
 
 
@@ -82,10 +82,10 @@ class Resources:
     buffers: dict[int, BufferResource] = field(default_factory=dict)
     images: dict[int, ImageResource] = field(default_factory=dict)
     host_reads: dict[int, bytes] = field(default_factory=dict)
-    """What the host saw where the program says that it read, by block index."""
+    """The bytes that each declared read of the host saw, by block index."""
 
     def sizes(self) -> dict[int, int]:
-        """Bytes that each bound resource occupies in memory it can be written through."""
+        """The size in bytes of each bound resource in the memory through which the host writes it."""
         found = {buffer.id: buffer.size for buffer in self.buffers.values()}
         found.update({image.id: len(image.view) for image in self.images.values() if image.view is not None})
         return found
@@ -195,7 +195,7 @@ def _create(resources: Resources, call: Call, output: str, info: dict[str, Any])
 
 
 def _own_family(info: dict[str, Any]) -> None:
-    """All work runs on one queue: sharing between families has no meaning."""
+    """Makes the create info exclusive: all work runs on one queue, so that sharing between families has no meaning."""
     info.update(sharingMode=0, queueFamilyIndexCount=0, pQueueFamilyIndices=None)
 
 
@@ -214,7 +214,7 @@ def _chain(info: dict[str, Any], extra: int) -> dict[str, Any] | None:
 
 
 def _extra_usage(device: ReplayDevice, image: Image, info: dict[str, Any]) -> int:
-    """The usage bits of ours that the target supports for such an image."""
+    """The additional usage bits that the target supports for such an image."""
     target = device.target
     found = target.ffi.new("VkFormatProperties *")
     target.lib.vkGetPhysicalDeviceFormatProperties(target.physical, info["format"], found)
@@ -261,7 +261,7 @@ def _binds(call: Call) -> list[_Bind]:
 
 
 def _original_size(call: Call) -> dict[int, int]:
-    """Bytes that a resource needed where the trace was made, from a query that the program made."""
+    """The size in bytes of a resource on the original device, from a query that the program made."""
     asked = call.args.get("pInfo") or call.args
     resource = asked.get("buffer") or asked.get("image")
     answer = call.args.get("pMemoryRequirements") or {}
@@ -310,7 +310,7 @@ def _wanted(resources: Resources, bind: _Bind, offsets: SortedSet[int], original
 
 
 def _bind(resources: Resources, resource: int, allocation: Allocation, offset: int) -> None:
-    """Binds a resource, and lets commands name it: drivers crash on the use of one without memory."""
+    """Binds a resource, and lets commands name it. Drivers crash on the use of a resource without memory."""
     device = resources.device
     ffi = device.target.ffi
     if resource in resources.buffers:

@@ -29,7 +29,7 @@ from harness.spec._generated import Member as Row
 from harness.spec.shapes import struct_types
 
 MAX_DEPTH = 64
-"""Nesting of structs beyond which a value is refused."""
+"""The deepest nesting of structures that is accepted."""
 
 INTEGERS = frozenset({"uint8_t", "int8_t", "uint16_t", "int16_t", "uint32_t", "int32_t", "uint64_t", "int64_t"})
 INTEGERS |= {"int", "size_t"}
@@ -38,7 +38,7 @@ IGNORED = frozenset({"pAllocator", "pUserData"})
 
 @dataclass(slots=True)
 class Handles:
-    """Objects of the target by id of the trace: handle type name and raw value."""
+    """Maps ids of the trace to objects of the target: the name of the handle's type, and the raw handle."""
 
     entries: dict[int, tuple[str, int]] = field(default_factory=dict)
 
@@ -56,7 +56,7 @@ class Handles:
 
 @dataclass(frozen=True, slots=True)
 class EncodedMember:
-    """One row of the generated tables, with names (see the tables' docstring)."""
+    """One row of the generated tables, with names. The docstring of the tables describes the columns."""
 
     name: str
     type: str
@@ -115,7 +115,7 @@ def parameters(command: str) -> tuple[EncodedMember, ...]:
 
 
 class Encoder:
-    """Encodes values and owns the C memory made for them; drop it when the calls have returned."""
+    """Encodes values and owns the C memory made for them. Drop it when the calls have returned."""
 
     def __init__(self, ffi: Any, handles: Handles) -> None:
         self.ffi = ffi

@@ -1,4 +1,4 @@
-"""One command buffer of ours at a time: everything that the executor issues goes through here, then is waited for."""
+"""Records and submits the replay's single command buffer, through which the executor issues everything."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from harness.spec.shapes import new_struct
 
 MEMORY_READ_WRITE = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
 HOST_READ_WRITE = VkAccess2.HOST_READ | VkAccess2.HOST_WRITE
-"""VkAccessFlags."""
+"""VkAccessFlags for reads and writes of the host."""
 FOREVER = 0xFFFFFFFFFFFFFFFF
 
 
 @dataclass(frozen=True, slots=True)
 class ImageTransition:
-    """One image barrier of ours: raw image, (aspects, base mip, mips, base layer, layers), old and new layout."""
+    """One image barrier of the replay: raw image, (aspects, base mip, mips, base layer, layers), old and new layout."""
 
     image: int
     range: tuple[int, int, int, int, int]
@@ -75,12 +75,13 @@ class ReplayRecorder:
         self.device.function(name)(commands, *arguments)
 
     def full_barrier(self) -> None:
-        """Everything before happens before, and is visible to, everything after."""
+        """Records a barrier that orders all earlier commands before all later ones, and makes all
+        their writes visible."""
         self.begin()
         self._barrier(self._full, VkPipelineStage2.ALL_COMMANDS)
 
     def change_layouts(self, changes: list[ImageTransition]) -> None:
-        """Layout transitions that are full barriers too."""
+        """Records layout transitions, with a full barrier."""
         if not changes:
             return
         commands = self.begin()

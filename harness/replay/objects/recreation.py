@@ -1,7 +1,7 @@
-"""Host calls of a trace, re-issued on the target: objects are re-created by the tables, with no code of their own.
+"""Makes the host calls of a trace again on the target.
 
-A call is issued as it was, with our handles, unless it is listed here. Buffers, images and their memory exist before
-anything runs (`resources`); destroys wait for the end, so that everything stays observable.
+A call is made as it was, with the target's handles, unless it is listed here. Buffers, images and their memory exist
+before anything runs (`creation`). Destroys wait for the end, so that everything can be observed.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from harness.trace.chain import links
 from harness.trace.templates import plain
 
 WITH_POOLS = frozenset({"VkCommandBuffer", "VkDescriptorSet"})
-"""Freed with the pool that they came from."""
+"""Handle types that are freed with the pool that they came from."""
 
 QUEUE_WORK = frozenset({"VkCommandPool", "VkCommandBuffer", "VkFence", "VkSemaphore", "VkEvent"})
-"""Types that only a native run needs: all others submit and wait by themselves."""
+"""Handle types that only a native run needs, since all other runs submit and wait by themselves."""
 
 DONE_BEFORE = frozenset({"vkCreateBuffer", "vkCreateImage", "vkAllocateMemory"})
 
@@ -47,7 +47,7 @@ WITHOUT_EFFECT = (
     "vkTrimCommandPool",
     "vkSetPrivateData",
 )
-"""Beginnings of the names of calls that a replay leaves out: it maps, binds and destroys by itself."""
+"""Beginnings of the names of calls that a replay leaves out, since it maps, binds and destroys by itself."""
 
 NATIVE_ONLY = frozenset(
     {
@@ -77,12 +77,14 @@ REFUSED = {
     "vkImportFenceFdKHR": "the other side is not in the trace",
     "vkImportSemaphoreFdKHR": "the other side is not in the trace",
 }
-"""Calls that make a trace one that cannot be replayed, and why."""
+"""Calls that cannot be replayed, with the reason."""
 
 
 def as_wait(call: Call) -> Call:
-    """What the program saw and went on from, a fence that is signaled or the value of a timeline, as the wait that it
-    amounts to; any other call as it is."""
+    """A query that the program acted on, as the wait that it amounts to; any other call is returned unchanged.
+
+    A query of a signaled fence or of a timeline's value becomes a wait for it.
+    """
     name, args = main_name(call.name), call.args
     if name == "vkGetFenceStatus" and call.result == 0:
         waited: dict[str, Any] = {"fenceCount": 1, "pFences": [args["fence"]], "waitAll": 1}
@@ -104,11 +106,12 @@ def _wait(call: Call, name: str, args: dict[str, Any]) -> Call:
 
 
 FOREVER = 0xFFFFFFFFFFFFFFFF
-"""Nanoseconds: a wait that ended in the trace is waited out."""
+"""The timeout of a wait in nanoseconds. A wait that ended in the trace must end in the replay, too."""
 
 
 def one_family(value: Any) -> Any:
-    """The arguments of a barrier command without queue family ownership transfers: everything runs on one queue."""
+    """The arguments of a barrier command without queue family ownership transfers, since everything runs
+    on one queue."""
     if isinstance(value, list):
         return [one_family(item) for item in value]
     if not isinstance(value, dict):
@@ -121,10 +124,10 @@ def one_family(value: Any) -> Any:
 
 
 def open_device(target: ReplayTarget, blocks: Iterable[Block]) -> ReplayDevice:
-    """A device with the extensions and features that the trace's (first) vkCreateDevice asked for.
+    """A device with the extensions and features that the trace's first vkCreateDevice asked for.
 
-    Extensions that the target lacks are left out: a call that needs one says so. Raises UserError, naming the
-    features, when the target lacks some.
+    Extensions that the target lacks are left out; a call that needs one raises its own error. Raises `UserError`,
+    naming the features, when the target lacks some.
     """
     handles = Handles()
     for block in blocks:
@@ -162,8 +165,10 @@ def _lacking(target: ReplayTarget, info: Mapping[str, Any]) -> list[str]:
 
 
 def refuse_without_data(call: Call) -> None:
-    """`UserError` when bytes that a call reads are not in the trace: a capture may leave them out, and a template's
-    lie in memory whose shape only the template gives, which was not seen made."""
+    """Raises `UserError` when bytes that a call reads are not in the trace.
+
+    A capture may leave bytes out. The data of a descriptor update template cannot be read if its creation was not seen.
+    """
     templated = "UpdateTemplate" in call.name or "WithTemplate" in call.name
     if (templated and call.args.get("pData", b"") is None) or _lacks_data(call.args):
         raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
@@ -181,7 +186,7 @@ def _lacks_data(value: Any) -> bool:
 
 
 class ReplayObjects:
-    """The objects of one replay beside buffers and images: made, updated and, at the end, destroyed."""
+    """The objects of one replay other than buffers and images: made, updated and, at the end, destroyed."""
 
     def __init__(self, device: ReplayDevice, resources: Resources, native: bool) -> None:
         self.device = device
@@ -219,7 +224,7 @@ class ReplayObjects:
             self._issue(block)
 
     def _see(self, index: int, memory: int, offset: int, size: int) -> None:
-        """Keeps what the host sees here: a program that reads goes by it."""
+        """Keeps the bytes that the host sees here, since a program may act on what it reads."""
         size = min(size, self._ends.get(memory, 0) - offset)
         if size > 0:
             seen = self.resources.memories.read(memory, offset, size, self._sizes)
@@ -227,7 +232,7 @@ class ReplayObjects:
             held[index] = held.get(index, b"") + seen
 
     def _is_ours(self, name: str, call: Call) -> bool:
-        """Objects that the target stands for: instance, physical devices, device, queues."""
+        """Whether a call makes an object that the target stands for: instance, physical device, device or queue."""
         args, cast = call.args, self._address
         if name == "vkCreateInstance":
             self.handles.add(args["pInstance"], "VkInstance", cast(self.device.target.instance))
@@ -277,7 +282,7 @@ class ReplayObjects:
         self._keep(call, encoded.outputs)
 
     def _makes(self, name: str) -> set[str]:
-        """Handle types that a call returns."""
+        """The handle types that a call returns."""
         return {
             parameter.type
             for parameter in parameters(name)

@@ -1,7 +1,7 @@
-"""A driver opened at the C boundary: instance, physical device and devices kept for the life of the process.
+"""A driver opened at the C boundary: instance, physical device and devices, kept for the life of the process.
 
-Replays make every call through the C functions that a `ReplayTarget` or `ReplayDevice` hands out. They come from our
-own handle on the loader, so a mirror attached to the `vulkan` package in the same process neither sees nor slows them.
+Replays make every call through the C functions of a `ReplayTarget` or `ReplayDevice`. These come from a separate handle
+on the loader. A mirror attached to the `vulkan` package in the same process neither sees nor slows them.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ API_VERSION = (1 << 22) | (3 << 12)
 """Vulkan 1.3."""
 
 KEPT_DEVICES = 4
-"""Devices that a target keeps, one for each set of extensions and features asked for."""
+"""The number of devices that a target keeps, one for each set of extensions and features."""
 
 
 def alternatives(name: str) -> list[str]:
-    """Names under which a driver may know a command: the name itself, its core name, its aliases."""
+    """The names under which a driver may know a command: the name itself, its core name, and its aliases."""
     core = COMMAND_ALIASES.get(name, name)
     aliases = [alias for alias, target in COMMAND_ALIASES.items() if target == core]
     return list(dict.fromkeys([name, core, *aliases]))
@@ -42,7 +42,7 @@ class MemoryType:
 
 @dataclass(slots=True)
 class ReplayDevice:
-    """A VkDevice of ours with the one queue that all the work runs on."""
+    """A VkDevice with the single queue on which all work of a replay runs."""
 
     target: ReplayTarget
     handle: Any
@@ -93,7 +93,7 @@ class ReplayTarget:
     device_name: str
     memory_types: tuple[MemoryType, ...]
     family: int
-    """The queue family that can do graphics, compute and transfers (compute at least)."""
+    """The queue family for graphics, compute and transfers; compute and transfers if there is no such family."""
     granularity: int
     """bufferImageGranularity: bytes that keep linear and optimal resources of one memory apart."""
     devices: dict[str, ReplayDevice] = field(default_factory=dict)
@@ -202,7 +202,7 @@ def load() -> tuple[Any, Any]:
 
 @contextmanager
 def _only(driver_environment: dict[str, str]) -> Iterator[None]:
-    """The loader's variables as given, and as they were afterwards."""
+    """Sets the loader's variables for a block, and restores them afterwards."""
     before = {key: os.environ.get(key) for key in driver_environment}
     os.environ.update(driver_environment)
     try:

@@ -1,8 +1,8 @@
-"""Runs a list of steps on a device, each action separated from the next by a full barrier, with probes in between.
+"""Runs a list of steps on a device, with a full barrier between actions and probes between steps.
 
-The executor decides nothing: a strategy (`strategies/`) says which steps run, in which order, and where a probe looks
-at or changes what a resource holds. When a probe needs the host in the middle of a command buffer, the stream is cut
-there and the state that was set since its beginning is set again.
+The executor decides nothing. The plan says which steps run, in which order, and where a probe reads or changes the
+contents of a resource. When a probe needs the host in the middle of a command buffer, the stream is cut there, and the
+state that was set since the begin is set again.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from harness.trace.calls import Block, Call
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """Something that the host does between two steps, with the device idle; `label` says what, for reports."""
+    """Work of the host between two steps, with the device idle. `label` describes it in reports."""
 
     label: str
     run: Callable[[Contents], None]
 
 
 Plan = list[Step | Probe]
-"""What an executor runs."""
+"""The steps and probes that an executor runs, in order."""
 
 
 @dataclass(slots=True)
@@ -52,7 +52,7 @@ class Scene:
     layouts: Layouts
     objects: ReplayObjects
     notes: list[str] = field(default_factory=list)
-    """What could not be done, in words: part of the result, never dropped."""
+    """Sentences about what could not be done. They are part of the result."""
 
     def __enter__(self) -> Scene:
         return self
@@ -68,7 +68,10 @@ class Scene:
 
 
 def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> Scene:
-    """Makes the resources of a trace on a driver, filled with known contents; nothing of the trace has run yet."""
+    """Makes the resources of a trace on a driver and fills them with known contents. Nothing of the trace has run yet.
+
+    Raises `UserError` when the driver cannot make a resource.
+    """
     target = open_target(device_name)
     device = open_device(target, blocks)
     handles = Handles()
@@ -88,7 +91,7 @@ def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> S
 
 
 def execute(scene: Scene, plan: Plan) -> None:
-    """Runs a plan to its end; afterwards the device is idle. UserError when the target cannot run a step."""
+    """Runs a plan to its end; the device is idle afterwards. Raises `UserError` when the target cannot run a step."""
     run = _Run(scene)
     for item in plan:
         run.one(item)
@@ -96,7 +99,8 @@ def execute(scene: Scene, plan: Plan) -> None:
 
 
 class _Run:
-    """The state of one execution: what a cut must set again, and whether the next action needs a barrier."""
+    """The state of one execution: the state commands to repeat after a cut, and whether the next action needs a
+    barrier."""
 
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
@@ -147,7 +151,7 @@ class _Run:
                 self.passes.after(call)
 
     def _set_again(self) -> None:
-        """After a cut the stream goes on in a new command buffer, which inherits nothing."""
+        """Sets the state again after a cut, in a new command buffer, which inherits none."""
         if self._cut:
             self._cut = False
             for step in self._state:
@@ -158,7 +162,7 @@ class _Run:
         self.recorder.issue(call.name, call.args, f"block {call.index}")
 
     def _synchronize(self, step: Step, call: Call) -> None:
-        """Full barriers stand between actions anyway: of a barrier only the layout transitions remain."""
+        """Runs a barrier: only its layout transitions remain, since full barriers stand between actions anyway."""
         if step.in_pass:
             if main_name(call.name).startswith("vkCmdPipelineBarrier"):
                 # Inside a render pass instance only the trace's own barrier fits (a subpass self-dependency).
@@ -167,7 +171,7 @@ class _Run:
         self._move(call)
 
     def _move(self, call: Call) -> None:
-        """Makes the layout transitions of a call, as full barriers."""
+        """Records the layout transitions of a call, with a full barrier."""
         layouts, changes = self.scene.layouts, []
         for transition in transitions(call):
             if transition.image not in layouts.images:
@@ -182,7 +186,8 @@ class _Run:
             self.recorder.change_layouts(changes)
 
     def _is_acquire(self, transition: RecordedTransition) -> bool:
-        """The second half of an ownership transfer: its layout transition happens once, and has happened."""
+        """Whether a transition is the acquire half of an ownership transfer. The release half has made the transition
+        already."""
         source, target = transition.families
         layouts = self.scene.layouts
         return source != target and all(
@@ -191,7 +196,7 @@ class _Run:
 
 
 def execute_native(scene: Scene) -> None:
-    """Re-issues every block as recorded, with the trace's own command buffers, submits and waits."""
+    """Makes every call as recorded, with the trace's own command buffers, submits and waits."""
     for block in runnable(scene.blocks):
         if isinstance(block, Call) and is_recorded(block.name) and block.args.get("commandBuffer") == OURS:
             scene.recorder.full_barrier()

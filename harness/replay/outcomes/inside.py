@@ -1,8 +1,8 @@
-"""Hazards inside one render pass instance, which cannot be cut: what a missing dependency allows is brought about by
-leaving draws and clears out of it, or by exchanging two of them.
+"""Shows hazards inside one render pass instance, which cannot be cut.
 
-Only where that is the hazard's outcome and nothing else: the command left out writes the range of the finding alone,
-and no other command after it in the instance touches that resource.
+The outcome that a missing dependency allows is brought about by leaving draws and clears out of the instance, or by
+exchanging two of them. This is done only where the result is that outcome and nothing else: the omitted command writes
+the range of the finding alone, and no later command of the instance touches that resource.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from harness.trace.effects import Access, Recorded
 
 @dataclass(frozen=True, slots=True)
 class InsideOutcome:
-    """What is changed. `restored`: afterwards the range of the finding holds what it holds in the serial run."""
+    """The change to an instance. With `restored`, the range of the finding holds what the serial
+    run left, afterwards."""
 
     left_out: frozenset[int] = frozenset()
-    """Indices of steps."""
+    """The indices of the steps that are left out."""
     exchanged: bool = False
-    """The second command runs just before the first."""
+    """Whether the second command runs just before the first."""
     restored: bool = False
 
 
@@ -69,7 +70,10 @@ class _Instance:
 def inside(
     steps: list[Step], prior: int, current: int, cuts: tuple[int, int], finding: Finding
 ) -> InsideOutcome | None:
-    """How to show a hazard between two steps of the instance between two cuts; None when that cannot be done."""
+    """The change that shows a hazard between two steps of one instance; None when there is no such change.
+
+    `cuts` are the indices of the instance's first step and of the step after it.
+    """
     held = _Instance(steps, *cuts, finding.resource)
     moved, moves = (each == IMAGE_LAYOUT_TRANSITION.name for each in (finding.prior_access, finding.access))
     others = [index for index in range(prior + 1, cuts[1]) if index != current and held.touches(index)]
@@ -88,7 +92,8 @@ def inside(
 
 
 def _unseen(held: _Instance, writers: list[int], current: int) -> InsideOutcome | None:
-    """The reader does not see the writes: they are left out, and stand there afterwards unless it wrote over them."""
+    """Lets the reader miss the writes: they are left out, and put there afterwards unless the reader
+    wrote over them."""
     if not writers or not all(held.writes_it_alone(each) for each in writers):
         return None
     over = held.written(current)
@@ -98,7 +103,7 @@ def _unseen(held: _Instance, writers: list[int], current: int) -> InsideOutcome 
 
 
 def _exchange(steps: list[Step], prior: int, current: int) -> InsideOutcome | None:
-    """The reader sees the later write: a clear depends on no state, so that it can run before."""
+    """Lets the reader see the later write. A clear depends on no state, so that it can run before the reader."""
     between = steps[prior + 1 : current]
     if steps[current].name != "vkCmdClearAttachments" or any(s.name.startswith(NEXT_SUBPASS) for s in between):
         return None

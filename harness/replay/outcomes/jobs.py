@@ -1,6 +1,6 @@
-"""Replays as functions on blocks, in this process: serial, native and witness runs.
+"""Serial, native and witness runs as functions on blocks, in this process.
 
-A driver may crash on a trace: callers that must survive use `harness.report.replays.replay_job` in a worker.
+A driver may crash on a trace. A caller that must survive uses `harness.report.replays.replay_job` in a worker.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ END = "at the end"
 
 @dataclass(slots=True)
 class WitnessResult:
-    """What executing a hazard showed. `reason` says why nothing was shown; it is empty when something was."""
+    """What executing a hazard showed. `reason` says why nothing was shown, and is empty otherwise."""
 
     shown: bool
     differences: list[OutputDifference]
@@ -31,11 +31,11 @@ class WitnessResult:
     reason: str
     expected: Outputs
     observed: Outputs | None = None
-    """Both of `moment`."""
+    """What the serial run and the outcome left, both observed at `moment`."""
     moment: str = ""
-    """When the difference is there: at the end of the trace, or only until something overwrites it."""
+    """When the difference exists: at the end of the trace, or only until something overwrites it."""
     tried: list[str] = field(default_factory=list)
-    """Outcome ids in the order in which they were executed."""
+    """The ids of outcomes in the order in which they were executed."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form without the contents."""
@@ -52,7 +52,10 @@ class WitnessResult:
 
 
 def run_serial(blocks: list[Block], device: str) -> Outputs:
-    """Submission order, full barriers between actions: the reference contents. UserError when it cannot run."""
+    """Runs in submission order with full barriers between actions, which gives the reference contents.
+
+    Raises `UserError` when the trace cannot run.
+    """
     blocks = without_presentation(blocks)
     with open_scene(blocks, device) as scene:
         execute(scene, Serial().plan(flatten(blocks)))
@@ -60,7 +63,8 @@ def run_serial(blocks: list[Block], device: str) -> Outputs:
 
 
 def run_native(blocks: list[Block], device: str) -> Outputs:
-    """As recorded: the trace's own command buffers and synchronization."""
+    """Runs a trace as recorded, with its own command buffers and synchronization. Raises `UserError` when it cannot
+    run."""
     blocks = without_presentation(blocks)
     with open_scene(blocks, device, native=True) as scene:
         execute_native(scene)
@@ -70,10 +74,11 @@ def run_native(blocks: list[Block], device: str) -> Outputs:
 def run_witness(
     blocks: list[Block], finding: Finding, device: str, serial_outputs: Outputs | None = None
 ) -> WitnessResult:
-    """Executes the outcomes that one hazard makes possible until one changes something observed.
+    """Executes the outcomes that one hazard makes possible until one changes something that is observed.
 
-    `serial_outputs` saves nothing but the comparison's left side: the serial run is repeated, to see what the
-    accesses found. UserError when the trace cannot run; a hazard that no outcome is defined for is a result.
+    `serial_outputs` only saves observing the serial run again; the run itself is repeated, to capture what the accesses
+    found. A hazard without a defined outcome gives a result with a reason. Raises `UserError` when the trace cannot
+    run.
     """
     blocks = without_presentation(blocks)
     steps = flatten(blocks)

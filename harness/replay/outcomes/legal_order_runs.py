@@ -1,7 +1,7 @@
 """Runs of a trace in legal orders other than submission order, each compared with the serial run.
 
-A trace without conflicts must leave the serial bytes in each: a difference is a bug, of a judge, of ours or of the
-driver. One with conflicts may differ, which shows a race by nothing but the order of whole commands.
+A trace without conflicts must leave the serial bytes in each run. A difference is a bug of a judge, of the replay or of
+the driver. A trace with conflicts may differ, which shows a race by nothing but the order of whole commands.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from harness.trace.calls import Block
 
 @dataclass(slots=True)
 class OrderRun:
-    """One legal order, and what it changed."""
+    """One legal order, and the bytes that it changed."""
 
     outcome: str
-    """The string that reproduces it."""
+    """The text that reproduces this run."""
     moved: int
-    """Units that ran after one that was submitted later."""
+    """The number of units that ran after a unit that was submitted later."""
     same_as: str = ""
-    """The outcome with the same order, which alone was executed."""
+    """The outcome of an earlier run with the same order. Only that run was executed."""
     differences: list[OutputDifference] = field(default_factory=list)
     observed: Outputs | None = None
 
@@ -47,18 +47,18 @@ class OrderRun:
 
 @dataclass(slots=True)
 class Reorders:
-    """All orders that were asked for. `reason` says why there is none but submission order, if so."""
+    """The runs of all orders that were asked for. `reason` says why only submission order is possible, if so."""
 
     runs: list[OrderRun]
     expected: Outputs | None = None
-    """What the serial run left; None when nothing was executed."""
+    """The outputs of the serial run; None when nothing was executed."""
     unstable: list[int] = field(default_factory=list)
-    """Resources that two serial runs leave with different bytes, such as timestamps; they are not compared."""
+    """Resources that two serial runs leave with different bytes, such as timestamps. They are not compared."""
     reason: str = ""
     unmodelled: list[str] = field(default_factory=list)
-    """What is not modelled: it may need an order that is not known, so that nothing is moved."""
+    """Names of commands that are not modelled. Their order is not known, so that nothing is moved."""
     units: int = 0
-    """How many units of the trace have a place in the order."""
+    """The number of units of the trace that reach memory."""
 
     @property
     def executed(self) -> list[OrderRun]:
@@ -81,8 +81,9 @@ def run_reorders(
     opinion: Opinion | None = None,
     most: int | None = None,
 ) -> Reorders:
-    """Executes the orders that (strategy, seed) pairs give, each once, and `most` in all. `opinion` is the model's of
-    the same trace. UserError when the trace cannot run or a strategy is unknown.
+    """Executes the orders that (strategy, seed) pairs give, each once, and at most `most` of them.
+
+    `opinion` is the model's of the same trace. Raises `UserError` when the trace cannot run or a strategy is unknown.
     """
     opinion = opinion or judge(blocks)
     if opinion.unmodelled:

@@ -1,4 +1,4 @@
-"""Reorder: each unit once, in a legal order other than submission order. `harness.replay.strategies` picks."""
+"""Reorder: each unit runs once, in a legal order that a strategy picks (`harness.replay.strategies`)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class Reorder:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """What makes this order differ from others: calls that only make objects are left out, whenever they run."""
+        """The units of the order that reach memory. Two orders are equal if these are."""
         return tuple(number for number in self._order if self._legal.acts(number))
 
     @property
     def moved(self) -> int:
-        """How many units come after one that stands later in submission order."""
+        """The number of units that run after a unit that was submitted later."""
         moved, last = 0, -1
         for number in self.order:
             moved += number < last

@@ -1,4 +1,4 @@
-"""Submission order: the reference that every other outcome is compared with."""
+"""Serial: submission order, the reference with which every other outcome is compared."""
 
 from __future__ import annotations
 

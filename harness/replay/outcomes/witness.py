@@ -95,7 +95,8 @@ FAMILIES = {
 }
 
 EXACT = (*TRANSFERS, *RENDERING)
-"""Beginnings of the commands that write all of the range that a finding gives them; a shader may leave some out."""
+"""Beginnings of the names of commands that write every byte of the range that a finding gives; shaders
+may write less."""
 
 STALE, EARLY, LATE, LOST, POISON, AFTER_NEXT = "stale", "early", "late", "lost", "poison", "after-next"
 INSIDE = "inside"
@@ -106,7 +107,7 @@ both are in are left out or exchanged."""
 
 @dataclass(slots=True)
 class CapturedRegion:
-    """What the region held around P and C in the serial run."""
+    """The contents of the region around P and C in the serial run."""
 
     before_prior: Pieces = field(default_factory=list)
     after_prior: Pieces = field(default_factory=list)
@@ -118,7 +119,7 @@ class CapturedRegion:
 
 @dataclass(frozen=True, slots=True)
 class HazardPosition:
-    """Where P and C stand in the step list, and the cuts around them (indices of the steps that follow the cuts)."""
+    """The indices of P and C in the step list, and of the steps that follow the cuts around them."""
 
     prior: int
     current: int
@@ -131,7 +132,8 @@ class HazardPosition:
 def find_ends(steps: list[Step], finding: Finding) -> HazardPosition:
     """The steps of a finding and the cuts around them.
 
-    UserError when the trace does not execute them, or when no cut separates them (in one render pass instance).
+    Raises `UserError` when the trace does not execute them, or when no cut separates them inside one render pass
+    instance.
     """
     if finding.hazard not in FAMILIES:
         raise UserError(f"no witness is defined for {finding.hazard}")
@@ -156,13 +158,15 @@ def find_ends(steps: list[Step], finding: Finding) -> HazardPosition:
 
 
 def _is_uncut(steps: list[Step], ends: HazardPosition, finding: Finding) -> bool:
-    """Both accesses are inside one render pass instance or query."""
+    """Whether both accesses are inside one render pass instance or query, so that no cut separates them."""
     return ends.after_prior > ends.before and not _is_at_a_boundary(steps, ends, finding)
 
 
 def _is_at_a_boundary(steps: list[Step], ends: HazardPosition, finding: Finding) -> bool:
-    """Both accesses are in one render pass instance, and the transition that is one of them is the first or the last
-    thing that it does: what it may do to the other access can be done before or after the instance."""
+    """Whether one access is a transition at the begin or the end of the render pass instance that holds both.
+
+    Its effect on the other access can be brought about before or after the instance.
+    """
     if finding.access == IMAGE_LAYOUT_TRANSITION.name:
         return steps[ends.current].name.startswith("vkCmdEndRenderPass")
     moved = finding.prior_access == IMAGE_LAYOUT_TRANSITION.name
@@ -183,7 +187,7 @@ def _cut_after(steps: list[Step], index: int) -> int:
 
 
 def with_probes(steps: list[Step], probes: Iterable[tuple[int, Probe]]) -> Plan:
-    """The steps with probes put before the indices given; probes of one index keep their order."""
+    """The steps with probes before the given indices. Probes of one index keep their order."""
     at: dict[int, list[Probe]] = {}
     for index, probe in probes:
         at.setdefault(index, []).append(probe)
@@ -196,7 +200,7 @@ def with_probes(steps: list[Step], probes: Iterable[tuple[int, Probe]]) -> Plan:
 
 
 class SerialCapture:
-    """The serial run that also looks at the region around P and C; fills `captured`."""
+    """The serial run with probes that read the region around P and C into `captured`."""
 
     outcome = "serial"
 
@@ -229,7 +233,7 @@ class SerialCapture:
 
 
 class AllowedOutcome:
-    """One outcome that the hazard allows; `variant` says which."""
+    """One outcome that the hazard allows. `variant` names it."""
 
     def __init__(self, finding: Finding, region: Region, captured: CapturedRegion, variant: str) -> None:
         self._finding = finding
@@ -237,16 +241,16 @@ class AllowedOutcome:
         self._captured = captured
         self.variant = variant
         self.outcome = ""
-        """Set by `plan`."""
+        """The text that reproduces this run, set by `plan`."""
         self._prior_is_exact = True
         self._current_is_exact = True
         self._shown: Pieces = []
         self.moment = 0
         """Index of the cut where the outcome first shows; set by `plan`."""
         self.moments: dict[int, Outputs] = {}
-        """What was observed there."""
+        """The observed outputs, by the index of the cut."""
         self._stored: dict[str, list[Mask | None]] = {}
-        """By end, which texels of each piece its render pass instance stores."""
+        """For "prior" and "current", the texels of each piece that their render pass instance stores."""
 
     def plan(self, steps: list[Step]) -> Plan:
         """The steps with probes that bring the outcome about."""
@@ -282,7 +286,8 @@ class AllowedOutcome:
         self._region.write(contents, self._captured.after)
 
     def _stores(self, rendered: RenderPassEffects, begin: int, end: int) -> list[Mask | None]:
-        """The texels of each piece that render pass instances in steps [begin, end) store; None for no box."""
+        """For each piece, the texels that render pass instances in steps [begin, end) store. None stands for a piece
+        without box."""
         boxes = rendered.stored(self._region.image, begin, end) if self._region.boxes else []
         held = [covered(box, boxes) if boxes else None for box in self._region.boxes]
         return [*([None] * len(self._region.spans)), *held]
@@ -315,7 +320,7 @@ class AllowedOutcome:
         self._region.write(contents, self._captured.before_prior)
 
     def _put_back_after_read(self, contents: Contents) -> None:
-        """Keeps what C wrote, in this run or in the serial one; everything else is as it was before C."""
+        """Keeps what C wrote in this run or in the serial run. Everything else is put back as it was before C."""
         shown: Pieces = self._captured.before_prior if self.variant == STALE else []
         now = self._region.read(contents)
         pieces: Pieces = []
@@ -341,7 +346,7 @@ class AllowedOutcome:
         self._shown = self._region.read(contents)
 
     def _put_back_after_prior(self, contents: Contents) -> None:
-        """Keeps what P wrote; everything else is as it was before P."""
+        """Keeps what P wrote. Everything else is put back as it was before P."""
         shown: Pieces = self._shown if self.variant == EARLY else []
         now = self._region.read(contents)
         pieces: Pieces = []
@@ -412,7 +417,7 @@ class AllowedOutcome:
 
 
 def moment_of(steps: list[Step], ends: HazardPosition, finding: Finding, variant: str) -> int:
-    """The cut at which what an outcome does to the accesses themselves has been done."""
+    """The cut at which the outcome has had its effect on the accesses themselves."""
     if FAMILIES[finding.hazard] == "WAR":
         return ends.after_prior
     following = next_action(steps, ends.after) if variant == AFTER_NEXT else None
@@ -440,7 +445,7 @@ def outcome_id(hazard: Hazard, prior: Step, current: Step, variant: str) -> str:
 
 
 def variants(steps: list[Step], finding: Finding) -> list[str]:
-    """The outcomes worth trying for a finding, the plainest first."""
+    """The outcomes worth trying for a finding, simplest first."""
     ends = find_ends(steps, finding)
     if _is_uncut(steps, ends, finding):
         return [INSIDE]
@@ -463,8 +468,7 @@ def variants(steps: list[Step], finding: Finding) -> list[str]:
 
 
 def _before_a_discard(steps: list[Step], ends: HazardPosition, current: Step) -> list[str]:
-    """The outcomes of a write before a transition that discards: what follows the transition overwrites, and the write
-    is ordered with neither."""
+    """The outcomes of a write before a transition that discards. What follows the transition overwrites the range."""
     following = next_action(steps, ends.after)
     unordered = following is not None and not any(
         step.kind is StepKind.SYNC for step in steps[ends.prior + 1 : following] if step is not current

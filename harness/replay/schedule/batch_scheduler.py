@@ -1,7 +1,7 @@
-"""The order in which one queue can run what a trace submits to several.
+"""The order in which one queue can run the batches that a trace submits to several queues.
 
-Batches that wait for timeline values come when these have been signaled (`harness.trace.pending_batches`); all others
-stand where they were submitted.
+A batch that waits for a timeline value runs when the value has been signaled (`harness.trace.pending_batches`). Every
+other batch stands where it was submitted.
 """
 
 from __future__ import annotations
@@ -27,13 +27,15 @@ class BatchScheduler(Generic[Part]):
         self._releases: PendingBatches[Part] = PendingBatches()
 
     def submit(self, call: Call, parts: Sequence[Part]) -> Iterator[Part]:
-        """Takes a submit whose batches the parts stand for, in order; the parts that can run now."""
+        """Takes a submit, with one part for each of its batches in order. Returns the parts of all batches that can run
+        now."""
         made = batches(call.args) or [SubmitBatch((), (), ())]
         held = [PendingBatch(_values(b.waits), _values(b.signals), part) for b, part in zip(made, parts, strict=False)]
         return self._releases.submit(call.args["queue"], held)
 
     def follow(self, call: Call) -> Iterator[Part]:
-        """Any other call: it may make a semaphore, or signal one from the host."""
+        """Takes any other call, which may make a semaphore or signal one from the host. Returns the parts that can run
+        now."""
         name = main_name(call.name)
         if name == "vkCreateSemaphore":
             self._releases.create(call.args["pSemaphore"], initial_value(call.args["pCreateInfo"]))
@@ -48,7 +50,7 @@ def _values(operations: Operations) -> Values:
 
 
 def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
-    """The blocks of a trace as one queue can run them: submits whose batches are held are cut into several."""
+    """The blocks of a trace as one queue can run them. A submit is cut into several where its batches have to wait."""
     order: BatchScheduler[tuple[Call, int]] = BatchScheduler()
     for block in blocks:
         if not isinstance(block, Call) or not block.succeeded:
@@ -62,7 +64,7 @@ def runnable(blocks: Sequence[Block]) -> Iterator[Block]:
 
 
 def _joined(parts: Iterator[tuple[Call, int]]) -> Iterator[Call]:
-    """Neighbouring batches of one submit as one submit; its fence goes with the last of its batches."""
+    """Joins neighbouring batches of one submit into one submit. The fence goes with the last batch."""
     runs: list[tuple[Call, list[int]]] = []
     for call, batch in parts:
         if runs and runs[-1][0] is call:

@@ -1,4 +1,4 @@
-"""Which layout each image subresource is in while steps run, and the layout transitions that commands contain."""
+"""The layout of each image subresource while steps run, and the layout transitions that commands contain."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Subresource = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class RecordedTransition:
-    """One image memory barrier as far as layouts go; `range` is a VkImageSubresourceRange in normal form."""
+    """The layout part of one image memory barrier. `range` is a VkImageSubresourceRange in normal form."""
 
     image: int
     range: dict[str, int]
@@ -44,7 +44,7 @@ class RecordedTransition:
 
 @dataclass(slots=True)
 class Layouts:
-    """Layout of every subresource of every image of a trace, by id; UNDEFINED until a first transition."""
+    """The layout of every subresource of every image of a trace, by image id."""
 
     images: dict[int, Image] = field(default_factory=dict)
     _now: dict[int, dict[Subresource, int]] = field(default_factory=dict)
@@ -84,13 +84,15 @@ class Layouts:
             now.update(dict.fromkeys(self.covered(transition), transition.new))
 
     def put(self, image: int, subresources: list[Subresource], layout: int) -> None:
-        """Says that subresources are in a layout (after a render pass, for one)."""
+        """Sets the layout of subresources, for example after a render pass."""
         self._now[image].update(dict.fromkeys(subresources, layout))
 
 
 def transitions(call: Call) -> Iterator[RecordedTransition]:
-    """The image barriers of a command, or the transitions that the host makes itself. An event's happen where it is
-    waited for, so setting one has none."""
+    """The image barriers of a command, or the transitions that the host makes.
+
+    Transitions of an event happen at the wait, so that setting an event has none.
+    """
     name, args = main_name(call.name), call.args
     barriers: list[dict[str, Any]] = []
     if name in ("vkCmdPipelineBarrier", "vkCmdWaitEvents"):

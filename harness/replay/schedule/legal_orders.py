@@ -75,7 +75,7 @@ from harness.trace.calls import Call
 from harness.trace.effects import Access, Recorded, StreamEvent
 
 PERFORMED = (ACTION, TRANSITION, HOST, PRESENT)
-"""Kinds of nodes that stand for something that runs."""
+"""Kinds of nodes that stand for work that runs. The other kinds only order such work."""
 
 LEAVES_ALONE = (
     "vkCreate",
@@ -99,26 +99,28 @@ LEAVES_ALONE = (
     "vkFreeCommandBuffers",
     "vkUpdateDescriptorSets",
 )
-"""Beginnings of host calls that change nothing which commands submitted earlier use: these may still come after. What
-uses the descriptor sets that a call updates may not."""
+"""Beginnings of the names of host calls that change nothing which earlier commands use, so that those may run later.
+
+vkUpdateDescriptorSets is an exception for commands that use the updated sets: `_updated` and `_bound` keep their order.
+"""
 
 Choose = Callable[[Sequence[int]], int]
-"""Of the units that may come next, by their place in submission order, ascending: which does."""
+"""Picks the next unit from those that may come next, given as ascending places in submission order."""
 
 
 class LegalOrders:
-    """The order that units must keep, whatever else changes. Units are named by their place in submission order."""
+    """The order that units must keep. A unit is named by its place in submission order."""
 
     def __init__(self, units: Sequence[Unit], opinion: Opinion) -> None:
         self.units = units
         self._holds: list[int] = []
-        """By unit: the nodes that it performs."""
+        """For each unit, the set of nodes that it performs."""
         self._needs: list[int] = []
-        """By unit: the nodes of earlier units that come before it."""
+        """For each unit, the set of nodes of earlier units that must come before it."""
         self._performs: dict[int, int] = {}
-        """By node: its unit."""
+        """For each node, the unit that performs it."""
         self._after: list[set[int]] = [set() for _ in units]
-        """By unit: those that it stays behind for other reasons."""
+        """For each unit, the units that it must follow although the model has no edge between them."""
         self._follow_nodes(opinion)
         self._keep_the_host()
         self._keep_what_is_exempt(opinion)
@@ -141,9 +143,13 @@ class LegalOrders:
             known |= own
 
     def _keep_the_host(self) -> None:
-        """The host's own order; what is submitted after a call stays after it. Commands may come after calls that stand
-        later, as far as the host has not waited for them, where the model knows of the call, or where it leaves what
-        they use alone. What has no node stays where it is among all others."""
+        """Keeps the order around calls of the host.
+
+        * The host's own calls keep their order, and what is submitted after a call stays after it.
+        * A command may move past a later call if the model has a node for the call, or the call leaves alone what
+          commands use.
+        * A unit without a node, whose effects are not known, is a wall: nothing moves past it.
+        """
         wall, host = -1, -1
         users: dict[int, list[int]] = {}
         for number, unit in enumerate(self.units):
@@ -183,11 +189,12 @@ class LegalOrders:
                 last[key] = number
 
     def acts(self, number: int) -> bool:
-        """Whether a unit reaches memory: commands, and the host where it reads or writes."""
+        """Whether a unit reaches memory: a command does, and a call of the host that reads or writes."""
         return bool(self._holds[number]) or not self.units[number].host
 
     def extension(self, choose: Choose) -> list[int]:
-        """A legal order, in which `choose` picks each next unit. Every legal order can be had."""
+        """A legal order, as places in submission order. `choose` picks each next unit. Every legal order
+        can come out."""
         waits = [len(after) for after in self._after]
         followers: list[list[int]] = [[] for _ in self.units]
         for number, after in enumerate(self._after):
@@ -251,7 +258,7 @@ def _pools(unit: Unit) -> Iterator[object]:
 
 
 def _exempt(events: Iterable[StreamEvent]) -> dict[int, set[object]]:
-    """By command: the memory in which it makes atomic accesses or puts markers."""
+    """For each command, the memory in which it makes atomic accesses or puts markers."""
     found: dict[int, set[object]] = {}
     for each in events:
         if isinstance(each, Recorded):

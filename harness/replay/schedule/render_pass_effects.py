@@ -1,6 +1,6 @@
-"""What render pass instances in a step list do by themselves, as the judges have it: layout transitions and stores.
+"""Layout transitions and stores that render pass instances in a step list make by themselves.
 
-An instance is one unit that cannot be cut, so that a witness must know which of its writes cover what they touch.
+An instance is one unit that cannot be cut, so that a witness must know which addresses it certainly writes.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from harness.trace.effects import (
 )
 
 COVERING = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_WRITE)
-"""Operations that write all that they touch."""
+"""Operations that write every address that they touch."""
 
 
 class RenderPassEffects:
-    """Effects of the commands that begin, advance and end render pass instances, by their place in the step list."""
+    """Effects of the commands that begin, advance and end render pass instances, by index in the step list."""
 
     def __init__(self, steps: list[Step]) -> None:
         self._interpreter = Interpreter()
@@ -46,7 +46,7 @@ class RenderPassEffects:
                             self._effects[index] = each.command.effects
 
     def stored(self, image: int, begin: int, end: int) -> list[Box]:
-        """The boxes of an image that store operations and resolves of steps [begin, end) write, whatever they held."""
+        """The boxes of an image that store operations and resolves of steps [begin, end) write completely."""
         held = self._interpreter.objects.image(image)
         if held is None:
             return []

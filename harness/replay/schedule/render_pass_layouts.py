@@ -1,4 +1,4 @@
-"""What render passes do to image layouts, as the judges have it: each automatic transition, where it happens."""
+"""Image layouts through render passes: each automatic transition, where it happens."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Passes:
         self._interpreter = Interpreter()
 
     def note(self, block: Block) -> None:
-        """Takes in one host call."""
+        """Follows one host call."""
         if isinstance(block, Call) and block.name.startswith(RENDERING_OBJECTS):
             list(self._interpreter.step(block))
 

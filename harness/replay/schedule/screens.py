@@ -1,8 +1,8 @@
-"""Traces that present, made into traces that do not: so that any driver replays them, and what is shown can be seen.
+"""Rewrites a trace that presents into a trace that does not, so that any driver can replay it.
 
-Swapchain images become images of ours. Acquires and presents become submits that signal and wait for their semaphores,
-each with a copy of the image to its *screen*, a buffer for each image: what the presentation engine reads when it is
-given the image, and still may read until it hands the image out again.
+Swapchain images become ordinary images. Acquires and presents become submits that wait for and signal their semaphores.
+Each also copies the image to its *screen*, a buffer. The copy stands for the presentation engine, which reads an image
+when it is presented, and may still read it until it hands the image out again.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from harness.trace.resources import Image
 LAYOUTS = frozenset({"oldLayout", "newLayout", "initialLayout", "finalLayout", "layout", "imageLayout"})
 """Members that hold a VkImageLayout."""
 OURS = 0
-"""The command buffer of commands that run where they stand."""
+"""The id of the command buffer for commands that the rewrite adds. They run where they stand, without a submit."""
 FIRST_ID = 1 << 48
-"""Ids from here on are of objects that no trace has."""
+"""Objects that the rewrite adds have ids from here on. No trace has such ids."""
 GONE = (
     "vkCreateSwapchainKHR",
     "vkDestroySwapchainKHR",
@@ -33,17 +33,17 @@ GONE = (
 )
 """Calls that a replay leaves out."""
 TRANSFERS = VkBufferUsage.TRANSFER_SRC | VkBufferUsage.TRANSFER_DST
-"""TRANSFER_SRC and TRANSFER_DST, of buffers and of images."""
+"""TRANSFER_SRC and TRANSFER_DST. The bits are the same for buffers and for images."""
 
 
 @dataclass(slots=True)
 class _Shown:
-    """What is known of one trace's presentation."""
+    """The swapchains, images and screens of one trace."""
 
     swapchains: dict[int, dict[str, Any]] = field(default_factory=dict)
-    """Create infos."""
+    """VkSwapchainCreateInfoKHR by swapchain."""
     images: dict[int, list[int]] = field(default_factory=dict)
-    """Image ids by swapchain, in order."""
+    """Image ids by swapchain, in the order of their indices."""
     screens: dict[int, int] = field(default_factory=dict)
     """The buffer that shows each image."""
     sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class _Shown:
 
 
 def without_presentation(blocks: list[Block]) -> list[Block]:
-    """The trace with no swapchains; the same list when it has none."""
+    """The trace without swapchains. It is the same list when the trace has none."""
     if not any(isinstance(block, Call) and block.name == "vkCreateSwapchainKHR" for block in blocks):
         return blocks
     shown = _Shown()
@@ -86,7 +86,7 @@ def _with(call: Call, args: dict[str, Any]) -> Call:
 
 
 def _in_general(value: Any) -> Any:
-    """Images that are no swapchain's know no PRESENT_SRC layout."""
+    """The arguments with PRESENT_SRC layouts replaced by GENERAL, since ordinary images have no such layout."""
     if isinstance(value, list):
         return [_in_general(each) for each in value]
     if not isinstance(value, dict):
@@ -98,7 +98,7 @@ def _in_general(value: Any) -> Any:
 
 
 def _call(at: Call, name: str, **args: Any) -> Call:
-    """A call of ours that stands for a block of the trace."""
+    """A call that the rewrite adds in place of a block of the trace."""
     return Call(at.index, name, args, 0, at.site, at.thread)
 
 
@@ -108,7 +108,7 @@ def _new(shown: _Shown) -> int:
 
 
 def _images(shown: _Shown, call: Call) -> Iterator[Call]:
-    """Each image, once, with memory of its own, and its screen."""
+    """Makes each swapchain image once, with memory of its own, and its screen."""
     info = shown.swapchains.get(call.args["swapchain"])
     known = shown.images.setdefault(call.args["swapchain"], [])
     for id in call.args["pSwapchainImages"] or []:
@@ -155,7 +155,7 @@ def _images(shown: _Shown, call: Call) -> Iterator[Call]:
 
 
 def _acquired(shown: _Shown, call: Call) -> Iterator[Call]:
-    """The engine reads what it showed last until now; then the semaphore and the fence are signaled."""
+    """The presentation engine reads the image that it showed last. Then the semaphore and the fence are signaled."""
     info = call.args.get("pAcquireInfo") or call.args
     images = shown.images.get(info["swapchain"], [])
     index = call.args["pImageIndex"]
@@ -165,7 +165,7 @@ def _acquired(shown: _Shown, call: Call) -> Iterator[Call]:
 
 
 def _presented(shown: _Shown, call: Call) -> Iterator[Call]:
-    """After the waits the engine reads every image."""
+    """The presentation engine reads every image after the waits of the present."""
     info = call.args["pPresentInfo"]
     yield _submit(shown, call, info["pWaitSemaphores"] or [], [], 0)
     for swapchain, index in zip(info["pSwapchains"] or [], info["pImageIndices"] or [], strict=True):

@@ -1,7 +1,7 @@
-"""A trace as the list of steps that an exploration runs: host calls in place, command buffers laid out at each submit.
+"""A trace as a list of steps: host calls in place, and command buffers laid out at each submit.
 
-Every strategy is a transformation of this list. A step is one block of the trace in one execution: a command buffer
-that is submitted twice gives two steps for each of its commands, told apart by their `Identity`.
+Every outcome is a transformation of this list. A step is one block of the trace in one execution. A command buffer that
+is submitted twice gives two steps for each of its commands, and their `Identity` tells them apart.
 """
 
 from __future__ import annotations
@@ -24,30 +24,30 @@ from harness.trace.submits import batches
 from harness.trace.templates import plain
 
 MAX_STEPS = 1_000_000
-"""More than this from one trace is refused: re-submission and secondaries multiply."""
+"""The most steps that one trace may give, since command buffers that are submitted again multiply them."""
 
 ANY = -1
-"""A batch or position of a place that is not known."""
+"""Stands for a batch or a position that is not known."""
 
 
 class StepKind(Enum):
-    """What a step does when it runs."""
+    """The sort of work that a step does."""
 
     HOST = "host"
     """A call that is no command, or a host write."""
     BEGIN = "begin"
-    """One execution of a command buffer starts: no state is inherited."""
+    """The start of one execution of a command buffer, which inherits no state."""
     STATE = "state"
     ACTION = "action"
     SYNC = "sync"
-    """A barrier or event command; between full barriers only its layout transitions matter."""
+    """A barrier or an event command. Only its layout transitions matter between full barriers."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Identity:
-    """Which execution of which block: the submit call (0 for the host), batch, position in the batch, and call.
+    """Names one execution of one block: submit call (0 for the host), batch, position in the batch, and call.
 
-    `executed_by` is as in `Place`, (0, 0) for the commands of primaries.
+    `executed_by` is as in `Place`. It is (0, 0) for the commands of primary command buffers.
     """
 
     submit: int
@@ -69,13 +69,14 @@ class Step:
     identity: Identity
     block: Block
     inside: bool = False
-    """The stream cannot be cut just before it: something is open that must end in the same command buffer."""
+    """Whether the stream cannot be cut just before this step, because a render pass instance or a query
+    is open there."""
     in_pass: bool = False
-    """That something is a render pass instance, where full barriers may not stand."""
+    """Whether a render pass instance is open there, in which full barriers may not stand."""
 
     @property
     def name(self) -> str:
-        """The C function, or what the host did."""
+        """The name of the C function, or of the host's access."""
         return block_name(self.block)
 
 
@@ -91,8 +92,11 @@ def reading(block: Block) -> Iterator[None]:
 
 
 def kind_of(name: str) -> StepKind:
-    """The kind of a vkCmd* command, from the registry's `tasks`. What begins or ends something is never mere state,
-    which could be set again: transform feedback writes its counters."""
+    """The kind of a vkCmd* command, from the registry's `tasks`.
+
+    A command that begins or ends something is an action, since it cannot be repeated like state: transform feedback
+    writes counters.
+    """
     tasks = TASKS.get(name, ("action",))
     if tasks == ("synchronization",):
         return StepKind.SYNC
@@ -100,11 +104,11 @@ def kind_of(name: str) -> StepKind:
 
 
 def flatten(blocks: list[Block]) -> list[Step]:
-    """All steps of a trace in submission order; batches that wait for values not signaled yet come when they are.
-    Calls that failed are left out.
+    """All steps of a trace in submission order. Calls that failed are left out.
 
-    Secondary command buffers stand in place of the vkCmdExecuteCommands that runs them. UserError when a submit names
-    a command buffer that was never recorded.
+    Batches that wait for timeline values come when these have been signaled. Secondary command buffers stand in place
+    of the vkCmdExecuteCommands that runs them. Raises `UserError` when a submit names a command buffer that was never
+    recorded.
     """
     recorded: dict[int, list[Call]] = {}
     steps: list[Step] = []
@@ -123,19 +127,20 @@ def flatten(blocks: list[Block]) -> list[Step]:
 
 
 def _is_ours(block: Block) -> bool:
-    """Whether a block is a command of ours, which runs where it stands."""
+    """Whether a block is a command that `screens` added, which runs where it stands."""
     return isinstance(block, Call) and is_recorded(block.name) and block.args["commandBuffer"] == OURS
 
 
 def _ours(block: Block, joined: bool) -> Iterator[Step]:
-    """`joined`: with the one before it stands for one call, and cannot be cut from it."""
+    """The steps of a command that `screens` added. `joined`: the block before belongs to the same call, and nothing may
+    come between."""
     where = Identity(block.index, 0, 0, block.index)
     yield Step(StepKind.BEGIN, where, block, inside=joined)
     yield Step(StepKind.ACTION, where, block, inside=joined)
 
 
 def _steps_of(block: Block, recorded: dict[int, list[Call]], order: BatchScheduler[_Part]) -> Iterator[Step]:
-    """The steps that one block adds; commands only join their command buffer."""
+    """The steps that one block adds. A command only joins its command buffer and adds none."""
     block = plain(block) if isinstance(block, Call) else block
     if isinstance(block, Call) and block.name == "vkBeginCommandBuffer":
         recorded[block.args["commandBuffer"]] = []
@@ -169,7 +174,7 @@ def _batch(part: _Part, recorded: dict[int, list[Call]]) -> Iterator[Step]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One batch of a submit. The batches of one share what is open."""
+    """One batch of a submit. `unit` is shared by all batches of the submit."""
 
     submit: Call
     batch: int
@@ -179,22 +184,25 @@ class _Part:
 
 @dataclass(slots=True)
 class _Unit:
-    """What is open at a point of a submission. Rendering that is suspended stays open until it has been resumed and
-    ended, also over the end of a command buffer: nothing else may be recorded between ("vkCmdBeginRendering")."""
+    """What is open at a point of a submit: render pass instances and queries.
+
+    Suspended rendering stays open until it is resumed and ended, also past the end of a command buffer. Nothing else
+    may be recorded in between ("vkCmdBeginRendering").
+    """
 
     depth: int = 0
     in_pass: bool = False
     suspending: bool = False
-    """The current rendering suspends at its end."""
+    """Whether the current rendering is suspended at its end."""
     suspended: bool = False
 
     def begin(self) -> None:
-        """Another command buffer begins."""
+        """Follows the begin of another command buffer."""
         if not self.suspended:
             self.depth, self.in_pass = 0, False
 
     def follow(self, call: Call) -> None:
-        """Takes in one command."""
+        """Follows one command."""
         flags = 0
         if main_name(call.name) == "vkCmdBeginRendering":
             flags = (call.args.get("pRenderingInfo") or {}).get("flags", 0)
@@ -215,7 +223,7 @@ class _Unit:
 
 
 def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) -> Iterator[tuple[Call, tuple[int, int]]]:
-    """The commands in the order in which they run, each with what executes it (see `Identity`)."""
+    """The commands in the order in which they run, each with its `executed_by` (see `Identity`)."""
     for call in calls:
         if call.name != "vkCmdExecuteCommands":
             yield _with_inline_contents(call), (0, 0)
@@ -231,7 +239,8 @@ def _inlined(calls: list[Call], recorded: dict[int, list[Call]], submit: int) ->
 
 
 def _with_inline_contents(call: Call) -> Call:
-    """The call, changed so that secondaries' commands may stand inline in the render pass instance that it begins."""
+    """The call with inline contents, so that commands of secondaries may stand in the render pass instance that it
+    begins."""
     name, args = main_name(call.name), call.args
     changed: dict[str, Any] | None = None
     if (
@@ -254,10 +263,10 @@ def _with_inline_contents(call: Call) -> Call:
 
 
 def locate(steps: list[Step], place: Place, before: int | None = None) -> int:
-    """Index of the step that a finding's place names.
+    """The index of the step that a finding's place names.
 
-    A place found while recording has no submit: the first execution is taken, or with `before` the last one that
-    comes before that index. UserError when the trace executes no such call.
+    A place that was found while recording has no submit. It stands for the first execution, or with `before` for the
+    last one ahead of that index. Raises `UserError` when the trace does not execute the call.
     """
     found = [index for index, step in enumerate(steps) if _is_at(step, place)]
     if before is not None:

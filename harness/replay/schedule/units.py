@@ -35,7 +35,11 @@ OVERWRITTEN_BY = {
     "vkCmdSetViewport": ("firstViewport", "viewportCount"),
     "vkCmdSetScissor": ("firstScissor", "scissorCount"),
 }
-"""Commands of which one leaves nothing of an earlier one that is equal in these arguments. All others are kept."""
+"""State commands, each with some of its arguments.
+
+A later call with the same values of these arguments fully replaces the earlier one. Calls of other state commands are
+all kept.
+"""
 
 
 @dataclass(slots=True)
@@ -44,16 +48,18 @@ class Unit:
 
     steps: list[Step]
     before: tuple[Step, ...] = ()
-    """The beginning of the command buffer and the state set since: what must run just before, in any place."""
+    """The begin of the command buffer and the state set since. These steps run just before the unit,
+    wherever it runs."""
 
     @property
     def host(self) -> bool:
-        """Whether it is a call of the host, or something that the host did."""
+        """Whether the unit is a call or an access of the host."""
         return self.steps[0].kind is StepKind.HOST
 
     @property
     def identities(self) -> Iterator[Identity]:
-        """Which executions of which blocks it holds. A command of ours stands for a call of the host."""
+        """The executions that the unit holds. A command that `screens` added counts as the host's call that it stands
+        for."""
         for step in self.steps:
             if step.kind is not StepKind.BEGIN:
                 ours = isinstance(step.block, Call) and step.block.args.get("commandBuffer") == OURS
@@ -65,7 +71,7 @@ class Unit:
 
 @dataclass(slots=True)
 class _State:
-    """What is set in a command buffer at some point, in the order in which it was set."""
+    """The state of a command buffer at some point, in the order in which it was set."""
 
     begin: tuple[Step, ...] = ()
     _held: dict[object, Step] = field(default_factory=dict)
@@ -88,8 +94,10 @@ class _State:
 
 
 def units_of(steps: list[Step]) -> list[Unit]:
-    """The units of a trace in submission order. Barriers without transitions are in none: full barriers stand between
-    all units anyway."""
+    """The units of a trace in submission order.
+
+    Barriers without transitions are in no unit, since full barriers stand between all units anyway.
+    """
     units: list[Unit] = []
     state = _State()
     for step in steps:

@@ -1,8 +1,8 @@
-"""Priority: each unit has a random priority for the whole run, so that what is late stays late; at a few random points
-the unit whose turn it is goes behind all others.
+"""Priority: each unit has a random priority for the whole run, so that a late unit stays late.
 
-After probabilistic concurrency testing (Burckhardt et al., 2010): a bug that needs few units in an unusual order is met
-with a probability that does not depend on how many others there are.
+At a few random points the unit whose turn it is goes behind all others. After probabilistic concurrency testing
+(Burckhardt et al., 2010): a bug that needs few units in an unusual order is met with a probability that does not depend
+on the number of other units.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import random
 from collections.abc import Sequence
 
 CHANGES = 3
-"""Points at which a unit goes behind all others."""
+"""The number of points at which a unit goes behind all others."""
 
 
 class Priority:
-    """For `count` units."""
+    """Picks the unit of highest priority out of those that may come next. `count` is the number of units
+    of the trace."""
 
     seeded = True
 
@@ -27,7 +28,7 @@ class Priority:
         self._step = 0
 
     def pick(self, ready: Sequence[int]) -> int:
-        """The one of highest priority, after a change if this is a point for one."""
+        """The unit of highest priority, after a change of priorities if this is a point for one."""
         if self._step in self._changes:
             late = self._highest(ready)
             self._priority[late] = -1 - self._step

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 class Random:
-    """Draws from a generator of its own."""
+    """Picks with a random generator of its own."""
 
     seeded = True
 
@@ -15,7 +15,7 @@ class Random:
         self._random = random.Random(seed)
 
     def pick(self, ready: Sequence[int]) -> int:
-        """One of them."""
+        """A random unit of those that may come next."""
         return self._random.choice(ready)
 
 
