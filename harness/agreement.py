@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 from harness.check import Analysis
 from harness.findings import Finding
-from harness.model import Conflict, Opinion, judge_stream_events
-from harness.model.explain import UNORDERED
+from harness.model import Conflict, ConflictKind, Opinion, judge_stream_events
 from harness.model.named_differences import NamedDifference, explanation, omissions
+from harness.report.conflicts import conflict_text
+from harness.report.sentences import pair_text
 from harness.trace.calls import Block
 
 Key = tuple[int, int, str, str]
@@ -55,15 +56,15 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
         if _key(finding) not in known:
             entry = _omission(finding, opinion)
             if entry is None:
-                lines.append(f"syncval only: {_say(finding)}")
+                lines.append(f"syncval only: {pair_text(finding)}")
             else:
                 explained.append(entry.id)
     if open_conflicts:
         first = open_conflicts[0]
         if not findings:
-            lines.append(f"model only: {first.describe()}")
+            lines.append(f"model only: {conflict_text(first)}")
         elif not {key[1] for key in _directions(first)} & {each.place.call for each in findings}:
-            lines.append(f"the model's first conflict is not one of syncval's commands: {first.describe()}")
+            lines.append(f"the model's first conflict is not one of syncval's commands: {conflict_text(first)}")
     return Agreement(tuple(lines), tuple(dict.fromkeys(explained)))
 
 
@@ -83,16 +84,9 @@ def _directions(conflict: Conflict) -> Iterator[Key]:
     """The two accesses, the other way round as well when they are of two queues and nothing orders them."""
     prior, current = conflict.prior, conflict.current
     yield (prior.call, current.call, prior.access, current.access)
-    if conflict.kind == UNORDERED and prior.queue != current.queue:
+    if conflict.kind is ConflictKind.UNORDERED and prior.queue != current.queue:
         yield (current.call, prior.call, current.access, prior.access)
 
 
 def _key(finding: Finding) -> Key:
     return (finding.prior.call, finding.place.call, finding.prior_access, finding.access)
-
-
-def _say(finding: Finding) -> str:
-    return (
-        f"{finding.hazard}: {finding.place.command} {finding.access} (call {finding.place.call}) after "
-        f"{finding.prior.command} {finding.prior_access} (call {finding.prior.call})"
-    )

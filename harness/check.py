@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from harness.commands.device_writes import device_writes
 from harness.commands.interpret import Interpreter
 from harness.findings import Box, Finding
+from harness.report.sentences import explain
 from harness.spans import Span
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
@@ -39,6 +40,8 @@ class Analysis:
             if self._keep_events:
                 self.events.append(stream_event)
             new += self._validator.consume(stream_event)
+        for finding in new:
+            finding.explain = explain
         self.findings += new
         return new
 

@@ -1,10 +1,11 @@
-"""Findings: what a judge saw, as data. Words come last and are made from the data."""
+"""Findings: what a judge saw, as data. `harness.report.sentences` makes words from it."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Any
+from enum import Enum, StrEnum
+from typing import Any, NamedTuple
 
 
 class Hazard(StrEnum):
@@ -111,6 +112,10 @@ class Box:
         }
 
 
+ENGINE_QUEUE = 1 << 63
+"""`Place.queue` of the presentation engine. Its work on each image has a queue of its own, above this."""
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class Place:
     """Where in the stream an access happened. Indices are block indices of the trace. Nobody changes a place; it is not
@@ -133,6 +138,46 @@ class Place:
     None for a primary's own commands, and while the secondary itself is recorded."""
 
 
+class HostStep(Enum):
+    """The step between an access of the device and one of the host that is missing."""
+
+    WAIT_TO_WRITE = 1
+    """A wait of the host that covers the access of the device."""
+    WAIT_TO_READ = 2
+    """The same, and the dependency before it."""
+    DEPENDENCY = 3
+    """The host waits, but no dependency makes the write visible to it."""
+    INVALIDATE = 4
+    """The memory is not HOST_COHERENT."""
+
+
+class DependencySoFar(NamedTuple):
+    """What the dependencies so far have done for the earlier access, which was not enough."""
+
+    waiting_stages: int = 0
+    """Stages that are ordered after a read."""
+    visible_to: int = 0
+    """Access kinds, as bits, to which a write is visible."""
+    available: bool = False
+    """Whether a write that is visible to none is available."""
+
+
+class OwnershipFamilies(NamedTuple):
+    """Queue families: who owned the contents, or released them, and who needs or acquires them."""
+
+    source: int
+    destination: int
+
+
+class Explanation(NamedTuple):
+    """A finding in words."""
+
+    missing: str
+    """What would have prevented it, in the specification's terms."""
+    message: str
+    """One sentence: who does what to which resource after whom, and what is missing."""
+
+
 @dataclass(slots=True)
 class Finding:
     """One hazard: two accesses of one range that no sufficient dependency orders."""
@@ -148,9 +193,22 @@ class Finding:
     """Bytes from the start of the buffer or memory object: (offset, size), for those."""
     boxes: tuple[Box, ...] = ()
     """Parts of the image, for images."""
-    missing: str = ""
-    """What would have prevented it, in the specification's terms."""
-    message: str = field(default="")
+    gap: HostStep | DependencySoFar | OwnershipFamilies | None = None
+    """What is missing, as far as it does not follow from the hazard and the two accesses."""
+    through: int = 0
+    """The resource by which the later access came, when it is an alias of `resource`."""
+    explain: Callable[[Finding], Explanation] | None = field(default=None, repr=False, compare=False)
+    """Makes the words. Whoever hands out findings sets it: judges have none."""
+
+    @property
+    def missing(self) -> str:
+        """What would have prevented it, in the specification's terms; empty without `explain`."""
+        return self.explain(self).missing if self.explain else ""
+
+    @property
+    def message(self) -> str:
+        """The finding as one sentence; empty without `explain`."""
+        return self.explain(self).message if self.explain else ""
 
     @property
     def range(self) -> tuple[int, int] | None:

@@ -20,6 +20,6 @@ It shares nothing with `syncval` but the trace and the tables of Vulkan. `judge(
 """
 
 from harness.model.judge import judge, judge_stream_events
-from harness.model.opinion import Conflict, ModelAccess, Opinion
+from harness.model.opinion import Conflict, ConflictKind, ModelAccess, Opinion
 
-__all__ = ["Conflict", "ModelAccess", "Opinion", "judge", "judge_stream_events"]
+__all__ = ["Conflict", "ConflictKind", "ModelAccess", "Opinion", "judge", "judge_stream_events"]

@@ -45,7 +45,7 @@ A worked example
 >>> copy = Command(2, "vkCmdCopyBuffer", None, (access("COPY_TRANSFER_READ"),))
 >>> batch = Submission(0, ((5, (fill, copy)),))
 >>> submit = Submitted(3, "vkQueueSubmit2", None, queue=1, queue_flags=0x7FFFFFFF, batches=(batch,), fence=0)
->>> [(each.kind, each.current.command) for each in judge_stream_events([submit]).conflicts]
+>>> [(str(each.kind), each.current.command) for each in judge_stream_events([submit]).conflicts]
 [('unordered', 'vkCmdCopyBuffer')]
 """
 
@@ -54,8 +54,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from harness.model.explain import INVISIBLE, UNAVAILABLE, UNORDERED
 from harness.model.memory import MemoryOperations
+from harness.model.opinion import ConflictKind
 from harness.model.order import ExecutionOrder
 from harness.model.pairs import (
     ATTACHMENT_ORDER,
@@ -128,7 +128,7 @@ class AccessHistory:
             shared = overlap(prior.spans, current.spans)
             meet = shared and (prior.writes or current.writes) and not exempt(prior, current)
             if meet and not self._order.precedes(prior.use.node, current.use.node):
-                yield DependencyGap(UNORDERED, prior, current, tuple(shared))
+                yield DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared))
 
     def forget(self, space: int, span: Span | None) -> None:
         """Drops the accesses of a destroyed resource; `span` None stands for its whole address space."""
@@ -141,7 +141,7 @@ class AccessHistory:
     def _makes_obsolete(self, prior: PastAccess, current: PastAccess, gap: DependencyGap | None) -> bool:
         """Whether whatever comes after `current` has nothing to do with `prior` any more."""
         if gap is not None:
-            return gap.kind != UNORDERED
+            return gap.kind != ConflictKind.UNORDERED
         if prior.command == current.command and prior.stream == current.stream and not current.automatic:
             return prior.use.node == current.use.node
         return True
@@ -184,13 +184,13 @@ class AccessHistory:
     ) -> DependencyGap | None:
         ordered = self._order.precedes(prior.use.node, current.use.node, by_region)
         if not (ordered or after_load(prior, current, shared)):
-            return DependencyGap(UNORDERED, prior, current, tuple(shared), facts(prior, current, False))
+            return DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared), facts(prior, current, False))
         if not prior.writes:
             return None
         query = VisibilityQuery(self._order, self._operations, current, by_region)
         hidden, guarded = self._hidden(prior, current, shared, query)
         if hidden:
-            kind = INVISIBLE if guarded or query.is_available(prior, hidden) else UNAVAILABLE
+            kind = ConflictKind.INVISIBLE if guarded or query.is_available(prior, hidden) else ConflictKind.UNAVAILABLE
             return DependencyGap(kind, prior, current, tuple(hidden), facts(prior, current, guarded))
         return None
 

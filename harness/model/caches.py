@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from harness.model.explain import DIRTY, RACING
 from harness.model.memory import MemoryOperation
-from harness.model.opinion import Conflict, ModelAccess
+from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import DST, ExecutionOrder
 from harness.model.past_access import PastAccess, written
 from harness.spans import Span, overlap
@@ -31,7 +30,7 @@ def remarks(
         current = ModelAccess(order.nodes[operation.node].place, "", False, operation.node)
         for past, spans in writes:
             shared = _shared(operation, past.space, spans)
-            kind = _gap(order, operations, operation, past) if shared else ""
+            kind = _gap(order, operations, operation, past) if shared else None
             if kind:
                 yield Conflict(kind, past.use, current, past.resource, tuple(shared), order=order)
 
@@ -44,13 +43,13 @@ def _shared(operation: MemoryOperation, space: int, spans: list[Span]) -> list[S
 
 def _gap(
     order: ExecutionOrder, operations: Sequence[MemoryOperation], invalidate: MemoryOperation, past: PastAccess
-) -> str:
-    """`RACING` for a write that is unordered with the invalidate, `DIRTY` for an unflushed earlier one, or empty."""
+) -> ConflictKind | None:
+    """RACING for a write that is unordered with the invalidate, DIRTY for an unflushed earlier one."""
     writer = past.use.node
     if order.precedes(invalidate.node, writer):
-        return ""
+        return None
     if not order.precedes(writer, invalidate.node):
-        return RACING
+        return ConflictKind.RACING
     flushed = past.automatic or any(
         flush.first >> writer & 1
         and flush.flushes >> written(past) & 1
@@ -58,4 +57,4 @@ def _gap(
         and flush.space in (None, past.space)
         for flush in operations
     )
-    return "" if flushed else DIRTY
+    return None if flushed else ConflictKind.DIRTY

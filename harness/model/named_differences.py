@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
-from harness.model.explain import CONFLICT_KINDS
-from harness.model.opinion import Conflict
+from harness.model.opinion import Conflict, ConflictKind
 from harness.model.order import OPTIONAL
 from harness.model.pairs import FACTS
 
@@ -61,7 +60,7 @@ def _entry(where: str, row: dict[str, Any]) -> NamedDifference:
         raise UserError(f"{where}: needs 'kinds', a list of kinds of conflict, with 'fact' and only then")
     named = (
         ("fact", [fact] * bool(fact), FACTS),
-        ("kind", kinds, CONFLICT_KINDS),
+        ("kind", kinds, set(ConflictKind) - {ConflictKind.RACING}),
         ("rule", [omitted] * bool(omitted), OPTIONAL),
     )
     for what, given, known in named:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from harness.findings import Place
-from harness.model import explain
 from harness.model.order import ExecutionOrder
 from harness.spans import Span
 from harness.trace.effects import StreamEvent
@@ -53,17 +53,31 @@ class ModelAccess:
         """The command buffer that held it."""
         return self.place.command_buffer
 
-    def describe(self) -> str:
-        """'vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ (call 12)'."""
-        access = f" {self.access}" if self.access else ""
-        return f"{self.command}{access} (call {self.call})"
+
+class ConflictKind(StrEnum):
+    """What is wrong between two uses. `Hazard` names what conflicts; this says how far the order between them goes."""
+
+    UNORDERED = "unordered"
+    """Neither happens before the other."""
+    UNAVAILABLE = "unavailable"
+    """They are ordered. Nothing makes the write available."""
+    INVISIBLE = "invisible"
+    """The write is available, and not visible to the later use."""
+    EVENT_UNORDERED = "event-unordered"
+    """Neither of two operations on one event happens before the other."""
+    DIRTY = "dirty-invalidate"
+    """A write is invalidated before it is flushed. On the host it is lost; on the device that is a remark."""
+    OWNERSHIP = "ownership"
+    """The contents are undefined for this queue family: not transferred, released and not acquired, or the reverse."""
+    RACING = "racing-invalidate"
+    """A write and a dependency that makes its memory visible are in no order: a remark, never a conflict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
     """Two uses that a rule of the specification wants ordered, or available and visible, and that are not."""
 
-    kind: str
+    kind: ConflictKind
     prior: ModelAccess
     current: ModelAccess
     resource: int
@@ -72,21 +86,6 @@ class Conflict:
     facts: frozenset[str] = frozenset()
     """Circumstances (out of `pairs.FACTS`) by which the named differences tell cases apart."""
     order: ExecutionOrder = field(default_factory=ExecutionOrder, repr=False, compare=False)
-
-    @property
-    def missing(self) -> str:
-        """One line that says what would mend the conflict, in the specification's terms."""
-        return explain.missing(self.kind, self.prior.access, self.prior.write, self.current.access)
-
-    @property
-    def chain(self) -> list[str]:
-        """The nodes that lead from the prior use towards the current one, as far as any chain gets."""
-        nodes = explain.chain(self.prior.node, self.current.node, self.order)
-        return [self.order.nodes[node].label for node in nodes]
-
-    def describe(self) -> str:
-        """One line with the kind of the conflict and both uses."""
-        return f"{self.kind}: {self.current.describe()} after {self.prior.describe()}"
 
 
 @dataclass(slots=True)

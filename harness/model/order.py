@@ -203,6 +203,15 @@ class ExecutionOrder:
             row = following
         return []
 
+    def chain(self, first: int, second: int) -> list[int]:
+        """The path from the first to the second node. Without one, the path to the last node before the second that is
+        after the first; only the first when nothing is."""
+        whole = self.path(first, second)
+        if whole:
+            return whole
+        after = [node for node in range(first + 1, second) if self.precedes(first, node)]
+        return self.path(first, after[-1]) if after else [first]
+
 
 def _follow(known: dict[int, int], first: int, second: int) -> Iterator[int]:
     at = first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from harness.model.opinion import ModelAccess
+from harness.model.opinion import ConflictKind, ModelAccess
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, written_by
 from harness.spans import Span
 from harness.trace.effects import Access, RasterizationOrder
@@ -76,7 +76,7 @@ class PastAccess:
 class DependencyGap:
     """A dependency that is missing between two accesses."""
 
-    kind: str
+    kind: ConflictKind
     prior: PastAccess
     current: PastAccess
     spans: tuple[Span, ...]

@@ -10,9 +10,8 @@ from typing import Any
 from harness.findings import Place
 from harness.model.access_history import AccessHistory
 from harness.model.command_streams import CommandStream
-from harness.model.explain import OWNERSHIP
 from harness.model.memory import MemoryOperations
-from harness.model.opinion import Conflict, ModelAccess, Opinion
+from harness.model.opinion import Conflict, ConflictKind, ModelAccess, Opinion
 from harness.model.order import HOST, NOTHING, ExecutionOrder, Node, NodeSet
 from harness.model.ownership import Loss, OwnershipHistory
 from harness.model.past_access import HOST_STREAM, DependencyGap, PastAccess, is_write
@@ -199,7 +198,7 @@ class Program:
     def lose(self, losses: Iterable[Loss], use: ModelAccess, resource: int) -> None:
         """Reports contents that are undefined for the family that uses them."""
         for prior, spans in losses:
-            self.conflict(Conflict(OWNERSHIP, prior, use, resource, spans, order=self.order))
+            self.conflict(Conflict(ConflictKind.OWNERSHIP, prior, use, resource, spans, order=self.order))
 
     def remove_dirty(self, memory: int, span: Span) -> None:
         """Takes the addresses out of the dirty host writes of a memory."""

@@ -17,8 +17,8 @@ import graphviz
 
 from harness.findings import UserError
 from harness.model import Conflict, Opinion
-from harness.model.explain import chain
 from harness.model.order import ACTION, DST, FENCE, HOST, SRC, SUBMIT, TRANSITION, ExecutionOrder, Node
+from harness.report.conflicts import conflict_text, missing_text
 from harness.report.files import write_whole
 from harness.report.neighbourhood import Group, Neighbourhood, group_of, part_of
 from harness.spec import names
@@ -37,7 +37,7 @@ def draw(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:
     """The order around a conflict, or all of it, in Graphviz' language. At most about `limit` commands are drawn."""
     order, part = opinion.order, part_of(opinion, conflict, limit)
     ends = {conflict.prior.node, conflict.current.node} if conflict is not None else set()
-    path = chain(conflict.prior.node, conflict.current.node, order) if conflict is not None else []
+    path = order.chain(conflict.prior.node, conflict.current.node) if conflict is not None else []
     graph = graphviz.Digraph("order", graph_attr=_graph_attributes(conflict, part), node_attr=_NODE, edge_attr=_EDGE)
     for queue in dict.fromkeys(queue for queue, *_ in part.groups):
         with graph.subgraph(name=f"cluster_{queue}") as lane:
@@ -94,7 +94,7 @@ _EDGE = {"color": GREY, "fontname": "Helvetica", "fontsize": "10", "arrowsize": 
 
 
 def _graph_attributes(conflict: Conflict | None, part: Neighbourhood) -> dict[str, str]:
-    title = conflict.describe() if conflict is not None else "no conflict"
+    title = conflict_text(conflict) if conflict is not None else "no conflict"
     if part.left_out:
         title += f"\n{part.left_out} commands further away are not drawn"
     return {
@@ -180,7 +180,7 @@ def _site(site: str) -> str:
 
 
 def _missing(conflict: Conflict) -> str:
-    return _brief(conflict.missing.partition(":")[0])
+    return _brief(missing_text(conflict).partition(":")[0])
 
 
 def _brief(text: str) -> str:
@@ -200,5 +200,5 @@ def _wrapped(text: str, width: int = 44) -> str:
 
 def summary(opinion: Opinion, conflicts: Iterable[Conflict]) -> list[str]:
     """One numbered line a conflict, for choosing one; the verdict when there is none."""
-    lines = [f"{number}: {each.describe()}" for number, each in enumerate(conflicts, 1)]
+    lines = [f"{number}: {conflict_text(each)}" for number, each in enumerate(conflicts, 1)]
     return lines or ["no conflict: " + ("something is not modelled" if opinion.unmodelled else "clean")]

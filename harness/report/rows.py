@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from harness.verdicts import LayerVerdict, ModelVerdict, NativeVerdict, OrdersVerdict, WitnessVerdict
 
@@ -92,3 +93,16 @@ def expectation_text(missing: Sequence[str], unexpected: Sequence[str]) -> str:
 def needless_text(judge: str, reason: str) -> str:
     """What to do with an entry of the expectation file that excuses nothing."""
     return f"expectation is not needed for {judge}: delete or limit it ({reason})"
+
+
+def failure_text(row: Mapping[str, Any]) -> str:
+    """Why a row, as JSON, does not pass: the judges that disagree, what was expected and what was found."""
+    return "\n".join(
+        [
+            f"{row['scenario']} [{row['variant']}] on {row['device']}: {row['status']}",
+            *(row["reasons"] or [row["problem"]]),
+            "expected: " + ("; ".join(row["expected"]) or "clean"),
+            *(f"finding: {each}" for each in row["messages"]),
+            *(f"artifacts: {each}" for each in row["artifacts"]),
+        ]
+    )

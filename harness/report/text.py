@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from harness.findings import Finding, Place
+from harness.findings import ENGINE_QUEUE, Finding, Place
 from harness.report.rules import PAGE, rule_of
-from harness.syncval.messages import resource
-from harness.syncval.queue import PRESENTATION
+from harness.report.sentences import explain, resource_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +22,7 @@ def finding_text(finding: Finding) -> Text:
 
     text = Text()
     text.append(finding.hazard, style="bold red")
-    text.append(f" on {resource(finding.resource_type, finding.resource, finding.ranges, finding.boxes)}\n")
+    text.append(f" on {resource_text(finding)}\n")
     places = (("", finding.place, finding.access), ("after ", finding.prior, finding.prior_access))
     for word, place, access in places:
         text.append(f"  {word:6}")
@@ -32,9 +31,8 @@ def finding_text(finding: Finding) -> Text:
         if place.site:
             text.append(f" at {place.site}", style="underline")
         text.append(f" ({_where(place)})\n", style="dim")
-    if finding.missing:
-        text.append("  missing: ", style="dim")
-        text.append(f"{finding.missing}\n")
+    text.append("  missing: ", style="dim")
+    text.append(f"{explain(finding).missing}\n")
     text.append("  rule: ", style="dim")
     text.append(f"{PAGE}#{rule_of(finding)}\n")
     return text
@@ -81,4 +79,4 @@ def _where(place: Place) -> str:
 
 def _queue(place: Place) -> int | None:
     """The presentation engine is a queue to syncval, but none that the program knows."""
-    return None if place.queue is None or place.queue >= PRESENTATION else place.queue
+    return None if place.queue is None or place.queue >= ENGINE_QUEUE else place.queue

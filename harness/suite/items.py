@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.report.rows import failure_text
 from harness.suite.claims import Claim
 from harness.suite.expectations import load
 from harness.suite.row import Row, settle
@@ -61,7 +62,7 @@ class ScenarioItem(pytest.Item):
         if row.status is Status.UNAVAILABLE:
             pytest.skip(row.problem)
         if row.status is not Status.PASSED:
-            raise ScenarioFailure(_explain(row))
+            raise ScenarioFailure(failure_text(row.to_dict()))
 
     def _row(self) -> Row:
         config = self.config
@@ -115,12 +116,3 @@ def print_rows(reporter: pytest.TerminalReporter, properties: Iterable[tuple[str
     # A log has no width of its own: nothing may be cut there.
     width = max(100, writer.fullwidth) if writer.hasmarkup else LOG_WIDTH
     print_table(rows, Console(file=writer._file, force_terminal=writer.hasmarkup, width=width), artifacts)
-
-
-def _explain(row: Row) -> str:
-    lines = [f"{row.scenario} [{row.variant}] on {row.device}: {row.status}"]
-    lines += row.reasons or [row.problem]
-    lines.append("expected: " + ("; ".join(row.expected) or "clean"))
-    lines += [f"finding: {each}" for each in row.messages]
-    lines += [f"artifacts: {each}" for each in row.artifacts]
-    return "\n".join(lines)

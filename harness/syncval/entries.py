@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harness.findings import Hazard, Place
+from harness.findings import Hazard, HostStep, Place
 from harness.spans import Span
 from harness.syncval.barrier import Scope
 from harness.syncval.state import LAYOUT_TRANSITION, State
@@ -51,8 +51,8 @@ class DetectedHazard(NamedTuple):
     state: State
     resource: int
     viewer: int = 0
-    missing: str = ""
-    """What would prevent it, where that does not follow from the two accesses."""
+    host_step: HostStep | None = None
+    """What is missing between the device and the host."""
     through: int = 0
     """The resource by which the access came, when it is an alias of `resource`."""
 

@@ -60,7 +60,7 @@ class Events:
         masks = {each.src_stages for each in _dependencies(effect.barrier)}
         spelling = 0 if not effect.sync2 else 2 if place.command.endswith("KHR") else 1
         hazard = _SET_AFTER[event.last][spelling] if event.last else None
-        problems = self._race(event, effect.event, place, union_of(masks), queue_flags, SET, hazard)
+        problems = self._race(event, effect.event, place, union_of(masks), queue_flags, hazard)
         if problems and event.last == SET:
             # A wait may see either set: certain is what both cover, and the earlier one covers less.
             self._forget(event, kept=masks)
@@ -89,7 +89,7 @@ class Events:
         """Forgets the last set."""
         event = self._events.setdefault(effect.event, EventState())
         hazard = _RESET_AFTER.get(event.last)
-        problems = self._race(event, effect.event, place, effect.stages, queue_flags, RESET, hazard)
+        problems = self._race(event, effect.event, place, effect.stages, queue_flags, hazard)
         self._forget(event)
         event.last, event.place, event.barriers, event.unordered = RESET, place, 0, False
         return problems
@@ -134,8 +134,7 @@ class Events:
         for position, id in enumerate(effect.events):
             event = self._events.setdefault(id, EventState())
             if event.unordered and event.place is not None:
-                relation = "the set that it waits for and the operation before"
-                yield _finding(Hazard.WAIT_FOR_UNORDERED_SET, id, place, event.place, relation)
+                yield _finding(Hazard.WAIT_FOR_UNORDERED_SET, id, place, event.place)
             if event.is_certain:
                 event.last, event.place = WAIT, place
                 dependencies = _dependencies(_barrier_of(effect, position))
@@ -179,7 +178,6 @@ class Events:
         place: Place,
         stages: int,
         queue_flags: int,
-        operation: str,
         hazard: Hazard | None,
     ) -> list[Finding]:
         """`hazard`, if nothing orders an operation after the last one of its event."""
@@ -188,7 +186,7 @@ class Events:
         covered = stages & EVERYTHING or reached
         if covered or hazard is None or event.place is None or self._is_complete(event.place):
             return []
-        return [_finding(hazard, id, place, event.place, f"the {event.last} and the {operation}")]
+        return [_finding(hazard, id, place, event.place)]
 
     def _is_complete(self, place: Place) -> bool:
         """Whether the host knows that an operation is complete."""
@@ -205,19 +203,8 @@ has a name for each."""
 _RESET_AFTER = {SET: Hazard.RESET_EVENT_AFTER_SET, WAIT: Hazard.RESET_EVENT_AFTER_WAIT}
 
 
-def _finding(hazard: Hazard, id: int, place: Place, prior: Place, what: str) -> Finding:
-    lack = f"an execution dependency between {what}"
-    return Finding(
-        hazard=hazard,
-        access="",
-        prior_access="",
-        place=place,
-        prior=prior,
-        resource=id,
-        resource_type="VkEvent",
-        missing=lack,
-        message=f"{place.command} on VkEvent {id} is not ordered after {prior.command}. Missing: {lack}.",
-    )
+def _finding(hazard: Hazard, id: int, place: Place, prior: Place) -> Finding:
+    return Finding(hazard, "", "", place, prior, resource=id, resource_type="VkEvent")
 
 
 def replace_source(scope: Scope) -> Scope:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from harness.findings import Box, Finding, Place
+from harness.findings import Box, DependencySoFar, Finding, Hazard, Place
 from harness.spans import Span, merge
 from harness.spec.scopes import ACCESS_KINDS
-from harness.syncval import messages
 from harness.syncval.entries import DetectedHazard
+from harness.syncval.state import union
 
 Key = tuple[Any, ...]
 
@@ -96,8 +96,6 @@ class Reporter:
     def _finding(self, hazards: list[DetectedHazard], place: Place) -> Finding:
         first = hazards[0]
         seen = self._describe(first.resource, merge([detected.span for detected in hazards]))
-        lack = messages.missing(first)
-        what = messages.resource(seen.type, first.resource, seen.ranges, seen.boxes)
         return Finding(
             hazard=first.hazard,
             access=ACCESS_KINDS[first.access_kind].name,
@@ -108,6 +106,16 @@ class Reporter:
             resource_type=seen.type,
             ranges=seen.ranges,
             boxes=seen.boxes,
-            missing=lack,
-            message=messages.sentence(first, place, what, lack),
+            gap=first.host_step or _so_far(first),
+            through=first.through,
         )
+
+
+def _so_far(detected: DetectedHazard) -> DependencySoFar | None:
+    """What dependencies have done for the earlier access, where some order is there or might be."""
+    view = detected.state.view(detected.viewer)
+    if detected.hazard is Hazard.WRITE_AFTER_READ:
+        return DependencySoFar(waiting_stages=union(ordering.barriers for ordering in view.reads))
+    if detected.hazard in (Hazard.READ_AFTER_WRITE, Hazard.WRITE_AFTER_WRITE):
+        return DependencySoFar(visible_to=view.write.barriers, available=bool(view.write.chain))
+    return None

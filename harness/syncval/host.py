@@ -66,7 +66,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 
-from harness.findings import Finding, Hazard, Place
+from harness.findings import Finding, Hazard, HostStep, Place
 from harness.spans import Span
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.context import Context
@@ -82,16 +82,6 @@ HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 
 SEEN = 1 << 60
 """The token of a write that is visible to the host. The tokens of single batches are greater numbers."""
-
-NO_WAIT_TO_WRITE = "a wait of the host (a fence, a timeline's value, idle) that covers {prior}"
-NO_WAIT = (
-    NO_WAIT_TO_WRITE + ", and a memory dependency before it to VK_PIPELINE_STAGE_2_HOST_BIT/VK_ACCESS_2_HOST_READ_BIT"
-)
-NO_DEPENDENCY = (
-    "a memory dependency from the write to VK_PIPELINE_STAGE_2_HOST_BIT/VK_ACCESS_2_HOST_READ_BIT that the host waits "
-    "for; a wait alone makes no write visible to the host"
-)
-NO_INVALIDATE = "vkInvalidateMappedMemoryRanges after the wait; the memory is not HOST_COHERENT"
 
 
 class Host:
@@ -147,15 +137,15 @@ class Host:
         shown = batch_index_of(place) <= self._shown.get(state.write.queue, (-1, 0))
         return shown or any(SEEN in view.write.tokens for view in state.views)
 
-    def _lack(self, state: State, place: Place, coherent: bool) -> str:
-        """What keeps the host from seeing the last write; empty when it sees it, or wrote it itself."""
+    def _missing_step(self, state: State, place: Place, coherent: bool) -> HostStep | None:
+        """What keeps the host from seeing the last write; None when it sees it, or wrote it itself."""
         if state.write is None or _is_dirty(state, place):
-            return ""
+            return None
         if not state.write.done:
-            return NO_WAIT
+            return HostStep.WAIT_TO_READ
         if not self._sees(state, place):
-            return NO_DEPENDENCY
-        return "" if coherent else NO_INVALIDATE
+            return HostStep.DEPENDENCY
+        return None if coherent else HostStep.INVALIDATE
 
     # -- what the host does -------------------------------------------------------------------------------------------
 
@@ -221,10 +211,11 @@ class Host:
         for span in spans:
             for piece, entry in self._context.known(space, *_atoms(span, atom_size)):
                 state, prior = entry.slot.find().state, entry.write
-                lack = self._lack(state, prior, coherent) if prior is not None else ""
-                begin, end = piece if lack == NO_WAIT else (max(piece[0], span[0]), min(piece[1], span[1]))
-                if lack and begin < end and prior is not None and state.write is not None:
-                    missing, before = lack.format(prior=prior.command), state.write.access_kind
+                step = self._missing_step(state, prior, coherent) if prior is not None else None
+                whole = step is HostStep.WAIT_TO_READ
+                begin, end = piece if whole else (max(piece[0], span[0]), min(piece[1], span[1]))
+                if step and begin < end and prior is not None and state.write is not None:
+                    before = state.write.access_kind
                     detected = DetectedHazard(
                         Hazard.READ_AFTER_WRITE,
                         (begin, end),
@@ -233,7 +224,7 @@ class Host:
                         before,
                         state,
                         resource,
-                        missing=missing,
+                        host_step=step,
                     )
                     hazards.append(detected)
         yield from (finding for finding, _ in self._report.findings(hazards, place))
@@ -252,8 +243,8 @@ class Host:
                     kind, prior, before = Hazard.WRITE_AFTER_WRITE, entry.write, state.write.access_kind
                 else:
                     continue
-                missing = NO_WAIT_TO_WRITE.format(prior=prior.command)
-                hazards.append(DetectedHazard(kind, span, HOST_WRITE, prior, before, state, resource, missing=missing))
+                step = HostStep.WAIT_TO_WRITE
+                hazards.append(DetectedHazard(kind, span, HOST_WRITE, prior, before, state, resource, host_step=step))
         yield from (finding for finding, _ in self._report.findings(hazards, place))
 
 
@@ -282,8 +273,6 @@ def _atoms(span: Span, atom_size: int) -> Span:
 
 
 def _lost(memory: int, where: tuple[int, int], place: Place, prior: Place) -> Finding:
-    lack = "vkFlushMappedMemoryRanges before the invalidate"
-    offset, size = where
     return Finding(
         hazard=Hazard.UNFLUSHED_WRITE,
         access="",
@@ -293,7 +282,4 @@ def _lost(memory: int, where: tuple[int, int], place: Place, prior: Place) -> Fi
         resource=memory,
         resource_type="VkDeviceMemory",
         ranges=(where,),
-        missing=lack,
-        message=f"{place.command} loses what the host wrote to VkDeviceMemory {memory} [{offset}, {offset + size}) and "
-        f"did not flush. Missing: {lack}.",
     )

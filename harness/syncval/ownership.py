@@ -24,7 +24,7 @@ from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
-from harness.findings import Finding, Hazard, Place
+from harness.findings import Finding, Hazard, OwnershipFamilies, Place
 from harness.spans import ENDLESS, Span, SpanMap, merge
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
@@ -230,11 +230,8 @@ class Ownership:
                     lost.setdefault((name, id(owner.place)), []).append(((begin, end), owner))
         for (name, _), found in lost.items():
             owner = found[0][1]
-            if owner.release is None:
-                lack = f"a release by queue family {owner.family} and an acquire by {family}"
-            else:
-                lack = f"the acquire by queue family {_family(owner.release.dst_family)}"
-            yield self._finding(name, resource, [span for span, _ in found], access_kind, place, owner, lack)
+            families = OwnershipFamilies(owner.family, owner.release.dst_family if owner.release else family)
+            yield self._finding(name, resource, [span for span, _ in found], access_kind, place, owner, families)
 
     # -- transfers -----------------------------------------------------------------------------------------------------
 
@@ -275,28 +272,31 @@ class Ownership:
                 elif _transfer(owner.release) != _transfer(barrier):
                     other = ([*other[0], (low, high)], other[1] or owner)
             gaps += [(at, end)] if at < end else []
+        families = OwnershipFamilies(barrier.src_family, barrier.dst_family)
+        found = []
         if gaps or kept[1] is not None:
             prior = kept[1] or Owner(ALL_FAMILIES, place, OWNERSHIP_TRANSFER)
-            lack = f"the release by queue family {_family(barrier.src_family)}"
-            yield self._finding(
-                Hazard.OWNERSHIP_NOT_RELEASED, barrier.resource, kept[0] + gaps, OWNERSHIP_TRANSFER, place, prior, lack
-            )
+            found.append((Hazard.OWNERSHIP_NOT_RELEASED, kept[0] + gaps, prior))
         if other[1] is not None:
-            lack = "the same resource, range, families and layouts in both halves"
-            yield self._finding(
-                Hazard.OWNERSHIP_MISMATCH, barrier.resource, other[0], OWNERSHIP_TRANSFER, place, other[1], lack
-            )
+            found.append((Hazard.OWNERSHIP_MISMATCH, other[0], other[1]))
+        for hazard, spans, prior in found:
+            yield self._finding(hazard, barrier.resource, spans, OWNERSHIP_TRANSFER, place, prior, families)
 
     def _pieces(self, space: int, span: Span) -> list[tuple[int, int, Owner]]:
         held = self._held.get(space)
         return held.pieces(*span) if held is not None else []
 
     def _finding(
-        self, hazard: Hazard, resource: int, spans: list[Span], access_kind: int, place: Place, owner: Owner, lack: str
+        self,
+        hazard: Hazard,
+        resource: int,
+        spans: list[Span],
+        access_kind: int,
+        place: Place,
+        owner: Owner,
+        families: OwnershipFamilies,
     ) -> Finding:
         seen = self._describe(resource, merge(spans))
-        prior = owner.place.command if owner.place is not place else "none"
-        sentence = _SENTENCES[hazard].format(what=f"{seen.type} {resource}", prior=prior, family=owner.family)
         return Finding(
             hazard=hazard,
             access=ACCESS_KINDS[access_kind].name,
@@ -307,26 +307,11 @@ class Ownership:
             resource_type=seen.type,
             ranges=seen.ranges,
             boxes=seen.boxes,
-            missing=lack,
-            message=f"{place.command} {sentence}. Missing: {lack}.",
+            gap=families,
         )
-
-
-_SENTENCES = {
-    Hazard.OWNERSHIP_NOT_TRANSFERRED: "needs the contents of {what}, which belong to queue family {family} by {prior}",
-    Hazard.OWNERSHIP_NOT_ACQUIRED: "needs the contents of {what}, which {prior} released and nothing acquired",
-    Hazard.OWNERSHIP_NOT_RELEASED: "acquires {what}, which was not released, or has been used since (last owner: "
-    "{prior})",
-    Hazard.OWNERSHIP_MISMATCH: "acquires {what} by another barrier than {prior} released it",
-}
 
 
 def _transfer(barrier: RangeBarrier) -> tuple[object, ...]:
     """What must be equal in both halves."""
     families = (barrier.src_family, barrier.dst_family)
     return (barrier.resource, barrier.spans, *families, barrier.old_layout, barrier.new_layout)
-
-
-def _family(index: int) -> str:
-    names = {FAMILIES_OUTSIDE[0]: "VK_QUEUE_FAMILY_EXTERNAL", FAMILIES_OUTSIDE[1]: "VK_QUEUE_FAMILY_FOREIGN_EXT"}
-    return names.get(index, str(index))

@@ -13,6 +13,7 @@ from operator import itemgetter
 
 from sortedcontainers import SortedKeyList
 
+from harness.findings import ENGINE_QUEUE
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import execution_scope_dst, execution_scope_src, stage_accesses
 from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
@@ -26,8 +27,6 @@ from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
 
 HOST = -1
 """The queue of signals made by the host."""
-PRESENTATION = 1 << 63
-"""The queue of the presentation engine. Its work on each image has a queue of its own, above this (`engine_of`)."""
 WHOLE_PIPE = VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.TOP_OF_PIPE | VkPipelineStage2.BOTTOM_OF_PIPE
 """Stages with which a semaphore's scope holds layout transitions and ownership transfers too."""
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
@@ -105,7 +104,7 @@ class QueueMark:
 
 def engine_of(image: int) -> int:
     """The queue for the presentation engine's work on one image. Its work on different images has no order."""
-    return PRESENTATION + image
+    return ENGINE_QUEUE + image
 
 
 class Queues:
@@ -152,7 +151,7 @@ class Queues:
 
     def follow_engine(self) -> None:
         """From now on the presentation engine is one that queues may race with."""
-        self._clocks.setdefault(PRESENTATION, {})
+        self._clocks.setdefault(ENGINE_QUEUE, {})
         self._start_journal()
 
     def signal_acquired(self, semaphore: int, queue: int, tag: BatchIndex, stages: int) -> None:
@@ -296,7 +295,7 @@ class Queues:
 
 def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
     """Signal and wait as one memory dependency: extended scopes, and every access that their stages can make."""
-    if signal.queue >= PRESENTATION:  # an execution dependency: the engine wrote nothing that must be made available
+    if signal.queue >= ENGINE_QUEUE:  # an execution dependency: the engine wrote nothing that must be made available
         return Scope(signal.stages, 0, execution_scope_dst(stages, queue_flags), 0)
     dst = execution_scope_dst(stages, queue_flags)
     return first_scope(signal)._replace(dst_stages=dst, dst_accesses=_accesses(stages, dst))

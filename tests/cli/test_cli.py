@@ -328,13 +328,13 @@ def test_a_finding_in_words() -> None:
         resource=7,
         resource_type="VkBuffer",
         ranges=((0, 256),),
-        missing="a memory dependency",
     )
     assert finding_text(finding).plain.splitlines() == [
         "READ_AFTER_WRITE on VkBuffer 7 [0, 256)",
         "        vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ at a.py:9 (call 12, command buffer 5, submit 20, queue 3)",
         "  after vkCmdFillBuffer SYNC_CLEAR_TRANSFER_WRITE (call 11, command buffer 5)",
-        "  missing: a memory dependency",
+        "  missing: a memory dependency from VK_PIPELINE_STAGE_2_CLEAR_BIT/VK_ACCESS_2_TRANSFER_WRITE_BIT to "
+        "VK_PIPELINE_STAGE_2_COPY_BIT/VK_ACCESS_2_TRANSFER_READ_BIT",
         "  rule: docs/rules.md#read-after-write",
     ]
     assert summary_text("hazards", [finding, finding], {}).plain == "hazards - 2 hazards: 2 READ_AFTER_WRITE"

@@ -11,6 +11,7 @@ from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.layer.silence import ALIASES, reason_for_silence
 from harness.layer.stream import Stream as RecordedStream
+from harness.report.sentences import explain
 from harness.spec.enums import VkAccess2, VkImageCreate
 from harness.trace.effects import Barrier, Command, Recorded
 from tests.support.streams import COLOR, DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream, extent, struct
@@ -134,7 +135,7 @@ def test_a_buffer_and_an_image_in_one_memory_conflict() -> None:
     assert kinds(found) == [("READ_AFTER_WRITE", "vkCmdCopyImageToBuffer", "vkCmdFillBuffer")]
     assert reason_for_silence(found[0], RecordedStream(stream.blocks)) == ALIASES
     assert (found[0].resource, found[0].resource_type, found[0].ranges) == (buffer, "VkBuffer", ((0, 64),))
-    assert f"(through its alias {image})" in found[0].message
+    assert f"(through its alias {image})" in explain(found[0]).message
 
 
 def test_and_the_other_way_round() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.model.stages import access_scope, concrete, first_scope, second_scope
+from harness.report.conflicts import missing_text
 from harness.spec import scopes
 from harness.spec._generated import ACCESSES, STAGES
 from harness.trace.effects import Barrier, Execute
@@ -188,7 +189,11 @@ def test_the_second_figure_of_the_reference() -> None:
 
 def test_what_is_missing_and_how_far_the_chain_goes() -> None:
     found = Stream().submit(FILL, barrier("CLEAR/TRANSFER_WRITE", "BLIT"), READ).judge().conflicts[0]
-    assert found.missing.startswith("a memory dependency from VK_PIPELINE_STAGE_2_CLEAR_BIT/VK_ACCESS_2_TRANSFER_WRITE")
-    assert found.missing.endswith("nothing orders them")
-    assert [each.split(" (")[0] for each in found.chain] == ["vkCmdAccess", "vkCmdBarrier", "vkCmdBarrier"]
-    assert found.chain[-1].endswith("to VK_PIPELINE_STAGE_2_BLIT_BIT")
+    nodes = found.order.nodes
+    chain = [nodes[at].label for at in found.order.chain(found.prior.node, found.current.node)]
+    assert missing_text(found).startswith(
+        "a memory dependency from VK_PIPELINE_STAGE_2_CLEAR_BIT/VK_ACCESS_2_TRANSFER_WRITE"
+    )
+    assert missing_text(found).endswith("nothing orders them")
+    assert [each.split(" (")[0] for each in chain] == ["vkCmdAccess", "vkCmdBarrier", "vkCmdBarrier"]
+    assert chain[-1].endswith("to VK_PIPELINE_STAGE_2_BLIT_BIT")

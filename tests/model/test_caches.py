@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harness.report.conflicts import missing_text
 from tests.support.effects import A, B, Effects, access, barrier, ranged
 from tests.support.model_streams import FILL, FILL_TO_COPY, READ, Stream
 
@@ -33,4 +34,4 @@ def test_remarks_are_no_conflicts() -> None:
     assert opinion.clean
     (remark,) = opinion.remarks()
     assert remark.spans == ((0, 64),)
-    assert remark.missing.startswith("an execution dependency")
+    assert missing_text(remark).startswith("an execution dependency")

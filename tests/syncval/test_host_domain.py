@@ -7,6 +7,7 @@ import pytest
 from harness.findings import Finding, Hazard
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream
+from harness.report.sentences import explain
 from harness.trace.effects import (
     EXTERNAL,
     Barrier,
@@ -112,7 +113,7 @@ def test_a_wait_alone_makes_nothing_visible_to_the_host(between: tuple[Effect, .
         "SYNC_HOST_HOST_READ",
         "SYNC_COPY_TRANSFER_WRITE",
     )
-    assert "HOST_BIT/VK_ACCESS_2_HOST_READ_BIT" in finding.missing
+    assert "HOST_BIT/VK_ACCESS_2_HOST_READ_BIT" in explain(finding).missing
     assert reason_for_silence(finding, Stream([])).startswith("host accesses")
 
 
@@ -136,7 +137,7 @@ def test_a_read_before_the_wait_is_a_hazard_whatever_the_barriers() -> None:
     machine.submit(1, WRITE_A, TO_HOST)
     (finding,) = machine.findings_of_read()
     assert finding.hazard == RAW
-    assert finding.missing.startswith("a wait of the host")
+    assert explain(finding).missing.startswith("a wait of the host")
 
 
 def test_the_wait_must_cover_the_dependency_too() -> None:
@@ -363,7 +364,7 @@ def test_unflushed_writes_say_what_is_missing() -> None:
     batch = Submission(0, ((1000, commands(machine.calls, READ_A)),))
     (finding,) = machine.validator.consume(Submitted(99, "vkQueueSubmit", None, 1, ALL_FLAGS, (batch,), 0))
     assert (finding.prior.command, finding.prior_access) == ("host write", "SYNC_HOST_HOST_WRITE")
-    assert "vkFlushMappedMemoryRanges" in finding.missing
+    assert "vkFlushMappedMemoryRanges" in explain(finding).missing
     assert reason_for_silence(finding, Stream([]))
 
 
@@ -374,7 +375,7 @@ def test_an_invalidate_after_the_wait_is_needed() -> None:
     assert machine.invalidates(0, 32) == []
     (finding,) = machine.findings_of_read()
     assert (finding.hazard, finding.ranges) == (RAW, ((32, 64),))
-    assert finding.missing.startswith("vkInvalidateMappedMemoryRanges")
+    assert explain(finding).missing.startswith("vkInvalidateMappedMemoryRanges")
 
 
 def test_an_invalidate_before_the_wait_does_nothing() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream
+from harness.report.sentences import explain
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from harness.trace.effects import (
     FAMILIES_OUTSIDE,
@@ -77,8 +78,8 @@ def test_a_read_by_another_family_needs_a_transfer() -> None:
     assert finding.vuid == "SYNC-ownership-not-transferred"
     assert finding.prior_access == "SYNC_COPY_TRANSFER_WRITE"
     assert finding.ranges == ((0, 64),)
-    assert finding.missing == "a release by queue family 0 and an acquire by 1"
-    assert finding.message == (
+    assert explain(finding).missing == "a release by queue family 0 and an acquire by 1"
+    assert explain(finding).message == (
         "vkCmdAccess needs the contents of VkBuffer 100, which belong to queue family 0 by vkCmdAccess. Missing: "
         "a release by queue family 0 and an acquire by 1."
     )
@@ -214,7 +215,7 @@ def test_a_release_without_an_acquire_leaves_the_contents_undefined_to_all(queue
     held.submit(G, write(BUFFER), RELEASE)
     held.wait()
     assert held.submit(queue, read(BUFFER)) == ["ownership-not-acquired"]
-    assert held.found[0].missing == "the acquire by queue family 1"
+    assert explain(held.found[0]).missing == "the acquire by queue family 1"
     assert held.found[0].prior_access == "SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"
 
 
@@ -229,11 +230,11 @@ def test_what_was_released_may_be_overwritten_by_all(queue: int) -> None:
 def test_an_acquire_needs_a_release() -> None:
     held = device()
     assert held.submit(C, ACQUIRE) == ["ownership-not-released"]
-    assert "(last owner: none)" in held.found[0].message
+    assert "(last owner: none)" in explain(held.found[0]).message
     held = device()
     held.submit(G, write(BUFFER), signals=[operation(7)])
     assert held.submit(C, ACQUIRE, read(BUFFER), waits=[operation(7)]) == ["ownership-not-released"]
-    assert held.found[0].missing == "the release by queue family 0"
+    assert explain(held.found[0]).missing == "the release by queue family 0"
 
 
 def test_a_release_is_acquired_once() -> None:
@@ -334,7 +335,7 @@ def test_a_release_is_ordered_like_a_write() -> None:
     held = device()
     assert held.submit(G, write(BUFFER), transfer()) == ["WRITE_AFTER_WRITE"]
     assert reason_for_silence(held.found[0], Stream([])) == "queue family ownership"
-    assert "vkCmdBarrier transfers the ownership of VkBuffer 100" in held.found[0].message
+    assert "vkCmdBarrier transfers the ownership of VkBuffer 100" in explain(held.found[0]).message
     held = device()
     assert held.submit(G, read(BUFFER), transfer()) == ["WRITE_AFTER_READ"]
     held = device()

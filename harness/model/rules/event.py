@@ -8,8 +8,7 @@ from operator import and_
 from harness.findings import Place
 from harness.model.command_buffer_run import CommandBufferRun
 from harness.model.command_streams import CommandStream
-from harness.model.explain import EVENT_UNORDERED
-from harness.model.opinion import Conflict, ModelAccess
+from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Node, NodeSet
 from harness.model.pairs import HELD_BACK, NARROW_SIGNAL
 from harness.model.program import EventHistory, EventOperation, Program
@@ -89,7 +88,7 @@ def _keep(run: CommandBufferRun, event: int, made: EventOperation) -> None:
 def _report(run: CommandBufferRun, event: int, prior: ModelAccess, current: ModelAccess) -> None:
     masks = ((NARROW_SIGNAL, run.program.assumed), (HELD_BACK, run.learned))
     noted = frozenset(fact for fact, nodes in masks if nodes >> prior.node & 1)
-    run.program.conflict(Conflict(EVENT_UNORDERED, prior, current, event, (), noted, run.program.order))
+    run.program.conflict(Conflict(ConflictKind.EVENT_UNORDERED, prior, current, event, (), noted, run.program.order))
 
 
 def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:

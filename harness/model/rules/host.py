@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from harness.findings import Place
-from harness.model.explain import DIRTY
 from harness.model.memory import MemoryOperation
-from harness.model.opinion import Conflict, ModelAccess
+from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import FENCE, Node, NodeSet
 from harness.model.past_access import HOST_STREAM, NOWHERE
 from harness.model.program import Program, QueueState
@@ -112,7 +111,9 @@ def host_invalidated(program: Program, invalidated: HostInvalidated) -> None:
         lost = overlap(spans, [invalidated.span])
         if lost:
             current = ModelAccess(place, "", False, node)
-            program.conflict(Conflict(DIRTY, use, current, invalidated.memory, tuple(lost), order=program.order))
+            program.conflict(
+                Conflict(ConflictKind.DIRTY, use, current, invalidated.memory, tuple(lost), order=program.order)
+            )
     program.remove_dirty(invalidated.memory, invalidated.span)
     program.invalidated.setdefault(invalidated.memory, []).append((node, [invalidated.span]))
 

@@ -1,0 +1,47 @@
+"""A conflict of the model in words: what it is, and which edge or which memory operation is missing."""
+
+from __future__ import annotations
+
+from harness.model import Conflict, ConflictKind, ModelAccess
+from harness.model.stages import ACCESS_KIND
+from harness.spec import names
+
+_FIXED = {
+    ConflictKind.EVENT_UNORDERED: "an execution dependency between the two operations on the event: nothing orders "
+    "them",
+    ConflictKind.DIRTY: "vkFlushMappedMemoryRanges, or a dependency that has the write in its first scope, before the "
+    "invalidate",
+    ConflictKind.RACING: "an execution dependency between the write and the dependency that invalidates its memory",
+    ConflictKind.OWNERSHIP: "a queue family ownership transfer between the two: a release, and an acquire that "
+    "matches it",
+}
+_ENDS = {
+    ConflictKind.UNORDERED: "nothing orders them",
+    ConflictKind.UNAVAILABLE: "they are ordered, but nothing makes the write available",
+    ConflictKind.INVISIBLE: "the write is available, but not visible to this access",
+}
+
+
+def conflict_text(conflict: Conflict) -> str:
+    """One line: `unordered: vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ (call 12) after ...`."""
+    return f"{conflict.kind}: {_use(conflict.current)} after {_use(conflict.prior)}"
+
+
+def _use(use: ModelAccess) -> str:
+    return f"{use.command}{f' {use.access}' if use.access else ''} (call {use.call})"
+
+
+def missing_text(conflict: Conflict) -> str:
+    """What would mend it, in the specification's terms."""
+    if conflict.kind in _FIXED:
+        return _FIXED[conflict.kind]
+    writes = conflict.prior.write
+    execution = conflict.kind is ConflictKind.UNORDERED and not writes
+    between = f"from {_scope(conflict.prior.access, writes)} to {_scope(conflict.current.access, writes)}"
+    return f"{'an execution' if execution else 'a memory'} dependency {between}: {_ENDS[conflict.kind]}"
+
+
+def _scope(access: str, with_accesses: bool) -> str:
+    kind = ACCESS_KIND[access]
+    text = names.stages(kind.stage)
+    return f"{text}/{names.accesses(kind.access)}" if with_accesses and kind.access else text

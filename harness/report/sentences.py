@@ -1,0 +1,165 @@
+"""A finding in words, made from its data alone: what would prevent it, and one sentence for people."""
+
+from __future__ import annotations
+
+from harness.findings import DependencySoFar, Explanation, Finding, Hazard, HostStep, OwnershipFamilies
+from harness.spec import names
+from harness.spec.scopes import ACCESS_KIND, IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
+from harness.trace.effects import FAMILIES_OUTSIDE
+
+ACQUIRE = "SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"
+PRESENT = "SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"
+HOST_WRITE = "SYNC_HOST_HOST_WRITE"
+
+_PSEUDO = {IMAGE_LAYOUT_TRANSITION.name: "the layout transition", OWNERSHIP_TRANSFER.name: "the ownership transfer"}
+"""Accesses that belong to no stage."""
+
+_HOST = "VK_PIPELINE_STAGE_2_HOST_BIT/VK_ACCESS_2_HOST_READ_BIT"
+_WAIT = "a wait of the host (a fence, a timeline's value, idle) that covers {prior}"
+_HOST_STEPS = {
+    HostStep.WAIT_TO_WRITE: _WAIT,
+    HostStep.WAIT_TO_READ: f"{_WAIT}, and a memory dependency before it to {_HOST}",
+    HostStep.DEPENDENCY: f"a memory dependency from the write to {_HOST} that the host waits for; a wait alone makes "
+    "no write visible to the host",
+    HostStep.INVALIDATE: "vkInvalidateMappedMemoryRanges after the wait; the memory is not HOST_COHERENT",
+}
+
+_BETWEEN = {
+    Hazard.SET_EVENT_AFTER_RESET: "the reset and the set",
+    Hazard.SET_EVENT2_AFTER_RESET: "the reset and the set",
+    Hazard.SET_EVENT2_KHR_AFTER_RESET: "the reset and the set",
+    Hazard.SET_EVENT_AFTER_SET: "the set and the set",
+    Hazard.SET_EVENT2_AFTER_SET: "the set and the set",
+    Hazard.SET_EVENT2_KHR_AFTER_SET: "the set and the set",
+    Hazard.SET_EVENT_AFTER_WAIT: "the wait and the set",
+    Hazard.SET_EVENT2_AFTER_WAIT: "the wait and the set",
+    Hazard.SET_EVENT2_KHR_AFTER_WAIT: "the wait and the set",
+    Hazard.RESET_EVENT_AFTER_SET: "the set and the reset",
+    Hazard.RESET_EVENT_AFTER_WAIT: "the wait and the reset",
+    Hazard.WAIT_FOR_UNORDERED_SET: "the set that it waits for and the operation before",
+}
+"""The two operations on an event that nothing orders."""
+
+_OWNERSHIP = {
+    Hazard.OWNERSHIP_NOT_TRANSFERRED: "needs the contents of {what}, which belong to queue family {family} by {prior}",
+    Hazard.OWNERSHIP_NOT_ACQUIRED: "needs the contents of {what}, which {prior} released and nothing acquired",
+    Hazard.OWNERSHIP_NOT_RELEASED: "acquires {what}, which was not released, or has been used since (last owner: "
+    "{prior})",
+    Hazard.OWNERSHIP_MISMATCH: "acquires {what} by another barrier than {prior} released it",
+}
+
+
+def explain(finding: Finding) -> Explanation:
+    """What would prevent it, in the specification's terms, and what happened, in one sentence."""
+    lack = _missing(finding)
+    return Explanation(lack, f"{_sentence(finding)}. Missing: {lack}.")
+
+
+def pair_text(finding: Finding) -> str:
+    """The hazard and the two accesses: what a line of a disagreement says."""
+    place, prior = finding.place, finding.prior
+    return (
+        f"{finding.hazard}: {place.command} {finding.access} (call {place.call}) after "
+        f"{prior.command} {finding.prior_access} (call {prior.call})"
+    )
+
+
+def resource_text(finding: Finding) -> str:
+    """A resource and the touched part of it: `VkBuffer 7 [0, 256)`, `VkImage 9 (color, mip 1, layer 0)`."""
+    text = f"{finding.resource_type} {finding.resource}"
+    if finding.ranges:
+        offset, size = finding.ranges[0]
+        text += f" [{offset}, {offset + size})"
+    if finding.boxes:
+        box = finding.boxes[0]
+        aspect = names.flags_names("VkImageAspectFlags", box.aspect)
+        text += f" ({aspect}, mip {box.mip}, layer {box.layer})"
+    more = len(finding.ranges or finding.boxes) - 1
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def _missing(finding: Finding) -> str:
+    hazard, gap = finding.hazard, finding.gap
+    if hazard in _BETWEEN:
+        return f"an execution dependency between {_BETWEEN[hazard]}"
+    if hazard is Hazard.UNFLUSHED_WRITE:
+        return "vkFlushMappedMemoryRanges before the invalidate"
+    if isinstance(gap, HostStep):
+        return _HOST_STEPS[gap].format(prior=finding.prior.command)
+    if isinstance(gap, OwnershipFamilies):
+        return _transfer(hazard, gap)
+    if finding.prior_access == HOST_WRITE:
+        return "a submit after what the host wrote; before it vkFlushMappedMemoryRanges if memory is not HOST_COHERENT"
+    if finding.access == PRESENT:
+        return "a semaphore that the present waits for, signaled after the access"
+    if finding.prior_access == PRESENT or (finding.prior_access == ACQUIRE and hazard.is_presentation):
+        return "a wait, before the access, for the semaphore or the fence that an acquire of the image signals"
+    if hazard.is_race:
+        return "any order between the two: a semaphore between the queues, or a dependency between the subpasses"
+    if hazard is Hazard.WRITE_AFTER_READ:
+        wanted = f"an execution dependency from {_stage(finding.prior_access)} to {_stage(finding.access)}"
+    else:
+        wanted = f"a memory dependency from {_scope(finding.prior_access)} to {_scope(finding.access)}"
+    return f"{wanted}; {_so_far(hazard, gap)}" if gap is not None else wanted
+
+
+def _so_far(hazard: Hazard, gap: DependencySoFar) -> str:
+    """What the dependencies so far have done for the earlier access."""
+    if hazard is Hazard.WRITE_AFTER_READ:
+        waiting = names.stages(gap.waiting_stages)
+        return f"so far only {waiting} waits for the read" if gap.waiting_stages else "nothing orders them"
+    if gap.visible_to:
+        return f"so far the write is visible only to {names.sync_accesses(gap.visible_to)}"
+    if gap.available:
+        return "the write was made available, but visible to nothing"
+    return "nothing makes the write available"
+
+
+def _transfer(hazard: Hazard, families: OwnershipFamilies) -> str:
+    if hazard is Hazard.OWNERSHIP_NOT_TRANSFERRED:
+        return f"a release by queue family {families.source} and an acquire by {families.destination}"
+    if hazard is Hazard.OWNERSHIP_NOT_ACQUIRED:
+        return f"the acquire by queue family {_family(families.destination)}"
+    if hazard is Hazard.OWNERSHIP_NOT_RELEASED:
+        return f"the release by queue family {_family(families.source)}"
+    return "the same resource, range, families and layouts in both halves"
+
+
+def _family(index: int) -> str:
+    outside = dict(zip(FAMILIES_OUTSIDE, ("VK_QUEUE_FAMILY_EXTERNAL", "VK_QUEUE_FAMILY_FOREIGN_EXT"), strict=True))
+    return outside.get(index, str(index))
+
+
+def _sentence(finding: Finding) -> str:
+    """Who does what to which resource after whom."""
+    hazard, command, prior = finding.hazard, finding.place.command, finding.prior.command
+    if hazard in _BETWEEN:
+        return f"{command} on {resource_text(finding)} is not ordered after {prior}"
+    if hazard is Hazard.UNFLUSHED_WRITE:
+        return f"{command} loses what the host wrote to {resource_text(finding)} and did not flush"
+    if isinstance(finding.gap, OwnershipFamilies):
+        what, owner = f"{finding.resource_type} {finding.resource}", finding.gap.source
+        prior = "none" if finding.prior == finding.place else prior
+        return f"{command} {_OWNERSHIP[hazard].format(what=what, prior=prior, family=owner)}"
+    done = _verb(finding.access, "transitions the layout of", "writes", "reads")
+    before = _verb(finding.prior_access, "transitioned the layout of", "wrote", "read")
+    alias = f" (through its alias {finding.through})" if finding.through else ""
+    return f"{command} {done} {resource_text(finding)}{alias}, which {prior} {before}"
+
+
+def _stage(access: str) -> str:
+    return _PSEUDO.get(access) or names.stages(ACCESS_KIND[access].stage)
+
+
+def _scope(access: str) -> str:
+    if access in _PSEUDO:
+        return _PSEUDO[access]
+    return f"{names.stages(ACCESS_KIND[access].stage)}/{names.accesses(ACCESS_KIND[access].access)}"
+
+
+def _verb(access: str, transition: str, write: str, read: str) -> str:
+    if access == IMAGE_LAYOUT_TRANSITION.name:
+        return transition
+    if access == OWNERSHIP_TRANSFER.name:
+        return transition.replace("layout", "ownership").replace("transition", "transfer")
+    return write if ACCESS_KIND[access].write else read
