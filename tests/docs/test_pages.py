@@ -129,6 +129,9 @@ class Runner:
     def text(self, text: str) -> None:
         """Drawings and formats."""
 
+    def diff(self, text: str) -> None:
+        """Streams, which test_hazards.py runs."""
+
     def shell(self, command: list[str]) -> tuple[int, str]:
         ran = subprocess.run(
             command,

@@ -1,0 +1,54 @@
+"""docs/hazards.md: a heading for each hazard, and streams that have it and are mended as the page says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from harness.findings import Finding, Hazard
+from harness.fuzz.agreement_fuzz import judge
+from harness.report.rules import rule_of
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "hazards.md"
+SECTIONS = {
+    tuple(re.findall(r"`([^`]+)`", section.partition("\n")[0])): section
+    for section in re.split(r"^### ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
+}
+"""By the hazards of its heading, the text of each section."""
+STREAMS = [
+    (hazards, stream)
+    for hazards, section in SECTIONS.items()
+    for stream in re.findall(r"^```diff\n(.*?)^```$", section, re.MULTILINE | re.DOTALL)
+]
+BESIDE = {Hazard.WAIT_FOR_UNORDERED_SET: [Hazard.SET_EVENT2_AFTER_RESET]}
+"""Hazards that come with another one, as their sections say."""
+
+
+def test_each_hazard_has_one_heading_and_no_heading_is_left_over() -> None:
+    assert sorted(name for hazards in SECTIONS for name in hazards) == sorted(Hazard)
+
+
+def test_each_section_has_a_stream() -> None:
+    assert {hazards for hazards, _ in STREAMS} == set(SECTIONS)
+
+
+def judged(stream: str, sign: str) -> list[Finding]:
+    """What both judges find in the stream before (`-`) or after (`+`) its change."""
+    lines = [line[1:] for line in stream.splitlines() if line[0] in (" ", sign)]
+    findings, agreement = judge("\n".join(lines))
+    assert agreement.disagreements == ()
+    return findings
+
+
+@pytest.mark.parametrize(
+    ("hazards", "stream"), STREAMS, ids=[f"{hazards[0]}-{at}" for at, (hazards, _) in enumerate(STREAMS)]
+)
+def test_the_stream_has_the_hazard_and_its_mended_form_has_none(hazards: tuple[str, ...], stream: str) -> None:
+    *beside, found = judged(stream, "-")
+    assert found.hazard in hazards
+    assert [each.hazard for each in beside] == BESIDE.get(found.hazard, [])
+    anchor = "#" + rule_of(found)
+    assert f"(rules.md{anchor})" in SECTIONS[hazards]
+    assert judged(stream, "+") == []
