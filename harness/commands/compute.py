@@ -1,4 +1,4 @@
-"""Dispatches: what the bound compute shader uses (rules.md#shaders)."""
+"""Dispatches: the accesses of the bound compute shader (rules.md#shaders)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DISPATCH_INDIRECT_BYTES = 12
 
 @command("vkCmdDispatch", "vkCmdDispatchBase")
 def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The shader's accesses; an empty grid runs nothing."""
+    """The shader's accesses. A dispatch without workgroups runs nothing."""
     runs = args["groupCountX"] and args["groupCountY"] and args["groupCountZ"]
     return shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE) if runs else ()
 

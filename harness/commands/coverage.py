@@ -1,8 +1,8 @@
-"""Which commands of the binding's header are not modelled, and why; which ones have nothing to model.
+"""The commands of the binding's header that are not modelled, and those that have nothing to model, each with a reason.
 
-Every vkCmd*, every vkQueue* and every call of the host that may act or synchronize is either handled by a family
-module or stands here, in one list only: tests/commands/test_coverage.py holds that against the registry. A command of
-NAMED makes a verdict `unknown`; one of HARMLESS changes nothing.
+Every vkCmd*, every vkQueue* and every host call that may act or synchronize has a handler or stands in one list here.
+tests/commands/test_coverage.py compares that with the registry. A command of NAMED makes a verdict `unknown`. A command
+of HARMLESS changes nothing.
 """
 
 from __future__ import annotations
@@ -159,15 +159,15 @@ def _by_name(groups: dict[str, tuple[str, ...]]) -> dict[str, str]:
 
 
 NAMED = _by_name(_NAMED)
-"""Command -> why it is not modelled."""
+"""For each command that is not modelled, the reason."""
 HARMLESS = _by_name(_HARMLESS)
-"""Command -> why there is nothing to model."""
+"""For each command with nothing to model, the reason."""
 QUIET = ("vkGet", "vkEnumerate", "vkCreate", "vkDestroy")
-"""Calls of the host that only ask, make or end objects; those that matter have handlers."""
+"""Beginnings of host calls that only query, make or end objects. Those that matter have handlers."""
 
 
 def accountable() -> Iterator[str]:
-    """Every command that is handled or stands here: of the binding's header, under its main name."""
+    """The main names of all commands of the binding's header that must have a handler or an entry here."""
     for name in tables.COMMANDS:
         if name not in tables.COMMAND_ALIASES and not name.startswith(QUIET):
             yield name
@@ -181,17 +181,17 @@ def handled(name: str) -> bool:
 
 @call(*(name for name in NAMED if not is_recorded(name)))
 def name_it(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Named, never taken for nothing. (A vkCmd* without a handler is named by the interpreter.)"""
+    """Reports that a host call is not modelled. (The interpreter does so for a vkCmd* without a handler.)"""
     yield UnmodelledCall(call.name)
 
 
 @call(*(name for name in HARMLESS if not is_recorded(name)))
 def pass_over(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """No effect on memory and none on order."""
+    """A host call with no effect on memory or order."""
     return ()
 
 
 @command(*(name for name in HARMLESS if is_recorded(name)))
 def pass_over_command(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """No effect on memory and none on order."""
+    """A command with no effect on memory or order."""
     return NOTHING

@@ -1,11 +1,11 @@
-"""What executing a command buffer may write, in bytes of memory objects, from the effects of its commands.
+"""The bytes of memory objects that executing a command buffer may write, from the effects of its commands.
 
-The recorder asks before each submit: bytes that pending work may write are not searched for writes of the host. So
-more than what is really written is safe, and less is not. An image reaches to the end of its memory, since its
-addresses are texel blocks and not bytes.
+The recorder asks before each submit, and does not search the bytes that pending work may write for writes of the host.
+So the answer may be too large, but never too small. An image reaches to the end of its memory, since its addresses are
+texel blocks and not bytes.
 
-A command that is not modelled may write all that shaders and fixed functions can write by its usage. The same holds for
-draws, dispatches and traces in a program that does something else that is not modelled, such as an update of
+A command that is not modelled may write everything that shaders and fixed functions can write by its usage. The same
+holds for draws, dispatches and traces in a program with anything else that is not modelled, such as an update of
 descriptors after they were bound.
 """
 
@@ -33,8 +33,8 @@ WRITABLE_IMAGE = VkImageUsage.STORAGE | VkImageUsage.COLOR_ATTACHMENT | VkImageU
 
 
 def device_writes(objects: ObjectState, command_buffers: Iterable[int], exact: bool) -> dict[int, list[Span]]:
-    """Memory object to the ranges that executing command buffers may write; not `exact` in a program of which something
-    is not modelled."""
+    """The ranges that executing command buffers may write, by memory object. `exact` is False if part of the program is
+    not modelled."""
     found: dict[int, set[Span]] = {}
     for id in command_buffers:
         buffer = objects.get(CommandBuffer, id)
@@ -67,7 +67,7 @@ def _of_access(objects: ObjectState, access: Access) -> Iterator[tuple[int, Span
 
 
 def _anything(objects: ObjectState) -> Iterator[tuple[int, Span]]:
-    """All that can be written without a command that names it."""
+    """All ranges that a command can write without naming them."""
     for buffer in objects.every(Buffer):
         if buffer.memory is not None and buffer.usage & WRITABLE_BUFFER:
             yield buffer.memory, (buffer.offset, buffer.offset + buffer.size)

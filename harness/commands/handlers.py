@@ -23,7 +23,7 @@ COMMANDS: dict[str, CommandHandler] = {}
 CALLS: dict[str, CallHandler] = {}
 
 ACTS_THOUGH: dict[str, frozenset[int]] = {}
-"""Calls that do something although they return one of these errors (VkResult)."""
+"""Calls that have an effect although they return one of these errors (VkResult)."""
 
 _ALIASES_OF: dict[str, list[str]] = {}
 for _alias, _name in COMMAND_ALIASES.items():
@@ -59,6 +59,7 @@ def _add(table: dict[str, Any], names: tuple[str, ...], handler: Any) -> None:
 
 
 def folded(args: dict[str, Any], info: str) -> dict[str, Any]:
-    """The parameters of a command whichever form was called: those of its `2` form live in the struct `info`."""
+    """The parameters of a command whichever form was called. The parameters of a `2` form lie in
+    the structure `info`."""
     inner = args.get(info)
     return args if inner is None else inner

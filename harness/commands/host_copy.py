@@ -1,6 +1,6 @@
 """Copies and layout transitions that the host makes itself (VK_EXT_host_image_copy).
 
-They are host accesses of images during the call: no barrier orders them, only what the host has waited for does.
+They are host accesses of images during the call. No barrier orders them, but the waits of the host do.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from harness.trace.resources import Image
 
 @call("vkCopyMemoryToImageEXT")
 def copy_memory_to_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The host writes the boxes of the image; the memory it reads is the program's own."""
+    """The host writes the boxes of the image. The memory that it reads belongs to the program."""
     info = call.args["pCopyMemoryToImageInfo"]
     image = objects.image(info["dstImage"])
     return _access(call, image, boxes_of(image, info["pRegions"] or ()), True)
@@ -45,7 +45,7 @@ def copy_image_to_image(objects: ObjectState, call: Call) -> Iterable[StreamEven
 
 @call("vkTransitionImageLayoutEXT")
 def transition_image_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """A transition reads and writes its subresources; one between equal layouts does nothing."""
+    """The host reads and writes the subresources. A transition between equal layouts does nothing."""
     for each in call.args["pTransitions"] or ():
         image = objects.image(each["image"])
         if image is not None and each["oldLayout"] != each["newLayout"]:

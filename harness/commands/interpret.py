@@ -1,4 +1,4 @@
-"""From calls to stream events: keeps the objects and asks the registered handlers what each call does."""
+"""From calls to stream events: keeps the objects, and asks the registered handlers for the effects of each call."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ class Interpreter:
         self.objects = ObjectState()
 
     def step(self, block: Block) -> Iterable[StreamEvent]:
-        """What one block does; failed calls do nothing. Cost: one dictionary look-up for calls without a handler."""
+        """The stream events of one block. Failed calls have none. Calls without a handler cost
+        one dictionary look-up."""
         if isinstance(block, HostWrite):
             return host_access.host_write(self.objects, block)
         if isinstance(block, HostRead):

@@ -1,4 +1,4 @@
-"""The objects of one recorded program, by id, and what each command buffer holds and has bound."""
+"""The objects of one recorded program by id, and the contents and bindings of each command buffer."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ALL_QUEUE_FLAGS = 0x7FFFFFFF
 
 @dataclass(slots=True)
 class BoundSet:
-    """A descriptor set bound at one set index, with its dynamic offsets by (binding, array element)."""
+    """A descriptor set that is bound at one set index, with its dynamic offsets by (binding, array element)."""
 
     set: DescriptorSet
     offsets: dict[tuple[int, int], int] = field(default_factory=dict)
 
     @property
     def key(self) -> tuple[int, ...]:
-        """What stands for everything that this refers to while no object goes; pushed sets have none."""
+        """A key for everything that the set refers to while no object is destroyed. Pushed sets have none."""
         return (self.set.id, self.set.version, *self.offsets.values())
 
 
@@ -41,12 +41,13 @@ class CommandBuffer:
     pipelines: dict[int, Pipeline] = field(default_factory=dict)
     sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
     rendering: RenderingState | None = None
-    """Set inside a render pass instance."""
+    """The render pass instance in progress; None outside."""
     inheritance: dict[str, Any] | None = None
-    """VkCommandBufferInheritanceInfo of a secondary that continues a render pass; else None."""
+    """The VkCommandBufferInheritanceInfo of a secondary that continues a render pass, otherwise None."""
     drawing: DrawState = field(default_factory=DrawState)
     queue_flags: int = ALL_QUEUE_FLAGS
-    """VkQueueFlags of its pool's family; all of them when that is not known (masks then mean every stage)."""
+    """The VkQueueFlags of its pool's family. All flags are set when that is not known: masks then stand for every
+    stage."""
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
@@ -56,7 +57,7 @@ class CommandBuffer:
         self.unbind()
 
     def unbind(self) -> None:
-        """Forgets what was bound; a render pass that was begun stays so."""
+        """Forgets what was bound. A render pass instance that was begun stays."""
         self.pipelines = {}
         self.sets = {}
         self.drawing = DrawState()
@@ -96,12 +97,13 @@ class ObjectState:
             self._by_id[thing.id] = thing
 
     def get(self, kind: type[R], id: int) -> R | None:
-        """The live object, None when unknown or of another type (created before attach, or a hostile trace)."""
+        """The live object. None when it is unknown or of another type (created before attach, or in
+        a hostile trace)."""
         thing = self._by_id.get(id)
         return thing if isinstance(thing, kind) else None
 
     def remove(self, id: int) -> Any:
-        """Takes an object out; None when it is unknown."""
+        """Removes and returns an object; None when it is unknown."""
         self.shader_effects.clear()
         return self._by_id.pop(id, None)
 
@@ -110,17 +112,18 @@ class ObjectState:
         return [thing for thing in self._by_id.values() if isinstance(thing, kind)]
 
     def buffer(self, id: int) -> Buffer | None:
-        """A live buffer."""
+        """The live buffer of this id."""
         thing = self._by_id.get(id)
         return thing if isinstance(thing, Buffer) else None
 
     def image(self, id: int) -> Image | None:
-        """A live image."""
+        """The live image of this id."""
         thing = self._by_id.get(id)
         return thing if isinstance(thing, Image) else None
 
     def queue_flags(self, queue: int) -> int:
-        """VkQueueFlags of a queue; all of them when the program never asked (masks then mean every stage)."""
+        """The VkQueueFlags of a queue. All flags are set when the program never asked: masks then stand for every
+        stage."""
         return self._family_flags(self.queue_family.get(queue))
 
     def pool_flags(self, pool: int) -> int:

@@ -13,7 +13,7 @@ from harness.trace.effects import CommandBufferReset, StreamEvent
 
 @call("vkAllocateCommandBuffers")
 def allocate_command_buffers(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """New, empty command buffers."""
+    """Adds new, empty command buffers."""
     info = call.args["pAllocateInfo"]
     members = objects.children.setdefault(info["commandPool"], set())
     for id in call.args["pCommandBuffers"] or ():
@@ -26,7 +26,7 @@ def allocate_command_buffers(objects: ObjectState, call: Call) -> Iterable[Strea
 
 @call("vkBeginCommandBuffer", "vkResetCommandBuffer")
 def begin(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Begin resets implicitly; one that was never seen allocated is taken as it comes."""
+    """Resets a command buffer implicitly. A command buffer whose allocation was not seen is added."""
     id = call.args["commandBuffer"]
     buffer = objects.get(CommandBuffer, id)
     if buffer is None:
@@ -42,7 +42,7 @@ def begin(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkResetCommandPool")
 def reset_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Every command buffer of the pool is reset."""
+    """Resets every command buffer of the pool."""
     for id in sorted(objects.children.get(call.args["commandPool"], ())):
         buffer = objects.get(CommandBuffer, id)
         if buffer is not None:
@@ -52,7 +52,7 @@ def reset_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkFreeCommandBuffers")
 def free_command_buffers(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """They are gone."""
+    """Removes command buffers."""
     members = objects.children.get(call.args["commandPool"], set())
     for id in call.args["pCommandBuffers"] or ():
         if id:
@@ -63,7 +63,7 @@ def free_command_buffers(objects: ObjectState, call: Call) -> Iterable[StreamEve
 
 @call("vkDestroyCommandPool")
 def destroy_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """All its command buffers are gone."""
+    """Removes all command buffers of the pool."""
     objects.pool_family.pop(call.args["commandPool"], None)
     for id in sorted(objects.children.pop(call.args["commandPool"], ())):
         objects.remove(id)

@@ -1,1 +1,1 @@
-"""Draws, dispatches' shared bindings, and the state that decides what they access."""
+"""Draws, the bindings that dispatches share with them, and the state that decides their accesses."""

@@ -23,7 +23,7 @@ TOUCHES_NOTHING = (
     "vkCmdDebugMarkerInsertEXT",
     "vkCmdSetDeviceMask",
 )
-"""Commands with no memory access and no state that decides one."""
+"""Commands that access no memory and set no state that decides an access."""
 
 _RAY_TRACING = (
     VkShaderStage.RAYGEN_KHR
@@ -38,12 +38,12 @@ STAGES_OF = {
     VkPipelineBindPoint.COMPUTE: VkShaderStage.COMPUTE,
     VkPipelineBindPoint.RAY_TRACING_KHR: _RAY_TRACING,
 }
-"""VkShaderStageFlags that each VkPipelineBindPoint runs: graphics with mesh shading, compute, ray tracing."""
+"""The VkShaderStageFlags of each VkPipelineBindPoint: graphics with mesh shading, compute, ray tracing."""
 
 
 @command(*TOUCHES_NOTHING)
 def touch_nothing(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """No effect on memory."""
+    """A command with no effect on memory."""
     return NOTHING
 
 
@@ -58,14 +58,14 @@ def bind_pipeline(objects: ObjectState, buffer: CommandBuffer, args: dict[str, A
 
 @command("vkCmdBindDescriptorSets")
 def bind_descriptor_sets(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Binds to one bind point."""
+    """Binds descriptor sets to one bind point."""
     _bind_sets(objects, buffer, args["pipelineBindPoint"], args)
     return NOTHING
 
 
 @command("vkCmdBindDescriptorSets2KHR")
 def bind_descriptor_sets2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Binds to every bind point that runs some of the stages."""
+    """Binds descriptor sets to every bind point that runs some of the stages."""
     info = args["pBindDescriptorSetsInfo"]
     for point in _points(info["stageFlags"]):
         _bind_sets(objects, buffer, point, info)
@@ -77,7 +77,7 @@ def _points(stages: int) -> list[int]:
 
 
 def _bind_sets(objects: ObjectState, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
-    """Remembers sets; dynamic offsets are consumed in order of set, binding and array element."""
+    """Binds descriptor sets. Dynamic offsets are consumed in the order of set, binding and array element."""
     offsets = iter(args["pDynamicOffsets"] or ())
     bound = buffer.sets.setdefault(point, {})
     for index, id in enumerate(args["pDescriptorSets"] or (), args["firstSet"]):
@@ -90,14 +90,14 @@ def _bind_sets(objects: ObjectState, buffer: CommandBuffer, point: int, args: di
 
 @command("vkCmdPushDescriptorSet")
 def push_descriptor_set(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Pushes to one bind point."""
+    """Pushes descriptors to one bind point."""
     _push_set(objects, buffer, args["pipelineBindPoint"], args)
     return NOTHING
 
 
 @command("vkCmdPushDescriptorSet2KHR")
 def push_descriptor_set2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Pushes to every bind point that runs some of the stages."""
+    """Pushes descriptors to every bind point that runs some of the stages."""
     info = args["pPushDescriptorSetInfo"]
     for point in _points(info["stageFlags"]):
         _push_set(objects, buffer, point, info)
@@ -105,7 +105,7 @@ def push_descriptor_set2(objects: ObjectState, buffer: CommandBuffer, args: dict
 
 
 def _push_set(objects: ObjectState, buffer: CommandBuffer, point: int, args: dict[str, Any]) -> None:
-    """Writes descriptors into the command buffer itself; those pushed before to the same set stay."""
+    """Writes descriptors into the command buffer. Descriptors pushed to the same set before stay."""
     layout = objects.get(PipelineLayout, args["layout"])
     index = args["set"]
     if layout is None or index >= len(layout.sets):

@@ -1,4 +1,4 @@
-"""Descriptor set layouts, pools, sets, and what is written into them."""
+"""Descriptor set layouts, pools and sets, and the descriptors written into sets."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXEL_TYPES = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_T
 
 @call("vkCreateDescriptorSetLayout")
 def create_set_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Bindings by number."""
+    """Keeps the bindings by number."""
     info = call.args["pCreateInfo"]
     extra = chained(info, VkStructureType.DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO)
     flags = (extra or {}).get("pBindingFlags") or []
@@ -46,7 +46,7 @@ def create_set_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
 
 @call("vkCreatePipelineLayout")
 def create_pipeline_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Set layouts in order."""
+    """Keeps the set layouts in order."""
     sets = tuple(objects.get(SetLayout, id) for id in call.args["pCreateInfo"]["pSetLayouts"] or ())
     objects.add(PipelineLayout(call.args["pPipelineLayout"], sets))
     return ()
@@ -54,7 +54,7 @@ def create_pipeline_layout(objects: ObjectState, call: Call) -> Iterable[StreamE
 
 @call("vkAllocateDescriptorSets")
 def allocate_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """New sets, empty."""
+    """Adds new, empty sets."""
     info = call.args["pAllocateInfo"]
     members = objects.children.setdefault(info["descriptorPool"], set())
     for id, layout_id in zip(call.args["pDescriptorSets"] or (), info["pSetLayouts"] or (), strict=False):
@@ -67,7 +67,7 @@ def allocate_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkFreeDescriptorSets")
 def free_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Sets go one by one."""
+    """Removes sets."""
     members = objects.children.get(call.args["descriptorPool"], set())
     for id in call.args["pDescriptorSets"] or ():
         objects.remove(id)
@@ -77,7 +77,7 @@ def free_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkResetDescriptorPool", "vkDestroyDescriptorPool")
 def empty_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """All sets of the pool go."""
+    """Removes all sets of a pool that is reset or destroyed."""
     for id in objects.children.pop(call.args["descriptorPool"], ()):
         objects.remove(id)
     return ()
@@ -85,7 +85,7 @@ def empty_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkUpdateDescriptorSets")
 def update_sets(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Writes, then copies (the order that the specification gives)."""
+    """Applies writes and then copies, in the order that the specification gives ("vkUpdateDescriptorSets")."""
     for write in call.args["pDescriptorWrites"] or ():
         target = objects.get(DescriptorSet, write["dstSet"])
         if target is not None:
@@ -112,7 +112,7 @@ def _copy(objects: ObjectState, copy: dict[str, Any]) -> None:
 
 
 def elements(layout: SetLayout, binding: int, element: int, count: int) -> Iterator[tuple[int, int]]:
-    """`count` consecutive (binding, element) pairs; past the end of a binding the next one follows."""
+    """`count` consecutive (binding, element) pairs. The next binding follows after the end of a binding."""
     while count and binding <= max(layout.bindings, default=-1):
         held = layout.bindings.get(binding)
         if held is not None:

@@ -1,5 +1,7 @@
-"""Draws: what they read to find vertices, what their shaders use, what they access of the attachments
-(rules.md#what-draws-and-indirect-commands-read; specification: "Drawing Commands", "Mesh Shading")."""
+"""Draws: reads of vertices and parameters, accesses of shaders, and accesses of attachments.
+
+Specification: "Drawing Commands", "Mesh Shading"; rules.md#what-draws-and-indirect-commands-read.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,14 @@ COUNT_BYTES = 4
 DRAW_BYTES, INDEXED_BYTES, MESH_BYTES, MESH_NV_BYTES = 16, 20, 12, 8
 """Sizes of VkDrawIndirectCommand, VkDrawIndexedIndirectCommand, VkDrawMeshTasksIndirectCommandEXT and …NV."""
 APART = 65536
-"""Up to so many parameter structs, the bytes between them are known not to be read."""
+"""The most parameter structures for which the bytes between them are left out of the range that is read."""
 
 Reads = Callable[[GraphicsState], Iterable[Effect]]
-"""What a draw reads before shaders run, given the state of the bound pipeline."""
+"""The reads of a draw before shaders run, given the state of the bound pipeline."""
 
 
 def draw_effects(objects: ObjectState, buffer: CommandBuffer, reads: Reads) -> Iterator[Effect]:
-    """Everything that a draw with the bound pipeline touches."""
+    """All effects of a draw with the bound pipeline."""
     pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
     if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
         yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
@@ -53,10 +55,10 @@ def draw_effects(objects: ObjectState, buffer: CommandBuffer, reads: Reads) -> I
 
 
 def _effects_of_bindings(objects: ObjectState, buffer: CommandBuffer, pipeline: GraphicsPipeline) -> tuple[Effect, ...]:
-    """What shaders and attachments give: the same for every draw until something else is bound.
+    """The accesses of shaders and attachments, which are the same for every draw until something else is bound.
 
-    A descriptor set that is bound may not be written to before it is bound again, so its identity stands for what it
-    holds (where layouts allow it, no verdict is clean).
+    A bound descriptor set may not be written before it is bound again, so that its identity stands for its contents.
+    (Where a layout allows such writes, no verdict is clean.)
     """
     drawing = buffer.drawing
     bound = tuple(buffer.sets.get(VkPipelineBindPoint.GRAPHICS, {}).items())
@@ -78,7 +80,7 @@ def _effects_of_bindings(objects: ObjectState, buffer: CommandBuffer, pipeline: 
 def _draw(
     objects: ObjectState, buffer: CommandBuffer, vertices: Sequence[Elements], args: dict[str, Any]
 ) -> Iterable[Effect]:
-    """A draw of ranges of vertices; one with no vertex or no instance does nothing."""
+    """A draw of ranges of vertices. A draw without vertices or instances does nothing."""
     chosen = [each for each in vertices if each[1] is None or each[0] < each[1]]
     if not chosen or not args["instanceCount"]:
         return ()
@@ -89,7 +91,7 @@ def _draw(
 def _draw_indexed(
     objects: ObjectState, buffer: CommandBuffer, parts: Sequence[tuple[int, int, int]], args: dict[str, Any]
 ) -> Iterable[Effect]:
-    """A draw of (first index, index count, vertex offset) each; one with no index or no instance does nothing."""
+    """A draw of (first index, index count, vertex offset) each. A draw without indices or instances does nothing."""
     chosen = [part for part in parts if part[1]]
     if not chosen or not args["instanceCount"]:
         return ()
@@ -109,14 +111,14 @@ def _instances(args: dict[str, Any]) -> Elements:
 
 @command("vkCmdDraw")
 def draw(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads exactly the vertices and instances."""
+    """A draw that reads exactly its vertices and instances."""
     first = args["firstVertex"]
     return _draw(objects, buffer, [(first, first + args["vertexCount"])], args)
 
 
 @command("vkCmdDrawMultiEXT")
 def draw_multi(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Several ranges of vertices, with the same instances."""
+    """A draw of several ranges of vertices, with the same instances."""
     parts = args["pVertexInfo"] or ()
     return _draw(
         objects, buffer, [(each["firstVertex"], each["firstVertex"] + each["vertexCount"]) for each in parts], args
@@ -125,13 +127,13 @@ def draw_multi(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]
 
 @command("vkCmdDrawIndexed")
 def draw_indexed(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads exactly the indices, and the vertices that they may mean."""
+    """A draw that reads exactly its indices, and the vertices that these may stand for."""
     return _draw_indexed(objects, buffer, [(args["firstIndex"], args["indexCount"], args["vertexOffset"])], args)
 
 
 @command("vkCmdDrawMultiIndexedEXT")
 def draw_multi_indexed(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Several ranges of indices; pVertexOffset, when given, stands for the offset of each."""
+    """A draw of several ranges of indices. pVertexOffset, if given, replaces the offset of each."""
     shared = args["pVertexOffset"]
     return _draw_indexed(
         objects,
@@ -145,7 +147,8 @@ def draw_multi_indexed(objects: ObjectState, buffer: CommandBuffer, args: dict[s
 
 
 def _indirect(size: int, indexed: bool = False, mesh: bool = False) -> CommandHandler:
-    """Handler of a draw whose parameters, structs of `size` bytes, lie in a buffer; perhaps their number too."""
+    """The handler of a draw whose parameters, structures of `size` bytes, lie in a buffer. Their number may lie in a
+    buffer, too."""
 
     def handler(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
         count = args["drawCount"] if "drawCount" in args else args["maxDrawCount"]
@@ -171,7 +174,7 @@ command("vkCmdDrawMeshTasksIndirectNV", "vkCmdDrawMeshTasksIndirectCountNV")(_in
 
 
 def _parameters(objects: ObjectState, args: dict[str, Any], count: int, size: int) -> Iterator[Effect]:
-    """Reads of parameter structs, as many as there may be, and of their number."""
+    """The reads of the parameter structures, as many as there may be, and of their number."""
     source = objects.buffer(args["buffer"])
     if source is not None:
         yield from access_of(source, INDIRECT_READ, struct_spans(source, args["offset"], count, size, args["stride"]))
@@ -181,7 +184,7 @@ def _parameters(objects: ObjectState, args: dict[str, Any], count: int, size: in
 
 
 def struct_spans(buffer: Buffer, offset: int, count: int, size: int, stride: int) -> list[Span]:
-    """Addresses of `count` structs at a stride, clipped to the buffer. The stride of a single struct does not count."""
+    """The addresses of `count` structures at a stride, clipped to the buffer. A single structure needs no stride."""
     if count == 1 or stride <= size:
         return [buffer.span(offset, size + (count - 1) * (0 if count == 1 else stride))]
     fitting = max(0, -(-(buffer.size - offset) // stride))
@@ -192,7 +195,7 @@ def struct_spans(buffer: Buffer, offset: int, count: int, size: int, stride: int
 
 @command("vkCmdDrawIndirectByteCountEXT")
 def draw_indirect_byte_count(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads a transform feedback counter (as such, by the specification), which says how many vertices there are."""
+    """A draw that reads its number of vertices from a transform feedback counter, with the access of a counter read."""
     if not args["instanceCount"]:
         return ()
 
@@ -207,7 +210,7 @@ def draw_indirect_byte_count(objects: ObjectState, buffer: CommandBuffer, args: 
 
 @command("vkCmdDrawMeshTasksEXT", "vkCmdDrawMeshTasksNV")
 def draw_mesh_tasks(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """No vertex input; an empty grid runs nothing."""
+    """A draw without vertex input. A draw without workgroups runs nothing."""
     if not all(value for name, value in args.items() if name.startswith("groupCount") or name == "taskCount"):
         return ()
     return draw_effects(objects, buffer, lambda state: ())

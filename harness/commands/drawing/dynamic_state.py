@@ -1,5 +1,7 @@
-"""State that commands set instead of the pipeline, as far as it decides what draws touch (specification: "Dynamic
-State"). The many states that change no access are listed by name."""
+"""Dynamic state that decides the accesses of draws (specification: "Dynamic State").
+
+The many states that change no access are listed by name.
+"""
 
 from __future__ import annotations
 
@@ -45,14 +47,14 @@ VALUES = {
     "vkCmdSetLogicOpEXT": (LOGIC_OP, "logicOp"),
     "vkCmdSetLogicOpEnableEXT": (LOGIC_OP_ENABLE, "logicOpEnable"),
 }
-"""Commands that set one number: its state and parameter."""
+"""Commands that set one number, with the state and the parameter."""
 
 BY_FACE = {
     "vkCmdSetStencilOp": (STENCIL_OP, ("failOp", "passOp", "depthFailOp", "compareOp")),
     "vkCmdSetStencilCompareMask": (STENCIL_COMPARE_MASK, ("compareMask",)),
     "vkCmdSetStencilWriteMask": (STENCIL_WRITE_MASK, ("writeMask",)),
 }
-"""Commands that set numbers of the faces in `faceMask`."""
+"""Commands that set numbers for the faces in `faceMask`."""
 
 BY_ATTACHMENT = {
     "vkCmdSetColorWriteEnableEXT": (COLOR_WRITE_ENABLE, "pColorWriteEnables"),
@@ -121,12 +123,12 @@ CHANGES_NO_ACCESS = (
     "vkCmdSetViewportWScalingEnableNV",
     "vkCmdSetViewportWScalingNV",
 )
-"""Which fragments and values come out may depend on these; which memory may be reached does not."""
+"""Commands that may change fragments and values, but not the memory that draws can reach."""
 
 
 @command(*CHANGES_NO_ACCESS)
 def change_no_access(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """No effect on memory."""
+    """A command with no effect on memory."""
     return NOTHING
 
 
@@ -185,7 +187,7 @@ def set_vertex_input(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]
 
 
 def vertex_input(state: GraphicsState, drawing: DrawState) -> tuple[VertexBinding, ...]:
-    """Bindings that attributes use, with the strides that hold."""
+    """The bindings that attributes use, with the strides that apply to a draw."""
     held: tuple[VertexBinding, ...] = _value(state, drawing, VERTEX_INPUT, state.vertex_input)
     if BINDING_STRIDE not in state.dynamic:
         return held
@@ -194,12 +196,12 @@ def vertex_input(state: GraphicsState, drawing: DrawState) -> tuple[VertexBindin
 
 
 def discards(state: GraphicsState, drawing: DrawState) -> bool:
-    """Whether nothing is rasterized."""
+    """Whether a draw rasterizes nothing."""
     return bool(_value(state, drawing, DISCARD, state.discard))
 
 
 def depth_stencil(state: GraphicsState, drawing: DrawState) -> DepthStencil:
-    """The tests that hold."""
+    """The depth and stencil tests that apply to a draw."""
     held = state.depth_stencil
     return DepthStencil(
         bool(_value(state, drawing, DEPTH_TEST, held.depth_test)),
@@ -221,7 +223,7 @@ def _face(state: GraphicsState, drawing: DrawState, held: StencilFace, face: int
 
 
 def colors(state: GraphicsState, drawing: DrawState) -> Iterator[tuple[int, ColorBlend]]:
-    """(location, state) of each colour attachment of the pipeline that is drawn to."""
+    """(location, state) of each colour attachment to which the pipeline draws."""
     for index, held in enumerate(_attachments(state)):
         if state.formats is not None and not (index < len(state.formats) and state.formats[index]):
             continue
@@ -240,7 +242,7 @@ def colors(state: GraphicsState, drawing: DrawState) -> Iterator[tuple[int, Colo
 
 
 def _attachments(state: GraphicsState) -> tuple[ColorBlend, ...]:
-    """Those of the blend state; with all of it dynamic there may be none, and as many count as there may be."""
+    """The attachments of the blend state. With all of it dynamic there may be none; then as many as possible count."""
     if state.colors or COLOR_WRITE_MASK not in state.dynamic:
         return state.colors
     return tuple(ColorBlend() for _ in range(MOST_ATTACHMENTS if state.formats is None else len(state.formats)))

@@ -1,4 +1,4 @@
-"""What a build of an acceleration structure reads: vertices, indices, transforms, boxes and instances, in exact ranges.
+"""The reads of an acceleration structure build: vertices, indices, transforms, boxes and instances, in exact ranges.
 
 Specification: "Acceleration Structures", VkAccelerationStructureBuildRangeInfoKHR.
 """
@@ -15,7 +15,7 @@ from harness.spec.formats import format_of
 TRANSFORM_BYTES, AABB_BYTES, INSTANCE_BYTES, ADDRESS_BYTES = 48, 24, 64, 8
 
 Piece = tuple[int, int]
-"""(device address, bytes)."""
+"""A device address, and a size in bytes."""
 Info = dict[str, Any]
 
 
@@ -26,7 +26,8 @@ def geometries(info: Info) -> list[Info | None]:
 
 
 def shape(info: Info) -> tuple[Any, ...]:
-    """What the sizes of an acceleration structure depend on, beside the numbers of primitives: no address is in it."""
+    """The facts on which the sizes of an acceleration structure depend, except for the numbers of primitives and
+    addresses."""
     return (info["type"], info["flags"], *(_geometry_shape(each) for each in geometries(info)))
 
 
@@ -39,7 +40,7 @@ def _geometry_shape(geometry: Info | None) -> tuple[Any, ...]:
 
 
 def inputs(geometry: Info | None, build: Info) -> Iterator[Piece | str]:
-    """Addresses that the build of one geometry reads, or the name of what is not known.
+    """The addresses that the build of one geometry reads, or the name of what is not known.
 
     `build` is its VkAccelerationStructureBuildRangeInfoKHR.
     """

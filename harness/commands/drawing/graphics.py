@@ -1,5 +1,7 @@
-"""Graphics pipelines: their shaders, and the fixed state that decides what draws touch (specification: "Graphics
-Pipelines", and "Graphics Pipeline Library" for pipelines linked from parts)."""
+"""Graphics pipelines: their shaders, and the fixed state that decides the accesses of draws.
+
+Specification: "Graphics Pipelines"; "Graphics Pipeline Library" for pipelines that are linked from parts.
+"""
 
 from __future__ import annotations
 
@@ -27,13 +29,13 @@ from harness.trace.resources import PipelineLayout, Stage
 
 WHOLE_PIPELINE = 15
 MOST_ATTACHMENTS = 64
-"""More colour attachments than any device has."""
+"""A number of colour attachments that no device exceeds."""
 UNSEEN = "a pipeline whose shaders were not seen"
 
 
 @call("vkCreateGraphicsPipelines")
 def create_graphics_pipelines(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """A null handle (failed or deferred) is passed over."""
+    """Adds pipelines. Null handles (failed or deferred creation) are passed over."""
     for id, info in zip(call.args["pPipelines"] or (), call.args["pCreateInfos"] or (), strict=False):
         if id:
             objects.add(_pipeline(objects, id, info))
@@ -64,7 +66,7 @@ def _pipeline(objects: ObjectState, id: int, info: dict[str, Any]) -> GraphicsPi
 
 
 def _linked(made: GraphicsPipeline, library: GraphicsPipeline | None) -> GraphicsPipeline:
-    """The pipeline with the parts of one more library."""
+    """The pipeline with the parts of another library added."""
     if library is None:
         return replace(made, unmodelled=UNSEEN)
     state, more = made.state, library.state
@@ -103,7 +105,7 @@ def _stages(held: tuple[Stage, ...], more: tuple[Stage, ...]) -> tuple[Stage, ..
 
 
 def _state(info: dict[str, Any], parts: int) -> GraphicsState:
-    """The state of the parts that this create info gives; what it leaves out has no effect."""
+    """The state of the parts that this create info gives. Parts that it leaves out have no effect."""
     dynamic = frozenset((info["pDynamicState"] or {}).get("pDynamicStates") or ())
     raster = info["pRasterizationState"] if parts & VkGraphicsPipelineLibrary.PRE_RASTERIZATION_SHADERS else None
     depth_stencil = info["pDepthStencilState"] if parts & VkGraphicsPipelineLibrary.FRAGMENT_SHADER else None
@@ -139,9 +141,9 @@ def _vertex_input(info: dict[str, Any] | None) -> tuple[VertexBinding, ...]:
 def make_vertex_input(
     bindings: Iterable[dict[str, Any]], attributes: Iterable[dict[str, Any]]
 ) -> tuple[VertexBinding, ...]:
-    """From binding descriptions (with their divisors) and attribute descriptions of either form.
+    """The bindings that attributes use, from binding descriptions (with their divisors) and attribute descriptions.
 
-    A binding that no attribute uses is not read, and left out.
+    A binding without attributes is not read, and left out.
     """
     reached: dict[int, list[tuple[int, int]]] = {}
     for each in attributes:
@@ -202,7 +204,7 @@ def _colors(info: dict[str, Any] | None) -> tuple[ColorBlend, ...]:
 
 
 def equation_of(info: dict[str, Any]) -> tuple[int, int, int, int, int, int]:
-    """Factors and operations of a blend attachment state or of a VkColorBlendEquationEXT."""
+    """The factors and operations of a blend attachment state or of a VkColorBlendEquationEXT."""
     return (
         info["srcColorBlendFactor"],
         info["dstColorBlendFactor"],

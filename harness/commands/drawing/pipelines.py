@@ -1,4 +1,4 @@
-"""Pipelines: which SPIR-V runs in which stage."""
+"""Pipelines: the SPIR-V that runs in each stage."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from harness.trace.resources import Pipeline, PipelineLayout, ShaderModule, Stag
 
 @call("vkCreateComputePipelines")
 def create_compute_pipelines(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """One compute stage each; a null handle (failed or deferred) is passed over."""
+    """Adds pipelines with one compute stage each. Null handles (failed or deferred creation) are passed over."""
     for id, info in zip(call.args["pPipelines"] or (), call.args["pCreateInfos"] or (), strict=False):
         stage = make_stage(objects, info["stage"])
         layout = objects.get(PipelineLayout, info["layout"])
@@ -25,7 +25,8 @@ def create_compute_pipelines(objects: ObjectState, call: Call) -> Iterable[Strea
 
 
 def make_stage(objects: ObjectState, info: dict[str, Any]) -> Stage | None:
-    """A VkPipelineShaderStageCreateInfo with its SPIR-V, from the module or from the chained create info."""
+    """A stage with its SPIR-V, which a VkPipelineShaderStageCreateInfo gives as a module or as a
+    chained create info."""
     module = objects.get(ShaderModule, info["module"])
     inline = chained(info, VkStructureType.SHADER_MODULE_CREATE_INFO)
     code = module.code if module is not None else inline["pCode"] if inline else None

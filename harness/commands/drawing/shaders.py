@@ -1,4 +1,4 @@
-"""What the shaders of a bound pipeline statically use, through the bound descriptors (rules.md#shaders)."""
+"""The static uses of the bound descriptors by the shaders of a bound pipeline (rules.md#shaders)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ STAGE_NAMES = {
     VkShaderStage.TASK_EXT: "TASK_SHADER_EXT",
     VkShaderStage.MESH_EXT: "MESH_SHADER_EXT",
 }
-"""Pipeline stage name by VkShaderStageFlagBits, as access names spell it."""
+"""The name of each VkShaderStageFlagBits stage as access names spell it."""
 STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]), "RAY_TRACING_SHADER")
 
 MOST_SHADER_EFFECTS = 1 << 14
-"""So many combinations of a pipeline and what is bound are remembered."""
+"""The most combinations of a pipeline and its bindings that are remembered."""
 UNIFORM_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.UNIFORM_BUFFER_DYNAMIC)
 STORAGE_TYPES = (
     VkDescriptorType.STORAGE_BUFFER,
@@ -45,10 +45,10 @@ STORAGE_TYPES = (
 
 
 def shader_effects(objects: ObjectState, buffer: CommandBuffer, bind_point: int, idle: int = 0) -> tuple[Effect, ...]:
-    """Accesses of every stage of the bound pipeline, spans of equal accesses joined.
+    """The accesses of every stage of the bound pipeline. The spans of equal accesses are joined.
 
-    `idle` holds the stages (VkShaderStageFlags) that do not run. What one pipeline does with sets that nobody wrote to
-    since is worked out once, as long as everything lives that a descriptor may refer to.
+    `idle` holds the stages (VkShaderStageFlags) that do not run. The result is remembered for a pipeline and its sets
+    until a set is written or any object that a descriptor may refer to is destroyed.
     """
     pipeline = buffer.pipelines.get(bind_point)
     if pipeline is None or not pipeline.stages:
@@ -66,8 +66,10 @@ def shader_effects(objects: ObjectState, buffer: CommandBuffer, bind_point: int,
 
 
 def _depends_on_more(held: DescriptorSet) -> bool:
-    """Whether what descriptors of a set mean depends on more than the set: on the render pass instance, on the last
-    build of an acceleration structure, on what was pushed."""
+    """Whether the meaning of a set's descriptors depends on more than the set.
+
+    It may depend on the render pass instance, on the last build of an acceleration structure, and on what was pushed.
+    """
     return held.id == 0 or bool(
         held.layout.places(VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
     )
@@ -122,7 +124,10 @@ def _stage_effects(
 def _descriptor_effects(
     objects: ObjectState, stage: str, use: ResourceUse, held: Descriptor, dynamic_offset: int
 ) -> Iterator[Effect]:
-    """A written address counts as written only (write wins), as the shader orders its own accesses."""
+    """The accesses through one descriptor. An address that is both read and written counts as written only.
+
+    The shader orders its own accesses of one address.
+    """
     target = _addresses(objects, held, dynamic_offset)
     if target is None:
         return
@@ -147,7 +152,8 @@ def _access(
 
 
 def _narrowed(held: Descriptor, spans: list[Span], ranges: tuple[Span, ...] | None) -> list[Span]:
-    """The spans of a bound buffer range that a block's constant offsets reach; all of them when that is not known.
+    """The spans of a bound buffer range that a block's constant offsets reach; all spans when the offsets are not
+    known.
 
     `ranges` are (offset, size) in bytes from the start of the range.
     """
@@ -158,7 +164,8 @@ def _narrowed(held: Descriptor, spans: list[Span], ranges: tuple[Span, ...] | No
 
 
 def _addresses(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> tuple[int, int, list[Span]] | None:
-    """(resource, space, spans) behind one descriptor; None when it refers to nothing known or to no bytes."""
+    """(resource, space, spans) behind one descriptor. None when the descriptor refers to nothing known, or
+    to no bytes."""
     if held.type in IMAGE_TYPES:
         view = objects.get(ImageView, held.resource)
         if view is None or objects.image(view.image) is None:

@@ -1,5 +1,7 @@
-"""Transform feedback and conditional rendering: what they read and write beside the draws (specification: "Transform
-Feedback", "Conditional Rendering"). The Khronos layer records none of it."""
+"""Accesses of transform feedback and conditional rendering beside those of draws.
+
+Specification: "Transform Feedback", "Conditional Rendering". The Khronos layer records none of them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,7 @@ COUNTER_BYTES, CONDITION_BYTES = 4, 4
 
 @command("vkCmdBindTransformFeedbackBuffersEXT")
 def bind_feedback_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Remembers the ranges that feedback writes to."""
+    """Remembers the ranges to which transform feedback writes."""
     sizes, offsets = args["pSizes"], args["pOffsets"] or ()
     for at, (id, offset) in enumerate(zip(args["pBuffers"] or (), offsets, strict=False)):
         bound = BoundBuffer(id, offset, sizes[at] if sizes else VK_WHOLE_SIZE)
@@ -34,7 +36,7 @@ def bind_feedback_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str,
 
 @command("vkCmdBeginTransformFeedbackEXT")
 def begin_feedback(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads the counters: writing goes on where they say, and at the start of each buffer without one."""
+    """Reads the counters, which say where writing goes on. A buffer without a counter is written from its start."""
     feedback = buffer.drawing.feedback
     counters = _counters(args)
     feedback.active, feedback.written = True, False
@@ -50,7 +52,7 @@ def end_feedback(objects: ObjectState, buffer: CommandBuffer, args: dict[str, An
 
 
 def _counters(args: dict[str, Any]) -> dict[int, BoundBuffer]:
-    """Counters by binding; null handles are none."""
+    """The counters by binding, without null handles."""
     buffers = args["pCounterBuffers"] or ()
     offsets = args["pCounterBufferOffsets"] or [0] * len(buffers)
     pairs = enumerate(zip(buffers, offsets, strict=False), args["firstCounterBuffer"])
@@ -65,7 +67,7 @@ def _counter_effects(objects: ObjectState, counters: dict[int, BoundBuffer], acc
 
 
 def _spans(objects: ObjectState, bound: Iterable[BoundBuffer]) -> dict[int, list[Span]]:
-    """Addresses of bound ranges, by buffer."""
+    """The addresses of bound ranges, by buffer."""
     found: dict[int, list[Span]] = {}
     for each in bound:
         held = objects.buffer(each.buffer)
@@ -75,10 +77,10 @@ def _spans(objects: ObjectState, bound: Iterable[BoundBuffer]) -> dict[int, list
 
 
 def feedback_effects(objects: ObjectState, buffer: CommandBuffer) -> Iterator[Effect]:
-    """Writes of feedback by a draw: the whole bound ranges, once between a begin and its end.
+    """The writes of a draw by transform feedback: the whole bound ranges, once between a begin and its end.
 
-    Where feedback goes on after a counter, what was written before is not written again, and only the device knows how
-    much that is: such writes are named, not guessed.
+    Where feedback resumes after a counter, earlier bytes are not written again, and only the device knows how many
+    these are. Such writes are reported as not modelled.
     """
     feedback = buffer.drawing.feedback
     if not feedback.active or feedback.written:
@@ -95,7 +97,7 @@ def feedback_effects(objects: ObjectState, buffer: CommandBuffer) -> Iterator[Ef
 
 @command("vkCmdBeginConditionalRenderingEXT")
 def begin_condition(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads the condition. What is rendered under it counts as if the condition held."""
+    """Reads the condition. Commands under it count as if the condition held."""
     info = args["pConditionalRenderingBegin"]
     held = objects.buffer(info["buffer"])
     if held is not None:
@@ -104,5 +106,5 @@ def begin_condition(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]
 
 @command("vkCmdEndConditionalRenderingEXT")
 def end_condition(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """No effect on memory."""
+    """A command with no effect on memory."""
     return NOTHING

@@ -1,5 +1,8 @@
-"""Descriptors written through update templates: the same as without, where the trace holds what the template made of
-its data (`harness.trace.templates`); named otherwise."""
+"""Writes of descriptors through update templates.
+
+They are like other writes if the trace holds the data in the template's shape (`harness.trace.templates`). Otherwise
+they are reported as not modelled.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ from harness.trace.templates import PUSH, UPDATE, plain_arguments
 
 @call(UPDATE)
 def update_with_template(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Writes a descriptor set."""
+    """Writes the descriptors of a set."""
     args = plain_arguments(call.args)
     return (UnmodelledCall(call.name),) if args is None else update_sets(objects, replace(call, args=args))
 

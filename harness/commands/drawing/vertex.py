@@ -1,8 +1,8 @@
-"""Vertex and index buffers: what is bound, and which of their bytes draws read (specification: "Fixed-Function Vertex
-Processing", "Index Buffers"; rules.md#what-draws-and-indirect-commands-read).
+"""Vertex and index buffers: their bindings, and the bytes that draws read of them.
 
-A draw reads elements of vertex buffers: vertices, or instances for bindings of that rate. Where only the device knows
-which (indices and the parameters of indirect draws lie in memory), everything that is bound and may be reached counts.
+A draw reads elements of vertex buffers: vertices, or instances for bindings of that rate. Only the device knows which
+when indices or the parameters of indirect draws lie in memory. Then everything that is bound and may be reached counts.
+Specification: "Fixed-Function Vertex Processing", "Index Buffers"; rules.md#what-draws-and-indirect-commands-read.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ VERTEX_READ = ACCESS_KIND["SYNC_VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"].i
 INDEX_READ = ACCESS_KIND["SYNC_INDEX_INPUT_INDEX_READ"].index
 
 INDEX_BYTES = {VkIndexType.UINT16: 2, VkIndexType.UINT32: 4, VkIndexType.UINT8: 1}
-"""Size of an index by VkIndexType; VK_INDEX_TYPE_NONE_KHR has none."""
+"""The size of an index in bytes by VkIndexType. VK_INDEX_TYPE_NONE_KHR has none."""
 
 Elements = tuple[int, int | None]
-"""(first, end) of elements that are read; an end of None is not known."""
+"""(first, end) of elements that are read. `end` is None when it is not known."""
 EVERYTHING: Elements = (0, None)
 
 
 @command("vkCmdBindVertexBuffers", "vkCmdBindVertexBuffers2")
 def bind_vertex_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The second form may limit the sizes and set the strides."""
+    """Binds vertex buffers. vkCmdBindVertexBuffers2 may also limit their sizes and set the strides."""
     drawing = buffer.drawing
     sizes, strides = args.get("pSizes"), args.get("pStrides")
     offsets = args["pOffsets"] or ()
@@ -47,14 +47,15 @@ def bind_vertex_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, A
 
 @command("vkCmdBindIndexBuffer", "vkCmdBindIndexBuffer2KHR")
 def bind_index_buffer(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The second form may limit the size."""
+    """Binds an index buffer. vkCmdBindIndexBuffer2KHR may also limit its size."""
     size = INDEX_BYTES.get(args["indexType"], 0)
     buffer.drawing.indices = BoundIndices(args["buffer"], args["offset"], args.get("size", VK_WHOLE_SIZE), size)
     return NOTHING
 
 
 def bound_span(buffer: Buffer, offset: int, size: int, begin: int, end: int | None) -> Span:
-    """Bytes [begin, end) of a range of a buffer, clipped to it, as addresses; to the end of the range for None."""
+    """The addresses of bytes [begin, end) of a range of a buffer, clipped to the range. `end` None is the end of the
+    range."""
     limit = max(0, buffer.size - offset) if size == VK_WHOLE_SIZE else size
     end = limit if end is None else min(end, limit)
     return buffer.span(offset + begin, max(0, end - begin))
@@ -67,7 +68,7 @@ def vertex_effects(
     vertices: Sequence[Elements],
     instances: Elements,
 ) -> Iterator[Effect]:
-    """Reads of vertex buffers by a draw of these vertices and instances; one access a buffer."""
+    """The reads of vertex buffers by a draw of these vertices and instances, one access for each buffer."""
     drawing = buffer.drawing
     found: dict[int, tuple[Buffer, list[Span]]] = {}
     for binding in vertex_input(state, drawing):
@@ -99,7 +100,7 @@ def _instances(binding: VertexBinding, instances: Elements) -> Elements:
 
 
 def reached_by_indices(buffer: CommandBuffer, vertex_offset: int) -> Elements:
-    """Vertices that an index can mean: those that its type can count to, plus the offset.
+    """The vertices for which an index can stand: those that its type can count to, plus the offset.
 
     The indices themselves are in device memory, which the mirror does not hold.
     """
@@ -110,7 +111,7 @@ def reached_by_indices(buffer: CommandBuffer, vertex_offset: int) -> Elements:
 
 
 def index_effects(objects: ObjectState, buffer: CommandBuffer, ranges: Sequence[Elements]) -> Iterator[Effect]:
-    """Reads of the index buffer by a draw of these ranges of indices."""
+    """The reads of the index buffer by a draw of these ranges of indices."""
     bound = buffer.drawing.indices
     held = objects.buffer(bound.buffer) if bound is not None else None
     if bound is None or held is None or not bound.index_bytes:
@@ -124,7 +125,7 @@ def index_effects(objects: ObjectState, buffer: CommandBuffer, ranges: Sequence[
 
 
 def access_of(buffer: Buffer, access_kind: int, spans: list[Span]) -> Iterator[Effect]:
-    """One access of a buffer; none when nothing is left of the spans."""
+    """One access of a buffer, or none when no spans are left."""
     merged = tuple(merge(spans))
     if merged:
         yield Access(access_kind, buffer.space, merged, buffer.id)

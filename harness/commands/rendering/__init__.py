@@ -1,1 +1,1 @@
-"""Render pass instances of both kinds, and what they do to attachments."""
+"""Render pass instances of both kinds, and their accesses of attachments."""

@@ -1,8 +1,8 @@
-"""What draws access of the attachments (rules.md#attachments-and-rasterization-order; specification: "Fragment
-Operations", "Blending").
+"""The accesses of attachments by draws (rules.md#attachments-and-rasterization-order).
 
-A draw names its targets by role; the render pass instance says which addresses these are. In a secondary only
-vkCmdExecuteCommands knows the instance: `inherited` resolves there what the secondary left open.
+A draw names its targets by role, and the render pass instance says which addresses these are. In a secondary only
+vkCmdExecuteCommands knows the instance: `inherited` resolves there what the secondary left open. Specification:
+"Fragment Operations", "Blending".
 """
 
 from __future__ import annotations
@@ -32,14 +32,15 @@ NO_TARGETS = Targets()
 
 
 def targets_for(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
-    """What a draw with this pipeline accesses, if it is attached; kept until another pipeline or dynamic state."""
+    """The attachments that a draw with this pipeline would access. Kept until another pipeline or dynamic
+    state is set."""
     if drawing.targets is None or drawing.targets[0] is not pipeline:
         drawing.targets = (pipeline, _targets(pipeline, drawing))
     return drawing.targets[1]
 
 
 def attachment_effects(objects: ObjectState, buffer: CommandBuffer, targets: Targets) -> Iterator[Effect]:
-    """The accesses where the render pass instance is known; left open where a secondary inherits it."""
+    """The accesses of the targets, or `InheritedTargets` in a secondary that inherits its render pass instance."""
     if targets == NO_TARGETS:
         return
     if buffer.inheritance is not None:
@@ -74,7 +75,7 @@ def _targets(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
 
 
 def fragment_entry(pipeline: GraphicsPipeline) -> ReflectedEntryPoint | None:
-    """The fragment shader; None when there is none."""
+    """The entry point of the fragment shader; None without such a shader."""
     for stage in pipeline.stages:
         if stage.stage == VkShaderStage.FRAGMENT:
             from harness.shader.reflect import reflect
@@ -84,7 +85,7 @@ def fragment_entry(pipeline: GraphicsPipeline) -> ReflectedEntryPoint | None:
 
 
 def _stages_of_tests(entry: ReflectedEntryPoint | None) -> tuple[int, ...]:
-    """Tests read in the early stage, in the late stage, or (where nothing decides it) in either."""
+    """The stages in which tests happen: early, late, or both where nothing decides it."""
     if entry is not None and entry.early_fragment_tests:
         return (EARLY_READ,)
     if entry is not None and entry.depth_replacing:
@@ -93,7 +94,7 @@ def _stages_of_tests(entry: ReflectedEntryPoint | None) -> tuple[int, ...]:
 
 
 def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) -> Iterator[Access]:
-    """What the targets mean in a render pass instance: within the render area, in the layers rendered to."""
+    """The accesses of the targets in a render pass instance: within the render area, in the layers rendered to."""
     colors = dict(enumerate(rendering.colors))
     for location in targets.blended:
         yield from _access(rendering, colors.get(location), COLOR_READ, RasterizationOrder.COLOR)
@@ -121,7 +122,7 @@ def _access(
 def inherited(
     objects: ObjectState, commands: Iterable[Command], rendering: RenderingState | None
 ) -> tuple[Command, ...]:
-    """Commands of a secondary with the accesses of the render pass instance that it is executed in."""
+    """The commands of a secondary with the accesses of the render pass instance in which it is executed."""
     return tuple(
         replace(command, effects=tuple(_resolved(objects, command, rendering)))
         if any(isinstance(effect, InheritedTargets) for effect in command.effects)

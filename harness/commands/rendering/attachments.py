@@ -1,8 +1,8 @@
-"""What load, store, resolve and clear operations access of an attachment (rules.md#load-and-store-operations;
-specification: "Render Pass Load Operations", "Render Pass Store Operations", "Render Pass Multisample Resolve
-Operations").
+"""Accesses of load, store, resolve and clear operations of an attachment (rules.md#load-and-store-operations).
 
-Layers of an attachment are counted from the first layer of its image view; with multiview they are the views.
+Layers of an attachment are counted from the first layer of its image view. With multiview they are the views.
+Specification: "Render Pass Load Operations", "Render Pass Store Operations", "Render Pass Multisample Resolve
+Operations".
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ LATE_WRITE = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRIT
 
 
 def find_attachment(objects: ObjectState, view: int, aspects: int = 0) -> Attachment | None:
-    """The attachment that an image view makes; None for a null or unknown one.
+    """The attachment for an image view; None for a null or unknown view.
 
-    An attachment of a depth/stencil image has both aspects whatever its view names; `aspects` chooses among them.
+    An attachment of a depth/stencil image has both aspects whatever its view names. `aspects` chooses among them.
     """
     held = objects.get(ImageView, view) if view else None
     image = objects.image(held.image) if held is not None else None
@@ -42,7 +42,7 @@ def find_attachment(objects: ObjectState, view: int, aspects: int = 0) -> Attach
 
 
 def area_of(rect: dict[str, Any]) -> Area:
-    """A VkRect2D, without what lies at negative coordinates."""
+    """A VkRect2D without its part at negative coordinates."""
     offset, extent = rect["offset"], rect["extent"]
     x, y = max(0, offset["x"]), max(0, offset["y"])
     return (x, y, max(0, offset["x"] + extent["width"] - x), max(0, offset["y"] + extent["height"] - y))
@@ -56,7 +56,7 @@ def access(
     order: RasterizationOrder,
     operation: AttachmentOperation,
 ) -> Iterator[Access]:
-    """One access of an area of some layers; none when there is nothing there."""
+    """One access of an area of some layers, or none when the area is empty."""
     spans = attachment.spans(layers, area)
     if spans:
         image = attachment.image.id
@@ -64,7 +64,7 @@ def access(
 
 
 def natural_order(attachment: Attachment) -> RasterizationOrder:
-    """The rasterization order that load, store, draw and clear accesses of an attachment belong to."""
+    """The rasterization order of the load, store, draw and clear accesses of an attachment."""
     return RasterizationOrder.COLOR if attachment.is_color else RasterizationOrder.DEPTH_STENCIL
 
 
@@ -87,13 +87,13 @@ def store(attachment: Attachment, operation: int, layers: Sequence[int], area: A
 
 
 def resolve(source: Attachment, target: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:
-    """A multisample resolve: in the colour output stage, with colour accesses, also for depth and stencil."""
+    """A multisample resolve. It happens in the colour output stage with colour accesses, also for depth and stencil."""
     order = RasterizationOrder.COLOR if source.is_color else RasterizationOrder.RASTER
     yield from access(source, COLOR_READ, layers, area, order, AttachmentOperation.RESOLVE_READ)
     yield from access(target, COLOR_WRITE, layers, area, order, AttachmentOperation.RESOLVE_WRITE)
 
 
 def clear(attachment: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:
-    """vkCmdClearAttachments of one attachment: ordered with draws, in the stages in which draws write."""
+    """The write of vkCmdClearAttachments, in rasterization order with draws and in the stages in which draws write."""
     access_kind = COLOR_WRITE if attachment.is_color else LATE_WRITE
     yield from access(attachment, access_kind, layers, area, natural_order(attachment), AttachmentOperation.ORDINARY)

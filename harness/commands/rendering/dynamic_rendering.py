@@ -1,5 +1,8 @@
-"""Dynamic rendering, and clears of attachments inside any render pass instance (specification: "Dynamic Rendering
-Commands", "Clearing Images Inside a Render Pass Instance"; rules.md#clears-of-attachments-are-draws)."""
+"""Dynamic rendering, and clears of attachments inside any render pass instance.
+
+Specification: "Dynamic Rendering Commands", "Clearing Images Inside a Render Pass Instance";
+rules.md#clears-of-attachments-are-draws.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,8 @@ Rects = tuple[tuple[int, int, int, int, int, int], ...]
 
 @command("vkCmdBeginRendering")
 def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Loads, unless it resumes; the resolves and stores of its end are laid out here, unless it suspends."""
+    """Loads the attachments, unless rendering resumes. Prepares the resolves and stores of the end,
+    unless it suspends."""
     info = args["pRenderingInfo"]
     area = area_of(info["renderArea"])
     layers = layers_of(info["viewMask"] or ALL_VIEWS, info["layerCount"])
@@ -52,7 +56,7 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
 
 @command("vkCmdEndRendering")
 def end_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Resolves and stores."""
+    """Resolves and stores the attachments."""
     rendering, buffer.rendering = buffer.rendering, None
     if rendering is None or rendering.end is not None:
         return (Unmodelled("the end of rendering whose beginning was not seen"),)
@@ -60,7 +64,7 @@ def end_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str, A
 
 
 def _attachment(objects: ObjectState, info: dict[str, Any] | None, aspect: int) -> Attachment | None:
-    """A VkRenderingAttachmentInfo; None without an image view. Depth and stencil come apart."""
+    """The attachment of a VkRenderingAttachmentInfo, for depth or stencil alone; None without an image view."""
     return find_attachment(objects, info["imageView"], aspect) if info is not None else None
 
 
@@ -74,7 +78,7 @@ def _resolved(
 
 
 def _extras(info: dict[str, Any]) -> Iterator[str]:
-    """What rendering accesses beyond its attachments, and that has no rule here."""
+    """Names of accesses beyond attachments that are not modelled."""
     if (chained(info, VkStructureType.RENDERING_FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR) or {}).get("imageView"):
         yield "a fragment shading rate attachment"
     if (chained(info, VkStructureType.RENDERING_FRAGMENT_DENSITY_MAP_ATTACHMENT_INFO_EXT) or {}).get("imageView"):
@@ -87,7 +91,8 @@ def _extras(info: dict[str, Any]) -> Iterator[str]:
 
 @command("vkCmdClearAttachments")
 def clear_attachments(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Writes the rectangles, in the aspects that both the clear and the attachment name; unused ones are skipped.
+    """Writes the rectangles, in the aspects that both the clear and the attachment have. Unused attachments are
+    skipped.
 
     With multiview every view of the mask is cleared ("VkClearRect": baseArrayLayer 0, layerCount 1).
     """
@@ -99,7 +104,7 @@ def clear_attachments(objects: ObjectState, buffer: CommandBuffer, args: dict[st
 
 
 def inherited_clears(commands: Iterable[Command], rendering: RenderingState | None) -> tuple[Command, ...]:
-    """Commands of a secondary with the clears of the render pass instance that it is executed in."""
+    """The commands of a secondary with the clears of the render pass instance in which it is executed."""
     return tuple(
         replace(command, effects=tuple(_resolve_clears(command.effects, rendering)))
         if any(isinstance(effect, InheritedClear) for effect in command.effects)
@@ -139,7 +144,7 @@ def _cleared(rendering: RenderingState, aspects: int, index: int) -> Iterator[At
 
 
 def _clear(rendering: RenderingState, attachment: Attachment, rects: Rects) -> Iterator[Access]:
-    """One access of all rectangles: those of one command may overlap."""
+    """One access of all rectangles, since rectangles of one command may overlap."""
     made = [
         one
         for x, y, width, height, first, count in rects

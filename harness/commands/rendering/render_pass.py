@@ -1,5 +1,7 @@
-"""Render passes and framebuffers: creation, and the instances that command buffers begin, advance and end
-(specification: "Render Pass Commands"; rules.md#subpass)."""
+"""Render passes and framebuffers, and the instances that command buffers begin, advance and end.
+
+Specification: "Render Pass Commands"; rules.md#subpass.
+"""
 
 from __future__ import annotations
 
@@ -18,19 +20,19 @@ from harness.trace.effects import Effect, PassBegin, StreamEvent, Unmodelled
 from harness.trace.render_passes import Framebuffer, RenderPass
 
 MOST_INSTANCES = 16
-"""Ways to begin an instance that a framebuffer remembers."""
+"""The most ways to begin an instance that a framebuffer remembers."""
 
 
 @call("vkCreateRenderPass", "vkCreateRenderPass2")
 def create_render_pass(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Keeps it, with the work of its subpasses laid out once."""
+    """Adds a render pass, with the plan of its subpasses."""
     objects.add(make_render_pass(call.args["pRenderPass"], call.args["pCreateInfo"]))
     return ()
 
 
 @call("vkCreateFramebuffer")
 def create_framebuffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """An imageless one gets its image views when a render pass instance begins."""
+    """Adds a framebuffer. An imageless framebuffer gets its image views when a render pass instance begins."""
     info = call.args["pCreateInfo"]
     views = None if info["flags"] & VkFramebufferCreate.IMAGELESS else tuple(info["pAttachments"] or ())
     id = call.args["pFramebuffer"]
@@ -40,14 +42,14 @@ def create_framebuffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent
 
 @call("vkDestroyRenderPass", "vkDestroyFramebuffer")
 def destroy(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """They have no addresses; instances that were recorded stay resolved."""
+    """Removes a render pass or framebuffer. It has no addresses, and recorded instances stay as they are."""
     objects.remove(call.args.get("renderPass") or call.args.get("framebuffer") or 0)
     return ()
 
 
 @command("vkCmdBeginRenderPass", "vkCmdBeginRenderPass2")
 def begin_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The instance begins, and its first subpass."""
+    """Begins an instance and its first subpass."""
     info = args["pRenderPassBegin"]
     render_pass = objects.get(RenderPass, info["renderPass"])
     framebuffer = objects.get(Framebuffer, info["framebuffer"])
@@ -79,7 +81,7 @@ def begin_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[st
 
 @command("vkCmdNextSubpass", "vkCmdNextSubpass2")
 def next_subpass(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The current subpass resolves and stores, the next one transitions and loads."""
+    """Resolves and stores of the current subpass, then transitions and loads of the next."""
     ended = buffer.rendering
     if ended is None or ended.following is None:
         return (Unmodelled("the next subpass of a render pass instance that was not seen"),)
@@ -89,7 +91,7 @@ def next_subpass(objects: ObjectState, buffer: CommandBuffer, args: dict[str, An
 
 @command("vkCmdEndRenderPass", "vkCmdEndRenderPass2")
 def end_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The last subpass resolves and stores, then every attachment goes into its final layout."""
+    """Resolves and stores of the last subpass, then the transition of every attachment to its final layout."""
     ended, buffer.rendering = buffer.rendering, None
     if ended is None or ended.end is None:
         return (Unmodelled("the end of a render pass instance that was not seen"),)

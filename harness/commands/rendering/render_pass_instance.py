@@ -1,6 +1,6 @@
-"""What one instance of a render pass does, subpass by subpass, on the attachments that it was begun with.
+"""The effects of one render pass instance, subpass by subpass, on the attachments with which it was begun.
 
-It depends on nothing else, so that it is worked out once for all instances that are begun alike.
+They depend on nothing else, so that they are worked out once for all instances that are begun alike.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from harness.trace.rendering_state import Area, Attachment, RenderingState, laye
 
 @dataclass(frozen=True, slots=True)
 class PassInstance:
-    """An instance of a VkRenderPass: every attachment by index, and how many layers the framebuffer has."""
+    """An instance of a VkRenderPass: every attachment by index, and the number of layers of the framebuffer."""
 
     render_pass: RenderPass
     attachments: tuple[Attachment | None, ...]
@@ -32,12 +32,13 @@ class PassInstance:
     area: Area
 
     def layers_of(self, views: int) -> Sequence[int]:
-        """Layers, from the first of a view, that a view mask stands for; all of the framebuffer's for ALL_VIEWS."""
+        """The layers for which a view mask stands, from the first of a view. ALL_VIEWS stands for all of the
+        framebuffer's."""
         return layers_of(views, self.layers)
 
 
 def instance(begun: PassInstance) -> RenderingState:
-    """The first subpass, from which the others follow."""
+    """The first subpass, which leads to the others."""
     final = [(made, last) for change, last in begun.render_pass.final for made in _transitions(begun, [change])]
     end = PassEnd(tuple(made for made, _ in final), tuple(last for _, last in final))
     count = len(begun.render_pass.subpasses)
@@ -55,7 +56,7 @@ def _begin_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
 
 
 def _end_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
-    """Resolves come before stores: a resolve attachment is stored as resolved."""
+    """The resolves and then the stores of a subpass. A resolve attachment is stored as resolved."""
     yield from _resolves(begun, begun.render_pass.subpasses[index])
     for each, attachment in _present(begun, begun.render_pass.work[index].stores):
         yield from store(attachment, each.operation, begun.layers_of(each.views), begun.area)
@@ -71,7 +72,8 @@ def _present(
 
 
 def _transitions(begun: PassInstance, changes: Iterable[AttachmentTransition]) -> Iterator[AutomaticTransition]:
-    """Whole layers of a view: as many as the framebuffer has, or those of the views that any subpass uses."""
+    """Transitions of whole layers of a view: as many as the framebuffer has, or those of the views that any subpass
+    uses."""
     layers = begun.layers_of(begun.render_pass.views)
     for change in changes:
         attachment = begun.attachments[change.attachment]
@@ -96,7 +98,7 @@ def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[Access]:
 
 
 def _attached(begun: PassInstance, reference: Reference | None, aspects: int = 0) -> Attachment | None:
-    """The attachment that a reference names; None when it is unused or lacks the aspects asked for."""
+    """The attachment that a reference names. None when it is unused or lacks the aspects asked for."""
     attachment = begun.attachments[reference.attachment] if reference is not None else None
     if attachment is None or not aspects:
         return attachment

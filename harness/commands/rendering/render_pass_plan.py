@@ -1,5 +1,7 @@
-"""VkRenderPass as data, from either form of its create info, with the work that its subpasses do by themselves:
-layout transitions, load and store operations, and the implicit dependencies (specification: "Render Pass Creation").
+"""VkRenderPass as data, from either form of its create info, with the work that its subpasses do by themselves.
+
+This work is layout transitions, load and store operations, and the implicit dependencies (specification: "Render Pass
+Creation").
 """
 
 from __future__ import annotations
@@ -40,7 +42,7 @@ ATTACHMENT_ACCESSES = scope(
 ALL_COMMANDS, ATTACHMENT_WRITES = scope("ALL_COMMANDS/COLOR_ATTACHMENT_WRITE|DEPTH_STENCIL_ATTACHMENT_WRITE")
 IMPLICIT_BEGIN = Dependency(0, 0, ALL_COMMANDS, ATTACHMENT_ACCESSES)
 IMPLICIT_END = Dependency(ALL_COMMANDS, ATTACHMENT_WRITES, 0, 0)
-"""Where a transition has no explicit dependency from or to VK_SUBPASS_EXTERNAL ("VkSubpassDependency")."""
+"""The dependency of a transition without an explicit one from or to VK_SUBPASS_EXTERNAL ("VkSubpassDependency")."""
 
 
 def make_render_pass(id: int, info: dict[str, Any]) -> RenderPass:
@@ -76,8 +78,10 @@ def _description(info: dict[str, Any]) -> AttachmentDescription:
 
 
 def _subpasses(info: dict[str, Any], attachments: int) -> tuple[Subpass, ...]:
-    """The subpasses; view masks of the first form are chained to the render pass. A render pass has multiview when
-    any of its subpasses names a view."""
+    """The subpasses. The view masks of VkRenderPassCreateInfo are chained to it.
+
+    A render pass has multiview when any of its subpasses names a view.
+    """
     several = info["pSubpasses"] or ()
     chain = chained(info, VkStructureType.RENDER_PASS_MULTIVIEW_CREATE_INFO)
     masks = list((chain or {}).get("pViewMasks") or ())
@@ -125,7 +129,7 @@ def _subpass(
 
 
 def _dependency(info: dict[str, Any]) -> SubpassDependency:
-    """A VkSubpassDependency(2); a chained VkMemoryBarrier2 replaces its masks."""
+    """A VkSubpassDependency(2). A chained VkMemoryBarrier2 replaces its masks."""
     masks = chained(info, VkStructureType.MEMORY_BARRIER_2) or info
     return SubpassDependency(
         _end(info["srcSubpass"]),
@@ -140,8 +144,10 @@ def _end(subpass: int) -> int:
 
 
 def _work(attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]) -> tuple[SubpassWork, ...]:
-    """Transitions and loads where an attachment is used first, stores where it is used last; with multiview the
-    loads and stores go by view (rules.md#each-view-is-a-layer-of-its-own)."""
+    """Transitions and loads where an attachment is used first, and stores where it is used last.
+
+    With multiview the loads and stores go by view (rules.md#each-view-is-a-layer-of-its-own).
+    """
     changes = _changes(attachments, subpasses)
     uses = [{each.attachment for each in subpass.references} for subpass in subpasses]
     loads = _first_uses(attachments, subpasses, uses, range(len(subpasses)), store=False)
@@ -156,7 +162,7 @@ def _first_uses(
     order: range,
     store: bool,
 ) -> dict[int, tuple[AttachmentAspectOperation, ...]]:
-    """By subpass, the operations of the views that no subpass earlier in `order` has used."""
+    """For each subpass, the operations of the views that no subpass earlier in `order` has used."""
     seen: dict[int, int] = {}
     found = {}
     for index in order:
@@ -183,7 +189,7 @@ def _layout(reference: Reference, aspect: int) -> int:
 def _changes(
     attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]
 ) -> list[list[AttachmentTransition]]:
-    """The transitions at the beginning of each subpass."""
+    """The transitions at the begin of each subpass."""
     now = _initial(attachments)
     changes: list[list[AttachmentTransition]] = []
     for subpass in subpasses:
@@ -201,8 +207,10 @@ def _initial(attachments: tuple[AttachmentDescription, ...]) -> dict[tuple[int, 
 
 
 def _joined(moves: Iterator[tuple[int, int, int, int]]) -> list[AttachmentTransition]:
-    """(attachment, aspect, old, new) as changes; those that change nothing fall away, and depth and stencil that go
-    together are one."""
+    """Moves (attachment, aspect, old, new) as transitions.
+
+    A move between equal layouts is left out. Equal moves of depth and stencil become a single transition.
+    """
     found: dict[tuple[int, int, int], int] = {}
     for attachment, aspect, old, new in moves:
         if old != new:
@@ -213,7 +221,8 @@ def _joined(moves: Iterator[tuple[int, int, int, int]]) -> list[AttachmentTransi
 def _final(
     attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]
 ) -> Iterator[tuple[AttachmentTransition, int]]:
-    """The transitions at the end, also of attachments that no subpass used, with the subpass of the last use."""
+    """The transitions at the end, each with the subpass of the last use. Attachments that no subpass used have one,
+    too."""
     now = _initial(attachments)
     last = [EXTERNAL] * len(attachments)
     for index, subpass in enumerate(subpasses):
@@ -235,8 +244,12 @@ def _implicit(
     final: tuple[tuple[AttachmentTransition, int], ...],
     subpasses: tuple[Subpass, ...],
 ) -> Iterator[SubpassDependency]:
-    """From EXTERNAL to the first subpass that uses an attachment, and from the last one to EXTERNAL: where there is
-    an automatic transition away from the initial layout, or into the final one, and no explicit dependency."""
+    """The implicit dependencies, from EXTERNAL to the first subpass that uses an attachment, and from the last one to
+    EXTERNAL.
+
+    They exist where an automatic transition leaves the initial layout or enters the final layout, and no explicit
+    dependency does the same.
+    """
     begun: set[int] = set()
     entered = {each.dst for each in explicit if each.src == EXTERNAL}
     left = {each.src for each in explicit if each.dst == EXTERNAL}
@@ -249,7 +262,7 @@ def _implicit(
 
 
 def _unmodelled(info: dict[str, Any]) -> Iterator[str]:
-    """What a render pass accesses beyond its attachments, and that has no rule here."""
+    """Names of accesses of a render pass beyond its attachments that are not modelled."""
     if chained(info, VkStructureType.RENDER_PASS_FRAGMENT_DENSITY_MAP_CREATE_INFO_EXT):
         yield "a fragment density map attachment"
     for each in info["pSubpasses"] or ():

@@ -1,1 +1,1 @@
-"""Buffers, images, acceleration structures, queries and swapchains: made, bound to memory, destroyed."""
+"""Buffers, images, acceleration structures, queries and swapchains: creation, binding and destruction."""

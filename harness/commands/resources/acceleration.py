@@ -1,7 +1,7 @@
-"""Acceleration structures and ray tracing: builds, copies, binding tables.
+"""Commands on acceleration structures, and ray tracing: builds, copies, binding tables.
 
-An acceleration structure is a range of its buffer, and its accesses are accesses of that range. Which bottom level
-structures a top level one leads to stands in device memory and is not followed.
+An acceleration structure is a range of its buffer, and its accesses are accesses of that range. The bottom level
+structures to which a top level structure leads stand in device memory and are not followed.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ TABLES = (
 
 @command("vkCmdBuildAccelerationStructuresKHR")
 def build(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Writes the structures and the scratch memory; reads the inputs, and the source of an update."""
+    """Writes the structures and the scratch memory. Reads the inputs, and the source of an update."""
     for info, ranges in zip(args["pInfos"] or (), args["ppBuildRangeInfos"] or (), strict=False):
         yield from _built(objects, info, [each["primitiveCount"] for each in ranges or ()])
         for geometry, each in zip(geometries(info), ranges or (), strict=False):
@@ -56,7 +56,7 @@ def build(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Itera
 
 @command("vkCmdBuildAccelerationStructuresIndirectKHR")
 def build_indirect(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The build ranges stand in device memory, so that the inputs cannot be known."""
+    """Reads the build ranges from device memory, so that the inputs cannot be known."""
     strides, counts = args["pIndirectStrides"] or (), args["ppMaxPrimitiveCounts"] or ()
     for at, info in enumerate(args["pInfos"] or ()):
         yield from _built(objects, info, list(counts[at] or ()) if at < len(counts) else [])
@@ -67,7 +67,7 @@ def build_indirect(objects: ObjectState, _: CommandBuffer, args: dict[str, Any])
 
 
 def _built(objects: ObjectState, info: dict[str, Any], counts: list[int]) -> Iterator[Effect]:
-    """An update in place reads what it writes; the write stands for both."""
+    """The accesses of the structures of one build. For an update in place the write stands for the read, too."""
     update = info["mode"] == VkBuildAccelerationStructureMode.UPDATE
     yield from structure(objects, BUILD_WRITE, info["dstAccelerationStructure"])
     if update and info["srcAccelerationStructure"] != info["dstAccelerationStructure"]:
@@ -81,21 +81,23 @@ def _built(objects: ObjectState, info: dict[str, Any], counts: list[int]) -> Ite
 
 @command("vkCmdCopyAccelerationStructureKHR")
 def copy(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads one structure, writes the other; a compacting copy too."""
+    """Reads one structure and writes the other, also when it compacts."""
     yield from structure(objects, COPY_READ, args["pInfo"]["src"])
     yield from structure(objects, COPY_WRITE, args["pInfo"]["dst"])
 
 
 @command("vkCmdCopyAccelerationStructureToMemoryKHR")
 def serialize(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """How much is written is known on the device only; of the memory, the header is certain."""
+    """Reads a structure and writes bytes. Only the header of these is certain, since only the device knows how many
+    they are."""
     yield from structure(objects, COPY_READ, args["pInfo"]["src"])
     yield from _serialized(objects, SERIALIZED_WRITE, args["pInfo"]["dst"])
 
 
 @command("vkCmdCopyMemoryToAccelerationStructureKHR")
 def deserialize(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """How much is read stands in the memory; its header is certain."""
+    """Reads bytes and writes a structure. Only the header is certain, since the number of bytes stands in device
+    memory."""
     yield from _serialized(objects, SERIALIZED_READ, args["pInfo"]["src"])
     yield from structure(objects, COPY_WRITE, args["pInfo"]["dst"])
 
@@ -107,14 +109,15 @@ def _serialized(objects: ObjectState, access_kind: int, place: dict[str, Any]) -
 
 @command("vkCmdWriteAccelerationStructuresPropertiesKHR")
 def write_properties(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads the structures. Barriers of the BUILD stage cover the COPY stage, so that either will do."""
+    """Reads the structures. Barriers of the BUILD stage cover the COPY stage, so that either stage will do."""
     for id in args["pAccelerationStructures"] or ():
         yield from structure(objects, COPY_READ, id)
 
 
 @call("vkCreateRayTracingPipelinesKHR")
 def create_ray_tracing_pipelines(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Every stage counts, those of libraries too: which ones run is up to the binding tables."""
+    """Adds pipelines with all stages, those of libraries included, since the binding tables decide which
+    of them run."""
     for id, info in zip(call.args["pPipelines"] or (), call.args["pCreateInfos"] or (), strict=False):
         stages = [make_stage(objects, each) for each in info["pStages"] or ()]
         found: list[Stage] = [stage for stage in stages if stage is not None]
@@ -129,21 +132,21 @@ def create_ray_tracing_pipelines(objects: ObjectState, call: Call) -> Iterable[S
 
 @command("vkCmdTraceRaysKHR")
 def trace_rays(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads the binding tables and runs the shaders; an empty grid runs nothing."""
+    """Reads the binding tables and runs the shaders. A trace without rays runs nothing."""
     if args["width"] and args["height"] and args["depth"]:
         yield from _traced(objects, buffer, args)
 
 
 @command("vkCmdTraceRaysIndirectKHR")
 def trace_rays_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The same, with the grid's size in device memory."""
+    """Like `trace_rays`, with the size of the grid in device memory."""
     yield from addressed(objects, INDIRECT_READ, args["indirectDeviceAddress"], RAYS_BYTES)
     yield from _traced(objects, buffer, args)
 
 
 @command("vkCmdTraceRaysIndirect2KHR")
 def trace_rays_indirect2(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The places of the binding tables, too, stand in device memory."""
+    """Reads the places of the binding tables, too, from device memory."""
     yield from addressed(objects, INDIRECT_READ, args["indirectDeviceAddress"], RAYS2_BYTES)
     yield Unmodelled("shader binding tables named in device memory")
     yield from shader_effects(objects, buffer, VkPipelineBindPoint.RAY_TRACING_KHR)

@@ -1,4 +1,4 @@
-"""Acceleration structures and buffer device addresses as objects, and what the host does with them.
+"""Acceleration structures and buffer device addresses as objects, and the host's calls on them.
 
 Specification: "Acceleration Structures"; VK_KHR_buffer_device_address.
 """
@@ -18,7 +18,7 @@ from harness.trace.effects import Access, Effect, HostAccess, StreamEvent, Unmod
 from harness.trace.resources import Buffer
 
 SIZES = 4096
-"""So many sizes of scratch memory are remembered for one shape of build, and so many shapes."""
+"""The most scratch sizes remembered for one shape of build, and the most shapes."""
 
 
 @dataclass(slots=True)
@@ -33,7 +33,7 @@ class AccelerationStructure:
 
 @call("vkCreateAccelerationStructureKHR")
 def create_structure(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """A range of a buffer."""
+    """Adds an acceleration structure in a range of a buffer."""
     info = call.args["pCreateInfo"]
     id = call.args["pAccelerationStructure"]
     objects.add(AccelerationStructure(id, info["buffer"], info["offset"], info["size"]))
@@ -42,14 +42,14 @@ def create_structure(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkDestroyAccelerationStructureKHR")
 def destroy_structure(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Its bytes stay the buffer's."""
+    """Removes an acceleration structure. Its bytes stay the buffer's."""
     objects.remove(call.args["accelerationStructure"])
     return ()
 
 
 @call("vkGetBufferDeviceAddress")
 def get_buffer_address(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The call returns the address; traces of some tools lack it, and then addresses stay unknown."""
+    """Remembers the address that the call returned. Traces of some tools lack it, so that addresses stay unknown."""
     buffer = objects.buffer(call.args["pInfo"]["buffer"])
     if buffer is not None and call.result:
         objects.addresses.add(call.result, buffer)
@@ -58,7 +58,7 @@ def get_buffer_address(objects: ObjectState, call: Call) -> Iterable[StreamEvent
 
 @call("vkGetAccelerationStructureBuildSizesKHR")
 def get_build_sizes(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """A build does not say how much scratch memory it uses: this call did."""
+    """Remembers the scratch size of a build, since the build itself does not state it."""
     info, said = call.args["pBuildInfo"], call.args["pSizeInfo"]
     if said is not None:
         if len(objects.build_sizes) >= SIZES:
@@ -104,7 +104,8 @@ def structure(objects: ObjectState, access_kind: int, id: int) -> Iterator[Effec
 
 
 def addressed(objects: ObjectState, access_kind: int, address: int, size: int) -> Iterator[Effect]:
-    """An access of bytes given by device address; one that no vkGetBufferDeviceAddress returned is named."""
+    """An access of bytes at a device address. An address that vkGetBufferDeviceAddress never returned
+    is not modelled."""
     found = objects.addresses.find(address)
     if found is None:
         yield Unmodelled("a device address of no known buffer")
@@ -115,7 +116,7 @@ def addressed(objects: ObjectState, access_kind: int, address: int, size: int) -
 
 @call("vkBuildAccelerationStructuresKHR")
 def host_build(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Writes the structures and reads the sources of updates; all else is the program's own memory."""
+    """The host writes the structures and reads the sources of updates. All other memory belongs to the program."""
     yield from _deferred(call)
     for info in call.args["pInfos"] or ():
         yield from _host(objects, call, info["dstAccelerationStructure"], True)
@@ -128,7 +129,7 @@ def host_build(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkCopyAccelerationStructureKHR")
 def host_copy(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Reads one, writes the other."""
+    """The host reads one structure and writes another."""
     yield from _deferred(call)
     yield from _host(objects, call, call.args["pInfo"]["src"], False)
     yield from _host(objects, call, call.args["pInfo"]["dst"], True)
@@ -136,27 +137,27 @@ def host_copy(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkCopyAccelerationStructureToMemoryKHR")
 def host_serialize(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Reads it."""
+    """The host reads a structure."""
     yield from _deferred(call)
     yield from _host(objects, call, call.args["pInfo"]["src"], False)
 
 
 @call("vkCopyMemoryToAccelerationStructureKHR")
 def host_deserialize(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Writes it."""
+    """The host writes a structure."""
     yield from _deferred(call)
     yield from _host(objects, call, call.args["pInfo"]["dst"], True)
 
 
 @call("vkWriteAccelerationStructuresPropertiesKHR")
 def host_write_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Reads them."""
+    """The host reads structures."""
     for id in call.args["pAccelerationStructures"] or ():
         yield from _host(objects, call, id, False)
 
 
 def _deferred(call: Call) -> Iterator[StreamEvent]:
-    """A deferred operation goes on after the call, in whoever joins it."""
+    """Whether a call is deferred: it goes on after its return, in the threads that join it."""
     if call.args["deferredOperation"]:
         yield UnmodelledCall(f"{call.name}, deferred")
 

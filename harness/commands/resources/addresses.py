@@ -1,4 +1,4 @@
-"""Device addresses: which byte of which buffer an address means, as the program was told by the device.
+"""Device addresses: the byte of a buffer for which an address stands, as the device told the program.
 
 Specification: "Device-Visible Buffer Addresses" (VK_KHR_buffer_device_address).
 """
@@ -21,7 +21,7 @@ class Addresses:
     """
 
     def __init__(self, live: Callable[[int], Buffer | None]) -> None:
-        """`live` gives a buffer by id, None once it was destroyed."""
+        """`live` returns the buffer of an id, or None after it was destroyed."""
         self._live = live
         self._buffers: SortedDict[int, list[int]] = SortedDict()
         """Ids of the buffers that begin at an address, the one told of last at the end."""
@@ -29,7 +29,7 @@ class Addresses:
         self._prune_at = PRUNE_AT
 
     def add(self, address: int, buffer: Buffer) -> None:
-        """The program was told the address of a buffer. An address may mean several buffers on the same memory."""
+        """Notes the address of a buffer. Several buffers on the same memory may have one address."""
         held = [id for id in self._buffers.get(address, ()) if id != buffer.id and self._live(id) is not None]
         self._buffers[address] = [*held, buffer.id]
         self._largest = max(self._largest, buffer.size)
@@ -37,7 +37,7 @@ class Addresses:
             self._prune()
 
     def find(self, address: int) -> tuple[Buffer, int] | None:
-        """(buffer, offset in it) that an address means, the buffer told of last first; None when nothing is known."""
+        """(buffer, offset) of an address, for the buffer that was noted last. None when nothing is known."""
         for start in self._buffers.irange(address - self._largest, address, reverse=True):
             for id in reversed(self._buffers[start]):
                 buffer = self._live(id)
@@ -46,7 +46,7 @@ class Addresses:
         return None
 
     def _prune(self) -> None:
-        """Lets go of destroyed buffers, so that a program that runs for long does not grow."""
+        """Drops destroyed buffers, so that a long run does not need ever more memory."""
         alive = ((start, [id for id in ids if self._live(id) is not None]) for start, ids in self._buffers.items())
         self._buffers = SortedDict((start, ids) for start, ids in alive if ids)
         self._prune_at = max(PRUNE_AT, 2 * len(self._buffers))

@@ -42,13 +42,13 @@ class Overlap(NamedTuple):
 
     other: Buffer | Image
     bytes: Span
-    """Those of the buffer, when one of the two is a buffer."""
+    """The shared bytes of the buffer, when one of the two is a buffer."""
     alike: bool
-    """Images that overlap address by address."""
+    """Whether the two are images that overlap address by address."""
 
 
 class Placed(NamedTuple):
-    """A resource, its bytes in memory, and these rounded to whole pages."""
+    """A resource, its bytes in memory, and the same rounded to whole pages."""
 
     thing: Buffer | Image
     bytes: Span
@@ -56,7 +56,7 @@ class Placed(NamedTuple):
 
 
 class Aliasing:
-    """What is bound where, and which resources overlap."""
+    """The bindings of all resources to memory, and which resources overlap."""
 
     def __init__(self) -> None:
         self._bound: dict[int, SpanMap[tuple[int, ...]]] = {}
@@ -65,8 +65,7 @@ class Aliasing:
         self._overlaps: dict[int, list[Overlap]] = {}
 
     def bind(self, thing: Buffer | Image, granularity: int = 1) -> None:
-        """A resource was bound to its memory, where linear and other resources lie in `granularity` bytes of their
-        own."""
+        """Notes that a resource was bound. Linear and other resources need `granularity` bytes between them."""
         self.remove(thing.id)
         bytes = (thing.offset, thing.offset + memory_size(thing))
         if thing.memory is None or bytes[0] >= bytes[1]:
@@ -86,7 +85,7 @@ class Aliasing:
                 self._overlaps.setdefault(id, []).append(Overlap(thing, shared, _alike(thing, other)))
 
     def remove(self, id: int) -> None:
-        """A resource is gone."""
+        """Forgets a resource."""
         placed = self._things.pop(id, None)
         if placed is None or placed.thing.memory is None:
             return
@@ -103,19 +102,19 @@ class Aliasing:
                 del self._overlaps[overlap.other.id]
 
     def free(self, memory: int) -> None:
-        """A memory object is gone, and with it what was bound to it."""
+        """Forgets a memory object and everything that was bound to it."""
         for id in {id for _, _, ids in self._bound.get(memory, ()) for id in ids}:
             self.remove(id)
         self._bound.pop(memory, None)
 
     def __bool__(self) -> bool:
-        """Whether anything overlaps."""
+        """Whether any resources overlap."""
         return bool(self._overlaps)
 
     # -- what commands do ----------------------------------------------------------------------------------------------
 
     def widen(self, effects: Iterable[Effect]) -> tuple[Effect, ...]:
-        """The same effects; accesses and barriers say through which aliases they go."""
+        """The effects, with the aliases of each access and barrier."""
         return tuple(self._widened(effect) for effect in effects)
 
     def _widened(self, effect: Effect) -> Effect:
@@ -161,8 +160,11 @@ class Aliasing:
 
 
 def memory_size(thing: Buffer | Image) -> int:
-    """Bytes of memory that a resource is bound to. An image whose requirements the program never asked for is taken to
-    be as big as its texels; 0 when its format is unknown."""
+    """The bytes of memory that a resource takes.
+
+    An image whose requirements the program never asked for is taken to be as large as its texels. The answer is 0 when
+    its format is unknown.
+    """
     if isinstance(thing, Buffer):
         return thing.size
     if thing.bytes:
@@ -179,7 +181,8 @@ def memory_size(thing: Buffer | Image) -> int:
 
 
 def _shared(one: Placed, other: Placed) -> Span | None:
-    """Bytes of memory in which two resources alias. None without any, and for buffers, which share addresses."""
+    """The bytes of memory in which two resources alias. None if there are none, and for buffers,
+    which share addresses."""
     if isinstance(one.thing, Buffer) and isinstance(other.thing, Buffer):
         return None
     if _is_linear(one.thing) == _is_linear(other.thing):
@@ -201,14 +204,14 @@ def _common(one: Span, other: Span) -> Span:
 
 
 def _alike(one: Buffer | Image, other: Buffer | Image) -> bool:
-    """Images that interpret memory alike: created with identical parameters and the alias flag, bound identically."""
+    """Whether two images interpret memory alike: created with equal parameters and the alias flag, and bound alike."""
     if not isinstance(one, Image) or not isinstance(other, Image) or one.offset != other.offset:
         return False
     return one.info == other.info and bool(one.info.get("flags", 0) & VkImageCreate.ALIAS)
 
 
 def _alias(overlap: Overlap, spans: tuple[Span, ...]) -> Alias:
-    """What an access or barrier over `spans` of one alias reaches through the other."""
+    """The addresses that an access or barrier over `spans` of one resource reaches through the other."""
     other = overlap.other
     if isinstance(other, Buffer):
         return Alias(other.space, (overlap.bytes,), other.id)

@@ -1,8 +1,7 @@
-"""What the host does to mapped memory: writes, reads, flushes and invalidates (specification: "Host Access to Device
-Memory Objects").
+"""The host's accesses of mapped memory: writes, reads, flushes and invalidates.
 
-Which memory is host-visible and coherent follows from the properties that the program asked for; where the stream
-does not tell, memory counts as both.
+Which memory is host-visible and coherent follows from the properties that the program asked for. Memory counts as both
+where the stream does not tell. Specification: "Host Access to Device Memory Objects".
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def memory_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
 
 @call("vkGetPhysicalDeviceProperties", "vkGetPhysicalDeviceProperties2")
 def device_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Remembers the size of the atoms of non-coherent memory, and of pages of linear and other resources."""
+    """Remembers the size of the atoms of non-coherent memory, and bufferImageGranularity."""
     found = call.args["pProperties"] or {}
     limits = found.get("properties", found).get("limits") or {}
     objects.atom_sizes[call.args["physicalDevice"]] = max(1, limits.get("nonCoherentAtomSize", 1))
@@ -40,7 +39,7 @@ def device_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
 
 
 def new_memory(objects: ObjectState, device: int, id: int, info: dict[str, Any]) -> Memory:
-    """The memory object that a VkMemoryAllocateInfo makes."""
+    """The memory object of a VkMemoryAllocateInfo."""
     physical = objects.devices.get(device, 0)
     types, index = objects.memory_types.get(physical, []), info["memoryTypeIndex"]
     flags = types[index] if index < len(types) else VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
@@ -53,21 +52,21 @@ def new_memory(objects: ObjectState, device: int, id: int, info: dict[str, Any])
 
 @call("vkFlushMappedMemoryRanges")
 def flush(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """What the host wrote becomes available to the device; a range means all atoms that it touches."""
+    """Makes the host's writes available to the device. A range stands for all atoms that it touches."""
     for id, span in _ranges(objects, call):
         yield HostFlushed(call.index, call.site, id, span)
 
 
 @call("vkInvalidateMappedMemoryRanges")
 def invalidate(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """What is available to the host becomes visible to it; and it says that the host is about to read."""
+    """Makes what is available to the host visible to it. It also declares that the host is about to read."""
     for id, span in _ranges(objects, call):
         yield HostInvalidated(call.index, call.site, id, span)
         yield _read(objects, call, id, span, call.name)
 
 
 def host_write(objects: ObjectState, write: HostWrite) -> Iterator[StreamEvent]:
-    """Bytes that the host changed."""
+    """The host changed bytes of mapped memory."""
     held = objects.get(Memory, write.memory) or Memory(write.memory, write.offset + len(write.data))
     span = (write.offset, min(held.size, write.offset + len(write.data)))
     if span[0] < span[1] and not write.initial:
@@ -75,7 +74,7 @@ def host_write(objects: ObjectState, write: HostWrite) -> Iterator[StreamEvent]:
 
 
 def host_read(objects: ObjectState, read: HostRead) -> Iterator[StreamEvent]:
-    """A read that the program declared."""
+    """The host reads bytes of mapped memory, as the program declared."""
     held = objects.get(Memory, read.memory) or Memory(read.memory, read.offset + read.size)
     span = (read.offset, min(held.size, read.offset + read.size))
     if span[0] < span[1]:

@@ -24,7 +24,7 @@ def _extent(value: dict[str, Any]) -> tuple[int, int, int]:
 
 @call("vkAllocateMemory")
 def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """A new memory object is a new address space."""
+    """Adds a memory object, which is a new address space."""
     info = call.args["pAllocateInfo"]
     objects.add(new_memory(objects, call.args["device"], call.args["pMemory"], info))
     return ()
@@ -32,7 +32,7 @@ def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkFreeMemory")
 def free_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """All its addresses go."""
+    """Removes a memory object with all its addresses."""
     objects.aliasing.free(call.args["memory"])
     objects.remove(call.args["memory"])
     return (Destroyed(call.args["memory"]),)
@@ -40,7 +40,7 @@ def free_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkCreateBuffer")
 def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """A buffer has its own addresses until it is bound."""
+    """Adds a buffer. It has addresses of its own until it is bound."""
     info = call.args["pCreateInfo"]
     concurrent = info.get("sharingMode") == VkSharingMode.CONCURRENT
     buffer = Buffer(call.args["pBuffer"], info["size"], concurrent=concurrent, usage=info.get("usage", 0))
@@ -50,7 +50,7 @@ def create_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkCreateImage")
 def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """An image keeps its own idealized addresses, bound or not."""
+    """Adds an image. It keeps its own idealized addresses, bound or not."""
     info = call.args["pCreateInfo"]
     image = Image(
         id=call.args["pImage"],
@@ -68,7 +68,7 @@ def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")
 def image_memory_requirements(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """How much memory an image takes, but for single planes."""
+    """Remembers the memory size of an image. Requirements of single planes are passed over."""
     info, answer = call.args.get("pInfo"), call.args["pMemoryRequirements"]
     image = objects.image(call.args["image"] if info is None else info["image"])
     if (
@@ -82,7 +82,7 @@ def image_memory_requirements(objects: ObjectState, call: Call) -> Iterable[Stre
 
 @call("vkBindBufferMemory", "vkBindImageMemory")
 def bind_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Fixes the addresses of one resource."""
+    """Binds one resource, which fixes its addresses."""
     args = call.args
     _bind(objects, args.get("buffer") or args.get("image") or 0, args["memory"], args["memoryOffset"])
     return ()
@@ -90,7 +90,7 @@ def bind_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkBindBufferMemory2", "vkBindImageMemory2")
 def bind_memories(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Fixes the addresses of several resources."""
+    """Binds several resources, which fixes their addresses."""
     for info in call.args["pBindInfos"] or ():
         whole = chained(info, VkStructureType.BIND_IMAGE_PLANE_MEMORY_INFO) is None
         _bind(objects, info.get("buffer") or info.get("image") or 0, info["memory"], info["memoryOffset"], whole)
@@ -110,7 +110,7 @@ def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: 
 
 @call("vkDestroyBuffer")
 def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Its accesses go: memory that is used again starts afresh (rule: RecreateBuffer)."""
+    """Removes a buffer. Its accesses no longer matter: memory that is used again starts afresh."""
     objects.aliasing.remove(call.args["buffer"])
     buffer = objects.remove(call.args["buffer"])
     return (Destroyed(buffer.space, buffer.span(0, VK_WHOLE_SIZE), buffer.id),) if isinstance(buffer, Buffer) else ()
@@ -118,7 +118,7 @@ def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkDestroyImage")
 def destroy_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Its address space goes (rule: RecreateImage)."""
+    """Removes an image with its address space."""
     objects.aliasing.remove(call.args["image"])
     objects.remove(call.args["image"])
     return (Destroyed(call.args["image"], resource=call.args["image"]),)
@@ -126,7 +126,7 @@ def destroy_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkCreateBufferView")
 def create_buffer_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """A view of bytes."""
+    """Adds a view of bytes."""
     info = call.args["pCreateInfo"]
     objects.add(BufferView(call.args["pView"], info["buffer"], info["offset"], info["range"]))
     return ()
@@ -134,7 +134,7 @@ def create_buffer_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent
 
 @call("vkCreateImageView")
 def create_image_view(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """A view of subresources, or of slices of a 3D image (specification: "Image Views", 2D views of 3D images)."""
+    """Adds a view of subresources, or of slices of a 3D image (specification: "Image Views", 2D views of 3D images)."""
     info = call.args["pCreateInfo"]
     image = objects.image(info["image"])
     if image is not None:
@@ -177,7 +177,7 @@ _DESTROYERS = {
 
 @call(*_DESTROYERS)
 def destroy_plain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Objects without addresses just go; what was recorded with them stays resolved."""
+    """Removes an object without addresses. Commands that were recorded with it stay as they are."""
     for name in _DESTROYERS.values():
         if name in call.args:
             objects.remove(call.args[name])

@@ -1,4 +1,4 @@
-"""Swapchains, their images, and what the presentation engine takes and gives (rules.md#presentation)."""
+"""Swapchains, their images, and their exchange with the presentation engine (rules.md#presentation)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from harness.trace.resources import Image
 
 @dataclass(slots=True)
 class Swapchain:
-    """A VkSwapchainKHR: its create info and its images by index, none before the program asked for them."""
+    """A VkSwapchainKHR: its create info, and its images by index. It has no images before the program asks for them."""
 
     id: int
     info: dict[str, Any]
@@ -26,14 +26,14 @@ class Swapchain:
 
 @call("vkCreateSwapchainKHR")
 def create_swapchain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Its images come when the program asks for them. The old one is retired: its images can still be presented."""
+    """Adds a swapchain. The images of the old swapchain, which retires, can still be presented."""
     objects.add(Swapchain(call.args["pSwapchain"], call.args["pCreateInfo"]))
     return ()
 
 
 @call("vkCreateSharedSwapchainsKHR")
 def create_shared_swapchains(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Several at once."""
+    """Adds several swapchains."""
     for id, info in zip(call.args["pSwapchains"] or (), call.args["pCreateInfos"] or (), strict=False):
         objects.add(Swapchain(id, info))
     return ()
@@ -41,7 +41,7 @@ def create_shared_swapchains(objects: ObjectState, call: Call) -> Iterable[Strea
 
 @call("vkDestroySwapchainKHR")
 def destroy_swapchain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Its images go with it."""
+    """Removes a swapchain and its images."""
     swapchain = objects.get(Swapchain, call.args["swapchain"])
     if swapchain is not None:
         objects.remove(swapchain.id)
@@ -52,7 +52,7 @@ def destroy_swapchain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
 
 @call("vkGetSwapchainImagesKHR")
 def get_swapchain_images(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """They become images with one level and what the swapchain was created with; VK_INCOMPLETE gives the first few."""
+    """Adds the images of a swapchain, with one mip level each. VK_INCOMPLETE returned the first few only."""
     swapchain = objects.get(Swapchain, call.args["swapchain"])
     images = call.args["pSwapchainImages"]
     if swapchain is not None and images:
@@ -86,18 +86,18 @@ def _image(id: int, info: dict[str, Any]) -> Image:
 
 @call("vkAcquireNextImageKHR")
 def acquire_next_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The first form."""
+    """An acquire with vkAcquireNextImageKHR."""
     return _acquired(objects, call, call.args)
 
 
 @call("vkAcquireNextImage2KHR")
 def acquire_next_image2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The second form."""
+    """An acquire with vkAcquireNextImage2KHR."""
     return _acquired(objects, call, call.args["pAcquireInfo"])
 
 
 def _acquired(objects: ObjectState, call: Call, info: dict[str, Any]) -> Iterator[StreamEvent]:
-    """VK_TIMEOUT and VK_NOT_READY gave no image."""
+    """The acquire of an image. A call that returned VK_TIMEOUT or VK_NOT_READY gave none."""
     if call.result not in (VkResult.SUCCESS, VkResult.SUBOPTIMAL_KHR):
         return
     image = _image_at(objects, info["swapchain"], call.args["pImageIndex"])
@@ -115,12 +115,12 @@ ACTS_THOUGH["vkQueuePresentKHR"] = frozenset(
         VkResult.ERROR_PRESENT_TIMING_QUEUE_FULL_EXT,
     }
 )
-"""The images are given back and the semaphore waits execute all the same."""
+"""With these errors the images are given back and the semaphore waits execute all the same."""
 
 
 @call("vkQueuePresentKHR")
 def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """All waits come before all images. Fences of VK_EXT_swapchain_maintenance1 say when, which is not followed."""
+    """Presents images after all waits. Fences of VK_EXT_swapchain_maintenance1 are not followed."""
     info = call.args["pPresentInfo"]
     if chained(info, VkStructureType.SWAPCHAIN_PRESENT_FENCE_INFO_KHR) is not None:
         yield UnmodelledCall(f"{call.name} with fences")

@@ -1,6 +1,6 @@
-"""Queries and markers: what they write to buffers (specification: "Queries"; rules.md#queries).
+"""Queries and markers: their writes to buffers (specification: "Queries"; rules.md#queries).
 
-A query pool's own memory cannot be reached by other commands and is not tracked.
+Other commands cannot reach the memory of a query pool, so that it is not tracked.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from harness.trace.resources import Buffer
 
 MARKER_BYTES = 4
 APART = 4096
-"""Up to so many queries, the bytes between results are known not to be written."""
+"""The most queries for which the bytes between results are left out of the range that is written."""
 
 
 @dataclass(slots=True)
 class QueryPool:
-    """A VkQueryPool; each of its queries gives `values` numbers. Performance counters have 8 bytes in any case."""
+    """A VkQueryPool. Each query gives `values` numbers. Numbers of performance queries always have 8 bytes."""
 
     id: int
     values: int = 1
@@ -47,13 +47,13 @@ TOUCHES_NOTHING = (
 
 @command(*TOUCHES_NOTHING)
 def touch_nothing(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """No effect on memory that others reach."""
+    """A command with no effect on memory that others reach."""
     return NOTHING
 
 
 @call("vkCreateQueryPool")
 def create_query_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """How many numbers a result has depends on the type of query."""
+    """Adds a query pool. The type of query decides how many numbers a result has."""
     info = call.args["pCreateInfo"]
     objects.add(
         QueryPool(call.args["pQueryPool"], _values(info), info["queryType"] == VkQueryType.PERFORMANCE_QUERY_KHR)
@@ -80,14 +80,14 @@ def _values(info: dict[str, Any]) -> int:
 
 @call("vkDestroyQueryPool")
 def destroy_query_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """What was recorded with it stays resolved."""
+    """Removes a query pool. Commands that were recorded with it stay as they are."""
     objects.remove(call.args["queryPool"])
     return ()
 
 
 @command("vkCmdCopyQueryPoolResults")
 def copy_query_pool_results(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Writes one result every `stride` bytes; with a single query the stride means nothing."""
+    """Writes one result every `stride` bytes. A single query needs no stride."""
     target = objects.buffer(args["dstBuffer"])
     count = args["queryCount"]
     if target is None or not count:
@@ -97,7 +97,7 @@ def copy_query_pool_results(objects: ObjectState, _: CommandBuffer, args: dict[s
 
 
 def _result_bytes(pool: QueryPool | None, flags: int) -> int:
-    """Bytes of one result: its numbers, then one more for the availability or the status."""
+    """The bytes of one result: its numbers, and one more for the availability or the status."""
     number = 8 if flags & VkQueryResult.RESULT_64 or (pool is not None and pool.counters) else 4
     more = 1 if flags & (VkQueryResult.WITH_AVAILABILITY | VkQueryResult.WITH_STATUS_KHR) else 0
     return ((pool.values if pool is not None else 1) + more) * number

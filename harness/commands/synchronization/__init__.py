@@ -1,1 +1,1 @@
-"""Barriers, events, semaphores, submits, and secondary command buffers that bring their own."""
+"""Barriers, events, semaphores, submits, and secondary command buffers."""

@@ -1,4 +1,4 @@
-"""Pipeline barriers, both forms (specification: "Pipeline Barriers"; rules.md#barrier)."""
+"""Pipeline barriers of both forms (specification: "Pipeline Barriers"; rules.md#barrier)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from harness.trace.resources import Buffer, Image
 
 @command("vkCmdPipelineBarrier")
 def pipeline_barrier(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """One pair of stage masks for everything; the execution dependency holds whatever barriers are given."""
+    """A barrier with one pair of stage masks. Its execution dependency holds whatever barriers are given."""
     src, dst = args["srcStageMask"], args["dstStageMask"]
     return (make_barrier(objects, args, lambda _: (src, dst), execution=[(src, dst)]),)
 
 
 @command("vkCmdPipelineBarrier2")
 def pipeline_barrier2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Stage masks in each barrier; each one's execution dependency covers every resource."""
+    """A barrier with stage masks in each dependency. Each execution dependency covers every resource."""
     return (dependency_info(objects, args["pDependencyInfo"]),)
 
 
@@ -43,7 +43,7 @@ def make_barrier(
     stages: Any,
     execution: list[tuple[int, int]],
 ) -> Barrier:
-    """Barriers from the three API lists; `stages` gives the (source, destination) masks of one barrier.
+    """A barrier from the three lists of the API. `stages` gives the (source, destination) masks of one list entry.
 
     `execution` are the pairs whose execution dependency is global although no global barrier states them.
     """
@@ -85,8 +85,11 @@ def _image_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[s
 
 
 def _families(barrier: dict[str, Any], resource: Buffer | Image) -> tuple[int, int]:
-    """The families of an ownership transfer. Equal ones transfer nothing, whatever they are (VkBufferMemoryBarrier);
-    what all families share is only transferred from and to what is outside."""
+    """The families of an ownership transfer.
+
+    Equal families transfer nothing (VkBufferMemoryBarrier). A resource that all families share is only transferred from
+    and to external families.
+    """
     src = barrier.get("srcQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
     dst = barrier.get("dstQueueFamilyIndex", VK_QUEUE_FAMILY_IGNORED) & VK_QUEUE_FAMILY_IGNORED
     if src == dst:

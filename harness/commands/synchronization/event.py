@@ -1,4 +1,7 @@
-"""Events: set and reset on the device and by the host, and waited for (specification: "Events"; rules.md#event)."""
+"""Events: set, reset and waited for on the device, and set and reset by the host.
+
+Specification: "Events"; rules.md#event.
+"""
 
 from __future__ import annotations
 
@@ -23,26 +26,26 @@ from harness.trace.effects import (
 
 @command("vkCmdSetEvent")
 def set_event(_: ObjectState, __: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Only the stages that come before are known here; everything else comes with the wait."""
+    """vkCmdSetEvent gives only the source stages. Everything else comes with the wait."""
     before = Barrier((Dependency(args["stageMask"], 0, 0, 0),))
     yield SetEvent(args["event"], before, sync2=False)
 
 
 @command("vkCmdSetEvent2")
 def set_event2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """The whole dependency, which the wait repeats."""
+    """vkCmdSetEvent2 gives the whole dependency, which the wait repeats."""
     yield SetEvent(args["event"], dependency_info(objects, args["pDependencyInfo"]), sync2=True)
 
 
 @command("vkCmdResetEvent", "vkCmdResetEvent2")
 def reset_event(_: ObjectState, __: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Both forms give one stage mask."""
+    """Resets an event after one stage mask, which both forms give."""
     yield ResetEvent(args["event"], args["stageMask"])
 
 
 @command("vkCmdWaitEvents")
 def wait_events(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """One pair of stage masks and one set of barriers for all events together."""
+    """vkCmdWaitEvents gives one pair of stage masks and one set of barriers for all events together."""
     src, dst = args["srcStageMask"], args["dstStageMask"]
     barrier = make_barrier(objects, args, lambda _: (src, dst), execution=[(src, dst)])
     yield WaitEvents(tuple(args["pEvents"] or ()), (barrier,), sync2=False)
@@ -50,19 +53,19 @@ def wait_events(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) ->
 
 @command("vkCmdWaitEvents2")
 def wait_events2(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """A dependency for each event."""
+    """vkCmdWaitEvents2 gives a dependency for each event."""
     barriers = tuple(dependency_info(objects, info) for info in args["pDependencyInfos"] or ())
     yield WaitEvents(tuple(args["pEvents"] or ()), barriers, sync2=True)
 
 
 @call("vkSetEvent")
 def host_set_event(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The host sets it, with no dependency on device work."""
+    """The host sets an event. This makes no dependency on device work."""
     yield HostSetEvent(call.args["event"], True)
 
 
 @call("vkResetEvent", "vkDestroyEvent")
 def host_reset_event(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Nothing that set it before counts any more; destroying is as good as resetting."""
+    """The host resets or destroys an event. No earlier set counts any more."""
     if call.args["event"]:
         yield HostSetEvent(call.args["event"], False)

@@ -14,9 +14,10 @@ from harness.trace.effects import Command, Effect, Execute, Unmodelled
 
 @command("vkCmdExecuteCommands")
 def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Runs what the secondaries hold now: recording one again makes this command buffer invalid.
+    """Runs the commands that the secondaries hold now, since recording one again would make this command buffer
+    invalid.
 
-    A secondary inherits nothing that was bound, and afterwards nothing is bound here.
+    A secondary inherits no bindings, and afterwards nothing is bound in the primary.
     """
     held: list[tuple[int, tuple[Command, ...]]] = []
     for id in args["pCommandBuffers"] or ():

@@ -1,6 +1,6 @@
 """Semaphores as objects, and timeline semaphores as the host sees them (specification: "Semaphores").
 
-What batches wait for and signal is part of the submit (`submit.py`).
+The waits and signals of batches are part of the submit (`submit.py`).
 """
 
 from __future__ import annotations
@@ -18,32 +18,33 @@ from harness.trace.effects import Destroyed, HostSignaled, HostWaitedSemaphores,
 
 @call("vkCreateSemaphore")
 def create_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Binary unless the chain says timeline, which begins at a value."""
+    """Adds a semaphore. It is binary unless the chain says that it is a timeline with an initial value."""
     yield SemaphoreCreated(call.args["pSemaphore"], initial_value(call.args["pCreateInfo"]))
 
 
 def initial_value(info: dict[str, Any]) -> int | None:
-    """The first value of the timeline that a VkSemaphoreCreateInfo makes; None for a binary semaphore."""
+    """The initial value of the timeline that a VkSemaphoreCreateInfo makes; None for a binary semaphore."""
     kind = chained(info, VkStructureType.SEMAPHORE_TYPE_CREATE_INFO)
     return kind["initialValue"] if kind is not None and kind["semaphoreType"] == VkSemaphoreType.TIMELINE else None
 
 
 @call("vkDestroySemaphore")
 def destroy_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """It is gone, and nothing is known of it any more."""
+    """Removes a semaphore."""
     return (Destroyed(call.args["semaphore"]),)
 
 
 @call("vkSignalSemaphore")
 def signal_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The host moves a timeline on."""
+    """The host signals a timeline semaphore."""
     info = call.args["pSignalInfo"]
     yield HostSignaled(info["semaphore"], info["value"])
 
 
 @call("vkWaitSemaphores")
 def wait_semaphores(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """A successful wait for all, or for a single one, covers them; any-of-several says nothing certain of any."""
+    """A successful wait for all semaphores, or for a single one, covers them. A wait for any of several covers none for
+    certain."""
     info = call.args["pWaitInfo"]
     values = tuple(zip(info["pSemaphores"] or (), info["pValues"] or (), strict=False))
     if call.result == VkResult.SUCCESS and (len(values) == 1 or not info["flags"] & VkSemaphoreWait.ANY):
@@ -52,6 +53,6 @@ def wait_semaphores(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkGetSemaphoreCounterValue")
 def get_counter_value(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The value read is as good as a wait for it."""
+    """Reading a value is equivalent to a wait for it."""
     if call.result == VkResult.SUCCESS and call.args["pValue"] is not None:
         yield HostWaitedSemaphores(((call.args["semaphore"], call.args["pValue"]),))
