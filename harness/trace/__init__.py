@@ -1,12 +1,12 @@
-"""The recorded stream as data, on disk and in memory: what everything else reads.
+"""The recorded stream as data, in memory and on disk. All other packages read it.
 
-| module | what it holds |
+!| module, in reading order | contents |
 |---|---|
-| `calls` | `Call`, `HostWrite`, `HostRead`: the blocks of a stream |
+!| `calls` | `Call`, `HostWrite`, `HostRead`: the blocks of a stream |
 | `chain`, `submits`, `templates` | `pNext` chains, submissions and update templates of calls, each read in one place |
-| `effects` | what commands do (effects), and what happens outside command buffers (stream events) |
+!| `effects` | what commands do (effects), and what happens outside command buffers (stream events) |
 | `resources`, `render_passes`, `graphics_state`, `rendering_state` | objects and states as plain data |
-| `codec`, `lines`, `dialects` | traces on disk: files, lines, blocks |
+!| `codec`, `lines`, `dialects` | traces on disk: files, lines, blocks |
 | `field_codecs`, `scalars`, `binaries` | structs and arrays, single values, and bytes in files beside the trace |
-| `pending_batches` | in which order batches run that wait for later signals |
+!| `pending_batches` | in which order batches run that wait for later signals |
 """

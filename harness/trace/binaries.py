@@ -1,7 +1,8 @@
 """Byte blobs of a trace (SPIR-V, buffer contents) in files beside it.
 
-Ours lie in the folder `<trace stem>.bin/`, named by their content, so that equal blobs are stored once. A trace names
-them relative to its own folder, as `gfxrecon-convert --include-binaries` does; a name that leaves it is refused.
+vkharness puts them in the folder `<trace stem>.bin/` under a hash of their content, so that equal blobs are stored
+once. A trace names them relative to its own folder, as `gfxrecon-convert --include-binaries` does. A name that leaves
+this folder is refused.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from pathlib import Path
 from harness.trace.lines import Corrupt
 
 MAX_BINARY = 1 << 30
-"""Bytes that one file beside a trace may have."""
+"""The most bytes that one file beside a trace may have."""
 
 _OURS = re.compile(r"([0-9a-f]{32})\.bin\Z")
 
@@ -63,7 +64,7 @@ class BinaryWriter:
 
 
 class BinaryReader:
-    """Finds the blobs of one trace. All complaints are Corrupt: one line, without the file and line of the trace."""
+    """Finds the blobs of one trace. Every error is a `Corrupt`: one line, without the file and line of the trace."""
 
     def __init__(self, trace: Path) -> None:
         self.root = trace.parent.resolve()

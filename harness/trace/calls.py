@@ -1,8 +1,8 @@
-"""The recorded stream: one `Call` a C call, one `HostWrite` a change that the host made to mapped memory, one
-`HostRead` a read of it that the program declared.
+"""The recorded stream, as a sequence of blocks.
 
-Values are in normal form, whatever the caller's style: handles are ids that are never reused (0 is
-`VK_NULL_HANDLE`), structs are dictionaries, arrays are lists, byte blobs are `bytes`.
+A `Call` is one C call, a `HostWrite` a change that the host made to mapped memory, and a `HostRead` a read of mapped
+memory that the program declared. Values are in normal form, whatever the caller's style: handles are ids that are never
+reused (0 is `VK_NULL_HANDLE`), structs are dictionaries, arrays are lists, byte blobs are `bytes`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Call:
 
     @property
     def succeeded(self) -> bool:
-        """True unless the call returned an error (a negative VkResult); positive results are successes."""
+        """Whether the call did not return an error (a negative VkResult). Positive results are successes."""
         return self.result is None or self.result >= 0
 
 
@@ -38,12 +38,13 @@ class HostWrite:
     data: bytes
     site: str | None = None
     initial: bool = False
-    """What non-coherent memory held when the host first saw it: where a replay starts, and nothing that was written."""
+    """Whether these are the first contents of non-coherent memory. A replay starts from them; the host did not write
+    them."""
 
 
 @dataclass(slots=True)
 class HostRead:
-    """The host reads bytes of mapped memory here, as the program says; in bytes from the start of the memory object."""
+    """A read of mapped memory that the program declared. Offset and size are bytes in the memory object."""
 
     index: int
     memory: int
@@ -56,5 +57,5 @@ Block = Call | HostWrite | HostRead
 
 
 def block_name(block: Block) -> str:
-    """The C function, or what the host did."""
+    """The name of the C function, or of the host's access."""
     return block.name if isinstance(block, Call) else "host write" if isinstance(block, HostWrite) else "host read"

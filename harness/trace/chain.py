@@ -1,5 +1,7 @@
-"""The `pNext` chain of a struct in normal form: nested dictionaries (specification: "Valid Usage for Structure Pointer
-Chains")."""
+"""The `pNext` chain of a struct in normal form, which is nested dictionaries.
+
+Specification: "Valid Usage for Structure Pointer Chains".
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ Struct = dict[str, Any]
 
 
 def links(info: Mapping[str, Any] | None) -> Iterator[Struct]:
-    """The structs that a struct's chain leads to, nearest first; none for None."""
+    """The structs in a struct's chain, nearest first. There are none for None."""
     link = info.get("pNext") if info else None
     while isinstance(link, dict):
         yield link
@@ -18,7 +20,7 @@ def links(info: Mapping[str, Any] | None) -> Iterator[Struct]:
 
 
 def chained(info: Struct | None, s_type: int) -> Struct | None:
-    """The struct of a VkStructureType in a chain, None without one."""
+    """The struct of a VkStructureType in a chain; None without such a struct."""
     return next((link for link in links(info) if link.get("sType") == s_type), None)
 
 

@@ -27,7 +27,7 @@ from harness.trace.lines import Corrupt, read_objects
 from harness.trace.scalars import Reading
 
 VERSION = 1
-"""Version of what we add to the converter's shape; a reader refuses traces of later ones."""
+"""The version of vkharness's additions to the converter's shape. A reader refuses traces of later versions."""
 
 _VULKAN = "1.3.275"
 _FLUSH_AFTER = ("vkEndCommandBuffer", "vkQueue")
@@ -122,7 +122,7 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
 
 
 def _remarks(reading: Reading, skipped: Counter[str]) -> Iterator[str]:
-    """One line for each kind of thing that the trace lacks or that was passed over with a loss."""
+    """One line for each kind of thing that the trace lacks, or that the reader passed over with a loss."""
     if reading.without_bytes:
         yield f"{reading.without_bytes} values without their bytes (convert with --include-binaries to have them)"
     if reading.newer_names:
@@ -135,7 +135,7 @@ def _remarks(reading: Reading, skipped: Counter[str]) -> Iterator[str]:
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """What the header line says: the converter's keys, and ours under "vkharness". Raises UserError."""
+    """The header line: the converter's keys, and those of vkharness under "vkharness". Raises `UserError`."""
     _, first = next(read_objects(Path(path), []))
     return _header_of(Path(path), first)
 

@@ -1,7 +1,7 @@
 """One block of a trace: from its JSON object to a `Call`, `HostWrite` or `HostRead`, and back.
 
-What differs between the converters is mostly in single values (`harness.trace.scalars`); here is what differs in the
-envelope: `vkFunc` (0.9.18) or `function` (1.x), and the blocks that say nothing about the calls.
+Most differences between converters are in single values (`harness.trace.scalars`). This module has the differences in
+the envelope: `vkFunc` (0.9.18) or `function` (1.x), and blocks that hold no call.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from harness.trace.lines import Corrupt
 from harness.trace.scalars import NOT_A_VALUE, Enumeration, Integer, Reading, named_values, unexpected
 
 SILENT = ("annotation", "state", "frame")
-"""Blocks that carry no call: notes of the capture tool, and marks of where trimming and frames begin and end."""
+"""Names of blocks without a call: notes of the capture tool, and marks where trimming and frames begin and end."""
 
 LOSSY_META = ("InitBufferCommand", "InitImageCommand", "InitTensorCommand", "ExecuteBlocksFromFile")
 """Meta commands that put contents into resources in a way that this reader does not follow."""
 
 OWN = "vkharness"
-"""The key of blocks that converters do not write."""
+"""The key of blocks that only vkharness writes."""
 _RESULTS = Enumeration(tables.ENUMS["VkResult"])
 _ADDRESSES = Integer(64, False)
 _NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z", re.ASCII)
@@ -120,7 +120,8 @@ def _returns_result(name: str, function: dict[str, Any]) -> bool:
 
 
 def _return_form(name: str) -> Enumeration | Integer:
-    """Calls return a VkResult, or a device address, which later commands may name. Others' values are not kept."""
+    """The form of a call's return value: a VkResult, or a device address, which later commands may use. Others are not
+    kept."""
     command = tables.COMMANDS.get(name)
     return _ADDRESSES if command is not None and command[0] == "VkDeviceAddress" else _RESULTS
 
@@ -155,7 +156,7 @@ def _read_args(name: str, given: dict[str, Any], result: int | None, reading: Re
 
 
 def _find_shader(name: str, args: dict[str, Any], reading: Reading) -> None:
-    """SPIR-V that the converter left out may lie beside the trace, where gfxrecon-extract puts it."""
+    """Adds SPIR-V that the converter left out, from the file in which gfxrecon-extract puts it."""
     info = args.get("pCreateInfo")
     if name == "vkCreateShaderModule" and info and info["pCode"] is None and args["pShaderModule"]:
         info["pCode"] = reading.binaries.shader(args["pShaderModule"], info["codeSize"])
@@ -163,7 +164,8 @@ def _find_shader(name: str, args: dict[str, Any], reading: Reading) -> None:
 
 
 def _untyped(value: Any) -> Any:
-    """Values of a function newer than our tables, as far as they explain themselves: names, hex texts to integers."""
+    """Values of a function that is newer than the tables, as far as they explain themselves: names, hex texts as
+    integers."""
     if type(value) is dict:
         return {key: _untyped(item) for key, item in value.items()}
     if type(value) is list:
@@ -199,7 +201,7 @@ def _read_meta(
 
 
 def _read_own(value: dict[str, Any], own: dict[str, Any]) -> HostRead:
-    """A block that only our traces have."""
+    """A block that only traces of vkharness have."""
     if own.get("name") != "HostRead":
         raise unexpected("the name of a block of vkharness", own.get("name"))
     args = _object(own, "args")

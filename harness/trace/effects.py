@@ -1,10 +1,10 @@
-"""What commands do, as data: accesses of memory and barriers over earlier accesses.
+"""Effects of commands as data: accesses of memory, and dependencies between accesses.
 
-`commands` makes effects, `syncval` and every later judge consume them. An address space (`space`) is the id of the
-object that owns it: a `VkDeviceMemory` for bound buffers, a `VkImage` for its idealized texel-block space.
+`commands` makes effects, and every judge consumes them. An address space (`space`) is the id of the object that owns
+it: a `VkDeviceMemory` for bound buffers, a `VkImage` for its idealized texel-block space.
 
-Nobody changes an effect. Those made for nearly every command are not declared `frozen`, since a frozen one takes five
-times as long to make.
+No code changes an effect after it was made. Types that nearly every command makes are not declared `frozen`, since
+making a frozen object takes five times as long.
 """
 
 from __future__ import annotations
@@ -19,19 +19,21 @@ from harness.trace.graphics_state import Targets
 
 
 class RasterizationOrder(IntEnum):
-    """Rasterization order: accesses of one class by one queue are ordered among themselves without a barrier
-    (specification: "Rasterization Order";
-    rules.md#attachment-accesses-are-in-rasterization-order)."""
+    """Classes of accesses that are ordered among themselves on one queue without a barrier.
+
+    Specification: "Rasterization Order"; rules.md#attachment-accesses-are-in-rasterization-order.
+    """
 
     NONE = 0
     COLOR = 1
     DEPTH_STENCIL = 2
     RASTER = 3
-    """Input attachments: after colour and depth/stencil accesses of load operations."""
+    """The class of input attachments: after colour and depth/stencil accesses of load operations."""
 
 
 class AttachmentOperation(IntEnum):
-    """What an attachment access is part of; some are ordered where ordinary ones are not."""
+    """The operation to which an attachment access belongs. Some operations are ordered where ordinary
+    accesses are not."""
 
     ORDINARY = 0
     LOAD = 1
@@ -42,33 +44,35 @@ class AttachmentOperation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Addresses of another resource that are the same memory."""
+    """Addresses of another resource on the same memory."""
 
     space: int
     spans: tuple[Span, ...]
     resource: int
     alike: bool = False
-    """The two are images that interpret the memory alike, so that they overlap address by address."""
+    """Whether the two are images that interpret the memory alike, so that they overlap address by address."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Access:
-    """One stage reads or writes some spans of one resource."""
+    """A read or write of some spans of one resource by one stage."""
 
     access_kind: int
-    """Index into `harness.spec.scopes.ACCESS_KINDS`."""
+    """An index into `harness.spec.scopes.ACCESS_KINDS`."""
     space: int
     spans: tuple[Span, ...]
     resource: int
     atomic: bool = False
-    """Read-modify-write: `access_kind` is its read access; unordered atomics of one range do not conflict with one
-    another."""
+    """Whether the access is a read-modify-write. `access_kind` is its read then.
+
+    Unordered atomics of one range do not conflict with one another.
+    """
     order: RasterizationOrder = RasterizationOrder.NONE
     operation: AttachmentOperation = AttachmentOperation.ORDINARY
     marker: bool = False
-    """A marker written by VK_AMD_buffer_marker: unordered markers do not conflict with one another."""
+    """Whether this is a marker of VK_AMD_buffer_marker. Unordered markers do not conflict with one another."""
     aliases: tuple[Alias, ...] = ()
-    """What else this memory is; empty for nearly every access."""
+    """Addresses of other resources on the same memory. Nearly every access has none."""
 
 
 class Dependency(NamedTuple):
@@ -88,15 +92,16 @@ class Dependency(NamedTuple):
 
 
 FAMILIES_OUTSIDE = (VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT)
-"""Queues of other instances, devices or APIs."""
+"""Queue families that stand for other instances, devices or APIs."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class RangeBarrier:
-    """A dependency limited to spans of one resource; an image one may also transition the layout.
+    """A dependency that is limited to spans of one resource. For an image it may also transition the layout.
 
     With two different families it is one half of a queue family ownership transfer: the release on a queue of
-    `src_family`, the acquire on one of `dst_family`. It covers those `aliases` of which it contains all that overlaps.
+    `src_family`, the acquire on a queue of `dst_family`. It covers those `aliases` of which it contains all that
+    overlaps.
     """
 
     dependency: Dependency
@@ -113,42 +118,42 @@ class RangeBarrier:
 
 @dataclass(slots=True, unsafe_hash=True)
 class Barrier:
-    """One synchronization command. Its dependencies are independent of one another: they do not chain."""
+    """The dependencies of one synchronization command. They are independent of one another and do not chain."""
 
     globals: tuple[Dependency, ...]
     ranges: tuple[RangeBarrier, ...] = ()
     by_region: bool = False
-    """VK_DEPENDENCY_BY_REGION_BIT: inside a render pass instance, framebuffer-local."""
+    """VK_DEPENDENCY_BY_REGION_BIT: the dependencies are framebuffer-local inside a render pass instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unmodelled:
-    """The command is not modelled: it may touch anything, so that no verdict can be clean."""
+    """Says that a command is not modelled. It may touch anything, so that no verdict can be clean."""
 
     what: str
 
 
 EXTERNAL = -1
-"""What came before, or comes after, a render pass instance (VK_SUBPASS_EXTERNAL)."""
+"""VK_SUBPASS_EXTERNAL: the commands before or after a render pass instance."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubpassDependency:
-    """A dependency between two subpasses of one render pass, or with what is outside (EXTERNAL). Explicit or implicit.
+    """An explicit or implicit dependency between two subpasses of one render pass, or with EXTERNAL.
 
-    A self-dependency (src == dst) orders nothing by itself: it only allows barriers inside the subpass.
+    A self-dependency (src == dst) orders nothing by itself. It only allows barriers inside the subpass.
     """
 
     src: int
     dst: int
     dependency: Dependency
     by_region: bool = False
-    """VK_DEPENDENCY_BY_REGION_BIT: framebuffer-local."""
+    """VK_DEPENDENCY_BY_REGION_BIT: the dependency is framebuffer-local."""
 
 
 @dataclass(frozen=True, slots=True)
 class AutomaticTransition:
-    """An automatic layout transition of an attachment: whole view, ordered by the subpass dependencies."""
+    """An automatic layout transition of a whole attachment view, ordered by the subpass dependencies."""
 
     resource: int
     space: int
@@ -159,7 +164,8 @@ class AutomaticTransition:
 
 @dataclass(frozen=True, slots=True)
 class PassBegin:
-    """A render pass instance begins: `subpasses` in number, with every dependency, the implicit ones included."""
+    """The begin of a render pass instance with `subpasses` subpasses. The implicit dependencies are among its
+    dependencies."""
 
     subpasses: int
     dependencies: tuple[SubpassDependency, ...]
@@ -167,7 +173,7 @@ class PassBegin:
 
 @dataclass(frozen=True, slots=True)
 class SubpassBegin:
-    """A subpass begins: its automatic transitions come first, then (as accesses that follow) its load operations."""
+    """The begin of a subpass. Its automatic transitions come first. Its load operations follow as accesses."""
 
     index: int
     transitions: tuple[AutomaticTransition, ...] = ()
@@ -175,9 +181,11 @@ class SubpassBegin:
 
 @dataclass(frozen=True, slots=True)
 class PassEnd:
-    """A render pass instance ends; the final transitions follow the last use of each attachment. Each is ordered by the
-    dependencies from the subpass that used its attachment last to EXTERNAL: `last` gives these subpasses, in order
-    (EXTERNAL for an attachment that no subpass used)."""
+    """The end of a render pass instance, with the final layout transitions.
+
+    Each transition is ordered by the dependencies to EXTERNAL from the subpass that used its attachment last. `last`
+    holds these subpasses in the order of the transitions, and EXTERNAL for an attachment that no subpass used.
+    """
 
     transitions: tuple[AutomaticTransition, ...] = ()
     last: tuple[int, ...] = ()
@@ -185,14 +193,14 @@ class PassEnd:
 
 @dataclass(frozen=True, slots=True)
 class Execute:
-    """Secondary command buffers run in place, in order: (id, the commands that it held when this was recorded)."""
+    """Secondary command buffers that run in place, in order, as (id, its commands when this was recorded)."""
 
     buffers: tuple[tuple[int, tuple[Command, ...]], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class SetEvent:
-    """An event is set after the first scopes of `barrier` (all of them, by stages alone in the first form)."""
+    """The set of an event after the first scopes of `barrier`."""
 
     event: int
     barrier: Barrier
@@ -202,7 +210,7 @@ class SetEvent:
 
 @dataclass(frozen=True, slots=True)
 class ResetEvent:
-    """An event is reset after these stages."""
+    """The reset of an event after these stages."""
 
     event: int
     stages: int
@@ -210,7 +218,7 @@ class ResetEvent:
 
 @dataclass(frozen=True, slots=True)
 class WaitEvents:
-    """Waits for events: one barrier for all in the first form, one for each event in the second."""
+    """A wait for events. vkCmdWaitEvents has one barrier for all of them, vkCmdWaitEvents2 one for each."""
 
     events: tuple[int, ...]
     barriers: tuple[Barrier, ...]
@@ -219,16 +227,20 @@ class WaitEvents:
 
 @dataclass(frozen=True, slots=True)
 class InheritedTargets:
-    """Attachments that a command of a secondary accesses. Which images they are is known where it is executed: there
-    `Execute` holds accesses in its place, so that judges have nothing to do with it."""
+    """The attachments that a command of a secondary accesses, where the render pass instance is not known.
+
+    `Execute` holds accesses in place of this effect, so that judges need no rule for it.
+    """
 
     targets: Targets
 
 
 @dataclass(frozen=True, slots=True)
 class InheritedClear(InheritedTargets):
-    """The same for vkCmdClearAttachments: (aspects, colour attachment) each, in (x, y, width, height, first layer,
-    layers) each."""
+    """A vkCmdClearAttachments in a secondary, where the render pass instance is not known.
+
+    It has (aspects, colour attachment) pairs, and rectangles (x, y, width, height, first layer, layers).
+    """
 
     clears: tuple[tuple[int, int], ...] = ()
     rects: tuple[tuple[int, int, int, int, int, int], ...] = ()
@@ -261,14 +273,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class CommandBufferReset:
-    """A command buffer lost what it held: begun anew, reset or freed."""
+    """The loss of a command buffer's commands, because it was begun anew, reset or freed."""
 
     command_buffer: int
 
 
 @dataclass(slots=True, unsafe_hash=True)
 class Recorded:
-    """A command was appended to a command buffer. `queue_flags` are those of its pool's family."""
+    """The recording of a command into a command buffer. `queue_flags` are those of its pool's family."""
 
     command_buffer: int
     command: Command
@@ -277,7 +289,7 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class SemaphoreOperation:
-    """A wait or signal of a batch. `value` is 0 for binary semaphores; `stages` the wait's or signal's stage mask."""
+    """A wait or signal of a batch. `value` is 0 for binary semaphores. `stages` is the stage mask of the operation."""
 
     semaphore: int
     stages: int
@@ -286,7 +298,7 @@ class SemaphoreOperation:
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """Command buffers executed by one batch, in order; each with the commands that it held at submission."""
+    """The command buffers that one batch executes, in order, each with its commands at submission."""
 
     batch: int
     buffers: tuple[tuple[int, tuple[Command, ...]], ...]
@@ -306,12 +318,13 @@ class Submitted:
     batches: tuple[Submission, ...]
     fence: int
     family: int = VK_QUEUE_FAMILY_IGNORED
-    """The queue family's index."""
+    """The index of the queue family."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostWaited:
-    """The host knows that work is complete: of these fences' submissions, of a queue, or of everything (both empty)."""
+    """The host learns that work is complete: the submissions of these fences, or of a queue, or all work if both are
+    empty."""
 
     fences: tuple[int, ...] = ()
     queue: int = 0
@@ -319,28 +332,29 @@ class HostWaited:
 
 @dataclass(frozen=True, slots=True)
 class FenceReset:
-    """Fences went back to unsignaled: they say nothing of earlier submissions any more."""
+    """The reset of fences, which no longer stand for earlier submissions."""
 
     fences: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HostWrote:
-    """The host wrote addresses of a memory object before the device call that follows."""
+    """A write of the host to addresses of a memory object before the device call that follows."""
 
     call: int
     site: str | None
     memory: int
     span: Span
     coherent: bool = True
-    """The memory is HOST_COHERENT; what the host writes elsewhere needs a flush to become available."""
+    """Whether the memory is HOST_COHERENT. In other memory a write becomes available by a flush."""
     non_coherent_atom_size: int = 1
-    """Bytes: what the host may not do beside the device is meant of whole atoms of this size (nonCoherentAtomSize)."""
+    """nonCoherentAtomSize in bytes. The host may not access an atom of this size while the device uses any
+    part of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostFlushed:
-    """vkFlushMappedMemoryRanges: what the host wrote to these bytes becomes available to the host domain."""
+    """vkFlushMappedMemoryRanges: the host's writes to these bytes become available to the host domain."""
 
     call: int
     site: str | None
@@ -360,7 +374,7 @@ class HostInvalidated:
 
 @dataclass(frozen=True, slots=True)
 class Destroyed:
-    """A resource is gone; accesses of its addresses (no `span`: the whole space) no longer matter."""
+    """The end of a resource. Accesses of its addresses no longer matter; without `span` those of its whole space."""
 
     space: int
     span: Span | None = None
@@ -369,14 +383,14 @@ class Destroyed:
 
 @dataclass(frozen=True, slots=True)
 class UnmodelledCall:
-    """Something outside a command buffer is not modelled and may matter: it is named, and no verdict is clean."""
+    """Names a call outside command buffers that is not modelled and may matter, so that no verdict is clean."""
 
     what: str
 
 
 @dataclass(frozen=True, slots=True)
 class SemaphoreCreated:
-    """A semaphore exists; `initial` is its value for a timeline, None for a binary one."""
+    """The creation of a semaphore. `initial` is the value of a timeline, and None for a binary semaphore."""
 
     semaphore: int
     initial: int | None
@@ -384,7 +398,7 @@ class SemaphoreCreated:
 
 @dataclass(frozen=True, slots=True)
 class HostSignaled:
-    """The host signaled a timeline semaphore; it gives no device memory dependency."""
+    """The signal of a timeline semaphore by the host. It makes no device memory dependency."""
 
     semaphore: int
     value: int
@@ -392,14 +406,14 @@ class HostSignaled:
 
 @dataclass(frozen=True, slots=True)
 class HostWaitedSemaphores:
-    """The host knows that timeline semaphores reached values: (semaphore, value) each."""
+    """The host learns that timeline semaphores reached values, given as (semaphore, value) pairs."""
 
     values: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class HostSetEvent:
-    """The host set (or reset) an event."""
+    """The set or reset of an event by the host."""
 
     event: int
     signaled: bool
@@ -407,7 +421,7 @@ class HostSetEvent:
 
 @dataclass(frozen=True, slots=True)
 class HostDeclaredRead:
-    """The host declared a read of mapped memory (vkInvalidateMappedMemoryRanges, a read-back)."""
+    """A read of mapped memory that the program declared (vkInvalidateMappedMemoryRanges, `HostRead`)."""
 
     call: int
     site: str | None
@@ -415,15 +429,17 @@ class HostDeclaredRead:
     span: Span
     coherent: bool = True
     non_coherent_atom_size: int = 1
-    """As in `HostWrote`."""
+    """nonCoherentAtomSize in bytes, as in `HostWrote`."""
     name: str = "host read"
-    """What declared it."""
+    """The name of the call or access that declared the read."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostAccess:
-    """The host itself read or wrote a resource during the call (VK_EXT_host_image_copy, host builds of acceleration
-    structures); the call returns when it is done."""
+    """A read or write of a resource by the host during a call, complete when the call returns.
+
+    Such calls are host image copies (VK_EXT_host_image_copy) and host builds of acceleration structures.
+    """
 
     call: int
     name: str
@@ -436,7 +452,7 @@ class HostAccess:
 
 @dataclass(frozen=True, slots=True)
 class QueueObtained:
-    """The program got a queue of this family (its index)."""
+    """The program got a queue of the family with this index."""
 
     queue: int
     family: int
@@ -444,14 +460,14 @@ class QueueObtained:
 
 @dataclass(frozen=True, slots=True)
 class SharedResource:
-    """A resource was created with VK_SHARING_MODE_CONCURRENT; every other belongs to one queue family at a time."""
+    """The creation of a resource with VK_SHARING_MODE_CONCURRENT. All others belong to one queue family at a time."""
 
     resource: int
 
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """The presentation engine handed an image out: it reads it until `semaphore` or `fence` is signaled (0: none)."""
+    """The acquire of an image. The presentation engine reads it until `semaphore` or `fence` is signaled (0: none)."""
 
     call: int
     name: str
@@ -464,7 +480,7 @@ class Acquired:
 
 @dataclass(frozen=True, slots=True)
 class Presented:
-    """Images given to the presentation engine after semaphore waits."""
+    """The presentation of images after semaphore waits."""
 
     call: int
     name: str
@@ -472,7 +488,7 @@ class Presented:
     queue: int
     waits: tuple[int, ...]
     images: tuple[tuple[int, int], ...]
-    """(swapchain, image) each."""
+    """Pairs of a swapchain and an image."""
 
 
 StreamEvent = (

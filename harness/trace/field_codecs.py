@@ -1,5 +1,6 @@
-"""How structs, arrays and pNext chains look in a trace, composed from the generated tables by `struct_form` and
-`command_forms`. Scalars are in `harness.trace.scalars`.
+"""The forms of structs, arrays and pNext chains in a trace, composed from the generated tables.
+
+`struct_form` and `command_forms` are the entry points. Single values are in `harness.trace.scalars`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ _C_INTEGERS = {
 
 
 class Array(FieldCodec):
-    """A list of values of one form; `counted` pointers may be null, fixed-size arrays (`bound` elements) may not."""
+    """A list of values of one form. Pointers with a count (`counted`) may be null; fixed-size arrays (`bound` elements)
+    may not."""
 
     def __init__(self, element: FieldCodec, bound: int | None) -> None:
         self.element = element
@@ -233,7 +235,8 @@ class ClearValue(FieldCodec):
 
 
 class Chain(FieldCodec):
-    """A pNext chain: nested objects, each known by its sType; one that we have no table for keeps only its sType."""
+    """A pNext chain: nested objects, each known by its sType. A struct that is not in the tables keeps
+    only its sType."""
 
     def read(self, value: Any, reading: Reading) -> dict[str, Any] | None:
         """Normal form: dict or None."""
@@ -267,7 +270,7 @@ def stype_form() -> Enumeration:
 
 @cache
 def struct_form(name: str) -> FieldCodec:
-    """The form of a struct or union by its C name; one form a name."""
+    """The form of a struct or union by its C name. Each name has a single form."""
     special: dict[str, Callable[[], FieldCodec]] = {"VkClearColorValue": ClearColor, "VkClearValue": ClearValue}
     if name in special:
         return special[name]()
@@ -343,7 +346,7 @@ def command_forms(name: str) -> Members | None:
 
 @cache
 def own_forms(name: str) -> Members:
-    """Names and forms of what a call may have beside its parameters, under keys of our own."""
+    """Names and forms of additions to a call's parameters that only vkharness writes."""
     every: dict[str, FieldCodec] = {
         WRITES: Array(struct_form("VkWriteDescriptorSet"), None),
         BIND_POINT: Enumeration(tables.ENUMS["VkPipelineBindPoint"]),
@@ -358,7 +361,7 @@ def outputs(name: str) -> frozenset[str]:
 
 
 def check_lengths(members: tuple[tables.Member, ...], values: dict[str, Any]) -> None:
-    """Refuses an array whose length is not what its count says, and bytes that are not as many as said."""
+    """Refuses an array whose length is not its count, and bytes whose number is not the stated size."""
     for member in members:
         length, value = member[4], values[member[0]]
         if isinstance(length, tuple) and length[0] == "bytes":

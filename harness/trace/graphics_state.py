@@ -1,7 +1,7 @@
-"""What of a graphics pipeline, and of the state set while recording, decides which memory a draw touches.
+"""The state of graphics pipelines and command buffers that decides which memory a draw touches.
 
-Sources: the specification's "Fixed-Function Vertex Processing", "Fragment Operations" and "The Framebuffer".
-Offsets, strides and sizes are bytes. Enumerants are kept as their numbers.
+Offsets, strides and sizes are bytes. Enumerants are kept as numbers. Specification: "Fixed-Function Vertex Processing",
+"Fragment Operations", "The Framebuffer".
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from harness.trace.resources import Pipeline
 
 @dataclass(frozen=True, slots=True)
 class VertexBinding:
-    """A vertex buffer binding that attributes use: of each element they read bytes [low, high).
+    """A vertex buffer binding that attributes use. They read bytes [low, high) of each element.
 
-    `divisor` counts only for instance rate (0: one element for all).
+    `divisor` counts only for instance rate (0: one element for all instances).
     """
 
     binding: int
@@ -40,7 +40,7 @@ class StencilFace:
     write_mask: int = 0
 
     def writes(self, depth_test: bool) -> bool:
-        """Whether some outcome changes what is stored."""
+        """Whether some outcome of the tests changes the stored value."""
         if not self.write_mask:
             return False
         failing = self.fail != VkStencilOp.KEEP and self.compare != VkCompareOp.ALWAYS
@@ -49,7 +49,7 @@ class StencilFace:
 
     @property
     def reads(self) -> bool:
-        """Whether the outcome of the test depends on what is stored."""
+        """Whether the outcome of the test depends on the stored value."""
         return self.compare not in (VkCompareOp.NEVER, VkCompareOp.ALWAYS) and self.compare_mask != 0
 
 
@@ -89,7 +89,7 @@ class DepthStencil:
 
 
 Equation = tuple[int, int, int, int, int, int]
-"""Source factor, destination factor and operation: of colour, then of alpha."""
+"""Source factor, destination factor and operation of colour, then the same of alpha."""
 _STORED_FACTORS = (
     VkBlendFactor.DST_COLOR,
     VkBlendFactor.ONE_MINUS_DST_COLOR,
@@ -98,7 +98,7 @@ _STORED_FACTORS = (
     VkBlendFactor.SRC_ALPHA_SATURATE,
 )
 _FACTORED = (VkBlendOp.ADD, VkBlendOp.SUBTRACT, VkBlendOp.REVERSE_SUBTRACT)
-"""MIN, MAX and the advanced operations take no factors."""
+"""Operations that use factors. MIN, MAX and the advanced operations use none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +118,7 @@ class ColorBlend:
 
     @property
     def blend_reads(self) -> bool:
-        """Whether blending depends on what is stored: not where only the source counts."""
+        """Whether blending depends on the stored value. It does not where only the source counts."""
         return self.blend and (self.advanced or _reads(*self.equation[:3]) or _reads(*self.equation[3:]))
 
 
@@ -127,7 +127,7 @@ def _reads(source: int, target: int, operation: int) -> bool:
 
 
 LOGIC_OPS_THAT_IGNORE = frozenset((0, 3, 12, 15))
-"""VkLogicOp CLEAR, COPY, COPY_INVERTED and SET: the stored value does not count."""
+"""VkLogicOp CLEAR, COPY, COPY_INVERTED and SET, for which the stored value does not count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,8 +147,11 @@ class GraphicsState:
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Which attachments of the render pass instance a draw accesses. Of colours the locations; of depth and stencil the
-    kinds of access (indices into `harness.spec.scopes.ACCESS_KINDS`); of input attachments the image views."""
+    """The attachments of the render pass instance that a draw accesses.
+
+    Colours are locations. Depth and stencil are kinds of access (indices into `harness.spec.scopes.ACCESS_KINDS`).
+    Input attachments are image views.
+    """
 
     written: tuple[int, ...] = ()
     blended: tuple[int, ...] = ()
@@ -164,7 +167,7 @@ class GraphicsPipeline(Pipeline):
     state: GraphicsState = GraphicsState()
     parts: int = 0
     unmodelled: str = ""
-    """Why draws with it cannot be judged; empty when they can."""
+    """The reason why draws with the pipeline cannot be judged; empty when they can."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,26 +191,26 @@ class BoundIndices:
 
 @dataclass(slots=True)
 class Feedback:
-    """Transform feedback: the buffers bound, and of the feedback in progress what draws write."""
+    """Transform feedback: the bound buffers, and the state of the feedback in progress."""
 
     buffers: dict[int, BoundBuffer] = field(default_factory=dict)
     active: bool = False
     written: bool = False
-    """Draws between one begin and end append, so that the first of them stands for all."""
+    """Whether a draw has written since the begin. Draws append, so that the first stands for all of them."""
     resumed: frozenset[int] = frozenset()
-    """Bindings whose writes go on where a counter says."""
+    """Bindings whose writes resume where a counter says."""
 
 
 @dataclass(slots=True)
 class DrawState:
-    """State that commands set in a command buffer and that draws use, beside pipelines and descriptor sets."""
+    """State that commands set in a command buffer for draws, except for pipelines and descriptor sets."""
 
     vertex_buffers: dict[int, BoundBuffer] = field(default_factory=dict)
     indices: BoundIndices | None = None
     dynamic: dict[tuple[int, int], Any] = field(default_factory=dict)
-    """By VkDynamicState, and face bit, attachment or binding (0 where there is one value)."""
+    """Values by VkDynamicState, and by face bit, attachment or binding (0 where there is one value)."""
     feedback: Feedback = field(default_factory=Feedback)
     targets: tuple[GraphicsPipeline, Targets] | None = None
-    """What the last draw accessed, for the next one; None after a change of dynamic state."""
+    """The targets of the last draw, kept for the next draw; None after a change of dynamic state."""
     last_draw: tuple[Any, ...] | None = None
-    """Effects of the last draw that depend on nothing but bindings, after the bindings that they depend on."""
+    """The bindings of the last draw, and those of its effects that depend on nothing else."""

@@ -14,11 +14,11 @@ from typing import Any, BinaryIO
 from harness.findings import UserError
 
 MAX_BLOCK = 64 << 20
-"""Bytes that one block may have; more is refused before it is parsed."""
+"""The most bytes that one block may have. A larger block is refused before it is parsed."""
 
 
 class Corrupt(Exception):
-    """Something in one block is not as it should be; `read_objects` and the codec add the file and the line."""
+    """An error in one block. `read_objects` and the codec add the file and the line."""
 
     def __init__(self, what: str) -> None:
         super().__init__(what)
@@ -106,7 +106,7 @@ def read_objects(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, 
 
 
 def _frames(path: Path, file: BinaryIO) -> Iterator[tuple[int, bytes, bool]]:
-    """Yields (line number of its start, bytes, whether its end was there) of each block."""
+    """Yields (line number of its start, bytes, whether its end was found) of each block."""
     first = file.readline(3)
     file.seek(0)
     return _array_frames(path, file) if first.strip() == b"[" else _line_frames(path, file)

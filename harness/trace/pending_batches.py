@@ -1,6 +1,6 @@
-"""Wait before signal: in which order batches can run when some wait for timeline values that nothing signals yet.
+"""Wait before signal: the order in which batches can run when some wait for timeline values without a signal yet.
 
-A batch, and every later one of its queue, is held until the values that it waits for have signals (specification:
+A batch, and every later batch of its queue, is held until the values that it waits for have signals (specification:
 "Semaphore Waiting"). Binary semaphores hold nothing: their signals must have been submitted before their waits
 (VUID-vkQueueSubmit2-semaphore-03873).
 """
@@ -14,11 +14,11 @@ from typing import Generic, NamedTuple, TypeVar
 Item = TypeVar("Item")
 
 Values = tuple[tuple[int, int], ...]
-"""(semaphore, value) each; the value counts for timeline semaphores only."""
+"""Pairs of a semaphore and a value. The value counts for timeline semaphores only."""
 
 
 class PendingBatch(NamedTuple, Generic[Item]):
-    """One batch that has not run: what it waits for and signals, and what stands for it outside of here."""
+    """A batch that has not run: its waits, its signals, and the caller's item for it."""
 
     waits: Values
     signals: Values
@@ -36,27 +36,27 @@ class PendingBatches(Generic[Item]):
         self._held: dict[int, deque[PendingBatch[Item]]] = {}
 
     def create(self, semaphore: int, initial: int | None) -> None:
-        """A new semaphore: a timeline with a value, or a binary one."""
+        """Adds a semaphore: a timeline with a value, or a binary semaphore."""
         if initial is not None:
             self._reached[semaphore] = initial
 
     def destroy(self, semaphore: int) -> None:
-        """A semaphore is gone."""
+        """Removes a semaphore."""
         self._reached.pop(semaphore, None)
 
     def signal(self, semaphore: int, value: int) -> Iterator[Item]:
-        """The host signaled a timeline semaphore."""
+        """The host signals a timeline semaphore. Yields the items that can run now."""
         self._reach(((semaphore, value),))
         yield from self._release()
 
     def submit(self, queue: int, batches: Iterable[PendingBatch[Item]]) -> Iterator[Item]:
-        """The batches of one submit."""
+        """Takes the batches of one submit. Yields the items that can run now."""
         self._held.setdefault(queue, deque()).extend(batches)
         yield from self._release()
 
     @property
     def held(self) -> list[PendingBatch[Item]]:
-        """All that has not run, by queue."""
+        """All items that have not run, by queue."""
         return [batch for queue in self._held.values() for batch in queue]
 
     def _release(self) -> Iterator[Item]:

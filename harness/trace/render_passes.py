@@ -10,15 +10,17 @@ from harness.trace.effects import SubpassDependency
 
 
 def stored_as(load: int, store: int) -> int:
-    """What a VkAttachmentStoreOp does after that VkAttachmentLoadOp: NONE behaves as DONT_CARE when values are written
-    (specification, VK_ATTACHMENT_STORE_OP_NONE). Only load operations count here: what draws write is an access of
-    theirs, in the same order and stage."""
+    """The effect of a VkAttachmentStoreOp after a VkAttachmentLoadOp.
+
+    NONE is like DONT_CARE when values are written (specification: VK_ATTACHMENT_STORE_OP_NONE). Only load operations
+    count here. The writes of draws are accesses of their own, in the same order and stage.
+    """
     written = load in (VkAttachmentLoadOp.CLEAR, VkAttachmentLoadOp.DONT_CARE)
     return VkAttachmentStoreOp.DONT_CARE if store == VkAttachmentStoreOp.NONE and written else store
 
 
 ALL_VIEWS = -1
-"""In place of a view mask: every layer of the framebuffer, where there is no multiview."""
+"""A value in place of a view mask, without multiview: every layer of the framebuffer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class AttachmentAspect:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentDescription:
-    """A VkAttachmentDescription2: one part for colour; for depth and stencil one each, where the format has them."""
+    """A VkAttachmentDescription2: one part for colour, or a part for each of depth and stencil that the format has."""
 
     format: int
     parts: tuple[AttachmentAspect, ...]
@@ -77,7 +79,7 @@ class Subpass:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentTransition:
-    """Aspects of an attachment change their layout."""
+    """A layout change of some aspects of an attachment."""
 
     attachment: int
     aspects: int
@@ -97,7 +99,7 @@ class AttachmentAspectOperation:
 
 @dataclass(frozen=True, slots=True)
 class SubpassWork:
-    """What happens around the commands of one subpass by itself."""
+    """The operations around the commands of one subpass that the render pass makes by itself."""
 
     changes: tuple[AttachmentTransition, ...]
     loads: tuple[AttachmentAspectOperation, ...]
@@ -135,4 +137,4 @@ class Framebuffer:
     extent: tuple[int, int]
     layers: int
     instances: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
-    """What render pass instances on it do, as `commands.renderpass` found it out, by what they were begun with."""
+    """Effects of render pass instances on this framebuffer, by the arguments with which they were begun."""

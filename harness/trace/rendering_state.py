@@ -1,4 +1,4 @@
-"""What is bound while a command buffer renders: set at the beginning of a render pass instance, read by every draw.
+"""The attachments that are bound while a command buffer renders, set when a render pass instance begins.
 
 Draws find their attachments here: `colors` by location (an index of pColorAttachments), `depth`, `stencil`, and
 `inputs` by input attachment index. An entry is None where nothing is attached.
@@ -16,14 +16,14 @@ from harness.trace.render_passes import ALL_VIEWS
 from harness.trace.resources import Image, ImageView
 
 MOST_AREAS = 64
-"""Areas of one image view whose addresses are remembered."""
+"""The most areas of one image view whose addresses are remembered."""
 Area = tuple[int, int, int, int]
 """x, y, width, height in texels."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
-    """An image view bound as an attachment; `aspects` are those that this use of it concerns."""
+    """An image view that is bound as an attachment. `aspects` are those that this use of it concerns."""
 
     image: Image
     view: ImageView
@@ -39,7 +39,8 @@ class Attachment:
         return self if self.is_color else Attachment(self.image, self.view, self.aspects & aspects)
 
     def spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
-        """Addresses of an area of some layers, clipped to the view. Asked for again and again, so remembered."""
+        """Addresses of an area of some layers, clipped to the view. Results are remembered, since they are asked for
+        often."""
         key = (self.aspects, area, layers if isinstance(layers, range) else tuple(layers))
         known = self.view.areas
         spans = known.get(key)
@@ -60,8 +61,10 @@ class Attachment:
         return tuple(merge(spans))
 
     def subresources(self, layers: Sequence[int]) -> tuple[Span, ...]:
-        """Addresses that a layout transition covers: whole layers, or the whole mip level of a 3D image ("automatic
-        layout transitions apply to the entire subresource referenced")."""
+        """Addresses that a layout transition covers: whole layers, or the whole mip level of a 3D image.
+
+        Specification: "automatic layout transitions apply to the entire subresource referenced".
+        """
         mip = self.view.mips.start
         if self.view.sliced:
             return self.image.subresources(self.aspects, mip, 1, 0, 1)
@@ -69,7 +72,8 @@ class Attachment:
         return self.image.region(self.aspects, mip, self._chosen(layers), (0, 0, 0), (width, height, depth))
 
     def _chosen(self, layers: Sequence[int]) -> Sequence[int]:
-        """Layers of the image (slices of a 3D one), clipped to the view; a range stays one, whatever its length."""
+        """Layers of the image (slices of a 3D image), clipped to the view. A range stays one range, whatever its
+        length."""
         held = self.view.layers
         if isinstance(layers, range):
             return held[layers.start : layers.stop]
@@ -78,30 +82,31 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class RenderingState:
-    """A render pass instance in progress; of a VkRenderPass, the current subpass of it.
+    """A render pass instance in progress; for a VkRenderPass, its current subpass.
 
-    Whatever a draw accesses of an attachment lies in `attachment.spans(layers, area)`.
+    All accesses of an attachment by draws lie in `attachment.spans(layers, area)`.
     """
 
     area: Area
     layers: Sequence[int]
-    """Layers that are rendered to, from the first of each view: 0 up to the layer count, or the bits of `view_mask`."""
+    """The layers that are rendered to, from the first of each view: 0 up to the layer count, or the bits of
+    `view_mask`."""
     view_mask: int = 0
     colors: tuple[Attachment | None, ...] = ()
     depth: Attachment | None = None
     stencil: Attachment | None = None
     inputs: tuple[Attachment | None, ...] = ()
     at_begin: tuple[Effect, ...] = field(default=(), repr=False)
-    """The effects with which it begins."""
+    """The effects of its begin."""
     at_end: tuple[Effect, ...] = field(default=(), repr=False)
-    """The resolve and store operations with which it ends."""
+    """The resolve and store operations of its end."""
     following: RenderingState | None = field(default=None, repr=False)
     """The next subpass."""
     end: PassEnd | None = None
     """The end of the render pass instance; None for dynamic rendering."""
 
     def spans(self, attachment: Attachment, layers: Sequence[int] | None = None) -> tuple[Span, ...]:
-        """Addresses of the render area of an attachment, in all layers that are rendered to unless some are given."""
+        """Addresses of the render area of an attachment, in the given layers, or in all layers that are rendered to."""
         return attachment.spans(self.layers if layers is None else layers, self.area)
 
 

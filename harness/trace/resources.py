@@ -1,4 +1,4 @@
-"""Vulkan objects as the mirror knows them: plain data by id, and the address arithmetic of buffers and images."""
+"""Vulkan objects as plain data by id, and the address arithmetic of buffers and images."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ class Memory:
     size: int
     host_visible: bool = True
     coherent: bool = True
-    """HOST_COHERENT, or not HOST_VISIBLE; what is unknown counts as both."""
+    """Whether the memory is HOST_COHERENT or not HOST_VISIBLE. Memory of an unknown type counts as both."""
     non_coherent_atom_size: int = 1
-    """nonCoherentAtomSize in bytes where it matters: in memory that is not coherent."""
+    """nonCoherentAtomSize in bytes for memory that is not coherent."""
     buffer_image_granularity: int = 1
     """bufferImageGranularity in bytes."""
 
 
 @dataclass(slots=True)
 class Buffer:
-    """A VkBuffer. Its accesses live in the space of the memory that it is bound to (its own before that)."""
+    """A VkBuffer. Its addresses are in the space of its memory, or in a space of its own before it is bound."""
 
     id: int
     size: int
     memory: int | None = None
     offset: int = 0
     concurrent: bool = False
-    """VK_SHARING_MODE_CONCURRENT."""
+    """Whether the sharing mode is VK_SHARING_MODE_CONCURRENT."""
     usage: int = 0
     """VkBufferUsageFlags."""
 
@@ -72,16 +72,16 @@ class Image:
     memory: int | None = None
     offset: int = 0
     bytes: int = 0
-    """Of memory, as VkMemoryRequirements says; 0 when the program never asked."""
+    """The size of its memory from VkMemoryRequirements; 0 when the program never asked."""
 
     @property
     def concurrent(self) -> bool:
-        """VK_SHARING_MODE_CONCURRENT."""
+        """Whether the sharing mode is VK_SHARING_MODE_CONCURRENT."""
         return self.info.get("sharingMode") == VkSharingMode.CONCURRENT
 
     @property
     def whole(self) -> Span:
-        """All addresses."""
+        """All addresses of the image."""
         if not self._levels:
             return (0, 0)
         _, _, at, blocks = self._levels[-1]
@@ -173,7 +173,8 @@ class Image:
         return tuple(merge(spans))
 
     def boxes(self, span: Span) -> list[Box]:
-        """The texel boxes that cover a span of addresses, one or more a subresource; inverse of `region`."""
+        """The texel boxes that cover a span of addresses, at least one for each subresource. It is the inverse of
+        `region`."""
         found = []
         for aspect, mip, at, (width, height, depth) in self._levels:
             size = width * height * depth
@@ -269,7 +270,7 @@ class SetLayout:
 
 @dataclass(slots=True)
 class Descriptor:
-    """What one array element of one binding refers to. `size` and `offset` in bytes, for buffers."""
+    """The object behind one array element of one binding. For buffers `size` and `offset` are bytes."""
 
     type: int
     resource: int
@@ -285,7 +286,7 @@ class DescriptorSet:
     layout: SetLayout
     slots: dict[tuple[int, int], Descriptor] = field(default_factory=dict)
     version: int = 0
-    """How often it was written to."""
+    """The number of times that the set was written to."""
 
 
 @dataclass(slots=True)

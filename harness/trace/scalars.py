@@ -1,8 +1,8 @@
-"""How single values look in a trace: for each kind, from JSON to normal form (`read`) and back (`write`).
+"""The forms of single values in a trace: from JSON to normal form (`read`) and back (`write`).
 
-We write what upstream's `gfxrecon-convert` 1.x writes. We read that and the dialect of 0.9.18, which differ in ways
-that can be told apart value by value: flags `12`, `"0x0000000c"` or `"A|B"`; booleans `0` or `false`; enums by name
-or by number; null handles `0` or `"VK_NULL_HANDLE"`; addresses as hex text.
+Traces are written like those of `gfxrecon-convert` 1.x. The dialect of 0.9.18 is read, too. The two differ in ways that
+can be told apart value by value: flags `12`, `"0x0000000c"` or `"A|B"`; booleans `0` or `false`; enums by name or by
+number; null handles `0` or `"VK_NULL_HANDLE"`; addresses as hex text.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from harness.trace.binaries import BinaryReader, BinaryWriter
 from harness.trace.lines import Corrupt
 
 NOT_A_VALUE = 0x7FFFFFFF
-"""What an enum name newer than our tables is read as; the header gives every enum this value as its `_MAX_ENUM`."""
+"""The value of an enum name that is newer than the tables. The header gives it to every enum as its `_MAX_ENUM`."""
 
 INLINE_BYTES = 64
-"""Blobs up to this size stand in the line as a list of numbers, as upstream writes the data of vkCmdUpdateBuffer."""
+"""Blobs up to this size in bytes are lists of numbers in the line, as upstream writes the data of vkCmdUpdateBuffer."""
 
 _HEX = re.compile(r"0x[0-9a-fA-F]{1,16}\Z")
 _NOT_DUMPED = ("[Binary data]", "[Unable to write file]")
@@ -31,7 +31,7 @@ _FLOAT32 = struct.Struct("<f")
 
 
 class Reading:
-    """What reading one trace shares: its binaries, what was met, and the block that is being read."""
+    """State that is shared while one trace is read: its binaries, remarks so far, and the present block."""
 
     def __init__(self, binaries: BinaryReader, ours: bool) -> None:
         self.binaries = binaries
@@ -42,13 +42,13 @@ class Reading:
 
 
 def kind_of(value: Any) -> str:
-    """A word for what stands in the JSON, for messages."""
+    """A word for the type of a JSON value, for messages."""
     names = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", int: "an integer", float: "a number"}
     return names.get(type(value), "null")
 
 
 def unexpected(wanted: str, value: Any) -> Corrupt:
-    """The complaint that `value` is not what belongs here."""
+    """The error that `value` is not of the wanted form."""
     shown = f" {value!r}"[:60] if isinstance(value, (str, int, float)) else ""
     return Corrupt(f"expected {wanted}, found {kind_of(value)}{shown}")
 
@@ -163,7 +163,7 @@ class Text(FieldCodec):
 
 
 class Opaque(FieldCodec):
-    """What means nothing outside the process that made the call (callbacks, user data): always None."""
+    """A value without meaning outside the process that made the call (a callback, user data). It is always None."""
 
     def read(self, value: Any, reading: Reading) -> None:
         """Normal form: None."""
@@ -216,7 +216,7 @@ class Enumeration(FieldCodec):
                 self.names[value] = name
 
     def read(self, value: Any, reading: Reading) -> int:
-        """Normal form: int; NOT_A_VALUE for a name that our tables do not have (it is noted)."""
+        """Normal form: int. A name that the tables do not have is NOT_A_VALUE, with a remark."""
         if type(value) is str:
             number = _lookup(self.values, value)
             if number is None and _HEX.match(value):
@@ -243,7 +243,8 @@ class Flags(FieldCodec):
         self.single = Enumeration(values) if single else None
 
     def read(self, value: Any, reading: Reading) -> int:
-        """Normal form: int. An unknown bit name is an error where it would change a verdict, else noted."""
+        """Normal form: int. An unknown bit name is an error where it could change a verdict. Elsewhere it
+        is a remark."""
         if type(value) is str:
             return int(value, 16) if _HEX.match(value) else self._named(value, reading)
         if type(value) is not int or not 0 <= value < 1 << self.width:

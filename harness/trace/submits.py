@@ -1,9 +1,9 @@
-"""The batches of a submission in one shape, whatever form they were given in (specification: "Command Buffer
-Submission", "Sparse Resource Binding").
+"""The batches of a submission in one shape, for all forms of the call.
 
 VkSubmitInfo2 gives each semaphore a stage mask and a value of its own. VkSubmitInfo gives stages to waits only: its
 signals follow all commands. The values of VkSubmitInfo and VkBindSparseInfo come in a chained
-VkTimelineSemaphoreSubmitInfo. A missing value is 0, which binary semaphores ignore.
+VkTimelineSemaphoreSubmitInfo. A missing value is 0, which binary semaphores ignore. Specification: "Command Buffer
+Submission", "Sparse Resource Binding".
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ Operations = tuple[SemaphoreOperation, ...]
 
 @dataclass(frozen=True, slots=True)
 class SubmitBatch:
-    """What one VkSubmitInfo, VkSubmitInfo2 or VkBindSparseInfo waits for, executes and signals."""
+    """The waits, command buffers and signals of one VkSubmitInfo, VkSubmitInfo2 or VkBindSparseInfo."""
 
     waits: Operations
     command_buffers: tuple[int, ...]
-    """None for a VkBindSparseInfo."""
+    """The ids of the command buffers. A VkBindSparseInfo has none."""
     signals: Operations
 
 

@@ -1,8 +1,8 @@
-"""Descriptor update templates as what they amount to: the VkWriteDescriptorSet structs that they make of `pData`.
+"""Descriptor update templates as the VkWriteDescriptorSet structs that they make of `pData`.
 
 `pData` points to memory whose layout only the template gives. The recorder reads it when the call is made, and keeps
-the structs beside it, under keys of our own in `Call.args`: `writes`, and for pushes `pipelineBindPoint` (which the
-template holds). A call that lacks them was made with a template that nobody saw being created.
+the structs under additional keys in `Call.args`: `writes`, and for pushes `pipelineBindPoint` (which the template
+holds). A call without them used a template whose creation was not seen.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ WRITES, BIND_POINT = "writes", "pipelineBindPoint"
 
 
 def own_keys(name: str) -> tuple[str, ...]:
-    """The keys of ours that the arguments of a command may have beside its parameters."""
+    """The keys that only vkharness adds to the arguments of a command."""
     if not name.endswith(("WithTemplate", "WithTemplateKHR")):
         return ()
     return {UPDATE: (WRITES,), PUSH: (BIND_POINT, WRITES)}.get(main_name(name), ())
 
 
 def plain_arguments(args: dict[str, Any]) -> dict[str, Any] | None:
-    """Arguments of the vkUpdateDescriptorSets or vkCmdPushDescriptorSetKHR that does the same; None when unknown."""
+    """Arguments of the equivalent vkUpdateDescriptorSets or vkCmdPushDescriptorSetKHR; None when they are not known."""
     writes = args.get(WRITES)
     if writes is None:
         return None
@@ -37,7 +37,7 @@ def plain_arguments(args: dict[str, Any]) -> dict[str, Any] | None:
 
 
 def plain(call: Call) -> Call:
-    """A call through a template as the one without that does the same; every other call as it is."""
+    """The equivalent call without a template. Every other call is returned unchanged."""
     args = plain_arguments(call.args) if own_keys(call.name) else None
     if args is None:
         return call
