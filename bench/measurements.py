@@ -51,8 +51,7 @@ MEASUREMENTS = {
         r"seeds .*|\d+ streams.*",
     ),
     "orders": Measurement(
-        "Do clean random streams leave the same bytes in every legal order?",
-        "vkharness fuzz orders --count 100",
+        "Do clean random streams leave the same bytes in every legal order?", "vkharness fuzz orders --count 100"
     ),
     "matrix": Measurement(
         "Do all judges agree on pairs of operations, for each defect of the primitive between them?",

@@ -29,10 +29,7 @@ _NAMED: dict[str, tuple[str, ...]] = {
         "vkBindOpticalFlowSessionImageNV",
         "vkCmdOpticalFlowExecuteNV",
     ),
-    "kernels of CUDA and NVX: binary code, opaque parameters": (
-        "vkCmdCuLaunchKernelNVX",
-        "vkCmdCudaLaunchKernelNV",
-    ),
+    "kernels of CUDA and NVX: binary code, opaque parameters": ("vkCmdCuLaunchKernelNVX", "vkCmdCudaLaunchKernelNV"),
     "ray tracing of VK_NV_ray_tracing, which VK_KHR_acceleration_structure replaced": (
         "vkBindAccelerationStructureMemoryNV",
         "vkCmdBuildAccelerationStructureNV",

@@ -30,11 +30,7 @@ def judge(text: str) -> tuple[list[Finding], Agreement]:
 
 
 def hunt(
-    count: int,
-    seed: int,
-    features: Sequence[str],
-    counts: Counter[str],
-    judged: Callable[[], object] = lambda: None,
+    count: int, seed: int, features: Sequence[str], counts: Counter[str], judged: Callable[[], object] = lambda: None
 ) -> None:
     """Judges `count` streams that use `features`, all when none is given; adds to `counts` what was found.
 

@@ -145,10 +145,7 @@ class Sheet:
     def draw(self, pixels: Pixels) -> Picture.Image:
         """(slices, height, width, 3) as one picture."""
         rows = -(-self.slices // self.columns)
-        size = (
-            self.columns * (self.width * self.factor + GAP) - GAP,
-            rows * (self.height * self.factor + GAP) - GAP,
-        )
+        size = (self.columns * (self.width * self.factor + GAP) - GAP, rows * (self.height * self.factor + GAP) - GAP)
         picture = Picture.new("RGB", size, BACKGROUND)
         for index, texels in enumerate(pixels):
             small = Picture.fromarray(np.ascontiguousarray(texels))

@@ -51,9 +51,7 @@ class CommandBuffers(RigObjects):
         if again is None:
             queue = queue or self.queues[0]
             info = vk.VkCommandBufferAllocateInfo(
-                commandPool=self.gpu.pool(queue.family),
-                level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY,
-                commandBufferCount=1,
+                commandPool=self.gpu.pool(queue.family), level=vk.VK_COMMAND_BUFFER_LEVEL_PRIMARY, commandBufferCount=1
             )
             again = Commands(self, vk.vkAllocateCommandBuffers(self.device, info)[0], queue)
         again.event_operations.clear()

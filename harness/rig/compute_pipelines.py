@@ -76,9 +76,6 @@ class ComputePipelines(RigDevice):
         set_layout = self.own("DescriptorSetLayout", vk.vkCreateDescriptorSetLayout(self.device, info, None))
         pushed = [vk.VkPushConstantRange(stageFlags=stages, offset=0, size=push_bytes)] if push_bytes else []
         info = vk.VkPipelineLayoutCreateInfo(
-            setLayoutCount=1,
-            pSetLayouts=[set_layout],
-            pushConstantRangeCount=len(pushed),
-            pPushConstantRanges=pushed,
+            setLayoutCount=1, pSetLayouts=[set_layout], pushConstantRangeCount=len(pushed), pPushConstantRanges=pushed
         )
         return self.own("PipelineLayout", vk.vkCreatePipelineLayout(self.device, info, None)), set_layout, types

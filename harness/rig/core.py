@@ -104,11 +104,7 @@ class RigDevice:
     """
 
     def __init__(
-        self,
-        extensions: Sequence[str] = (),
-        layer: Any = None,
-        amend: Amend = unamended,
-        queues: Sequence[str] = (),
+        self, extensions: Sequence[str] = (), layer: Any = None, amend: Amend = unamended, queues: Sequence[str] = ()
     ) -> None:
         instance, device = split_extensions(import_vulkan(), extensions)
         parts = layer.instance_create_info_parts() if layer is not None else None

@@ -71,10 +71,7 @@ class GraphicsPipelines(ComputePipelines):
         # Named, to live until the call: the package copies the structs, and what pName points at dies with them.
         stages = self._stages({VkShaderStage.VERTEX: vertex, VkShaderStage.FRAGMENT: fragment})
         info = vk.VkGraphicsPipelineCreateInfo(
-            pStages=stages,
-            layout=layout,
-            **members,
-            **_fixed_state(vk, state, extent, count),
+            pStages=stages, layout=layout, **members, **_fixed_state(vk, state, extent, count)
         )
         handle = vk.vkCreateGraphicsPipelines(self.device, None, 1, [info], None)[0]
         push_stages = both if push_bytes else 0

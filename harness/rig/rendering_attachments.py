@@ -110,9 +110,7 @@ class RenderingCommands(RigCommandBuffer):
         self.vk.vkCmdEndRendering(self.handle)
 
     def clear_attachments(
-        self,
-        *clears: tuple[int, int, ClearValue],
-        rects: Sequence[tuple[Rect, int, int]] = (((0, 0, 16, 16), 0, 1),),
+        self, *clears: tuple[int, int, ClearValue], rects: Sequence[tuple[Rect, int, int]] = (((0, 0, 16, 16), 0, 1),)
     ) -> None:
         """vkCmdClearAttachments of (aspects, colour attachment, value), in (rectangle, first layer, layers)."""
         vk = self.vk

@@ -49,11 +49,7 @@ class TransferCommands(RigCommandBuffer):
 
     def _region(self, image: RigImage, at: Mapping[str, Any]) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         mip = at.get("mip", 0)
-        whole = (
-            max(1, image.extent[0] >> mip),
-            max(1, image.extent[1] >> mip),
-            max(1, image.extent[2] >> mip),
-        )
+        whole = (max(1, image.extent[0] >> mip), max(1, image.extent[1] >> mip), max(1, image.extent[2] >> mip))
         return at.get("offset", (0, 0, 0)), at.get("extent", whole)
 
     def copy_image(

@@ -11,11 +11,7 @@ from dataclasses import dataclass, field
 
 from harness.findings import Finding, Hazard, Place
 from harness.spec.enums import VkPipelineStage2
-from harness.spec.scopes import (
-    execution_scope_src,
-    expand_stages,
-    stage_accesses,
-)
+from harness.spec.scopes import execution_scope_src, expand_stages, stage_accesses
 from harness.syncval.barrier import Scope, after_forgetting, after_set, expand
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeScope
@@ -172,13 +168,7 @@ class Events:
             self._context.tokens.give(token)
 
     def _race(
-        self,
-        event: EventState,
-        id: int,
-        place: Place,
-        stages: int,
-        queue_flags: int,
-        hazard: Hazard | None,
+        self, event: EventState, id: int, place: Place, stages: int, queue_flags: int, hazard: Hazard | None
     ) -> list[Finding]:
         """`hazard`, if nothing orders an operation after the last one of its event."""
         # An expanded second scope holds TOP_OF_PIPE only when it is all later commands, operations on events included.

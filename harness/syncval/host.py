@@ -217,14 +217,7 @@ class Host:
                 if step and begin < end and prior is not None and state.write is not None:
                     before = state.write.access_kind
                     detected = DetectedHazard(
-                        Hazard.READ_AFTER_WRITE,
-                        (begin, end),
-                        HOST_READ,
-                        prior,
-                        before,
-                        state,
-                        resource,
-                        host_step=step,
+                        Hazard.READ_AFTER_WRITE, (begin, end), HOST_READ, prior, before, state, resource, host_step=step
                     )
                     hazards.append(detected)
         yield from (finding for finding, _ in self._report.findings(hazards, place))

@@ -63,8 +63,7 @@ def scenario_regions_write_only_their_bytes(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={"tail / with the last filled word": [read_after_write(COPY, FILL)]},
-    rule="buffer-regions-are-exact",
+    weakened={"tail / with the last filled word": [read_after_write(COPY, FILL)]}, rule="buffer-regions-are-exact"
 )
 def scenario_whole_size_fill_leaves_the_odd_tail(rig: Rig) -> None:
     """A fill of VK_WHOLE_SIZE does not write the last bytes of a buffer whose size is no multiple of four."""

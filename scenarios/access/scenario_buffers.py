@@ -8,9 +8,7 @@ COPY, COPY2 = "vkCmdCopyBuffer", "vkCmdCopyBuffer2"
 
 @scenario(
     without={"fill before copy": [read_after_write(COPY, FILL)]},
-    weakened={
-        "fill before copy / execution only": [read_after_write(COPY, FILL)],
-    },
+    weakened={"fill before copy / execution only": [read_after_write(COPY, FILL)]},
     rule="read-after-write",
 )
 def scenario_copy_reads_a_filled_buffer(rig: Rig) -> None:
@@ -72,10 +70,7 @@ def scenario_fill_overwrites_what_a_copy_read(rig: Rig) -> None:
             "copy before fill",
             "COPY",
             "CLEAR",
-            weaker={
-                "other direction": {"src": "CLEAR", "dst": "COPY"},
-                "from the blit stage": {"src": "BLIT"},
-            },
+            weaker={"other direction": {"src": "CLEAR", "dst": "COPY"}, "from the blit stage": {"src": "BLIT"}},
         )
         commands.fill(a, 0x55667788)
     rig.submit(commands)
@@ -180,9 +175,7 @@ def scenario_update_overwrites_an_update(rig: Rig) -> None:
 
 
 @scenario(
-    without={
-        "first copy before second": [read_after_write("vkCmdCopyBuffer2KHR", COPY)],
-    },
+    without={"first copy before second": [read_after_write("vkCmdCopyBuffer2KHR", COPY)]},
     weakened={"first copy before second / bytes before": [read_after_write("vkCmdCopyBuffer2KHR", COPY)]},
     needs=("VK_KHR_copy_commands2",),
     rule="copies-use-the-copy-stage,both-forms-of-a-command-mean-the-same",

@@ -9,12 +9,7 @@ BOTH = "VK_FORMAT_D32_SFLOAT_S8_UINT"
 DEPTH, STENCIL = VkImageAspect.DEPTH, VkImageAspect.STENCIL
 
 
-@scenario(
-    weakened={
-        "read aspect / depth": [read_after_write(DOWNLOAD, CLEAR)],
-    },
-    rule="depth-and-stencil-are-apart",
-)
+@scenario(weakened={"read aspect / depth": [read_after_write(DOWNLOAD, CLEAR)]}, rule="depth-and-stencil-are-apart")
 def scenario_stencil_is_apart_from_depth(rig: Rig) -> None:
     """A download of stencil does not conflict with a clear of depth; a download of depth does."""
     a, data = rig.image(BOTH, (8, 8, 1)), rig.buffer(256)

@@ -162,9 +162,7 @@ def scenario_download2_reads_the_image_and_writes_the_buffer(rig: Rig) -> None:
 
 
 @scenario(
-    without={
-        "copy before upload": [write_after_read(UPLOAD2, COPY2)],
-    },
+    without={"copy before upload": [write_after_read(UPLOAD2, COPY2)]},
     weakened={"copy before upload / from the clear stage": [write_after_read(UPLOAD2, COPY2)]},
     rule="write-after-read",
 )

@@ -65,9 +65,7 @@ def scenario_download_reads_a_resolved_layer(rig: Rig) -> None:
 
 
 @scenario(
-    without={
-        "resolve before clear": [write_after_read(CLEAR, RESOLVE)],
-    },
+    without={"resolve before clear": [write_after_read(CLEAR, RESOLVE)]},
     weakened={"resolve before clear / from the blit stage": [write_after_read(CLEAR, RESOLVE)]},
     rule="write-after-read,resolve-commands-use-the-resolve-stage",
 )
@@ -85,10 +83,7 @@ def scenario_clear_overwrites_what_a_resolve_read(rig: Rig) -> None:
 
 @scenario(
     without={"resolve before resolve": [write_after_write(RESOLVE, RESOLVE2)]},
-    weakened={
-        "place / overlapping by a texel": [write_after_write(RESOLVE, RESOLVE2)],
-        "place / apart": [],
-    },
+    weakened={"place / overlapping by a texel": [write_after_write(RESOLVE, RESOLVE2)], "place / apart": []},
     rule="resolve-commands-use-the-resolve-stage,image-regions-are-exact",
 )
 def scenario_resolves_of_overlapping_boxes_are_ordered(rig: Rig) -> None:

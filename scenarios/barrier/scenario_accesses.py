@@ -135,10 +135,7 @@ def scenario_shader_write_covers_storage_buffers(rig: Rig) -> None:
         )
         commands.copy(target, out)
         commands.barrier(
-            "copy before dispatch",
-            "COPY",
-            "COMPUTE_SHADER",
-            weaker={"to indirect commands": {"dst": "DRAW_INDIRECT"}},
+            "copy before dispatch", "COPY", "COMPUTE_SHADER", weaker={"to indirect commands": {"dst": "DRAW_INDIRECT"}}
         )
         commands.push_constants(words, 5000)
         commands.dispatch()

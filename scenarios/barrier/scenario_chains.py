@@ -7,10 +7,7 @@ BYTES = bytes(range(256))
 
 
 @scenario(
-    without={
-        "made available": [write_after_write(COPY, COPY)],
-        "made visible": [write_after_write(COPY, COPY)],
-    },
+    without={"made available": [write_after_write(COPY, COPY)], "made visible": [write_after_write(COPY, COPY)]},
     weakened={
         "made available / no first access": [write_after_write(COPY, COPY)],
         "made visible / not chained": [write_after_write(COPY, COPY)],
@@ -36,10 +33,7 @@ def scenario_availability_and_visibility_may_be_apart(rig: Rig) -> None:
 
 
 @scenario(
-    without={
-        "fill to compute": [read_after_write(COPY, FILL)],
-        "compute to copy": [read_after_write(COPY, FILL)],
-    },
+    without={"fill to compute": [read_after_write(COPY, FILL)], "compute to copy": [read_after_write(COPY, FILL)]},
     weakened={
         "fill to compute / to blit": [read_after_write(COPY, FILL)],
         "compute to copy / from blit": [read_after_write(COPY, FILL)],
@@ -52,10 +46,7 @@ def scenario_memory_dependencies_chain_through_a_stage(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.fill(a, 0x13571357)
         commands.barrier(
-            "fill to compute",
-            "CLEAR/TRANSFER_WRITE",
-            "COMPUTE_SHADER",
-            weaker={"to blit": {"dst": "BLIT"}},
+            "fill to compute", "CLEAR/TRANSFER_WRITE", "COMPUTE_SHADER", weaker={"to blit": {"dst": "BLIT"}}
         )
         commands.barrier(
             "compute to copy", "COMPUTE_SHADER", "COPY/TRANSFER_READ", buffer=a, weaker={"from blit": {"src": "BLIT"}}
@@ -102,10 +93,7 @@ def scenario_execution_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
 
 
 @scenario(
-    without={
-        "to anything": [read_after_write(COPY2, UPDATE)],
-        "for the buffer": [read_after_write(COPY2, UPDATE)],
-    },
+    without={"to anything": [read_after_write(COPY2, UPDATE)], "for the buffer": [read_after_write(COPY2, UPDATE)]},
     weakened={
         "to anything / execution only": [read_after_write(COPY2, UPDATE)],
         "for the buffer / other buffer": [read_after_write(COPY2, UPDATE)],

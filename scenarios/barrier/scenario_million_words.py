@@ -34,8 +34,7 @@ def scenario_dispatch_reads_a_million_written_words(rig: Rig) -> None:
 
 
 @scenario(
-    without={"written before copied": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")]},
-    rule="read-after-write",
+    without={"written before copied": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")]}, rule="read-after-write"
 )
 def scenario_copy_reads_a_million_written_words(rig: Rig) -> None:
     """A copy that reads what a dispatch wrote needs a memory dependency, however large the work."""

@@ -43,10 +43,7 @@ def scenario_reads_after_a_guarded_read(rig: Rig) -> None:
         commands.copy_image(a, b)  # R0
         commands.image_to_buffer(a, first)  # R1
         commands.barrier(
-            "E",
-            "COPY",
-            "BLIT",
-            weaker={"not after R1": {"src": "RESOLVE"}, "to resolves": {"dst": "RESOLVE"}},
+            "E", "COPY", "BLIT", weaker={"not after R1": {"src": "RESOLVE"}, "to resolves": {"dst": "RESOLVE"}}
         )
         commands.blit(a, c)  # R2
         commands.barrier(
@@ -66,10 +63,7 @@ def scenario_reads_after_a_guarded_read(rig: Rig) -> None:
         "E": [write_after_read(FILL, COPY)],
         "R": [write_after_write(FILL, FILL)],
     },
-    weakened={
-        "M / execution only": [read_after_write(COPY, FILL)],
-        "E / from clears": [write_after_read(FILL, COPY)],
-    },
+    weakened={"M / execution only": [read_after_write(COPY, FILL)], "E / from clears": [write_after_read(FILL, COPY)]},
     rule="most-recent-access",
 )
 def scenario_write_after_a_guarded_read(rig: Rig) -> None:

@@ -9,10 +9,7 @@ ONE_GROUP = b"\1\0\0\0" * 3
 
 
 @scenario(
-    without={
-        "fill before copy": [read_after_write(COPY, FILL)],
-        "clear before blit": [read_after_write(BLIT, CLEAR)],
-    },
+    without={"fill before copy": [read_after_write(COPY, FILL)], "clear before blit": [read_after_write(BLIT, CLEAR)]},
     weakened={
         "fill before copy / copies only": [read_after_write(COPY, FILL)],
         "clear before blit / blits only": [read_after_write(BLIT, CLEAR)],

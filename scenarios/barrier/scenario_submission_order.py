@@ -24,10 +24,7 @@ def scenario_barrier_reaches_back_over_command_buffers(rig: Rig) -> None:
             "CLEAR/TRANSFER_WRITE",
             "COPY/TRANSFER_READ",
             buffer=a,
-            weaker={
-                "execution only": {"src": "CLEAR", "dst": "COPY"},
-                "other bytes": {"offset": 128},
-            },
+            weaker={"execution only": {"src": "CLEAR", "dst": "COPY"}, "other bytes": {"offset": 128}},
         )
         second.copy(a, b, (0, 0, 128))
     rig.submit(first, second)
@@ -75,10 +72,7 @@ def scenario_barrier_alone_in_a_command_buffer(rig: Rig) -> None:
 
 
 @scenario(
-    without={
-        "in the first": [read_after_write(COPY, FILL)],
-        "in the second": [read_after_write(COPY, FILL)],
-    },
+    without={"in the first": [read_after_write(COPY, FILL)], "in the second": [read_after_write(COPY, FILL)]},
     weakened={"in the second / from blits": [read_after_write(COPY, FILL)]},
     rule="barriers-reach-over-submits,a-chain-needs-stages-that-meet,availability-and-visibility-may-be-apart",
 )

@@ -80,10 +80,7 @@ def scenario_copy_of_atomically_added_words(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"adds before the stores": [WAW]},
-    rule="atomics-read-and-write",
-)
+@scenario(without={"adds before the stores": [WAW]}, rule="atomics-read-and-write")
 def scenario_plain_stores_after_atomics(rig: Rig) -> None:
     """A plain store conflicts with atomics of the same words."""
     a = rig.buffer()
@@ -116,10 +113,7 @@ def scenario_atomics_after_plain_stores(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"loads before the adds": [WAR]},
-    rule="atomics-read-and-write",
-)
+@scenario(without={"loads before the adds": [WAR]}, rule="atomics-read-and-write")
 def scenario_atomics_after_plain_loads(rig: Rig) -> None:
     """A plain load that must not see what a later atomic writes needs an execution dependency."""
     a, b = rig.buffer(), rig.buffer()
@@ -132,10 +126,7 @@ def scenario_atomics_after_plain_loads(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"once before twice": [WAW]},
-    rule="atomics-read-and-write",
-)
+@scenario(without={"once before twice": [WAW]}, rule="atomics-read-and-write")
 def scenario_atomic_stores_of_two_dispatches(rig: Rig) -> None:
     """Atomic stores are ordered as little as plain ones: which value stays is open."""
     a = rig.buffer()
@@ -147,11 +138,7 @@ def scenario_atomic_stores_of_two_dispatches(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"store before load": [RAW]},
-    weakened={"targets / one": [WAW]},
-    rule="atomics-read-and-write",
-)
+@scenario(without={"store before load": [RAW]}, weakened={"targets / one": [WAW]}, rule="atomics-read-and-write")
 def scenario_atomic_loads(rig: Rig) -> None:
     """Atomic loads are reads: they need what was stored to be visible, and do not conflict with one another."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()

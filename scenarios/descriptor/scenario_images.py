@@ -199,10 +199,7 @@ def scenario_view_of_one_mip(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"cleared layers / with the view's": [FROM_CLEAR]},
-    rule="a-descriptor-means-its-range",
-)
+@scenario(weakened={"cleared layers / with the view's": [FROM_CLEAR]}, rule="a-descriptor-means-its-range")
 def scenario_view_of_one_layer(rig: Rig) -> None:
     """A descriptor accesses the layer of its view; clears of the layers around it do not conflict."""
     target = rig.buffer()

@@ -87,9 +87,7 @@ def scenario_parameters_from_a_copy(rig: Rig) -> None:
 
 @scenario(
     without={"shader before use": [read_after_write("vkCmdDispatchIndirect", "vkCmdDispatch")]},
-    weakened={
-        "shader before use / to the shader": [read_after_write("vkCmdDispatchIndirect", "vkCmdDispatch")],
-    },
+    weakened={"shader before use / to the shader": [read_after_write("vkCmdDispatchIndirect", "vkCmdDispatch")]},
     rule="indirect-parameters-are-read-first",
 )
 def scenario_parameters_from_a_shader(rig: Rig) -> None:
@@ -113,10 +111,7 @@ def scenario_parameters_from_a_shader(rig: Rig) -> None:
 
 @scenario(
     without={"use before fill": [write_after_read("vkCmdFillBuffer", "vkCmdDispatchIndirect")]},
-    weakened={
-        "use before fill / after earlier stages": [],
-        "use before fill / after the shader alone": [],
-    },
+    weakened={"use before fill / after earlier stages": [], "use before fill / after the shader alone": []},
     rule="execution-scopes-reach-other-stages,indirect-parameters-are-read-first",
 )
 def scenario_parameters_overwritten_after_use(rig: Rig) -> None:
@@ -160,7 +155,7 @@ def scenario_bytes_after_the_parameters(rig: Rig) -> None:
     weakened={
         "fill before the shader / at the indirect stage": [
             write_after_write("vkCmdDispatchIndirect", "vkCmdFillBuffer")
-        ],
+        ]
     },
     rule="each-shader-stage-accesses-for-itself",
 )

@@ -87,10 +87,7 @@ def scenario_dynamic_offsets(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"offset / of the filled bytes": [FROM_FILL]},
-    rule="a-descriptor-means-its-range",
-)
+@scenario(weakened={"offset / of the filled bytes": [FROM_FILL]}, rule="a-descriptor-means-its-range")
 def scenario_dynamic_offset_of_a_uniform_buffer(rig: Rig) -> None:
     """The dynamic offset of a uniform buffer is added to the offset that was written into the set."""
     a, b = rig.buffer(1024), rig.buffer()

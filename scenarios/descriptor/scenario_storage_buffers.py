@@ -62,11 +62,7 @@ def scenario_dispatch_reads_what_a_dispatch_wrote(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={
-        "masks / nothing written": [RAW],
-        "masks / nothing read": [RAW],
-    },
-    rule="shader-read-and-shader-write",
+    weakened={"masks / nothing written": [RAW], "masks / nothing read": [RAW]}, rule="shader-read-and-shader-write"
 )
 def scenario_shader_read_and_write_stand_for_storage(rig: Rig) -> None:
     """SHADER_WRITE and SHADER_READ, as the first form of the command has them, cover storage buffers."""
@@ -119,10 +115,7 @@ def scenario_dispatch_writes_what_a_dispatch_wrote(rig: Rig) -> None:
             WRITE,
             WRITE,
             buffer=a,
-            weaker={
-                "execution only": {"src": COMPUTE, "dst": COMPUTE},
-                "another buffer": {"buffer": other},
-            },
+            weaker={"execution only": {"src": COMPUTE, "dst": COMPUTE}, "another buffer": {"buffer": other}},
         )
         _fill_with(commands, fill, a, 0x500)
     rig.submit(commands)
@@ -130,9 +123,7 @@ def scenario_dispatch_writes_what_a_dispatch_wrote(rig: Rig) -> None:
 
 @scenario(
     without={"fill before the store": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
-    weakened={
-        "fill before the store / for reads": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")],
-    },
+    weakened={"fill before the store / for reads": [write_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
     rule="a-written-variable-counts-as-written",
 )
 def scenario_writeonly_block_after_a_fill(rig: Rig) -> None:
@@ -209,9 +200,7 @@ def scenario_each_binding_needs_its_dependency(rig: Rig) -> None:
         "copy before dispatch": [read_after_write("vkCmdDispatch", "vkCmdCopyBuffer")],
         "dispatch before copy": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")],
     },
-    weakened={
-        "dispatch before copy / execution only": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")],
-    },
+    weakened={"dispatch before copy / execution only": [read_after_write("vkCmdCopyBuffer", "vkCmdDispatch")]},
     rule="read-after-write,each-shader-stage-accesses-for-itself",
 )
 def scenario_copies_around_a_dispatch(rig: Rig) -> None:

@@ -114,9 +114,7 @@ def scenario_uniform_texel_buffer(rig: Rig) -> None:
 
 @scenario(
     without={"store before load": [read_after_write("vkCmdDispatch", "vkCmdDispatch")]},
-    weakened={
-        "store before load / as a sampled read": [read_after_write("vkCmdDispatch", "vkCmdDispatch")],
-    },
+    weakened={"store before load / as a sampled read": [read_after_write("vkCmdDispatch", "vkCmdDispatch")]},
     rule="each-descriptor-type-has-its-access",
 )
 def scenario_storage_texel_buffer(rig: Rig) -> None:

@@ -21,10 +21,7 @@ def _ready(commands: Commands, pipeline: RigPipeline, target: RigBuffer, value: 
     commands.push_constants(pipeline, value)
 
 
-@scenario(
-    weakened={"filled / the used one": [AFTER_FILL]},
-    rule="static-use-decides",
-)
+@scenario(weakened={"filled / the used one": [AFTER_FILL]}, rule="static-use-decides")
 def scenario_declared_but_unused_bindings(rig: Rig) -> None:
     """A binding that the entry point does not use is no access, also when a function that nothing calls uses it."""
     unused, used, dead = rig.buffer(), rig.buffer(), rig.buffer()
@@ -38,10 +35,7 @@ def scenario_declared_but_unused_bindings(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"shader / that loads": [FROM_FILL]},
-    rule="asking-for-a-size-reads-nothing",
-)
+@scenario(weakened={"shader / that loads": [FROM_FILL]}, rule="asking-for-a-size-reads-nothing")
 def scenario_length_of_a_block(rig: Rig) -> None:
     """Asking a storage block for its length reads the descriptor, not the buffer."""
     source, target = rig.buffer(), rig.buffer()
@@ -54,10 +48,7 @@ def scenario_length_of_a_block(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"fill before dispatch": [AFTER_FILL]},
-    rule="static-use-decides",
-)
+@scenario(without={"fill before dispatch": [AFTER_FILL]}, rule="static-use-decides")
 def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
     """A store counts although the push constants of this dispatch keep it from happening."""
     a = rig.buffer()
@@ -106,10 +97,7 @@ def scenario_shaders_that_write_different_halves(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"groups / some": [AFTER_FILL]},
-    rule="empty-dispatches-and-draws-access-nothing",
-)
+@scenario(weakened={"groups / some": [AFTER_FILL]}, rule="empty-dispatches-and-draws-access-nothing")
 def scenario_dispatch_of_no_groups(rig: Rig) -> None:
     """A dispatch with a count of zero in any direction runs no shader and accesses nothing."""
     a = rig.buffer()
@@ -138,8 +126,7 @@ def scenario_dispatch_with_a_base(rig: Rig) -> None:
 
 
 @scenario(
-    without={"between": [write_after_write("vkCmdDispatch", "vkCmdDispatch")]},
-    rule="asking-for-a-size-reads-nothing",
+    without={"between": [write_after_write("vkCmdDispatch", "vkCmdDispatch")]}, rule="asking-for-a-size-reads-nothing"
 )
 def scenario_push_constants_between_dispatches(rig: Rig) -> None:
     """Push constants belong to the command buffer: changing them is no access and no dependency."""

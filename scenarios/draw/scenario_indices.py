@@ -87,10 +87,7 @@ def scenario_indices_updated_after_a_draw(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={
-        "place / of the last index": [read_after_write(DRAW, UPDATE)],
-        "place / before the first index": [],
-    },
+    weakened={"place / of the last index": [read_after_write(DRAW, UPDATE)], "place / before the first index": []},
     rule="indices-are-read-by-index-input",
 )
 def scenario_bytes_that_no_index_lies_in(rig: Rig) -> None:

@@ -90,10 +90,7 @@ def scenario_parameters_updated_after_a_draw(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={
-        "place / in the second struct": [read_after_write(DRAW, UPDATE)],
-        "place / behind the last struct": [],
-    },
+    weakened={"place / in the second struct": [read_after_write(DRAW, UPDATE)], "place / behind the last struct": []},
     rule="indirect-parameters-are-read-first",
 )
 def scenario_bytes_between_parameters(rig: Rig) -> None:

@@ -94,10 +94,7 @@ def scenario_vertices_updated_after_a_draw(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={
-        "place / overlapping": [read_after_write(DRAW, UPDATE)],
-        "place / before the first vertex": [],
-    },
+    weakened={"place / overlapping": [read_after_write(DRAW, UPDATE)], "place / before the first vertex": []},
     rule="vertices-are-read-by-vertex-input",
 )
 def scenario_bytes_that_no_vertex_reaches(rig: Rig) -> None:
@@ -139,8 +136,7 @@ def scenario_bindings_of_instance_rate(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={"draw / of four": [read_after_write(DRAW, UPDATE)]},
-    rule="empty-dispatches-and-draws-access-nothing",
+    weakened={"draw / of four": [read_after_write(DRAW, UPDATE)]}, rule="empty-dispatches-and-draws-access-nothing"
 )
 def scenario_draw_of_no_vertices(rig: Rig) -> None:
     """A draw of no vertices reads nothing."""

@@ -46,10 +46,7 @@ def scenario_set_and_wait_in_two_submits(rig: Rig) -> None:
     rig.submit(second)
 
 
-@scenario(
-    weakened={"order / set first": LATE},
-    rule="a-set-fixes-the-first-scope,events-cross-command-buffers",
-)
+@scenario(weakened={"order / set first": LATE}, rule="a-set-fixes-the-first-scope,events-cross-command-buffers")
 def scenario_set_covers_earlier_submits(rig: Rig) -> None:
     """A set in a command buffer of its own covers what was submitted before it, and only that."""
     a, b = rig.buffer(), rig.buffer()
@@ -89,10 +86,7 @@ def scenario_command_buffer_with_an_event_submitted_twice(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"fill before copy": LATE},
-    rule="the-host-may-set-and-reset-events",
-)
+@scenario(without={"fill before copy": LATE}, rule="the-host-may-set-and-reset-events")
 def scenario_event_set_by_the_host(rig: Rig) -> None:
     """A wait for an event that the host set orders nothing that the device did before."""
     a, b = rig.buffer(), rig.buffer()

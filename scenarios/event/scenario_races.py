@@ -52,8 +52,7 @@ def scenario_reset_after_set_of_the_first_form(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={"stages / some": RESET_RACE},
-    rule="operations-on-events-have-no-stage,a-reset-must-come-after-a-set",
+    weakened={"stages / some": RESET_RACE}, rule="operations-on-events-have-no-stage,a-reset-must-come-after-a-set"
 )
 def scenario_reset_after_everything(rig: Rig) -> None:
     """A reset whose own stages are ALL_COMMANDS needs no barrier after a set."""
@@ -118,10 +117,7 @@ def scenario_wait_after_two_sets(rig: Rig) -> None:
 
 
 @scenario(
-    expects=[
-        race("vkCmdSetEvent2-set-race", SET2, SET2),
-        race("vkCmdWaitEvents-unsynchronized-setops", WAIT2, SET2),
-    ],
+    expects=[race("vkCmdSetEvent2-set-race", SET2, SET2), race("vkCmdWaitEvents-unsynchronized-setops", WAIT2, SET2)],
     rule="a-wait-needs-sets-in-order",
 )
 def scenario_what_two_unordered_sets_both_cover(rig: Rig) -> None:
@@ -138,9 +134,7 @@ def scenario_what_two_unordered_sets_both_cover(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={
-        "second scope / compute": [race("vkCmdSetEvent2-wait", SET2, WAIT2)],
-    },
+    weakened={"second scope / compute": [race("vkCmdSetEvent2-wait", SET2, WAIT2)]},
     rule="operations-on-events-have-no-stage,a-set-must-come-after-a-wait",
 )
 def scenario_set_after_wait(rig: Rig) -> None:
@@ -171,8 +165,7 @@ def scenario_reset_after_wait(rig: Rig) -> None:
 
 
 @scenario(
-    without={"idle": [race("vkCmdResetEvent-wait-race", RESET, WAIT)]},
-    rule="a-host-wait-ends-operations-on-events",
+    without={"idle": [race("vkCmdResetEvent-wait-race", RESET, WAIT)]}, rule="a-host-wait-ends-operations-on-events"
 )
 def scenario_host_wait_ends_operations_on_events(rig: Rig) -> None:
     """What the host knows to be complete races with nothing that is submitted later."""

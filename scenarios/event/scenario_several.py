@@ -50,11 +50,7 @@ def scenario_events_of_the_first_form_share_their_barriers(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"filled": LATE},
-    weakened={"filled / half": LATE},
-    rule="a-ranged-barrier-covers-its-range",
-)
+@scenario(without={"filled": LATE}, weakened={"filled / half": LATE}, rule="a-ranged-barrier-covers-its-range")
 def scenario_event_of_two_ranges(rig: Rig) -> None:
     """One event may carry barriers over several ranges; what lies in none is not covered."""
     a, b = rig.buffer(), rig.buffer()
@@ -68,10 +64,7 @@ def scenario_event_of_two_ranges(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"filled": [read_after_write(COPY, FILL)]},
-    rule="a-wait-leaves-the-event-set",
-)
+@scenario(without={"filled": [read_after_write(COPY, FILL)]}, rule="a-wait-leaves-the-event-set")
 def scenario_two_waits_for_one_event(rig: Rig) -> None:
     """An event may be waited for again: the same dependency once more."""
     a, b = rig.buffer(), rig.buffer()
@@ -85,11 +78,7 @@ def scenario_two_waits_for_one_event(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"second": LATE},
-    weakened={"second / set too early": LATE},
-    rule="a-wait-leaves-the-event-set",
-)
+@scenario(without={"second": LATE}, weakened={"second / set too early": LATE}, rule="a-wait-leaves-the-event-set")
 def scenario_event_used_again_after_a_reset(rig: Rig) -> None:
     """Reset and set again, an event covers what came before its second set."""
     a, b = rig.buffer(), rig.buffer()

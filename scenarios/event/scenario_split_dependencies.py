@@ -80,10 +80,7 @@ def scenario_event_without_accesses_orders_a_write_after_a_read(rig: Rig) -> Non
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"order / set first": LATE},
-    rule="a-set-fixes-the-first-scope",
-)
+@scenario(weakened={"order / set first": LATE}, rule="a-set-fixes-the-first-scope")
 def scenario_set_covers_what_came_before_it(rig: Rig) -> None:
     """A fill between the set and the wait is in no scope of the event."""
     a, b = rig.buffer(), rig.buffer()
@@ -100,10 +97,7 @@ def scenario_set_covers_what_came_before_it(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"second fill before copy": [read_after_write(COPY, FILL)]},
-    rule="a-set-fixes-the-first-scope",
-)
+@scenario(without={"second fill before copy": [read_after_write(COPY, FILL)]}, rule="a-set-fixes-the-first-scope")
 def scenario_accesses_between_set_and_wait_need_their_own_dependency(rig: Rig) -> None:
     """What was written before the set is covered; what is written before the wait is not, though of the same stage."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer(512)
@@ -172,10 +166,7 @@ def scenario_set_chains_with_a_barrier(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"order / barrier after set": [write_after_write(FILL, FILL)]},
-    rule="waits-and-barriers-chain",
-)
+@scenario(weakened={"order / barrier after set": [write_after_write(FILL, FILL)]}, rule="waits-and-barriers-chain")
 def scenario_barrier_after_a_set_does_not_reach_its_scope(rig: Rig) -> None:
     """A barrier that would chain into an event helps only when it is recorded before the set."""
     a = rig.buffer()

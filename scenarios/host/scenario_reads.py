@@ -178,10 +178,7 @@ def scenario_dependency_to_the_host_through_a_chain(rig: Rig) -> None:
             "to the host",
             "COPY/TRANSFER_READ",
             TO_HOST,
-            weaker={
-                "after shaders": {"src": "COMPUTE_SHADER/SHADER_READ"},
-                "execution of copies": {"src": "COPY"},
-            },
+            weaker={"after shaders": {"src": "COMPUTE_SHADER/SHADER_READ"}, "execution of copies": {"src": "COPY"}},
         )
     rig.submit(commands)
     rig.wait()
@@ -255,10 +252,7 @@ def scenario_host_reads_after_a_value(rig: Rig) -> None:
     rig.host_read(a)
 
 
-@scenario(
-    weakened={"read bytes / of the fill": UNSEEN},
-    rule="host-accesses-conflict-byte-by-byte",
-)
+@scenario(weakened={"read bytes / of the fill": UNSEEN}, rule="host-accesses-conflict-byte-by-byte")
 def scenario_host_reads_beside_what_the_device_writes(rig: Rig) -> None:
     """While half of a buffer is being filled, the host may read the other half, and what is only read."""
     a, b = rig.buffer(), rig.buffer()
@@ -274,10 +268,7 @@ def scenario_host_reads_beside_what_the_device_writes(rig: Rig) -> None:
         rig.host_read(b, 0, 128)
 
 
-@scenario(
-    weakened={"host read / after the submit": UNSEEN},
-    rule="a-submit-shows-host-writes-to-the-device",
-)
+@scenario(weakened={"host read / after the submit": UNSEEN}, rule="a-submit-shows-host-writes-to-the-device")
 def scenario_host_reads_before_a_submit(rig: Rig) -> None:
     """A read that was made before a submit needs no dependency with what the submit writes."""
     a = rig.buffer()
@@ -311,8 +302,7 @@ def scenario_host_and_device_in_turns(rig: Rig) -> None:
 
 
 @scenario(
-    without={"first wait": UNSEEN},
-    rule="a-host-write-waits-for-the-device,a-host-read-needs-a-dependency-and-a-wait",
+    without={"first wait": UNSEEN}, rule="a-host-write-waits-for-the-device,a-host-read-needs-a-dependency-and-a-wait"
 )
 def scenario_persistent_mapping_is_read(rig: Rig) -> None:
     """Memory that stays mapped: each read waits for the work that wrote the bytes."""

@@ -105,13 +105,7 @@ def scenario_write_after_a_read_that_was_waited_for(rig: Rig) -> None:
     first, second = rig.fence(), rig.fence()
     rig.submit(_copy(rig, a, b), fence=first)
     rig.submit_batches(fence=second)
-    rig.host_wait(
-        "the wait",
-        "all",
-        first,
-        second,
-        weaker={"any of two": {"how": "any"}, "device": {"how": "device"}},
-    )
+    rig.host_wait("the wait", "all", first, second, weaker={"any of two": {"how": "any"}, "device": {"how": "device"}})
     rig.submit(_fill(rig, a, 0x33333333))
 
 
@@ -131,10 +125,7 @@ def scenario_fence_of_a_later_submit(rig: Rig) -> None:
     rig.submit(_copy(rig, a, b))
 
 
-@scenario(
-    without={"second before third": [WAW]},
-    rule="a-fence-covers-everything-before-it",
-)
+@scenario(without={"second before third": [WAW]}, rule="a-fence-covers-everything-before-it")
 def scenario_wait_between_submits(rig: Rig) -> None:
     """A wait after the first submit does nothing for the second."""
     a = rig.buffer()
@@ -170,10 +161,7 @@ def scenario_fence_reset_and_used_again(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x30303030))
 
 
-@scenario(
-    without={"between": [WAW]},
-    rule="an-unsignaled-fence-says-nothing",
-)
+@scenario(without={"between": [WAW]}, rule="an-unsignaled-fence-says-nothing")
 def scenario_status_of_an_unsignaled_fence(rig: Rig) -> None:
     """Asking for a fence that is not signaled is no wait."""
     a = rig.buffer()

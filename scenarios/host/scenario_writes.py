@@ -15,10 +15,7 @@ def _copy_of(rig: Rig, a: RigBuffer, b: RigBuffer) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"host write / after the submit": [COPIED]},
-    rule="a-submit-shows-host-writes-to-the-device",
-)
+@scenario(weakened={"host write / after the submit": [COPIED]}, rule="a-submit-shows-host-writes-to-the-device")
 def scenario_host_writes_before_a_submit_are_visible(rig: Rig) -> None:
     """A submit makes earlier host writes available and visible: no barrier is due. Later ones race with its reads."""
     a, b = rig.buffer(), rig.buffer()
@@ -71,10 +68,7 @@ def scenario_host_writes_of_indirect_parameters(rig: Rig) -> None:
         rig.submit(commands)
 
 
-@scenario(
-    weakened={"written bytes / of the copy": [COPIED]},
-    rule="host-accesses-conflict-byte-by-byte",
-)
+@scenario(weakened={"written bytes / of the copy": [COPIED]}, rule="host-accesses-conflict-byte-by-byte")
 def scenario_host_writes_beside_what_the_device_reads(rig: Rig) -> None:
     """While a copy of half a buffer is pending, the host may write the other half."""
     a, b = rig.buffer(), rig.buffer()
@@ -90,10 +84,7 @@ def scenario_host_writes_beside_what_the_device_reads(rig: Rig) -> None:
         rig.host_write(a, NEW[:128], 128)
 
 
-@scenario(
-    weakened={"host write / of what is read": [COPIED]},
-    rule="host-accesses-conflict-byte-by-byte",
-)
+@scenario(weakened={"host write / of what is read": [COPIED]}, rule="host-accesses-conflict-byte-by-byte")
 def scenario_host_writes_beside_what_the_device_writes(rig: Rig) -> None:
     """Device writes to mapped memory are no host writes: only what the host itself changes is judged."""
     memory = rig.memory(1024)
@@ -108,10 +99,7 @@ def scenario_host_writes_beside_what_the_device_writes(rig: Rig) -> None:
     rig.vk.vkUnmapMemory(rig.device, memory)
 
 
-@scenario(
-    without={"first wait": [COPIED]},
-    rule="a-host-write-waits-for-the-device",
-)
+@scenario(without={"first wait": [COPIED]}, rule="a-host-write-waits-for-the-device")
 def scenario_persistent_mapping(rig: Rig) -> None:
     """Memory that stays mapped: each rewrite waits for the work that reads the bytes of before."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
@@ -126,9 +114,7 @@ def scenario_persistent_mapping(rig: Rig) -> None:
 
 
 @scenario(
-    without={"first wait": [COPIED]},
-    weakened={"frames / one": [COPIED]},
-    rule="a-host-write-waits-for-the-device",
+    without={"first wait": [COPIED]}, weakened={"frames / one": [COPIED]}, rule="a-host-write-waits-for-the-device"
 )
 def scenario_two_frames_in_flight(rig: Rig) -> None:
     """A staging buffer of two frames: the first half is written again when its frame's fence is signaled."""
@@ -146,10 +132,7 @@ def scenario_two_frames_in_flight(rig: Rig) -> None:
         rig.submit(commands, fence=fence)
 
 
-@scenario(
-    without={"first wait": [COPIED]},
-    rule="a-flush-says-that-the-host-wrote",
-)
+@scenario(without={"first wait": [COPIED]}, rule="a-flush-says-that-the-host-wrote")
 def scenario_flushed_host_writes(rig: Rig) -> None:
     """Flushing mapped memory says when the host wrote: at the latest then the device must be done with the bytes."""
     vk = rig.vk
@@ -168,8 +151,7 @@ def scenario_flushed_host_writes(rig: Rig) -> None:
 
 
 @scenario(
-    without={"wait": [write_after_write("host write", "vkCmdFillBuffer")]},
-    rule="a-host-write-waits-for-the-device",
+    without={"wait": [write_after_write("host write", "vkCmdFillBuffer")]}, rule="a-host-write-waits-for-the-device"
 )
 def scenario_host_writes_over_device_writes(rig: Rig) -> None:
     """A host write over bytes that the device is still writing loses one of the two."""

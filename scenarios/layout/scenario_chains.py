@@ -99,12 +99,7 @@ def scenario_transition_from_none_after_a_write(rig: Rig) -> None:
             weaker={"execution only": {"src": "COPY"}, "to copies": {"dst": "COPY"}},
         )
         commands.barrier(
-            "to source",
-            "NONE",
-            "COPY/TRANSFER_READ",
-            image=a,
-            new=SRC,
-            weaker={"from the top": {"src": "TOP_OF_PIPE"}},
+            "to source", "NONE", "COPY/TRANSFER_READ", image=a, new=SRC, weaker={"from the top": {"src": "TOP_OF_PIPE"}}
         )
         commands.image_to_buffer(a, out, at=SRC)
     rig.submit(commands)
@@ -202,9 +197,7 @@ def scenario_barrier_chains_from_a_transition(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={
-        "clear before transition / one command": [write_after_write(BARRIER2, CLEAR)],
-    },
+    weakened={"clear before transition / one command": [write_after_write(BARRIER2, CLEAR)]},
     rule="barriers-of-one-command-are-independent",
 )
 def scenario_transition_does_not_chain_inside_its_command(rig: Rig) -> None:

@@ -156,13 +156,7 @@ def scenario_barrier_of_one_layout_writes_nothing(rig: Rig) -> None:
     with rig.commands() as commands:
         commands.transition(a)
         commands.image_to_buffer(a, out)
-        commands.barrier(
-            "same layout",
-            "NONE",
-            "COPY/TRANSFER_READ",
-            image=a,
-            weaker={"another layout": {"new": SRC}},
-        )
+        commands.barrier("same layout", "NONE", "COPY/TRANSFER_READ", image=a, weaker={"another layout": {"new": SRC}})
     rig.submit(commands)
 
 

@@ -59,41 +59,16 @@ def scenario_two_swapchains(rig: Rig) -> None:
     taken = rig.choose("the second acquire", False, {"of the first": True})
     frames = _frame(rig, one.images[at_one], 0x70605040), _frame(rig, other.images[at_other], 0x0F0E0D0C)
     if taken:  # the second frame comes before its own acquire's semaphore is waited for
-        rig.submit(
-            frames[1],
-            waits=[SemaphoreUse(first, "CLEAR")],
-            signals=[SemaphoreUse(second_done)],
-            sync2=True,
-        )
-        rig.submit(
-            frames[0],
-            waits=[SemaphoreUse(second, "CLEAR")],
-            signals=[SemaphoreUse(first_done)],
-            sync2=True,
-        )
+        rig.submit(frames[1], waits=[SemaphoreUse(first, "CLEAR")], signals=[SemaphoreUse(second_done)], sync2=True)
+        rig.submit(frames[0], waits=[SemaphoreUse(second, "CLEAR")], signals=[SemaphoreUse(first_done)], sync2=True)
     else:
-        rig.submit(
-            frames[0],
-            waits=[SemaphoreUse(first, "CLEAR")],
-            signals=[SemaphoreUse(first_done)],
-            sync2=True,
-        )
-        rig.submit(
-            frames[1],
-            waits=[SemaphoreUse(second, "CLEAR")],
-            signals=[SemaphoreUse(second_done)],
-            sync2=True,
-        )
+        rig.submit(frames[0], waits=[SemaphoreUse(first, "CLEAR")], signals=[SemaphoreUse(first_done)], sync2=True)
+        rig.submit(frames[1], waits=[SemaphoreUse(second, "CLEAR")], signals=[SemaphoreUse(second_done)], sync2=True)
     waits = [first_done, *(each.semaphore for each in rig.operation("the second present", second_done))]
     rig.present((one, at_one), (other, at_other), waits=waits)
 
 
-@scenario(
-    without={"the present": NOT_DONE},
-    needs=PRESENTS,
-    queues=["GRAPHICS"],
-    rule="a-present-waits-for-the-frame",
-)
+@scenario(without={"the present": NOT_DONE}, needs=PRESENTS, queues=["GRAPHICS"], rule="a-present-waits-for-the-frame")
 def scenario_present_on_another_queue(rig: Rig) -> None:
     """A present on another queue than the frame's waits for a semaphore all the same."""
     chain = rig.shown_swapchain()
@@ -129,11 +104,7 @@ def scenario_frame_of_two_queues(rig: Rig) -> None:
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
 
 
-@scenario(
-    without={"the present": NOT_DONE},
-    needs=PRESENTS,
-    rule="a-presented-image-belongs-to-the-engine",
-)
+@scenario(without={"the present": NOT_DONE}, needs=PRESENTS, rule="a-presented-image-belongs-to-the-engine")
 def scenario_image_of_a_retired_swapchain(rig: Rig) -> None:
     """An image that was acquired before its swapchain was retired is presented like any other."""
     chain = rig.shown_swapchain()
@@ -155,9 +126,7 @@ def scenario_image_presented_again_untouched(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={"what / of another image": NOT_OURS},
-    needs=PRESENTS,
-    rule="a-presented-image-belongs-to-the-engine",
+    weakened={"what / of another image": NOT_OURS}, needs=PRESENTS, rule="a-presented-image-belongs-to-the-engine"
 )
 def scenario_image_after_its_present(rig: Rig) -> None:
     """Only what was acquired may be touched: all other images, once presented, are the engine's."""

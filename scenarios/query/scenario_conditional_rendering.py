@@ -64,11 +64,7 @@ def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"condition / the filled word": EARLY},
-    needs=NEEDS,
-    rule="a-condition-is-read-in-its-own-stage",
-)
+@scenario(weakened={"condition / the filled word": EARLY}, needs=NEEDS, rule="a-condition-is-read-in-its-own-stage")
 def scenario_condition_is_one_word(rig: Rig) -> None:
     """The condition is the word at the offset; those beside it are not read."""
     condition, a = rig.buffer(64), rig.buffer()

@@ -62,10 +62,7 @@ def scenario_query_results_after_a_read(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"results / on the filled words": OVER},
-    rule="query-results-lie-a-stride-apart",
-)
+@scenario(weakened={"results / on the filled words": OVER}, rule="query-results-lie-a-stride-apart")
 def scenario_gaps_between_query_results(rig: Rig) -> None:
     """Bytes between results are not written: a stride of sixteen leaves twelve bytes alone."""
     a, pool = rig.buffer(64), rig.queries(count=3)
@@ -77,10 +74,7 @@ def scenario_gaps_between_query_results(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"how many / two": OVER},
-    rule="query-results-lie-a-stride-apart",
-)
+@scenario(weakened={"how many / two": OVER}, rule="query-results-lie-a-stride-apart")
 def scenario_stride_of_one_query(rig: Rig) -> None:
     """With one query the stride means nothing; with two it says where the second result is."""
     a, pool = rig.buffer(64), rig.queries(count=2)
@@ -93,8 +87,7 @@ def scenario_stride_of_one_query(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={"result / of 64 bits": OVER, "result / with availability": OVER},
-    rule="query-results-lie-a-stride-apart",
+    weakened={"result / of 64 bits": OVER, "result / with availability": OVER}, rule="query-results-lie-a-stride-apart"
 )
 def scenario_size_of_query_results(rig: Rig) -> None:
     """A result has four bytes, eight with 64_BIT, and one number more with WITH_AVAILABILITY."""
@@ -107,10 +100,7 @@ def scenario_size_of_query_results(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    expects=[],
-    rule="query-results-are-copied-in-the-copy-stage",
-)
+@scenario(expects=[], rule="query-results-are-copied-in-the-copy-stage")
 def scenario_queries_touch_no_buffer(rig: Rig) -> None:
     """Resets, begins, ends and timestamps beside copies of the same buffers are no hazard."""
     a, b, pool = rig.buffer(64), rig.buffer(64), rig.queries(count=2)

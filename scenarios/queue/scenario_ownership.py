@@ -67,9 +67,7 @@ def scenario_image_goes_to_another_family(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={
-        "range / less is acquired": [race("ownership-mismatch", BARRIER, BARRIER)],
-    },
+    weakened={"range / less is acquired": [race("ownership-mismatch", BARRIER, BARRIER)]},
     queues=["TRANSFER"],
     rule="both-halves-of-a-transfer-agree",
 )

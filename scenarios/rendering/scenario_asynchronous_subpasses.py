@@ -86,8 +86,7 @@ def scenario_readers_of_an_attachment_that_is_stored(rig: Rig) -> None:
 
 
 @scenario(
-    without={"first before third": [race("READ_RACING_WRITE", DRAW, CLEAR)]},
-    rule="subpasses-without-a-path-race",
+    without={"first before third": [race("READ_RACING_WRITE", DRAW, CLEAR)]}, rule="subpasses-without-a-path-race"
 )
 def scenario_subpasses_that_both_depend_on_one(rig: Rig) -> None:
     """Two subpasses may race with each other when each depends on the first and they share nothing that is written."""

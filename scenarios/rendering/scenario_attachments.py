@@ -39,9 +39,7 @@ def scenario_copy_reads_a_rendered_image(rig: Rig) -> None:
 @scenario(
     without={"uploaded before cleared": [write_after_write("vkCmdBeginRendering", "vkCmdCopyBufferToImage")]},
     weakened={
-        "uploaded before cleared / for reads only": [
-            write_after_write("vkCmdBeginRendering", "vkCmdCopyBufferToImage")
-        ],
+        "uploaded before cleared / for reads only": [write_after_write("vkCmdBeginRendering", "vkCmdCopyBufferToImage")]
     },
     rule="clearing-and-not-caring-on-load-write",
 )

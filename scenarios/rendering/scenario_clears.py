@@ -75,10 +75,7 @@ def scenario_clear_of_one_aspect(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"layers / both": [read_after_write(DOWNLOAD, CLEAR)]},
-    rule="clears-of-attachments-are-draws",
-)
+@scenario(weakened={"layers / both": [read_after_write(DOWNLOAD, CLEAR)]}, rule="clears-of-attachments-are-draws")
 def scenario_clear_of_one_layer(rig: Rig) -> None:
     """A clear of layer 0 leaves layer 1 alone."""
     image, out = rig.target(layers=2), rig.buffer(1024)
@@ -94,10 +91,7 @@ def scenario_clear_of_one_layer(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"rectangle / all": [write_after_write(BEGIN, UPLOAD)]},
-    rule="clears-of-attachments-are-draws",
-)
+@scenario(weakened={"rectangle / all": [write_after_write(BEGIN, UPLOAD)]}, rule="clears-of-attachments-are-draws")
 def scenario_clear_of_a_rectangle(rig: Rig) -> None:
     """A clear writes its rectangle: rows uploaded outside it, and outside the render area, need no dependency."""
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
@@ -114,9 +108,7 @@ def scenario_clear_of_a_rectangle(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    rule="attachment-accesses-are-in-rasterization-order,clears-of-attachments-are-draws",
-)
+@scenario(rule="attachment-accesses-are-in-rasterization-order,clears-of-attachments-are-draws")
 def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
     """Load operation, draw, clear, draw and store operation of one attachment need nothing between them."""
     image, out = rig.target(), rig.buffer(1024)
@@ -138,8 +130,7 @@ def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
 
 
 @scenario(
-    without={"cleared before downloaded": [read_after_write(DOWNLOAD, CLEAR)]},
-    rule="clears-of-attachments-are-draws",
+    without={"cleared before downloaded": [read_after_write(DOWNLOAD, CLEAR)]}, rule="clears-of-attachments-are-draws"
 )
 def scenario_clear_of_an_unused_attachment_does_nothing(rig: Rig) -> None:
     """Only the colour attachment that the subpass has is cleared; the other index means none."""

@@ -143,10 +143,7 @@ def scenario_draw_that_keeps_stencil(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={
-        "set / depth written": [write_after_read(DRAW, DOWNLOAD)],
-        "set / depth untested": [],
-    },
+    weakened={"set / depth written": [write_after_read(DRAW, DOWNLOAD)], "set / depth untested": []},
     rule="depth-writes-happen-in-the-late-tests",
 )
 def scenario_dynamic_state_decides_about_depth(rig: Rig) -> None:

@@ -44,10 +44,7 @@ def scenario_imageless_framebuffer(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"second begin / same image": [read_after_write(DOWNLOAD, END)]},
-    rule="rendering-stays-in-its-area",
-)
+@scenario(weakened={"second begin / same image": [read_after_write(DOWNLOAD, END)]}, rule="rendering-stays-in-its-area")
 def scenario_imageless_framebuffer_with_other_views(rig: Rig) -> None:
     """One imageless framebuffer, begun twice with different views, accesses different images."""
     first, second, out = rig.target(), rig.target(), rig.buffer(1024)
@@ -71,12 +68,7 @@ def scenario_imageless_framebuffer_with_other_views(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={
-        "layers / both": [read_after_write(DOWNLOAD, RENDER_END)],
-    },
-    rule="rendering-stays-in-its-area",
-)
+@scenario(weakened={"layers / both": [read_after_write(DOWNLOAD, RENDER_END)]}, rule="rendering-stays-in-its-area")
 def scenario_layers_beyond_those_rendered_are_left_alone(rig: Rig) -> None:
     """Rendering of one layer leaves the second layer of its view alone."""
     image, out = rig.target(layers=2), rig.buffer(1024)
@@ -92,8 +84,7 @@ def scenario_layers_beyond_those_rendered_are_left_alone(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={"level / downloaded too": [read_after_write(DOWNLOAD, RENDER_END)]},
-    rule="rendering-stays-in-its-area",
+    weakened={"level / downloaded too": [read_after_write(DOWNLOAD, RENDER_END)]}, rule="rendering-stays-in-its-area"
 )
 def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
     """Rendering to one mip level needs no dependency with a copy of another."""
@@ -109,8 +100,7 @@ def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={"area / all": [write_after_write("vkCmdBeginRendering", UPLOAD)]},
-    rule="rendering-stays-in-its-area",
+    weakened={"area / all": [write_after_write("vkCmdBeginRendering", UPLOAD)]}, rule="rendering-stays-in-its-area"
 )
 def scenario_render_area_of_dynamic_rendering(rig: Rig) -> None:
     """Rendering to the left half of an image is apart from an upload to the right half."""

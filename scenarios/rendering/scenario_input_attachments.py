@@ -96,9 +96,7 @@ def scenario_input_attachment_written_after_a_read(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    rule="input-reads-come-after-loads-and-before-stores",
-)
+@scenario(rule="input-reads-come-after-loads-and-before-stores")
 def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
     """Loads come before the reads of input attachments of the instance, and stores after them."""
     shown, read, out = rig.target(), rig.target(), rig.buffer(1024)

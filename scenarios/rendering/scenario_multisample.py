@@ -84,10 +84,7 @@ def scenario_depth_is_resolved_with_colour_accesses(rig: Rig) -> None:
         commands.barrier("", "CLEAR/TRANSFER_WRITE", COPIED)
         commands.image_to_buffer(one, out)
         commands.barrier(
-            "downloaded before resolved",
-            "COPY",
-            OUTPUT,
-            weaker={"before dispatches": {"dst": "COMPUTE_SHADER"}},
+            "downloaded before resolved", "COPY", OUTPUT, weaker={"before dispatches": {"dst": "COMPUTE_SHADER"}}
         )
         commands.begin_rendering(
             depth=RenderingAttachment(
@@ -167,9 +164,7 @@ def scenario_resolve_of_what_another_subpass_drew(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    rule="resolves-at-the-end-of-rendering-are-colour-accesses",
-)
+@scenario(rule="resolves-at-the-end-of-rendering-are-colour-accesses")
 def scenario_unused_resolve_attachments(rig: Rig) -> None:
     """A resolve attachment that is unused, or whose colour attachment is, accesses nothing."""
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)

@@ -15,8 +15,7 @@ RAMP = bytes(range(256)) * 8
 
 
 @scenario(
-    without={"uploaded before the second": [read_after_write(NEXT, UPLOAD)]},
-    rule="each-view-is-a-layer-of-its-own",
+    without={"uploaded before the second": [read_after_write(NEXT, UPLOAD)]}, rule="each-view-is-a-layer-of-its-own"
 )
 def scenario_views_are_loaded_by_the_subpass_that_uses_them_first(rig: Rig) -> None:
     """The second view is loaded in the second subpass: a dependency into the first one is not about it."""
@@ -72,10 +71,7 @@ def scenario_subpasses_of_one_view(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"views / both": [read_after_write(DOWNLOAD, END)]},
-    rule="each-view-is-a-layer-of-its-own",
-)
+@scenario(weakened={"views / both": [read_after_write(DOWNLOAD, END)]}, rule="each-view-is-a-layer-of-its-own")
 def scenario_layers_that_are_no_views_are_left_alone(rig: Rig) -> None:
     """Load and store operations access the layers of the views that are rendered: another layer may be read."""
     image, out = rig.target(layers=2), rig.buffer(1024)

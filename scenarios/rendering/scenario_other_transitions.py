@@ -70,10 +70,7 @@ def scenario_transition_of_an_attachment_that_no_subpass_uses(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    expects=[read_after_write(DOWNLOAD, END)],
-    rule="implicit-external-dependencies-order-little",
-)
+@scenario(expects=[read_after_write(DOWNLOAD, END)], rule="implicit-external-dependencies-order-little")
 def scenario_implicit_dependency_orders_no_copy(rig: Rig) -> None:
     """The implicit dependency to EXTERNAL makes the store available to the final transition and nothing visible."""
     image, out = rig.target(), rig.buffer(1024)

@@ -35,10 +35,7 @@ def scenario_upload_over_a_stored_attachment(rig: Rig) -> None:
             "stored before uploaded",
             COLOR_WRITE,
             "COPY/TRANSFER_WRITE",
-            weaker={
-                "execution only": {"src": OUTPUT, "dst": "COPY"},
-                "before reads": {"dst": "COPY/TRANSFER_READ"},
-            },
+            weaker={"execution only": {"src": OUTPUT, "dst": "COPY"}, "before reads": {"dst": "COPY/TRANSFER_READ"}},
         )
         commands.buffer_to_image(data, image)
         commands.barrier("", "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
@@ -77,8 +74,7 @@ def scenario_store_of_what_was_loaded_is_a_write(rig: Rig) -> None:
 
 
 @scenario(
-    without={"discarded before uploaded": [write_after_write(UPLOAD, PASS_END)]},
-    rule="storing-writes-the-attachment",
+    without={"discarded before uploaded": [write_after_write(UPLOAD, PASS_END)]}, rule="storing-writes-the-attachment"
 )
 def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
     """DONT_CARE leaves undefined contents behind, which may land on a later upload."""
@@ -96,10 +92,7 @@ def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    weakened={"operation / store": [write_after_read(END, DOWNLOAD)]},
-    rule="operation-none-accesses-nothing",
-)
+@scenario(weakened={"operation / store": [write_after_read(END, DOWNLOAD)]}, rule="operation-none-accesses-nothing")
 def scenario_store_operation_none_leaves_a_read_alone(rig: Rig) -> None:
     """Loaded and not stored: rendering only reads, as the download before it did, and nothing has to wait."""
     image, out = rig.target(), rig.buffer(1024)

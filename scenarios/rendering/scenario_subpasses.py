@@ -58,8 +58,7 @@ def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
 
 
 @scenario(
-    without={"first before second": [race("WRITE_RACING_WRITE", CLEAR, CLEAR)]},
-    rule="subpasses-without-a-path-race",
+    without={"first before second": [race("WRITE_RACING_WRITE", CLEAR, CLEAR)]}, rule="subpasses-without-a-path-race"
 )
 def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
     """Two subpasses that clear one attachment race unless one depends on the other: order in the list is none."""
@@ -204,8 +203,7 @@ def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
 
 
 @scenario(
-    without={"first before second": [read_after_write(DOWNLOAD, NEXT)]},
-    rule="subpass-dependencies-chain-along-a-path",
+    without={"first before second": [read_after_write(DOWNLOAD, NEXT)]}, rule="subpass-dependencies-chain-along-a-path"
 )
 def scenario_dependencies_chain_out_of_the_render_pass(rig: Rig) -> None:
     """From 0 to 1 and from 1 to EXTERNAL is also from 0 to EXTERNAL, for an attachment that keeps its layout."""

@@ -71,10 +71,7 @@ def scenario_initial_transition_after_a_read_chained_through_top_of_pipe(rig: Ri
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
         commands.barrier(
-            "download before transition",
-            "COPY",
-            "TOP_OF_PIPE",
-            weaker={"before vertices": {"dst": "VERTEX_SHADER"}},
+            "download before transition", "COPY", "TOP_OF_PIPE", weaker={"before vertices": {"dst": "VERTEX_SHADER"}}
         )
         commands.begin_pass(made, frame, clear=[9])
         commands.end_pass()

@@ -9,8 +9,7 @@ FILLED, READ = "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ"
 
 
 @scenario(
-    without={"fill before copy": [read_after_write(COPY, FILL)]},
-    rule="destroyed-resources-take-their-accesses-along",
+    without={"fill before copy": [read_after_write(COPY, FILL)]}, rule="destroyed-resources-take-their-accesses-along"
 )
 def scenario_handles_used_again_are_other_buffers(rig: Rig) -> None:
     """Buffers are made and destroyed until handles return; hazards are those of the buffers that live."""
@@ -45,10 +44,7 @@ def scenario_two_buffers_of_one_memory(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    expects=[],
-    rule="the-last-write-of-a-descriptor-counts",
-)
+@scenario(expects=[], rule="the-last-write-of-a-descriptor-counts")
 def scenario_descriptors_written_over_before_use(rig: Rig) -> None:
     """What counts is what a set holds when it is used: a descriptor that was written over is forgotten."""
     a, b, out = rig.buffer(), rig.buffer(), rig.buffer()

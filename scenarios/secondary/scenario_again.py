@@ -30,10 +30,7 @@ def scenario_secondary_executed_twice_by_one_command(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"one before the other": AGAIN},
-    rule="each-execution-counts",
-)
+@scenario(without={"one before the other": AGAIN}, rule="each-execution-counts")
 def scenario_secondary_executed_by_two_primaries(rig: Rig) -> None:
     """The same when two primaries execute it."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
@@ -93,10 +90,7 @@ def scenario_event_set_in_a_secondary(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"fill before copy": LATE},
-    rule="barriers-cross-command-buffer-levels",
-)
+@scenario(without={"fill before copy": LATE}, rule="barriers-cross-command-buffer-levels")
 def scenario_event_waited_for_in_a_secondary(rig: Rig) -> None:
     """A wait of a secondary orders what comes after it, also in the primary."""
     a, b = rig.buffer(), rig.buffer()

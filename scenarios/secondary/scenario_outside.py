@@ -42,10 +42,7 @@ def scenario_secondary_reads_what_the_primary_wrote(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"fill before copy": LATE},
-    rule="barriers-cross-command-buffer-levels",
-)
+@scenario(without={"fill before copy": LATE}, rule="barriers-cross-command-buffer-levels")
 def scenario_barrier_at_the_end_of_a_secondary(rig: Rig) -> None:
     """A barrier in a secondary covers what the primary records after it."""
     a, b = rig.buffer(), rig.buffer()
@@ -58,10 +55,7 @@ def scenario_barrier_at_the_end_of_a_secondary(rig: Rig) -> None:
     rig.submit(commands)
 
 
-@scenario(
-    without={"fill before copy": LATE},
-    rule="barriers-cross-command-buffer-levels",
-)
+@scenario(without={"fill before copy": LATE}, rule="barriers-cross-command-buffer-levels")
 def scenario_secondary_that_is_only_a_barrier(rig: Rig) -> None:
     """A secondary with nothing but a barrier orders the primary's commands around it."""
     a, b = rig.buffer(), rig.buffer()
@@ -93,8 +87,7 @@ def scenario_secondaries_of_one_execute_conflict(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={"order / copy first": [write_after_read(FILL, COPY)]},
-    rule="secondaries-stand-where-they-are-executed",
+    weakened={"order / copy first": [write_after_read(FILL, COPY)]}, rule="secondaries-stand-where-they-are-executed"
 )
 def scenario_order_of_secondaries(rig: Rig) -> None:
     """Secondaries run in the order in which they are listed."""

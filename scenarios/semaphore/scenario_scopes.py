@@ -155,10 +155,7 @@ def scenario_barrier_before_a_signal(rig: Rig) -> None:
     rig.submit(_copy(rig, a, b), waits=rig.operation("the wait", s, "COPY"), sync2=True)
 
 
-@scenario(
-    without={"first": WAW, "second": WAW, "third": WAW},
-    rule="a-wait-takes-a-binary-semaphore-back",
-)
+@scenario(without={"first": WAW, "second": WAW, "third": WAW}, rule="a-wait-takes-a-binary-semaphore-back")
 def scenario_semaphore_used_again(rig: Rig) -> None:
     """A wait unsignals a binary semaphore, which can then be signaled again."""
     a, s = rig.buffer(), [rig.semaphore() for _ in range(3)]

@@ -98,12 +98,7 @@ def scenario_extension_names_mean_the_same(rig: Rig) -> None:
     """The commands of VK_KHR_synchronization2 do what the core ones do."""
     vk = rig.vk
     a, b = rig.buffer(), rig.buffer()
-    masks = {
-        "srcStageMask": 1 << 35,
-        "srcAccessMask": 0x1000,
-        "dstStageMask": 1 << 32,
-        "dstAccessMask": 0x800,
-    }
+    masks = {"srcStageMask": 1 << 35, "srcAccessMask": 0x1000, "dstStageMask": 1 << 32, "dstAccessMask": 0x800}
     with rig.commands() as first:
         first.fill(a, 0x08090A0B)
     with rig.commands() as second:

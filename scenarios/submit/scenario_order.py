@@ -48,10 +48,7 @@ def scenario_barrier_at_the_end_of_the_first_submit(rig: Rig) -> None:
             "ALL_TRANSFER/TRANSFER_WRITE",
             "ALL_TRANSFER/TRANSFER_READ",
             sync2=False,
-            weaker={
-                "wrong stage": {"dst": "COMPUTE_SHADER/SHADER_READ"},
-                "available only": {"dst": "ALL_TRANSFER"},
-            },
+            weaker={"wrong stage": {"dst": "COMPUTE_SHADER/SHADER_READ"}, "available only": {"dst": "ALL_TRANSFER"}},
         )
     with rig.commands() as second:
         second.copy(a, b, v2=True)
@@ -153,10 +150,7 @@ def scenario_submits_that_write_separate_halves(rig: Rig) -> None:
     rig.submit(second)
 
 
-@scenario(
-    weakened={"disjoint buffers / overlapping": [RAW]},
-    rule="buffers-conflict-where-they-share-memory",
-)
+@scenario(weakened={"disjoint buffers / overlapping": [RAW]}, rule="buffers-conflict-where-they-share-memory")
 def scenario_buffers_that_share_memory(rig: Rig) -> None:
     """What counts is memory: two buffers bound to overlapping bytes of one memory object conflict."""
     memory = rig.memory(4096)

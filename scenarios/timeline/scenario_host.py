@@ -85,10 +85,7 @@ def scenario_value_that_covers_two_queues(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x22222222, third), sync2=True)
 
 
-@scenario(
-    without={"the wait": WAW},
-    rule="a-host-signal-orders-no-device-work",
-)
+@scenario(without={"the wait": WAW}, rule="a-host-signal-orders-no-device-work")
 def scenario_device_waits_for_the_host(rig: Rig) -> None:
     """A batch held back by the host is ordered with what the host waited for, and with nothing else."""
     a, t, done = rig.buffer(), rig.timeline(), rig.timeline()

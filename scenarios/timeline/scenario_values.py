@@ -72,10 +72,7 @@ def scenario_wait_for_a_value_between(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x22222222), waits=rig.operation("the wait", t, "CLEAR", 7), sync2=True)
 
 
-@scenario(
-    without={"the timeline": RAW, "the binary one": RAW},
-    rule="a-semaphore-is-a-memory-dependency",
-)
+@scenario(without={"the timeline": RAW, "the binary one": RAW}, rule="a-semaphore-is-a-memory-dependency")
 def scenario_timeline_and_binary_in_one_batch(rig: Rig) -> None:
     """A batch may wait for semaphores of both kinds: each covers what its signal does."""
     a, b, c, s, t = rig.buffer(), rig.buffer(), rig.buffer(512), rig.semaphore(), rig.timeline()

@@ -115,28 +115,21 @@ def scenario_chain_submitted_backwards(rig: Rig) -> None:
 
 
 @scenario(
-    without={"the second wait": WRITE_RACES_READ},
-    queues=["TRANSFER"],
-    rule="a-host-signal-orders-no-device-work",
+    without={"the second wait": WRITE_RACES_READ}, queues=["TRANSFER"], rule="a-host-signal-orders-no-device-work"
 )
 def scenario_host_signal_orders_no_device_work(rig: Rig) -> None:
     """A signal by the host lets a batch go; the work of other queues stays unordered with it."""
     a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
     _, other = rig.queues
     rig.submit(
-        _copy(rig, a, b, other),
-        waits=[SemaphoreUse(t, "COPY", 1)],
-        signals=[SemaphoreUse(t, "COPY", 2)],
-        sync2=True,
+        _copy(rig, a, b, other), waits=[SemaphoreUse(t, "COPY", 1)], signals=[SemaphoreUse(t, "COPY", 2)], sync2=True
     )
     rig.host_signal(t, 1)
     rig.submit(_fill(rig, a, 0x11111111), waits=rig.operation("the second wait", t, "CLEAR", 2), sync2=True)
 
 
 @scenario(
-    weakened={"who signals / the host": READ_RACES},
-    queues=["TRANSFER"],
-    rule="a-host-signal-orders-no-device-work",
+    weakened={"who signals / the host": READ_RACES}, queues=["TRANSFER"], rule="a-host-signal-orders-no-device-work"
 )
 def scenario_who_signals(rig: Rig) -> None:
     """The value must come from the queue whose work is waited for: from the host it says nothing of that."""

@@ -83,9 +83,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Compl
     return vkharness("run", "--json", found, "--trace", trace, TWO_SUBMITS, "x", "--verbose"), folder
 
 
-def test_run_names_both_call_sites_and_exits_1(
-    recorded: tuple[subprocess.CompletedProcess[str], Path],
-) -> None:
+def test_run_names_both_call_sites_and_exits_1(recorded: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     result, folder = recorded
     document = json.loads((folder / "found.json").read_text())
     (fill,), (copy,), dispatches = (

@@ -90,12 +90,7 @@ class TestColors:
 
     @pytest.mark.parametrize(
         ("factors", "op", "reads"),
-        [
-            ((ONE, ONE), 0, True),
-            ((SRC_ALPHA, ZERO), 0, False),
-            ((DST_COLOR, ZERO), 0, True),
-            ((ONE, ZERO), MAX, True),
-        ],
+        [((ONE, ONE), 0, True), ((SRC_ALPHA, ZERO), 0, False), ((DST_COLOR, ZERO), 0, True), ((ONE, ZERO), MAX, True)],
     )
     def test_blending_reads_where_the_stored_value_counts(self, factors: tuple[int, int], op: int, reads: bool) -> None:
         stream = Stream()

@@ -182,10 +182,7 @@ class TestIndices:
         drawing.bind_vertices(stream, vertices)
         drawing.bind_indices(stream, indices, 10, kind)
         index = stream.cmd("DrawIndexed", indexCount=5, instanceCount=1, firstIndex=2)
-        assert seen(stream, index) == [
-            (indices, INDEX_READ, (expected,)),
-            (vertices, VERTEX_READ, ((0, reached),)),
-        ]
+        assert seen(stream, index) == [(indices, INDEX_READ, (expected,)), (vertices, VERTEX_READ, ((0, reached),))]
         assert drawing.unrecorded(stream, index) == [False, True]
 
     @pytest.mark.parametrize(("offset", "expected"), [(10, (80, 2128)), (-6, (0, 2000))])
@@ -220,16 +217,12 @@ class TestIndices:
         index = stream.cmd(
             "DrawMultiIndexedEXT", drawCount=3, pIndexInfo=parts, instanceCount=1, stride=12, pVertexOffset=shared
         )
-        assert seen(stream, index) == [
-            (indices, INDEX_READ, ((0, 4), (16, 18))),
-            (vertices, VERTEX_READ, expected),
-        ]
+        assert seen(stream, index) == [(indices, INDEX_READ, ((0, 4), (16, 18))), (vertices, VERTEX_READ, expected)]
 
 
 class TestIndirect:
     @pytest.mark.parametrize(
-        ("name", "size", "read"),
-        [("DrawIndirect", 16, ()), ("DrawIndexedIndirect", 20, (INDEX_READ,))],
+        ("name", "size", "read"), [("DrawIndirect", 16, ()), ("DrawIndexedIndirect", 20, (INDEX_READ,))]
     )
     def test_parameters_are_read_at_their_stride_and_all_that_is_bound_may_be_reached(
         self, name: str, size: int, read: tuple[str, ...]

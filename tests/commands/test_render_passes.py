@@ -70,9 +70,7 @@ class TestRenderPass:
         assert start.dependencies == (
             SubpassDependency(-1, 0, Dependency(0, 0, 0x10000, mask(ATTACHMENT_ACCESSES))),
             SubpassDependency(
-                0,
-                -1,
-                Dependency(0x10000, mask("COLOR_ATTACHMENT_WRITE|DEPTH_STENCIL_ATTACHMENT_WRITE"), 0, 0),
+                0, -1, Dependency(0x10000, mask("COLOR_ATTACHMENT_WRITE|DEPTH_STENCIL_ATTACHMENT_WRITE"), 0, 0)
             ),
         )
         assert first.transitions == (effects.AutomaticTransition(image, image, ((0, 64),), 0, COLOR_LAYOUT),)

@@ -6,14 +6,7 @@ import pytest
 
 from harness.commands.resources.presentation import Swapchain
 from harness.spec.enums import VK_WHOLE_SIZE, VkQueryType, VkResult
-from harness.trace.effects import (
-    Access,
-    Acquired,
-    Destroyed,
-    HostAccess,
-    Presented,
-    UnmodelledCall,
-)
+from harness.trace.effects import Access, Acquired, Destroyed, HostAccess, Presented, UnmodelledCall
 from tests.support.interpreted import InterpretedStream, short
 from tests.support.streams import COLOR, DST, R8G8B8A8, extent, layers, struct
 

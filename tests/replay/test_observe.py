@@ -146,10 +146,7 @@ def test_an_image_difference_names_the_first_wrong_texel() -> None:
     after = before.copy()
     after[1, 2, 3, 1] = 9
     key = (5, (1, 0, 0))
-    found = compare(
-        Outputs({key: Surface(5, key[1], before)}),
-        Outputs({key: Surface(5, key[1], after)}),
-    )
+    found = compare(Outputs({key: Surface(5, key[1], before)}), Outputs({key: Surface(5, key[1], after)}))
     assert [(difference.first, difference.count, difference.observed) for difference in found] == [
         ((3, 2, 1), 1, "00090000")
     ]

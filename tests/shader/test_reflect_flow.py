@@ -184,10 +184,7 @@ def test_an_old_style_buffer_block_is_a_storage_buffer() -> None:
         ("OpMemberDecorate %block 0 NonWritable", "0.0 storage_buffer read 0+4"),
         ("", "0.0 storage_buffer read 0+4 write 0+4"),
         ("OpDecorate %group NonReadable\n%group = OpDecorationGroup\nOpGroupDecorate %group %a", WRITE_A),
-        (
-            "OpDecorate %group NonWritable\n%group = OpDecorationGroup\nOpGroupMemberDecorate %group %block 0",
-            READ_A,
-        ),
+        ("OpDecorate %group NonWritable\n%group = OpDecorationGroup\nOpGroupMemberDecorate %group %block 0", READ_A),
     ],
 )
 def test_decorations_restrict_what_a_shader_does(decorations: str, expected: str) -> None:

@@ -67,10 +67,7 @@ SEQUENCES = [
     (["copy_read", "COPY > COPY", "copy_write"], [None, None]),
     (["copy_write", "COPY/TRANSFER_WRITE > COPY/TRANSFER_READ", "copy_write"], [None, WAW]),
     # availability and visibility in two commands: the second needs no source access, only the stage that chains
-    (
-        ["copy_write", "COPY/TRANSFER_WRITE > COPY", "COPY > COPY/TRANSFER_WRITE", "copy_write"],
-        [None, None],
-    ),
+    (["copy_write", "COPY/TRANSFER_WRITE > COPY", "COPY > COPY/TRANSFER_WRITE", "copy_write"], [None, None]),
     (["copy_write", "COPY/TRANSFER_WRITE > COPY", "CLEAR > COPY/TRANSFER_WRITE", "copy_write"], [None, WAW]),
     # barriers of one command do not chain, those of two commands do
     (["copy_read", "COPY > COMPUTE_SHADER ; COMPUTE_SHADER > CLEAR", "clear_write"], [None, WAR]),

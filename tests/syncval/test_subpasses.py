@@ -57,8 +57,7 @@ def clear(stream: Stream, *indices: int) -> int:
 
 
 @pytest.mark.parametrize(
-    ("dst", "expected"),
-    [("ALL_COMMANDS/MEMORY_READ", 0), ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ", 1)],
+    ("dst", "expected"), [("ALL_COMMANDS/MEMORY_READ", 0), ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ", 1)]
 )
 def test_unused_attachments_are_moved_after_what_comes_before_everything(dst: str, expected: int) -> None:
     """No subpass dependency is about them; NONE as a source stands for TOP_OF_PIPE

@@ -62,11 +62,7 @@ def bound_span(buffer: Buffer, offset: int, size: int, begin: int, end: int | No
 
 
 def vertex_effects(
-    objects: ObjectState,
-    buffer: CommandBuffer,
-    state: GraphicsState,
-    vertices: Sequence[Elements],
-    instances: Elements,
+    objects: ObjectState, buffer: CommandBuffer, state: GraphicsState, vertices: Sequence[Elements], instances: Elements
 ) -> Iterator[Effect]:
     """The reads of vertex buffers by a draw of these vertices and instances, one access for each buffer."""
     drawing = buffer.drawing

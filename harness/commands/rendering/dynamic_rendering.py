@@ -149,9 +149,7 @@ def _clear(rendering: RenderingState, attachment: Attachment, rects: Rects) -> I
         one
         for x, y, width, height, first, count in rects
         for one in clear(
-            attachment,
-            rendering.layers if rendering.view_mask else range(first, first + count),
-            (x, y, width, height),
+            attachment, rendering.layers if rendering.view_mask else range(first, first + count), (x, y, width, height)
         )
     ]
     if made:

@@ -23,17 +23,7 @@ from typing import NamedTuple
 from harness.findings import UserError
 from harness.spans import Span, SpanMap
 from harness.spec.enums import VkImageCreate, VkImageTiling
-from harness.trace.effects import (
-    Access,
-    Alias,
-    Barrier,
-    Command,
-    Effect,
-    Execute,
-    RangeBarrier,
-    SetEvent,
-    WaitEvents,
-)
+from harness.trace.effects import Access, Alias, Barrier, Command, Effect, Execute, RangeBarrier, SetEvent, WaitEvents
 from harness.trace.resources import Buffer, Image
 
 

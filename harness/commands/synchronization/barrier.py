@@ -37,12 +37,7 @@ def _own_stages(barrier: dict[str, Any]) -> tuple[int, int]:
     return (barrier["srcStageMask"], barrier["dstStageMask"])
 
 
-def make_barrier(
-    objects: ObjectState,
-    lists: dict[str, Any],
-    stages: Any,
-    execution: list[tuple[int, int]],
-) -> Barrier:
+def make_barrier(objects: ObjectState, lists: dict[str, Any], stages: Any, execution: list[tuple[int, int]]) -> Barrier:
     """A barrier from the three lists of the API. `stages` gives the (source, destination) masks of one list entry.
 
     `execution` are the pairs whose execution dependency is global although no global barrier states them.

@@ -35,11 +35,7 @@ class ReplayRecorder:
         self.handles = handles
         self._ffi = device.target.ffi
         self._pool = self._create("vkCreateCommandPool", "VkCommandPool", self._pool_info())
-        self._fence = self._create(
-            "vkCreateFence",
-            "VkFence",
-            new_struct(self._ffi, "VkFenceCreateInfo"),
-        )
+        self._fence = self._create("vkCreateFence", "VkFence", new_struct(self._ffi, "VkFenceCreateInfo"))
         self._commands = self._allocate()
         self._encoder = Encoder(self._ffi, handles)
         self._full = new_struct(
