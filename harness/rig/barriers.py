@@ -1,4 +1,4 @@
-"""Barriers: dependencies by name, which twins leave out or weaken."""
+"""Barriers as named dependencies, which twins of a scenario leave out or weaken."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ GENERAL = "GENERAL"
 
 
 class BarrierCommands(RigCommandBuffer):
-    """Pipeline barriers."""
+    """Commands of pipeline barriers."""
 
     def barrier(
         self, name: str, src: str, dst: str, *, weaker: Mapping[str, Mapping[str, Any]] | None = None, **options: Any
@@ -50,7 +50,7 @@ class BarrierCommands(RigCommandBuffer):
         new: str = GENERAL,
         **options: Any,
     ) -> None:
-        """A layout transition that belongs to the scene, in every twin."""
+        """Records a layout transition that belongs to the scenario and stays in every twin."""
         self._record([{"src": src, "dst": dst, "image": image, "old": old, "new": new, **options}])
 
     def _record(self, several: Sequence[Mapping[str, Any]]) -> None:
@@ -91,7 +91,8 @@ class BarrierCommands(RigCommandBuffer):
         self.vk.vkCmdPipelineBarrier(self.handle, src_stages or 0x1, dst_stages or 0x2000, flags, *counted)
 
     def counted_barriers(self, several: Sequence[Mapping[str, Any]]) -> list[Any]:
-        """Count and array of the memory, buffer and image barriers, as the commands of the first form take them."""
+        """Count and array of the memory, buffer and image barriers, as vkCmdPipelineBarrier and vkCmdWaitEvents take
+        them."""
         vk = self.vk
         lists: dict[str, list[Any]] = {"Memory": [], "BufferMemory": [], "ImageMemory": []}
         for each in several:
@@ -116,7 +117,8 @@ class BarrierCommands(RigCommandBuffer):
 
 
 def image_range(vk: Any, image: RigImage, part: Mapping[str, Any]) -> Any:
-    """A VkImageSubresourceRange of (first, count) `mips` and `layers` and of `aspects`; all where none is given."""
+    """A VkImageSubresourceRange of `aspects`, and of `mips` and `layers` as (first, count). The default is
+    all of them."""
     mips, layers = part.get("mips", (0, image.mips)), part.get("layers", (0, image.layers))
     return vk.VkImageSubresourceRange(
         aspectMask=part.get("aspects", image.aspects),

@@ -1,4 +1,4 @@
-"""Memory, buffers, images and views, and what the host reads and writes of them."""
+"""Memory, buffers, images and views, and the host's reads and writes of them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
 BUFFER_USAGE = 0x1FF
-"""TRANSFER_SRC, TRANSFER_DST, UNIFORM_TEXEL, STORAGE_TEXEL, UNIFORM, STORAGE, INDEX, VERTEX, INDIRECT."""
+"""The usage of every buffer: TRANSFER_SRC, TRANSFER_DST, UNIFORM_TEXEL, STORAGE_TEXEL, UNIFORM, STORAGE, INDEX, VERTEX,
+INDIRECT."""
 DIRECT = VkMemoryProperty.HOST_VISIBLE | VkMemoryProperty.HOST_COHERENT
 SHADER_USAGE = VkImageUsage.SAMPLED | VkImageUsage.STORAGE
 TRANSFER_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
 
 
 class BuffersImages(RigDevice):
-    """Resources of one device. Each has memory of its own unless it is given some."""
+    """Resources of one device. Each has a memory object of its own unless the scenario gives one."""
 
     def memory(self, size: int, allowed: int = 0xFFFFFFFF, wanted: int = DIRECT) -> Any:
         """A memory object of `size` bytes in an allowed type with the wanted properties.
@@ -61,8 +62,10 @@ class BuffersImages(RigDevice):
         memory: Any = None,
         flags: int = 0,
     ) -> RigImage:
-        """An optimally tiled image, in memory of its own or at the start of the memory given; its type follows from the
-        extent. `flags` are VkImageCreateFlags."""
+        """An optimally tiled image, in memory of its own or at the start of the given memory.
+
+        Its type follows from the extent, in texels. `flags` are VkImageCreateFlags.
+        """
         vk = self.vk
         value = enum_value("VkFormat", format)
         aspects = format_of(value).aspects
@@ -100,7 +103,8 @@ class BuffersImages(RigDevice):
         mips: int = 1,
         samples: int = 1,
     ) -> RigImage:
-        """An image to render to, by its format's aspects; it can be an input attachment, sampled and copied too."""
+        """An image to render to, as colour or depth/stencil by its format. It can be an input attachment, sampled and
+        copied, too."""
         color = format_of(enum_value("VkFormat", format)).aspects == 1
         usage = (
             TRANSFER_USAGE
@@ -113,7 +117,7 @@ class BuffersImages(RigDevice):
     def view(
         self, image: RigImage, *, aspect: int = 1, mips: tuple[int, int] = (0, 1), layers: tuple[int, int] = (0, 1)
     ) -> Any:
-        """A view of (first, count) mips and layers."""
+        """An image view of `mips` and `layers` as (first, count)."""
         vk = self.vk
         part = vk.VkImageSubresourceRange(
             aspectMask=aspect, baseMipLevel=mips[0], levelCount=mips[1], baseArrayLayer=layers[0], layerCount=layers[1]
@@ -123,7 +127,7 @@ class BuffersImages(RigDevice):
         return self.own("ImageView", vk.vkCreateImageView(self.device, info, None))
 
     def buffer_view(self, buffer: RigBuffer, format: str, offset: int = 0, size: int = VK_WHOLE_SIZE) -> Any:
-        """A texel view of bytes of a buffer."""
+        """A texel buffer view. Offset and size are bytes."""
         vk = self.vk
         info = vk.VkBufferViewCreateInfo(
             buffer=buffer.handle, format=enum_value("VkFormat", format), offset=offset, range=size
@@ -135,7 +139,7 @@ class BuffersImages(RigDevice):
         return self.own("Sampler", self.vk.vkCreateSampler(self.device, self.vk.VkSamplerCreateInfo(), None))
 
     def host_read(self, buffer: RigBuffer, offset: int = 0, size: int | None = None) -> bytes:
-        """Reads through a mapping of the buffer's memory, and says so."""
+        """Reads through a mapping of the buffer's memory, and declares the read to the recorder."""
         size = buffer.size - offset if size is None else size
         mapped = self.vk.vkMapMemory(self.device, buffer.memory, buffer.offset + offset, size, 0)
         harness.host_read(mapped)

@@ -1,4 +1,4 @@
-"""Command buffers, primary and secondary: one method a command, dependencies by name."""
+"""Command buffers, primary and secondary, with a method for each command."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ SIMULTANEOUS_USE = VkCommandBufferUsage.SIMULTANEOUS_USE
 
 
 class RigObjects(BuffersImages, DescriptorSets, GraphicsPipelines, RenderPasses, RigEvents, Queries):
-    """A device with everything that a scenario makes on it, but for command buffers and swapchains."""
+    """A device with everything that a scenario makes on it, except for command buffers and swapchains."""
 
 
 class Commands(TransferCommands, DispatchCommands, RenderingCommands, EventCommands, QueryCommands):
-    """A command buffer in recording, with every command that a scenario records."""
+    """A command buffer while it is recorded, with every command that a scenario can record."""
 
     rig: RigObjects
 
@@ -46,7 +46,8 @@ class CommandBuffers(RigObjects):
     def commands(
         self, again: Commands | None = None, flags: int = SIMULTANEOUS_USE, queue: DeviceQueue | None = None
     ) -> Iterator[Commands]:
-        """Records a new command buffer for a queue, or `again` the same one; `flags` are VkCommandBufferUsageFlags."""
+        """Records a new command buffer for a queue, or `again` an existing one.
+        `flags` are VkCommandBufferUsageFlags."""
         vk = self.vk
         if again is None:
             queue = queue or self.queues[0]
@@ -71,10 +72,10 @@ class CommandBuffers(RigObjects):
         depth: str | None = None,
         flags: int = SIMULTANEOUS_USE,
     ) -> Iterator[Commands]:
-        """Records a new secondary command buffer, or `again` the same one.
+        """Records a new secondary command buffer, or `again` an existing one.
 
-        With a render pass it belongs inside that subpass, with formats inside dynamic rendering to such attachments,
-        and else outside render pass instances. `flags` are VkCommandBufferUsageFlags.
+        With a render pass it continues that subpass. With formats it continues dynamic rendering to such attachments.
+        Without either it runs outside render pass instances. `flags` are VkCommandBufferUsageFlags.
         """
         vk = self.vk
         if again is None:
@@ -98,7 +99,7 @@ class CommandBuffers(RigObjects):
 
 
 def _rendering(vk: Any, colors: Sequence[str], depth: str | None) -> Any:
-    """VkCommandBufferInheritanceRenderingInfo; a depth/stencil format counts for the aspects that it has."""
+    """VkCommandBufferInheritanceRenderingInfo. A depth/stencil format counts for the aspects that it has."""
     value = enum_value("VkFormat", depth) if depth else 0
     aspects = format_of(value).aspects if depth else 0
     return vk.VkCommandBufferInheritanceRenderingInfo(

@@ -24,9 +24,12 @@ class ComputePipelines(RigDevice):
         constants: tuple[int, ...] = (),
         flags: int = 0,
     ) -> RigPipeline:
-        """A compute pipeline for a shader of `shaders/`; `bindings` maps numbers to descriptor types, named without
-        VK_DESCRIPTOR_TYPE_; `push` makes set 0 a push descriptor set; `counts` gives array sizes, `constants` the
-        32-bit specialization constants from id 0, `flags` are VkPipelineCreateFlags."""
+        """A compute pipeline for a shader of `shaders/`.
+
+        `bindings` maps numbers to descriptor types, named without VK_DESCRIPTOR_TYPE_. `push` makes set 0 a push
+        descriptor set. `counts` gives array sizes, `constants` the 32-bit specialization constants from id 0. `flags`
+        are VkPipelineCreateFlags.
+        """
         vk = self.vk
         stage = VkShaderStage.COMPUTE
         layout, set_layout, types = self.pipeline_layout(bindings, push_bytes, stage, push=push, counts=counts)
@@ -56,8 +59,10 @@ class ComputePipelines(RigDevice):
         push: bool = False,
         counts: dict[int, int] | None = None,
     ) -> tuple[Any, Any, dict[int, tuple[int, int]]]:
-        """(VkPipelineLayout, its one VkDescriptorSetLayout, (type, count) by binding) for some shader stages. Input
-        attachments are for the fragment stage alone."""
+        """(VkPipelineLayout, its VkDescriptorSetLayout, (type, count) by binding) for some shader stages.
+
+        Only the fragment stage sees input attachments.
+        """
         vk = self.vk
         types = {
             at: (enum_value("VkDescriptorType", f"VK_DESCRIPTOR_TYPE_{kind}"), (counts or {}).get(at, 1))

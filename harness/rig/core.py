@@ -1,8 +1,8 @@
-"""What every part of the rig stands on: the device of one scenario, what was made on it, and what a live object is.
+"""The base of all parts of the rig: the device of one scenario, and the objects made on it.
 
-`RigDevice` owns the device and destroys, at the end, whatever the families of calls made on it. `RigCommandBuffer` is a
-command buffer while it is recorded. The families (`buffers_images`, `barriers`, ...) are classes over these two; `Rig`
-and `Commands` put them together.
+`RigDevice` owns the device and destroys, at the end, whatever was made on it. `RigCommandBuffer` is a command buffer
+while it is recorded. The families (`buffers_images`, `barriers`, ...) are classes over these two. `Rig` and `Commands`
+put them together.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from harness.spec.names import enum_value
 
 COLOR_FORMAT = "VK_FORMAT_R8G8B8A8_UNORM"
 Amend = Callable[[str, Mapping[str, Any], Mapping[str, Mapping[str, Any]]], Mapping[str, Any] | None]
-"""(name, the dependency as written, its weaker forms) -> what to record instead, None for nothing."""
+"""(name, the dependency as written, its weaker forms) -> the dependency to record instead, None for none."""
 
 
 def unamended(
     name: str, written: Mapping[str, Any], weaker: Mapping[str, Mapping[str, Any]]
 ) -> Mapping[str, Any] | None:
-    """Every dependency as it is written."""
+    """Returns every dependency as it is written."""
     return written
 
 
@@ -36,7 +36,7 @@ def layout(name: str) -> int:
 
 @dataclass(slots=True)
 class RigBuffer:
-    """A buffer bound to memory; `size` and `offset` in bytes."""
+    """A buffer that is bound to memory. `size` and `offset` are bytes."""
 
     handle: Any
     size: int
@@ -46,7 +46,7 @@ class RigBuffer:
 
 @dataclass(slots=True)
 class RigImage:
-    """An image with memory of its own."""
+    """An image with a memory object of its own."""
 
     handle: Any
     format: int
@@ -61,8 +61,10 @@ class RigImage:
 
 @dataclass(slots=True)
 class RigPipeline:
-    """A pipeline with its layout and set layout, and the descriptor types by binding; `point` is where it is bound
-    (VkPipelineBindPoint), `push_stages` are the stages that see its push constants."""
+    """A pipeline with its layout, its set layout, and the descriptor types by binding.
+
+    `point` is its VkPipelineBindPoint. `push_stages` are the stages that see its push constants.
+    """
 
     handle: Any
     layout: Any
@@ -83,24 +85,26 @@ class RigDescriptorSet:
 
 @dataclass(slots=True, eq=False)
 class RigEvent:
-    """A VkEvent with the dependency that it carries: barriers as `Commands.barrier` takes them, None when a twin
-    leaves them out. With `sync2`, vkCmdSetEvent2 and vkCmdWaitEvents2 are
-    recorded for it."""
+    """A VkEvent with the dependency that it carries: barriers as `Commands.barrier` takes them, None in the twin
+    without them.
+
+    With `sync2` it is used by vkCmdSetEvent2 and vkCmdWaitEvents2.
+    """
 
     handle: Any
     sync2: bool
     written: Sequence[Mapping[str, Any]]
     dependency: Sequence[Mapping[str, Any]] | None
     signaled: bool = False
-    """As the host and the submits so far leave it."""
+    """Whether the event is set after all calls of the host and all submits so far."""
 
 
 class RigDevice:
-    """The device of one scenario. Use as a context manager: leaving it waits, then destroys everything made.
+    """The device of one scenario, as a context manager: leaving it waits, and destroys everything that was made.
 
-    `layer` takes what the Khronos layer needs at instance creation (`LayerListener`), `amend` decides what becomes of
-    each named dependency. `queues` asks for queues beside the first, by kind (`requirements.QUEUE_KINDS`). Raises
-    `UserError` when the device lacks a required extension or queue.
+    `layer` takes what the Khronos layer needs at instance creation (`LayerListener`). `amend` may replace each named
+    dependency. `queues` asks for further queues, by kind (`requirements.QUEUE_KINDS`). Raises `UserError` when the
+    device lacks a required extension or queue.
     """
 
     def __init__(
@@ -143,13 +147,13 @@ class RigDevice:
         return self.vk.vkGetDeviceProcAddr(self.device, name)
 
     def choose(self, name: str, written: Any, weaker: Mapping[str, Any]) -> Any:
-        """A value that a twin may replace by a weaker one, for what is not a barrier: sizes, offsets, an order. None
-        in the twin that leaves it out."""
+        """A value (a size, an offset, an order) that a twin may replace by a weaker one. None in the twin that leaves
+        it out."""
         amended = self.amend(name, {"value": written}, {key: {"value": value} for key, value in weaker.items()})
         return None if amended is None else amended["value"]
 
     def own(self, kind: str, handle: Any) -> Any:
-        """Takes an object that was just made, to destroy it (vkDestroy<kind>) when the scenario is over."""
+        """Takes over an object that was just made, to destroy it (vkDestroy<kind>) at the end of the scenario."""
         self._undo[handle] = once = [(kind, handle)]
         self.gpu.cleanup.callback(self._destroy_once, once)
         return handle
@@ -160,18 +164,19 @@ class RigDevice:
             getattr(self.vk, f"vkDestroy{kind}")(self.device, handle, None)
 
     def destroy(self, handle: Any) -> None:
-        """Destroys an object that was made here, before its time."""
+        """Destroys an object before the end of the scenario."""
         self._destroy_once(self._undo[handle])
 
     def sharing(self, exclusive: bool) -> dict[str, Any]:
-        """Create info members: all families of the device share a resource, unless one at a time is to own it."""
+        """Create info members for the sharing mode: all families of the device share the resource, unless it is
+        `exclusive`."""
         families = sorted({queue.family for queue in self.queues})
         shared = len(families) > 1 and not exclusive
         return {"sharingMode": int(shared), "pQueueFamilyIndices": families} if shared else {"sharingMode": 0}
 
 
 class RigCommandBuffer:
-    """A command buffer while it is recorded. Offsets and sizes in bytes, image offsets and extents in texels."""
+    """A command buffer while it is recorded. Offsets and sizes are bytes; image offsets and extents are texels."""
 
     def __init__(self, rig: RigDevice, handle: Any, queue: DeviceQueue) -> None:
         self.rig, self.vk, self.handle = rig, rig.vk, handle

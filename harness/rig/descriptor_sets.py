@@ -12,7 +12,7 @@ class DescriptorSets(RigDevice):
     """Descriptor sets of one device."""
 
     def descriptors(self, pipeline: RigPipeline, **held: Any) -> RigDescriptorSet:
-        """A set with `b<binding>=` what it refers to (see `descriptor_write`)."""
+        """A descriptor set. `b<binding>=` gives the resource of a binding (see `descriptor_write`)."""
         vk = self.vk
         sizes = [vk.VkDescriptorPoolSize(type=kind, descriptorCount=count) for kind, count in pipeline.types.values()]
         info = vk.VkDescriptorPoolCreateInfo(maxSets=1, poolSizeCount=len(sizes), pPoolSizes=sizes)
@@ -34,7 +34,7 @@ class DescriptorSets(RigDevice):
     def copy_descriptors(
         self, source: RigDescriptorSet, target: RigDescriptorSet, *places: tuple[tuple[int, int], tuple[int, int], int]
     ) -> None:
-        """Copies descriptors: ((binding, element) to read, (binding, element) to write, how many) each."""
+        """Copies descriptors, given as ((binding, element) to read, (binding, element) to write, count)."""
         vk = self.vk
         copies = [
             vk.VkCopyDescriptorSet(
@@ -73,7 +73,7 @@ class DispatchCommands(RigCommandBuffer):
         push(self.handle, point, pipeline.layout, 0, len(writes), writes)
 
     def push_constants(self, pipeline: RigPipeline, *words: int) -> None:
-        """32-bit words from offset 0."""
+        """vkCmdPushConstants of 32-bit words from offset 0."""
         values = self.vk.ffi.new("uint32_t[]", list(words))
         self.vk.vkCmdPushConstants(self.handle, pipeline.layout, pipeline.push_stages, 0, 4 * len(words), values)
 
@@ -91,8 +91,10 @@ class DispatchCommands(RigCommandBuffer):
 
 
 def descriptor_write(vk: Any, pipeline: RigPipeline, binding: int, held: Any, target: Any = None) -> Any:
-    """A VkWriteDescriptorSet. `held` is a Buffer, (Buffer, offset, size), a list of those (an array), a buffer
-    view, or (view, sampler, layout) for images."""
+    """A VkWriteDescriptorSet.
+
+    `held` is a buffer, (buffer, offset, size), a list of those (an array), a buffer view, or (view, sampler, layout).
+    """
     kind, _ = pipeline.types[binding]
     many = held if isinstance(held, list) else [held]
     common = {"dstSet": target, "dstBinding": binding, "descriptorType": kind, "descriptorCount": len(many)}

@@ -1,8 +1,8 @@
-"""Events.
+"""Events, each with one named dependency.
 
-An event carries one named dependency: what the wait orders after what came before the set. A twin that leaves the
-dependency out records the set and no wait; one that weakens it gives both halves the weaker scopes. Nothing that waits
-for an event which nobody set is ever submitted: a driver would hang.
+The dependency orders the commands after the wait behind the commands before the set. A twin that leaves the dependency
+out records the set and no wait. A twin that weakens it gives both halves the weaker scopes. No wait for an event that
+was never set is submitted, since a driver would hang.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from harness.spec.enums import VkPipelineStage2
 from harness.spec.masks import scope
 
 SET, RESET, WAIT = "set", "reset", "wait"
-"""What a command buffer does to an event."""
+"""The operations of a command buffer on an event."""
 
 
 class RigEvents(RigDevice):
-    """Events of one device, and what the host does to them."""
+    """Events of one device, and the host's operations on them."""
 
     def event(
         self,
@@ -33,8 +33,11 @@ class RigEvents(RigDevice):
         weaker: Mapping[str, Mapping[str, Any]] | None = None,
         **options: Any,
     ) -> RigEvent:
-        """An unsignaled event with one dependency; arguments as for `Commands.barrier`, where `{"several": [...]}`
-        stands for several barriers. Without a name it belongs to the scene."""
+        """An unsignaled event with one dependency. Arguments are those of `Commands.barrier`.
+
+        `{"several": [...]}` stands for several barriers. An event without a name belongs to the scenario and stays in
+        every twin.
+        """
         written = {"src": src, "dst": dst, **options}
         amended = self.amend(name, written, weaker or {}) if name else written
         handle = self.own("Event", self.vk.vkCreateEvent(self.device, self.vk.VkEventCreateInfo(), None))
@@ -72,7 +75,7 @@ class EventCommands(BarrierCommands):
         self.event_operations.append((RESET, event))
 
     def wait_events(self, *events: RigEvent) -> None:
-        """vkCmdWaitEvents(2) for events of one form, without those whose dependency a twin leaves out."""
+        """vkCmdWaitEvents(2) for events that are equal in `sync2`, without those whose dependency a twin leaves out."""
         vk = self.vk
         waited = [each for each in events if each.dependency is not None]
         if not waited:
@@ -90,7 +93,8 @@ class EventCommands(BarrierCommands):
 
 
 def apply_event_operations(operations: Iterable[tuple[str, RigEvent]]) -> None:
-    """Applies what a submit does to events to their `signaled`. UserError for a wait that would never end."""
+    """Applies a submit's operations on events to their `signaled`. Raises `UserError` for a wait that
+    would never end."""
     for what, event in operations:
         if what == WAIT and not event.signaled:
             raise UserError("a submit waits for an event that nothing before it sets: it would never end")
@@ -99,7 +103,7 @@ def apply_event_operations(operations: Iterable[tuple[str, RigEvent]]) -> None:
 
 
 def _stages(several: Sequence[Mapping[str, Any]], side: str) -> int:
-    """The stages of one side of all barriers together: the first form has one mask for them."""
+    """The stages of one side of all barriers together, since vkCmdWaitEvents has one mask for all."""
     mask = 0
     for each in several:
         mask |= scope(each[side])[0]

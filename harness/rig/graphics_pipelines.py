@@ -1,4 +1,4 @@
-"""Graphics pipelines: fixed state in a few words, everything else as the specification's plainest choice."""
+"""Graphics pipelines with fixed state in few words. Everything else is the simplest valid choice."""
 
 from __future__ import annotations
 
@@ -18,9 +18,12 @@ ALL_CHANNELS = 0xF
 
 @dataclass(frozen=True, slots=True)
 class PipelineState:
-    """Fixed state. `vertex_buffers` are (stride, rate) with rate 0 a vertex, 1 an instance; `attributes` (location,
-    buffer, format, offset). `stencil` has the members of VkStencilOpState that differ from zero, for both faces.
-    `dynamic` names states without VK_DYNAMIC_STATE_. Comparison values are VkCompareOp."""
+    """Fixed state of a graphics pipeline.
+
+    `vertex_buffers` are (stride, rate), with rate 0 for vertices and 1 for instances. `attributes` are (location,
+    buffer, format, offset). `stencil` has the members of VkStencilOpState that are not zero, for both faces. `dynamic`
+    names states without VK_DYNAMIC_STATE_. Comparison values are VkCompareOp.
+    """
 
     vertex_buffers: Sequence[tuple[int, int]] = ()
     attributes: Sequence[tuple[int, int, str, int]] = ()
@@ -38,7 +41,7 @@ class PipelineState:
 
 
 class GraphicsPipelines(ComputePipelines):
-    """Pipelines of one device, those that draw included."""
+    """Pipelines of one device, for compute and for drawing."""
 
     def graphics(
         self,
@@ -89,7 +92,7 @@ class GraphicsPipelines(ComputePipelines):
 
 
 def _fixed_state(vk: Any, state: PipelineState, extent: tuple[int, int], colors: int) -> dict[str, Any]:
-    """The members of VkGraphicsPipelineCreateInfo that say how fixed-function stages work."""
+    """The members of VkGraphicsPipelineCreateInfo for fixed-function stages."""
     return {
         "pVertexInputState": _vertex_input(vk, state),
         "pInputAssemblyState": vk.VkPipelineInputAssemblyStateCreateInfo(topology=state.topology),
@@ -105,7 +108,7 @@ def _fixed_state(vk: Any, state: PipelineState, extent: tuple[int, int], colors:
 
 
 def _formats(vk: Any, colors: Sequence[str], depth: str | None, views: int) -> Any:
-    """VkPipelineRenderingCreateInfo; a depth/stencil format counts for the aspects that it has."""
+    """VkPipelineRenderingCreateInfo. A depth/stencil format counts for the aspects that it has."""
     more = {}
     if depth is not None:
         value = enum_value("VkFormat", depth)

@@ -1,5 +1,4 @@
-"""Copies and layout transitions that the host makes itself (VK_EXT_host_image_copy). Scenarios call
-these functions with the rig."""
+"""Copies and layout transitions by the host (VK_EXT_host_image_copy), as functions that take the rig."""
 
 from __future__ import annotations
 
@@ -12,12 +11,12 @@ from harness.spec.enums import VkImageAspect, VkImageUsage
 
 
 def host_image(rig: BuffersImages, extent: tuple[int, int, int] = (16, 16, 1)) -> RigImage:
-    """An image that the host and the device copy from and to."""
+    """An image from which and to which both the host and the device can copy."""
     return rig.image(extent=extent, usage=VkImageUsage.HOST_TRANSFER | 0x3)
 
 
 def copy_to_image(rig: BuffersImages, data: bytes, image: RigImage, *, at: str = "GENERAL", **part: Any) -> None:
-    """vkCopyMemoryToImageEXT of tightly packed texels; `part` as in `Commands.copy_image`."""
+    """vkCopyMemoryToImageEXT of tightly packed texels. `part` is as in `Commands.copy_image`."""
     vk = rig.vk
     texels = vk.ffi.new("char[]", data)
     region = vk.VkMemoryToImageCopyEXT(pHostPointer=texels, **_place(rig, image, part))

@@ -15,7 +15,7 @@ from harness.spec.names import enum_value, flags_value
 
 @dataclass(slots=True)
 class RigQueryPool:
-    """A VkQueryPool of `count` queries; `ended` are those that a copy may wait for."""
+    """A VkQueryPool of `count` queries. `ended` are the queries for whose results a copy may wait."""
 
     handle: Any
     count: int
@@ -26,7 +26,7 @@ class Queries(RigDevice):
     """Query pools of one device."""
 
     def queries(self, kind: str = "OCCLUSION", count: int = 4) -> RigQueryPool:
-        """A pool of queries, all reset; `kind` is a VkQueryType without VK_QUERY_TYPE_."""
+        """A pool of queries, all reset. `kind` is a VkQueryType without VK_QUERY_TYPE_."""
         value = enum_value("VkQueryType", f"VK_QUERY_TYPE_{kind}")
         info = self.vk.VkQueryPoolCreateInfo(queryType=value, queryCount=count)
         handle = self.own("QueryPool", self.vk.vkCreateQueryPool(self.device, info, None))
@@ -35,7 +35,7 @@ class Queries(RigDevice):
 
 
 class QueryCommands(RigCommandBuffer):
-    """Commands of queries, markers, conditional rendering and transform feedback."""
+    """Commands for queries, markers, conditional rendering and transform feedback."""
 
     def reset_queries(self, pool: RigQueryPool, first: int = 0, count: int | None = None) -> None:
         """vkCmdResetQueryPool."""
@@ -44,7 +44,7 @@ class QueryCommands(RigCommandBuffer):
         pool.ended -= set(range(first, first + count))
 
     def query(self, pool: RigQueryPool, *indices: int) -> None:
-        """vkCmdBeginQuery and vkCmdEndQuery with nothing between: the results are zero."""
+        """vkCmdBeginQuery and vkCmdEndQuery with no command between, so that the results are zero."""
         vk = self.vk
         for index in indices:
             vk.vkCmdBeginQuery(self.handle, pool.handle, index, 0)
@@ -62,8 +62,10 @@ class QueryCommands(RigCommandBuffer):
         stride: int = 4,
         flags: Sequence[str] = (),
     ) -> None:
-        """vkCmdCopyQueryPoolResults, waiting for the results; `flags` are VkQueryResultFlagBits by name. UserError for
-        a query that was not ended: the wait would not end either."""
+        """vkCmdCopyQueryPoolResults, which waits for the results. `flags` are VkQueryResultFlagBits by name.
+
+        Raises `UserError` for a query that was not ended, since the wait would never end.
+        """
         if not pool.ended >= set(range(first, first + count)):
             raise UserError("a copy of query results waits for a query that nothing ended")
         value = flags_value("VkQueryResultFlags", "VK_QUERY_RESULT_WAIT_BIT")
@@ -77,7 +79,7 @@ class QueryCommands(RigCommandBuffer):
         write(self.handle, scope(stage)[0], target.handle, offset, value)
 
     def begin_condition(self, buffer: RigBuffer, offset: int = 0) -> None:
-        """vkCmdBeginConditionalRenderingEXT: what follows runs if the word is not zero."""
+        """vkCmdBeginConditionalRenderingEXT. The commands that follow run if the word in the buffer is not zero."""
         info = self.vk.VkConditionalRenderingBeginInfoEXT(buffer=buffer.handle, offset=offset)
         self.rig.function("vkCmdBeginConditionalRenderingEXT")(self.handle, info)
 
@@ -91,15 +93,16 @@ class QueryCommands(RigCommandBuffer):
         bind(self.handle, 0, 1, [buffer.handle], [offset], [size])
 
     def begin_feedback(self, counter: RigBuffer | None = None, offset: int = 0) -> None:
-        """vkCmdBeginTransformFeedbackEXT; with a counter it goes on where that says."""
+        """vkCmdBeginTransformFeedbackEXT. With a counter, writing resumes where the counter says."""
         self._feedback("Begin", counter, offset)
 
     def end_feedback(self, counter: RigBuffer | None = None, offset: int = 0) -> None:
-        """vkCmdEndTransformFeedbackEXT; a counter gets the bytes written so far."""
+        """vkCmdEndTransformFeedbackEXT. A counter receives the number of bytes written so far."""
         self._feedback("End", counter, offset)
 
     def draw_byte_count(self, counter: RigBuffer, stride: int = 4, offset: int = 0) -> None:
-        """vkCmdDrawIndirectByteCountEXT of one instance: as many vertices as the counter has strides."""
+        """vkCmdDrawIndirectByteCountEXT of one instance. The number of vertices is the counter's value divided by the
+        stride."""
         draw = self.rig.function("vkCmdDrawIndirectByteCountEXT")
         draw(self.handle, 1, 0, counter.handle, offset, 0, stride)
 

@@ -1,6 +1,6 @@
-"""Semaphores, fences, submits, and what the host waits for.
+"""Semaphores, fences, submits and waits of the host.
 
-A wait or a signal of a semaphore that a scenario names is a dependency like a barrier: twins leave it out or weaken it.
+A named wait or signal of a semaphore is a dependency like a barrier: twins leave it out or weaken it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,11 @@ FOREVER = 0xFFFFFFFFFFFFFFFF
 
 @dataclass(frozen=True, slots=True)
 class SemaphoreUse:
-    """A wait or a signal of a semaphore: stages as text (`harness.spec.masks`), and a value for a timeline (None for a
-    binary semaphore). vkQueueSubmit signals after all stages, whatever is said here."""
+    """A wait or a signal of a semaphore.
+
+    `stages` are text (`harness.spec.masks`); vkQueueSubmit ignores them for signals, which follow all stages. `value`
+    is None for a binary semaphore.
+    """
 
     semaphore: Any
     stages: str = "ALL_COMMANDS"
@@ -38,7 +41,7 @@ class RigBatch:
 
 
 class Submits(RigDevice):
-    """Submits to the queues of one device, and the semaphores and fences that go with them."""
+    """Submits to the queues of one device, with semaphores and fences."""
 
     def operation(
         self,
@@ -49,8 +52,10 @@ class Submits(RigDevice):
         *,
         weaker: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> list[SemaphoreUse]:
-        """A wait or a signal that is a named dependency: empty in the twin that leaves it out. `weaker` replaces
-        `semaphore`, `stages` or `value`."""
+        """A wait or a signal as a named dependency. The result is empty in the twin that leaves it out.
+
+        `weaker` replaces `semaphore`, `stages` or `value`.
+        """
         amended = self.amend(name, {"semaphore": semaphore, "stages": stages, "value": value}, weaker or {})
         return [] if amended is None else [SemaphoreUse(**amended)]
 
@@ -63,7 +68,7 @@ class Submits(RigDevice):
         waits: Sequence[SemaphoreUse] = (),
         signals: Sequence[SemaphoreUse] = (),
     ) -> None:
-        """One vkQueueSubmit (or vkQueueSubmit2) with one batch, to the queue that its commands were recorded for."""
+        """One vkQueueSubmit (or vkQueueSubmit2) of one batch, to the queue for which its commands were recorded."""
         self.submit_batches(RigBatch(recorded, waits, signals), fence=fence, sync2=sync2, queue=queue)
 
     def submit_batches(
@@ -73,8 +78,8 @@ class Submits(RigDevice):
         sync2: bool = False,
         queue: DeviceQueue | None = None,
     ) -> None:
-        """One vkQueueSubmit (or vkQueueSubmit2) of several batches, to a queue: that of its commands when none is
-        named."""
+        """One vkQueueSubmit (or vkQueueSubmit2) of several batches, to the given queue or else to that
+        of its commands."""
         whole = [each if isinstance(each, RigBatch) else RigBatch(each) for each in batches]
         recorded = [commands for batch in whole for commands in batch.commands]
         apply_event_operations(operation for each in recorded for operation in each.event_operations)
@@ -84,11 +89,11 @@ class Submits(RigDevice):
         function(target.handle, len(made), made, fence)
 
     def semaphore(self) -> Any:
-        """A binary semaphore, unsignaled."""
+        """An unsignaled binary semaphore."""
         return self.own("Semaphore", self.vk.vkCreateSemaphore(self.device, self.vk.VkSemaphoreCreateInfo(), None))
 
     def timeline(self, initial: int = 0) -> Any:
-        """A timeline semaphore with its first value."""
+        """A timeline semaphore with its initial value."""
         vk = self.vk
         kind = vk.VkSemaphoreTypeCreateInfo(semaphoreType=VkSemaphoreType.TIMELINE, initialValue=initial)
         return self.own("Semaphore", vk.vkCreateSemaphore(self.device, vk.VkSemaphoreCreateInfo(pNext=kind), None))
@@ -104,9 +109,11 @@ class Submits(RigDevice):
         how: str = "all",
         weaker: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """The host waits until timelines reach values, unless a twin leaves it out. `how` is "all" or "any" of them
-        (vkWaitSemaphores), or "counter": vkGetSemaphoreCounterValue until each is there. `weaker` replaces `how` and
-        `values`."""
+        """The host waits until timelines reach values, unless a twin leaves the wait out.
+
+        `how` is "all" or "any" of them (vkWaitSemaphores), or "counter": vkGetSemaphoreCounterValue until each value is
+        reached. `weaker` replaces `how` and `values`.
+        """
         amended = self.amend(name, {"how": how, "values": values}, weaker or {})
         if amended is None:
             return
@@ -138,7 +145,7 @@ class Submits(RigDevice):
     def host_wait(
         self, name: str, how: str, *fences: Any, weaker: Mapping[str, Mapping[str, Any]] | None = None
     ) -> None:
-        """One named dependency of the host on the device, made by waiting unless a twin leaves it out.
+        """A wait of the host for the device as a named dependency, unless a twin leaves it out.
 
         `how` is "all" or "any" of the fences (vkWaitForFences), "status" (vkGetFenceStatus until it is signaled),
         "queue" or "device" (to be idle). `weaker` replaces `how` and `fences`.
@@ -160,7 +167,7 @@ class Submits(RigDevice):
                 vk.vkDeviceWaitIdle(self.device)
 
     def signaled(self, fence: Any) -> bool:
-        """What vkGetFenceStatus answers."""
+        """The answer of vkGetFenceStatus."""
         try:
             self.vk.vkGetFenceStatus(self.device, fence)
         except self.vk.VkNotReady:
@@ -168,7 +175,7 @@ class Submits(RigDevice):
         return True
 
     def reset_fence(self, fence: Any) -> None:
-        """vkResetFences of one."""
+        """vkResetFences of one fence."""
         self.vk.vkResetFences(self.device, 1, [fence])
 
 

@@ -1,6 +1,6 @@
 """Render passes and framebuffers.
 
-Structs that point at others are kept until the call that reads them is over: the binding does not keep them.
+C structs that point to other structs keep them alive until the call is over, since the `vulkan` package does not.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def resolve_mode(name: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class RigAttachment:
-    """An attachment of a render pass; operations and layouts by name. `stencil` are (load, store)."""
+    """An attachment of a render pass. Operations and layouts are names. `stencil` is (load, store)."""
 
     format: str = COLOR_FORMAT
     load: str = "CLEAR"
@@ -46,13 +46,15 @@ class RigAttachment:
 
 
 Use = int | tuple[int, str]
-"""An attachment by index, in the usual layout of its use or in the one named."""
+"""A use of an attachment: its index, with the usual layout for the use; or index and layout."""
 
 
 @dataclass(frozen=True, slots=True)
 class RigSubpass:
-    """A subpass: what it uses attachments for. UNUSED stands in a gap. `depth_resolve` is (target, depth mode,
-    stencil mode); `preserve` are indices."""
+    """A subpass and its uses of attachments. UNUSED stands for a gap.
+
+    `depth_resolve` is (target, depth mode, stencil mode). `preserve` are indices.
+    """
 
     colors: Sequence[Use] = ()
     depth: Use | None = None
@@ -66,9 +68,9 @@ class RigSubpass:
 
 @dataclass(frozen=True, slots=True)
 class RigSubpassDependency:
-    """A subpass dependency, by name (the empty name belongs to the scene), with scopes as in `Commands.barrier`.
+    """A subpass dependency with a name and with scopes as in `Commands.barrier`. Without a name it stays in every twin.
 
-    A twin leaves it out or replaces members of it by those of `weaker`.
+    A twin leaves a named dependency out, or replaces members of it by those of `weaker`.
     """
 
     name: str
@@ -82,7 +84,7 @@ class RigSubpassDependency:
 
 @dataclass(slots=True)
 class RigRenderPass:
-    """A render pass and how many samples and colour attachments each subpass has."""
+    """A render pass, with the samples and the number of colour attachments of each subpass."""
 
     handle: Any
     attachments: tuple[RigAttachment, ...]
@@ -91,7 +93,7 @@ class RigRenderPass:
 
 @dataclass(slots=True)
 class RigFramebuffer:
-    """A framebuffer; `views` are given at begin when it is imageless."""
+    """A framebuffer. The `views` of an imageless framebuffer are given when a render pass instance begins."""
 
     handle: Any
     extent: tuple[int, int]
@@ -135,7 +137,7 @@ class RenderPasses(RigDevice):
         layers: int = 1,
         imageless: Sequence[RigImage] = (),
     ) -> RigFramebuffer:
-        """A framebuffer of image views; with the images of the views in `imageless`, one that gets them at begin."""
+        """A framebuffer of image views. With `imageless`, the images of the views, it gets the views at begin."""
         vk, kept = self.vk, _KeptStructs()
         size = {"width": extent[0], "height": extent[1], "layers": layers}
         if not imageless:
@@ -167,7 +169,7 @@ class RenderPasses(RigDevice):
 
 
 class _KeptStructs(list[Any]):
-    """Keeps what C structs point at."""
+    """Keeps the structs alive to which other C structs point."""
 
     def __call__(self, struct: Any) -> Any:
         self.append(struct)
@@ -229,7 +231,10 @@ def _subpass(vk: Any, kept: _KeptStructs, each: RigSubpass, attachments: Sequenc
 
 
 def _dependency(rig: RigDevice, kept: _KeptStructs, each: RigSubpassDependency, two: str) -> list[Any]:
-    """No struct, or one: with a VkMemoryBarrier2 where the form allows it, since masks of the struct have 32 bits."""
+    """The struct of a dependency, or none when a twin leaves it out.
+
+    A VkMemoryBarrier2 is chained where the form allows it, since masks of the struct have 32 bits.
+    """
     written = {"src": each.src, "dst": each.dst, "before": each.before, "after": each.after, "flags": each.flags}
     amended = rig.amend(each.name, written, each.weaker) if each.name else written
     if amended is None:

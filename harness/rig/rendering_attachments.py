@@ -1,6 +1,6 @@
-"""What a scenario records while it renders.
+"""Commands of render pass instances, and draws.
 
-Clear values are words with a byte a channel, 0 to 255, or (depth, stencil).
+Clear values are words with one byte for each channel, 0 to 255, or (depth, stencil).
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ class RenderingAttachment:
     layout: str = "GENERAL"
     clear: ClearValue = 0
     resolve: Any = None
-    """The image view to resolve into."""
+    """The image view that receives the resolve."""
     mode: str = "AVERAGE"
     resolve_layout: str = "GENERAL"
 
 
 class RenderingCommands(RigCommandBuffer):
-    """Commands of render passes and dynamic rendering, and draws."""
+    """Commands of render passes and of dynamic rendering, and draws."""
 
     def begin_pass(
         self,
@@ -46,8 +46,11 @@ class RenderingCommands(RigCommandBuffer):
         v2: bool = False,
         secondaries: bool = False,
     ) -> None:
-        """vkCmdBeginRenderPass(2); `clear` by attachment, 0 where it is missing. The area is all of the framebuffer
-        unless given. With `secondaries` the first subpass is recorded in secondary command buffers."""
+        """vkCmdBeginRenderPass(2). `clear` maps attachments to clear values; the others are 0.
+
+        The render area is all of the framebuffer by default. With `secondaries` the first subpass is recorded in
+        secondary command buffers.
+        """
         vk = self.vk
         values = [*clear, *[0] * len(render_pass.attachments)][: len(render_pass.attachments)]
         following = vk.VkRenderPassAttachmentBeginInfo(pAttachments=list(framebuffer.views))
@@ -91,7 +94,7 @@ class RenderingCommands(RigCommandBuffer):
         views: int = 0,
         flags: int = 0,
     ) -> None:
-        """vkCmdBeginRendering; None leaves a colour attachment out, `views` is a view mask."""
+        """vkCmdBeginRendering. None leaves a colour attachment out. `views` is a view mask."""
         vk = self.vk
         attached = [_attachment(vk, each) for each in (*colors, depth, stencil)]
         info = vk.VkRenderingInfo(
@@ -124,13 +127,13 @@ class RenderingCommands(RigCommandBuffer):
         vk.vkCmdClearAttachments(self.handle, len(attachments), attachments, len(places), places)
 
     def bind_vertices(self, *buffers: RigBuffer | tuple[RigBuffer, int], first: int = 0) -> None:
-        """vkCmdBindVertexBuffers from binding `first`, each buffer from its beginning or from an offset in bytes."""
+        """vkCmdBindVertexBuffers from binding `first`. Each buffer starts at its beginning or at an offset in bytes."""
         pairs = [each if isinstance(each, tuple) else (each, 0) for each in buffers]
         handles, offsets = [buffer.handle for buffer, _ in pairs], [offset for _, offset in pairs]
         self.vk.vkCmdBindVertexBuffers(self.handle, first, len(pairs), handles, offsets)
 
     def bind_indices(self, buffer: RigBuffer, offset: int = 0, kind: str = "UINT32") -> None:
-        """vkCmdBindIndexBuffer; `kind` is a VkIndexType without VK_INDEX_TYPE_."""
+        """vkCmdBindIndexBuffer. `kind` is a VkIndexType without VK_INDEX_TYPE_."""
         value = enum_value("VkIndexType", f"VK_INDEX_TYPE_{kind}")
         self.vk.vkCmdBindIndexBuffer(self.handle, buffer.handle, offset, value)
 
@@ -178,7 +181,10 @@ class RenderingCommands(RigCommandBuffer):
         counted: tuple[RigBuffer, int] | None = None,
     ) -> None:
         """vkCmdDraw(Indexed)Indirect, or with `counted` (buffer, offset) vkCmdDraw(Indexed)IndirectCount of at most
-        `count` draws; tightly packed unless a stride in bytes is given."""
+        `count` draws.
+
+        Parameters are tightly packed unless a stride in bytes is given.
+        """
         kind = "Indexed" if indexed else ""
         stride = (20 if indexed else 16) if stride is None else stride
         if counted is None:
@@ -189,7 +195,7 @@ class RenderingCommands(RigCommandBuffer):
         function(self.handle, buffer.handle, offset, counted[0].handle, counted[1], count, stride)
 
     def set_state(self, name: str, *values: Any) -> None:
-        """vkCmdSet<name> of a dynamic state with ready arguments."""
+        """vkCmdSet<name> with ready arguments."""
         getattr(self.vk, f"vkCmdSet{name}")(self.handle, *values)
 
 

@@ -1,4 +1,4 @@
-"""What a scenario asks of a device: kinds of queues, extensions, and what these add to the usage of buffers."""
+"""A scenario's requirements of a device: kinds of queues and extensions, and the buffer usage that extensions add."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ QUEUE_KINDS = {
     "COMPUTE": VkQueueFlag.COMPUTE,
     "TRANSFER": VkQueueFlag.TRANSFER,
 }
-"""VkQueueFlags that a queue of each kind has at least."""
+"""The VkQueueFlags that a queue of each kind has at least."""
 SURFACE_EXTENSIONS = ("VK_KHR_surface", "VK_EXT_headless_surface")
-"""Instance extensions; what a scenario needs beside them are device extensions."""
+"""Instance extensions. All other extensions of a scenario are device extensions."""
 PRESENTS = ("VK_KHR_swapchain", *SURFACE_EXTENSIONS)
-"""What a scenario with a swapchain needs."""
+"""The extensions that a scenario with a swapchain needs."""
 BUFFER_USAGE = {
     "VK_EXT_conditional_rendering": VkBufferUsage.CONDITIONAL_RENDERING_EXT,
     "VK_EXT_transform_feedback": VkBufferUsage.TRANSFORM_FEEDBACK_BUFFER_EXT
@@ -26,17 +26,19 @@ BUFFER_USAGE = {
     | VkBufferUsage.ACCELERATION_STRUCTURE_BUILD_INPUT_READ_ONLY_KHR
     | VkBufferUsage.ACCELERATION_STRUCTURE_STORAGE_KHR,
 }
-"""The uses of buffers that extensions add, as VkBufferUsageFlags."""
+"""The VkBufferUsageFlags that extensions add."""
 
 
 def queue_masks(kinds: Sequence[str]) -> list[int]:
-    """What a device is asked for: a queue for graphics and compute, then one of each kind."""
+    """The VkQueueFlags of the queues to request: one queue for graphics and compute, then one of each kind."""
     return [QUEUE_KINDS["GRAPHICS"], *(QUEUE_KINDS[kind] for kind in kinds)]
 
 
 def split_extensions(vk: Any, needed: Iterable[str]) -> tuple[list[str], list[str]]:
-    """(instance extensions, device extensions) of what a scenario needs. UserError when the driver lacks one of the
-    first."""
+    """(instance extensions, device extensions) out of the needed ones.
+
+    Raises `UserError` when the driver lacks an instance extension.
+    """
     several = list(needed)
     instance = [name for name in several if name in SURFACE_EXTENSIONS]
     if instance:
@@ -48,7 +50,7 @@ def split_extensions(vk: Any, needed: Iterable[str]) -> tuple[list[str], list[st
 
 
 def buffer_usage(extensions: Iterable[str]) -> int:
-    """The uses of buffers that these extensions add."""
+    """The VkBufferUsageFlags that these extensions add."""
     usage = 0
     for name in extensions:
         usage |= BUFFER_USAGE.get(name, 0)

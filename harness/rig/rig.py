@@ -1,7 +1,7 @@
 """A thin, explicit device layer for scenarios: instance, device, resources and submits, one call each.
 
-Everything goes through the `vulkan` package, so that an attached mirror sees it. Synchronization is never implied:
-a resource has no tracked state, a submit waits for nothing, a barrier is exactly the barrier that was written.
+Every call goes through the `vulkan` package, so that an attached mirror sees it. Synchronization is never implied: a
+resource has no tracked state, a submit waits for nothing, and a barrier is exactly the barrier that was written.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ from harness.rig.queues import SemaphoreUse, Submits
 from harness.spec.enums import VkCompositeAlpha, VkImageUsage, VkPresentMode
 
 EXTENT = (16, 16)
-"""Texels of a swapchain image."""
+"""The size of a swapchain image in texels."""
 USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsage.COLOR_ATTACHMENT
-"""TRANSFER_SRC, TRANSFER_DST, COLOR_ATTACHMENT."""
+"""The usage of swapchain images: TRANSFER_SRC, TRANSFER_DST, COLOR_ATTACHMENT."""
 SHOWN = "PRESENT_SRC_KHR"
 """The VkImageLayout of images that are presented."""
 FOREVER = 0xFFFFFFFFFFFFFFFF
@@ -30,14 +30,14 @@ class RigSwapchain:
     surface: Any
     images: list[RigImage]
     at_once: int
-    """How many of them can be acquired at once."""
+    """The number of images that can be acquired at the same time."""
 
 
 class Swapchains(CommandBuffers, Submits):
-    """Swapchains of one device, and presentation."""
+    """Swapchains of one device, and their presentation."""
 
     def _surface(self) -> Any:
-        """A VkSurfaceKHR with no window behind it. UserError when its presentation is not supported."""
+        """A VkSurfaceKHR without a window. Raises `UserError` when presentation to it is not supported."""
         vk, instance = self.vk, self.gpu.instance
         create = vk.vkGetInstanceProcAddr(instance, "vkCreateHeadlessSurfaceEXT")
         made = create(instance, vk.VkHeadlessSurfaceCreateInfoEXT(), None)
@@ -49,7 +49,8 @@ class Swapchains(CommandBuffers, Submits):
         return made
 
     def swapchain(self, old: RigSwapchain | None = None) -> RigSwapchain:
-        """A swapchain of two images, or of as few as the surface allows; on the surface of `old`, which it retires."""
+        """A swapchain of two images, or of as few as the surface allows. With `old` it takes over the surface and
+        retires `old`."""
         vk, physical = self.vk, self.gpu.physical_device
         where = self._surface() if old is None else old.surface
         ask = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceCapabilitiesKHR")
@@ -77,8 +78,10 @@ class Swapchains(CommandBuffers, Submits):
         return RigSwapchain(handle, where, made, len(made) - limits.minImageCount + 1)
 
     def shown_swapchain(self) -> RigSwapchain:
-        """A swapchain that has shown as many of its images as can be acquired at once, in colours of their own, and
-        been waited for: the presentation engine has something to read."""
+        """A swapchain that has presented as many of its images as can be acquired at once, each in its own colour.
+
+        The host has waited for that, so that the presentation engine has something to read.
+        """
         made = self.swapchain()
         semaphores = [(self.semaphore(), self.semaphore()) for _ in range(made.at_once)]
         indices = [self.acquire(made, acquired) for acquired, _ in semaphores]
@@ -94,8 +97,8 @@ class Swapchains(CommandBuffers, Submits):
         return made
 
     def acquire(self, swapchain: RigSwapchain, semaphore: Any = None, fence: Any = None, v2: bool = False) -> int:
-        """vkAcquireNextImageKHR (or vkAcquireNextImage2KHR): the index of an image that the presentation engine hands
-        out."""
+        """The index of an image that the presentation engine hands out, by vkAcquireNextImageKHR or
+        vkAcquireNextImage2KHR."""
         if not v2:
             return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
         # The package's own function for the second form takes one argument too few: straight to C.
@@ -113,7 +116,7 @@ class Swapchains(CommandBuffers, Submits):
     def present(
         self, *images: tuple[RigSwapchain, int], waits: Sequence[Any] = (), queue: DeviceQueue | None = None
     ) -> None:
-        """vkQueuePresentKHR of (swapchain, index) each, after binary semaphores."""
+        """vkQueuePresentKHR of (swapchain, index) pairs, after binary semaphores."""
         vk = self.vk
         info = vk.VkPresentInfoKHR(
             waitSemaphoreCount=len(waits),

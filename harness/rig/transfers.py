@@ -10,7 +10,7 @@ from harness.rig.core import RigBuffer, RigCommandBuffer, RigImage, layout
 from harness.spec.enums import VK_WHOLE_SIZE
 
 Part = Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
-"""Where a region of an image lies: aspect, mip, layer, layers, offset, extent; several regions as a list of those."""
+"""A region of an image: aspect, mip, layer, layers, offset, extent. A list stands for several regions."""
 
 
 class TransferCommands(RigCommandBuffer):
@@ -26,7 +26,7 @@ class TransferCommands(RigCommandBuffer):
         self.vk.vkCmdUpdateBuffer(self.handle, buffer.handle, offset, len(data), pointer)
 
     def copy(self, source: RigBuffer, target: RigBuffer, *regions: tuple[int, int, int], v2: bool = False) -> None:
-        """vkCmdCopyBuffer(2) of (source offset, target offset, size); all of the source without regions."""
+        """vkCmdCopyBuffer(2) of (source offset, target offset, size) regions, or of all of the source."""
         vk = self.vk
         parts = regions or ((0, 0, min(source.size, target.size)),)
         if not v2:
@@ -62,7 +62,7 @@ class TransferCommands(RigCommandBuffer):
         layouts: tuple[str, str] = (GENERAL, GENERAL),
         v2: bool = False,
     ) -> None:
-        """vkCmdCopyImage(2); the extent is that of `read`."""
+        """vkCmdCopyImage(2). The extent is that of `read`."""
         self._image_command("CopyImage", "ImageCopy", source, target, (read, write), layouts, v2)
 
     def resolve(
@@ -75,7 +75,7 @@ class TransferCommands(RigCommandBuffer):
         layouts: tuple[str, str] = (GENERAL, GENERAL),
         v2: bool = False,
     ) -> None:
-        """vkCmdResolveImage(2); the extent is that of `read`."""
+        """vkCmdResolveImage(2). The extent is that of `read`."""
         self._image_command("ResolveImage", "ImageResolve", source, target, (read, write), layouts, v2)
 
     def _image_command(
@@ -138,7 +138,7 @@ class TransferCommands(RigCommandBuffer):
         layouts: tuple[str, str] = (GENERAL, GENERAL),
         v2: bool = False,
     ) -> None:
-        """vkCmdBlitImage(2), nearest filter; `flipped` in a part gives its corners in the other order."""
+        """vkCmdBlitImage(2) with the nearest filter. `flipped` in a part gives its corners in the other order."""
         vk, made = self.vk, []
         for parts in zip(_several(read), _several(write), strict=True):
             corners = []
@@ -176,7 +176,7 @@ class TransferCommands(RigCommandBuffer):
     def buffer_to_image(
         self, source: RigBuffer, target: RigImage, part: Part = None, *, at: str = GENERAL, v2: bool = False
     ) -> None:
-        """vkCmdCopyBufferToImage(2); `part` also takes buffer_offset, row_length, image_height."""
+        """vkCmdCopyBufferToImage(2). `part` also takes buffer_offset, row_length and image_height."""
         vk, made = self.vk, self._buffer_regions(target, part, v2)
         if not v2:
             vk.vkCmdCopyBufferToImage(self.handle, source.handle, target.handle, layout(at), len(made), made)
@@ -208,7 +208,8 @@ class TransferCommands(RigCommandBuffer):
         vk.vkCmdCopyImageToBuffer2(self.handle, info)
 
     def clear_color(self, image: RigImage, value: int = 0x40302010, *, at: str = GENERAL, **part: Any) -> None:
-        """vkCmdClearColorImage of (first, count) `mips` and `layers`; each byte of `value` is a channel, 0 to 255."""
+        """vkCmdClearColorImage of `mips` and `layers` as (first, count). Each byte of `value` is a channel,
+        0 to 255."""
         vk = self.vk
         channels = [(value >> shift & 0xFF) / 255 for shift in (0, 8, 16, 24)]
         color = vk.VkClearColorValue(float32=channels)
@@ -217,7 +218,7 @@ class TransferCommands(RigCommandBuffer):
     def clear_depth_stencil(
         self, image: RigImage, depth: float = 0.5, stencil: int = 7, *, at: str = GENERAL, **part: Any
     ) -> None:
-        """vkCmdClearDepthStencilImage; `aspects` chooses depth (2) or stencil (4)."""
+        """vkCmdClearDepthStencilImage. `aspects` chooses depth (2) or stencil (4)."""
         value = self.vk.VkClearDepthStencilValue(depth=depth, stencil=stencil)
         ranges = [image_range(self.vk, image, part)]
         self.vk.vkCmdClearDepthStencilImage(self.handle, image.handle, layout(at), value, 1, ranges)
