@@ -13,7 +13,7 @@ from harness.device.process import Died, Worker
 from harness.findings import UserError
 
 Answer = dict[str, Any] | Died | UserError
-"""What became of a job: its dictionary, the death of its process, or why it could not be done."""
+"""The result of a job: its dictionary, the death of its process, or the reason why it could not be done."""
 
 
 def run_jobs(

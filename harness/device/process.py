@@ -24,13 +24,13 @@ from harness.device.drivers import Driver, environment
 from harness.findings import UserError
 
 TAIL_BYTES = 16 << 10
-"""Of what the child printed, this many last bytes are kept."""
+"""The number of last bytes that are kept of what the child printed."""
 
 REPLY_LIMIT = 256 << 20
-"""Bytes; a longer reply ends the child."""
+"""The most bytes of a reply. A longer reply ends the child."""
 
 DEFAULT_TIMEOUT = 300.0
-"""Seconds for one job: only a hung driver takes that long."""
+"""Seconds for one job. Only a driver that hangs takes that long."""
 
 CLOSE_TIMEOUT = 5.0
 """Seconds that an idle child gets to destroy its devices and leave."""
@@ -47,7 +47,7 @@ class Died:
     exit_code: int | None
     stderr_tail: str
     timed_out: bool = False
-    """True when it was ended here because it did not answer in time."""
+    """Whether the child was ended because it did not answer in time."""
 
     @property
     def reason(self) -> str:

@@ -1,9 +1,9 @@
 """Logical queues: several queue families on a device that has one queue.
 
-A stand-in for the driver's functions that know queues. It is put under the mirror, in place of the `vulkan` package's
-`lib`: whoever calls Vulkan, the mirror included, sees a device with the families of `FAMILIES`; below, all work goes to
-the one queue. A batch that waits for a timeline value is held back until something signals it, so that one queue can
-run what several would. On a device that has the queues wanted it only forwards.
+This module stands in for the driver's functions that know queues. It is put under the mirror, in place of the `vulkan`
+package's `lib`. Whoever calls Vulkan, the mirror included, sees a device with the families of `FAMILIES`, while all
+work goes to the driver's single queue. A batch that waits for a timeline value is held back until something signals it,
+so that one queue can run what several would. On a device that has the wanted queues it only forwards.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Operation = tuple[Any, int, int]
 
 @dataclass(frozen=True, slots=True)
 class EmulatedBatch:
-    """One batch on its way to the real queue; the fence may be NULL."""
+    """One batch on its way to the driver's queue. The fence may be NULL."""
 
     waits: tuple[Operation, ...]
     buffers: tuple[Any, ...]
@@ -40,29 +40,29 @@ class EmulatedBatch:
 
 @dataclass(slots=True)
 class EmulatedDevice:
-    """The logical side of the one device of a scenario."""
+    """The logical queues of the device of one scenario."""
 
     wanted: Sequence[int]
     active: bool = False
-    """The driver lacks the queues, so that logical ones stand for them."""
+    """Whether the driver lacks the queues, so that logical queues stand for them."""
     family: int = 0
-    """The real one."""
+    """The index of the driver's queue family."""
     queue: Any = None
-    """The real one."""
+    """The driver's VkQueue, which runs all work."""
     queues: dict[tuple[int, int], Any] = field(default_factory=dict)
     """Logical handles by (family, index)."""
     memory: list[Any] = field(default_factory=list)
     pools: dict[int, int] = field(default_factory=dict)
     """Logical family by command pool."""
     buffers: dict[int, int] = field(default_factory=dict)
-    """The same by command buffer."""
+    """Logical family by command buffer."""
     releases: PendingBatches[EmulatedBatch] = field(default_factory=PendingBatches)
 
 
 class QueueEmulator:
-    """One method a C function: `real` is the driver's, what follows are its arguments.
+    """One method for each C function. `real` is the driver's function, and the parameters after it are the function's.
 
-    These are the functions that the rig calls. A logical queue given to another one (vkGetDeviceQueue2,
+    These are the functions that the rig calls. A logical queue given to another function (vkGetDeviceQueue2,
     vkQueueBindSparse, labels of queues) would reach the driver, which does not know it.
     """
 
@@ -73,7 +73,7 @@ class QueueEmulator:
         self._made: dict[tuple[str, Any], Any] = {}
 
     def pointer(self, name: str, real: Any) -> Any:
-        """The C function pointer that stands for `real`; the same one for the life of the process."""
+        """The C function pointer that stands for `real`. It is the same pointer for the life of the process."""
         key = (name, real)
         if key not in self._made:
             self._made[key] = self.ffi.callback(self.ffi.typeof(real), partial(self._call, name, real))
@@ -92,7 +92,7 @@ class QueueEmulator:
     def vkGetPhysicalDeviceQueueFamilyProperties(
         self, device: EmulatedDevice, real: Any, physical: Any, count: Any, out: Any
     ) -> None:
-        """The driver's families when they suffice; else the logical ones."""
+        """Returns the driver's families when they suffice, otherwise the logical families."""
         amount = self.ffi.new("uint32_t *")
         real(physical, amount, self.ffi.NULL)
         found = self.ffi.new("VkQueueFamilyProperties[]", amount[0])
@@ -115,7 +115,7 @@ class QueueEmulator:
     def vkCreateDevice(
         self, device: EmulatedDevice, real: Any, physical: Any, info: Any, allocator: Any, out: Any
     ) -> int:
-        """One real queue."""
+        """Creates the device with a single queue of the driver."""
         priority = self.ffi.new("float[1]", [1.0])
         queue = {
             "sType": VkStructureType.DEVICE_QUEUE_CREATE_INFO,
@@ -131,7 +131,7 @@ class QueueEmulator:
     def vkGetDeviceQueue(
         self, device: EmulatedDevice, real: Any, handle: Any, family: int, index: int, out: Any
     ) -> None:
-        """The real queue stands for itself when it is asked for first; every other one gets a handle of ours."""
+        """Returns the driver's queue for the queue that is asked for first, and a new handle for every other queue."""
         if device.queue is None:
             real(handle, device.family, 0, out)
             device.queue = out[0]
@@ -142,7 +142,7 @@ class QueueEmulator:
         out[0] = device.queues[family, index]
 
     def vkGetDeviceProcAddr(self, device: EmulatedDevice, real: Any, handle: Any, name: Any) -> Any:
-        """Functions of extensions are stood in for too."""
+        """Returns stand-ins for functions of extensions, too."""
         found = real(handle, name)
         text = self.ffi.string(name).decode()
         if found == self.ffi.NULL or text not in self.functions:
@@ -153,7 +153,7 @@ class QueueEmulator:
     # -- submission ----------------------------------------------------------------------------------------------------
 
     def vkQueueSubmit(self, device: EmulatedDevice, real: Any, queue: Any, count: int, infos: Any, fence: Any) -> int:
-        """The first form: signals follow everything."""
+        """Submits batches of VkSubmitInfo, whose signals follow all commands."""
         batches = []
         for info in _list(infos, count):
             waits = _list(info.pWaitSemaphores, info.waitSemaphoreCount)
@@ -172,7 +172,7 @@ class QueueEmulator:
         return self._submit(device, queue, batches, fence)
 
     def vkQueueSubmit2(self, device: EmulatedDevice, real: Any, queue: Any, count: int, infos: Any, fence: Any) -> int:
-        """The second form."""
+        """Submits batches of VkSubmitInfo2."""
         batches = []
         for info in _list(infos, count):
             waits, signals = (
@@ -187,7 +187,8 @@ class QueueEmulator:
         return self._submit(device, queue, batches, fence)
 
     def _timeline_values(self, info: Any) -> tuple[list[int], list[int]]:
-        """Values that a batch of the first form waits for and signals; empty lists when it names no timeline."""
+        """The timeline values for which a VkSubmitInfo waits and which it signals. Both lists are empty without a
+        timeline."""
         values = self._chained(
             info.pNext, "VkTimelineSemaphoreSubmitInfo *", VkStructureType.TIMELINE_SEMAPHORE_SUBMIT_INFO
         )
@@ -199,7 +200,7 @@ class QueueEmulator:
         )
 
     def _chained(self, first: Any, kind: str, structure_type: int) -> Any:
-        """The struct of a type in a pNext chain, None without one."""
+        """The struct of a type in a pNext chain; None without such a struct."""
         link = self.ffi.cast(kind, first)
         while link != self.ffi.NULL and link.sType != structure_type:
             link = self.ffi.cast(kind, link.pNext)
@@ -215,7 +216,7 @@ class QueueEmulator:
         return tuple((self._id(semaphore), value) for semaphore, _, value in operations)
 
     def _send(self, device: EmulatedDevice, batches: Iterable[EmulatedBatch]) -> int:
-        """Submits what can run now to the one queue; the first error, or VK_SUCCESS."""
+        """Submits the batches that can run now. Returns the first error, or VK_SUCCESS."""
         results = [self._send_one(device, each) for each in batches]
         return next((result for result in results if result), VkResult.SUCCESS)
 
@@ -253,17 +254,17 @@ class QueueEmulator:
         return int(self.lib.vkQueueSubmit2(device.queue, 1, info, batch.fence))
 
     def vkQueueWaitIdle(self, device: EmulatedDevice, real: Any, queue: Any) -> int:
-        """The work of every logical queue is on one."""
+        """Waits for the driver's queue, which runs the work of every logical queue."""
         return int(real(device.queue))
 
     def vkQueuePresentKHR(self, device: EmulatedDevice, real: Any, queue: Any, info: Any) -> int:
-        """Every logical queue can present."""
+        """Presents on the driver's queue. Every logical queue can present."""
         return int(real(device.queue, info))
 
     def vkCreateSemaphore(
         self, device: EmulatedDevice, real: Any, handle: Any, info: Any, allocator: Any, out: Any
     ) -> int:
-        """Timelines decide which batches are held."""
+        """Remembers timelines, since their values decide which batches are held."""
         result = int(real(handle, info, allocator, out))
         kind = self._chained(info.pNext, "VkSemaphoreTypeCreateInfo *", VkStructureType.SEMAPHORE_TYPE_CREATE_INFO)
         if result == VkResult.SUCCESS and kind is not None and kind.semaphoreType == VkSemaphoreType.TIMELINE:
@@ -271,7 +272,7 @@ class QueueEmulator:
         return result
 
     def vkSignalSemaphore(self, device: EmulatedDevice, real: Any, handle: Any, info: Any) -> int:
-        """Batches may have been held for it."""
+        """Signals a timeline, and submits the batches that were held for it."""
         result = int(real(handle, info))
         released = device.releases.signal(self._id(info.semaphore), info.value)
         return result or self._send(device, released)
@@ -281,7 +282,7 @@ class QueueEmulator:
     def vkCreateCommandPool(
         self, device: EmulatedDevice, real: Any, handle: Any, info: Any, allocator: Any, out: Any
     ) -> int:
-        """A pool of the real family; the logical one decides what its barriers mean."""
+        """Creates a pool of the driver's family. The logical family decides what its barriers mean."""
         changed = self.ffi.new("VkCommandPoolCreateInfo *", info[0])
         changed.queueFamilyIndex = device.family
         result = int(real(handle, changed, allocator, out))
@@ -289,7 +290,7 @@ class QueueEmulator:
         return result
 
     def vkAllocateCommandBuffers(self, device: EmulatedDevice, real: Any, handle: Any, info: Any, out: Any) -> int:
-        """They have the family of their pool."""
+        """Allocates command buffers, which have the logical family of their pool."""
         result = int(real(handle, info, out))
         if result == VkResult.SUCCESS:
             family = device.pools.get(self._id(info.commandPool), VK_QUEUE_FAMILY_IGNORED)
@@ -299,17 +300,17 @@ class QueueEmulator:
     def vkCreateBuffer(
         self, device: EmulatedDevice, real: Any, handle: Any, info: Any, allocator: Any, out: Any
     ) -> int:
-        """There is one family to share it."""
+        """Creates a buffer for the driver's single family."""
         return int(real(handle, self._exclusive("VkBufferCreateInfo *", info), allocator, out))
 
     def vkCreateImage(self, device: EmulatedDevice, real: Any, handle: Any, info: Any, allocator: Any, out: Any) -> int:
-        """There is one family to share it."""
+        """Creates an image for the driver's single family."""
         return int(real(handle, self._exclusive("VkImageCreateInfo *", info), allocator, out))
 
     def vkCreateSwapchainKHR(
         self, device: EmulatedDevice, real: Any, handle: Any, info: Any, allocator: Any, out: Any
     ) -> int:
-        """There is one family to share its images."""
+        """Creates a swapchain for the driver's single family."""
         changed = self.ffi.new("VkSwapchainCreateInfoKHR *", info[0])
         changed.imageSharingMode, changed.queueFamilyIndexCount = 0, 0
         return int(real(handle, changed, allocator, out))
@@ -320,14 +321,14 @@ class QueueEmulator:
         return changed
 
     def vkCmdPipelineBarrier(self, device: EmulatedDevice, real: Any, commands: Any, *args: Any) -> None:
-        """The first form; see `_one_family`."""
+        """Records a barrier without ownership transfers (`_one_family`)."""
         *before, buffer_count, buffers, image_count, images = args
         buffers = self._one_family(device, commands, "VkBufferMemoryBarrier[]", buffers, buffer_count)
         images = self._one_family(device, commands, "VkImageMemoryBarrier[]", images, image_count)
         real(commands, *before, buffer_count, buffers, image_count, images)
 
     def vkCmdPipelineBarrier2(self, device: EmulatedDevice, real: Any, commands: Any, info: Any) -> None:
-        """The second form; see `_one_family`."""
+        """Records a barrier without ownership transfers (`_one_family`)."""
         changed = self.ffi.new("VkDependencyInfo *", info[0])
         buffers = self._one_family(
             device, commands, "VkBufferMemoryBarrier2[]", info.pBufferMemoryBarriers, info.bufferMemoryBarrierCount
@@ -339,8 +340,10 @@ class QueueEmulator:
         real(commands, changed)
 
     def _one_family(self, device: EmulatedDevice, commands: Any, kind: str, barriers: Any, count: int) -> Any:
-        """Barriers with no ownership transfers: the releasing half keeps its layout transition, the acquiring one,
-        which would do it again, loses it."""
+        """Barriers without ownership transfers.
+
+        The release keeps its layout transition. The acquire would make it again, and so loses it.
+        """
         if not count:
             return barriers
         changed = self.ffi.new(kind, list(barriers[0:count]))
@@ -354,11 +357,11 @@ class QueueEmulator:
 
 
 BEFORE = frozenset({"vkGetPhysicalDeviceQueueFamilyProperties", "vkGetDeviceProcAddr"})
-"""Functions that act before it is known whether the driver has the queues."""
+"""Functions with an effect before it is known whether the driver has the queues."""
 
 
 class EmulatedLib:
-    """In place of the package's `lib`; functions that nothing stands for are the real ones."""
+    """Stands in place of the package's `lib`. Functions without a stand-in are the driver's."""
 
     def __init__(self, stand: QueueEmulator) -> None:
         self.__dict__["_stand"] = stand
@@ -383,14 +386,17 @@ def _list(start: Any, count: int) -> list[Any]:
 
 
 _stand: list[QueueEmulator] = []
-"""The one of this process: function pointers outlive their device."""
+"""The emulator of this process, once there is one. It is never dropped, since function pointers
+outlive their device."""
 
 
 @contextmanager
 def logical_queues(wanted: Sequence[int]) -> Iterator[EmulatedDevice]:
-    """Vulkan with queues of families that have these VkQueueFlags, for one device made inside; to be entered before a
-    mirror is attached. Raises RuntimeError when a batch still waits for a timeline value at the end: no device could
-    ever run it."""
+    """Vulkan with queues of families that have these VkQueueFlags, for one device that is made inside.
+
+    Enter it before a mirror is attached. Raises `RuntimeError` when a batch still waits for a timeline value at the
+    end, since no device could ever run it.
+    """
     import vulkan._vulkan as package
 
     if not _stand:

@@ -1,4 +1,4 @@
-"""What a driver offers, asked of the driver itself: a job for `harness.device.process`, since asking can crash."""
+"""A survey of what a driver offers. It asks the driver itself, and runs in a worker, since asking can crash."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ABILITIES = {
     "ray query": "VK_KHR_ray_query",
     "host image copy": "VK_EXT_host_image_copy",
 }
-"""What people ask for, to the feature or device extension that says it."""
+"""Abilities by common name, with the feature or device extension that provides each."""
 
 
 def survey_job() -> dict[str, Any]:

@@ -71,7 +71,7 @@ def _limit_images() -> None:
 
 
 class Windowless:
-    """What takes the place of some functions of the `glfw` module; each has its arguments and answers."""
+    """Functions that replace some functions of the `glfw` module, with the same arguments and results."""
 
     def __init__(self, glfw: Any, frames: int) -> None:
         self._glfw, self._frames = glfw, frames
@@ -127,7 +127,7 @@ class Windowless:
         self.poll_events()
 
     def window_should_close(self, window: Any) -> Any:
-        """True when the frames are over; for a program that handles no events, each question is a frame."""
+        """Whether the frames are over. For a program that handles no events, each question counts as a frame."""
         self._asked += 1
         over = self._polls >= self._frames if self._polls else self._asked > self._frames
         return 1 if over else self._real["window_should_close"](window)

@@ -1,8 +1,8 @@
-"""The partial order of a trace as a picture: Graphviz' language, and SVG through its `dot`.
+"""The partial order of a trace as a picture, in Graphviz' language or as SVG through its `dot`.
 
-A column a queue, and one for the host; a box an execution of a command, with a cell for each stage that does work and
-for each side of a dependency; arrows for what must be complete before what. Of a conflict the two ends are red, the
-chain that there is blue, and the missing edge is dashed.
+Each queue is a column, and so is the host. Each execution of a command is a box, with a cell for each stage that does
+work and for each side of a dependency. An arrow leads from what must be complete first to what comes after it. The two
+ends of a conflict are red, the existing chain between them is blue, and the missing edge is dashed.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ RED, BLUE, GREY = "#c0392b", "#1f5fa8", "#8a8a8a"
 FILL = {ACTION: "#eef3fa", SRC: "#f6efdd", DST: "#e7f3e4", TRANSITION: "#f0e6f5"}
 """Background of a cell by what its node stands for; white for the rest."""
 FAINT = (SUBMIT, HOST, FENCE)
-"""Kinds of nodes whose arrows go nearly everywhere: they are drawn pale."""
+"""Kinds of nodes with very many arrows, which are drawn pale."""
 PALE = "#d8d8d8"
 MOST_STAGES = 3
-"""Names of stages in a cell; more are counted."""
+"""The most names of stages in a cell. Further stages are counted."""
 
 
 def draw(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:

@@ -1,4 +1,5 @@
-"""Which part of a partial order to draw: all of a short one, of a long one what surrounds a conflict."""
+"""Chooses the part of a partial order to draw: all of a short order, and the surroundings of a conflict in
+a long one."""
 
 from __future__ import annotations
 
@@ -10,16 +11,18 @@ from harness.model.order import ACTION, DST, EVENT, SRC, TRANSITION, Edge, Execu
 from harness.model.stages import indices
 
 Group = tuple[int, int, int, int, int, int]
-"""What is drawn as one box, an execution of a command: queue, submit, batch, position, call. What belongs to no
-recorded command has a box of its own: the last number is then its node, else 0."""
+"""The key of one box, an execution of a command: queue, submit, batch, position, call, node.
+
+A node that belongs to no recorded command has a box of its own, and its number is the last part. Otherwise that is 0.
+"""
 OF_COMMANDS = (ACTION, SRC, DST, TRANSITION, EVENT)
-"""Kinds of nodes of which a command may have several."""
+"""Kinds of nodes of which one command may have several."""
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """What to draw: groups in stream order with their nodes, the edges that are not implied by others, and how many
-    groups were left out."""
+    """The part to draw: groups in stream order with their nodes, edges that others do not imply, and the number of
+    groups left out."""
 
     groups: dict[Group, list[int]]
     edges: list[Edge]
@@ -34,8 +37,10 @@ def group_of(order: ExecutionOrder, node: int) -> Group:
 
 
 def part_of(opinion: Opinion, conflict: Conflict | None, limit: int) -> Neighbourhood:
-    """At most about `limit` groups: those nearest in the stream to the two ends of the conflict, to the beginning when
-    there is none. The ends themselves are always there."""
+    """At most about `limit` groups, nearest in the stream to the two ends of the conflict, which are always among them.
+
+    Without a conflict these are the groups nearest to the beginning.
+    """
     order = opinion.order
     groups: dict[Group, list[int]] = {}
     for node in range(len(order.nodes)):

@@ -8,7 +8,7 @@ from typing import Any
 from harness.verdicts import LayerVerdict, ModelVerdict, NativeVerdict, OrdersVerdict, WitnessVerdict
 
 NONE = "-"
-"""Of a judge that was not asked, or had nothing to judge."""
+"""The word for a judge that was not asked, or had nothing to judge."""
 NOT_ASKED = "not asked (the queues are logical: below the mirror, where the layer is, there is one)"
 
 

@@ -8,7 +8,7 @@ from harness.findings import Finding
 
 PAGE = "docs/rules.md"
 SUBPASS = "/subpass"
-"""Follows the name of a race inside one queue: its subpasses race."""
+"""The suffix of a race's name when it is inside one queue, between subpasses."""
 
 DECIDED_BY: tuple[tuple[str, str, str, str], ...] = (
     ("ownership-not-transferred", "*", "*", "contents-must-be-transferred-to-another-family"),

@@ -12,7 +12,7 @@ PRESENT = "SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"
 HOST_WRITE = "SYNC_HOST_HOST_WRITE"
 
 _PSEUDO = {IMAGE_LAYOUT_TRANSITION.name: "the layout transition", OWNERSHIP_TRANSFER.name: "the ownership transfer"}
-"""Accesses that belong to no stage."""
+"""Kinds of access that belong to no pipeline stage."""
 
 _HOST = "VK_PIPELINE_STAGE_2_HOST_BIT/VK_ACCESS_2_HOST_READ_BIT"
 _WAIT = "a wait of the host (a fence, a timeline's value, idle) that covers {prior}"
@@ -38,7 +38,7 @@ _BETWEEN = {
     Hazard.RESET_EVENT_AFTER_WAIT: "the wait and the reset",
     Hazard.WAIT_FOR_UNORDERED_SET: "the set that it waits for and the operation before",
 }
-"""The two operations on an event that nothing orders."""
+"""For each hazard of an event, the two operations that nothing orders."""
 
 _OWNERSHIP = {
     Hazard.OWNERSHIP_NOT_TRANSFERRED: "needs the contents of {what}, which belong to queue family {family} by {prior}",
@@ -50,7 +50,7 @@ _OWNERSHIP = {
 
 
 def explain(finding: Finding) -> Explanation:
-    """What would prevent it, in the specification's terms, and what happened, in one sentence."""
+    """What would prevent the finding, in the specification's terms, and one sentence about what happened."""
     lack = _missing(finding)
     return Explanation(lack, f"{_sentence(finding)}. Missing: {lack}.")
 
@@ -104,7 +104,7 @@ def _missing(finding: Finding) -> str:
 
 
 def _so_far(hazard: Hazard, gap: DependencySoFar) -> str:
-    """What the dependencies so far have done for the earlier access."""
+    """A phrase for what the dependencies so far have done for the earlier access."""
     if hazard is Hazard.WRITE_AFTER_READ:
         waiting = names.stages(gap.waiting_stages)
         return f"so far only {waiting} waits for the read" if gap.waiting_stages else "nothing orders them"

@@ -17,9 +17,9 @@ from harness.trace.codec import save
 from harness.verdicts import BrokenOrder, OrdersVerdict
 
 ORDERS = 2
-"""Orders that are executed, where there are so many."""
+"""The number of orders that are executed, if there are so many."""
 DRAWS = 8
-"""Random orders that are drawn to find one that is neither submission order nor its reverse."""
+"""The number of random orders that are drawn to find an order that is neither submission order nor its reverse."""
 
 
 def attack(row: Row, blocks: list[Block], opinion: Opinion, folder: Path | None) -> Outputs | None:

@@ -74,7 +74,7 @@ class Variant:
 
     @property
     def name(self) -> str:
-        """As test ids spell it."""
+        """The name of the variant in test ids."""
         if self.kind == WHOLE:
             return WHOLE
         text = f"without {self.dependency}" if self.kind == WITHOUT else f"{self.dependency} {self.weakness}"
@@ -92,7 +92,7 @@ class Claim:
     queues: tuple[str, ...] = ()
     """Kinds of the queues that it takes beside the first (`harness.rig.queues.QUEUE_KINDS`)."""
     rule: str = ""
-    """Anchors in docs/rules.md, separated by commas: the rules that it claims."""
+    """Anchors in docs/rules.md of the rules that the scenario claims, separated by commas."""
     name: str = field(default="")
 
     def expected(self, variant: Variant) -> tuple[ExpectedHazard, ...]:

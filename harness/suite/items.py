@@ -19,9 +19,10 @@ from harness.verdicts import Status
 SOFTWARE_DEVICES = ("lavapipe", "swiftshader")
 EXPECTATIONS = "expectations.toml"
 PROPERTY = "vkharness-row"
-"""Of a test's report: the row, as JSON. It travels from the processes of pytest-xdist to the one that reports."""
+"""The property of a test's report that holds the row as JSON. It travels from the processes of pytest-xdist to the
+reporter."""
 LOG_WIDTH = 180
-"""Characters of the table's lines where the output is no terminal."""
+"""The width in characters of the table where the output is no terminal."""
 
 RUNNER: pytest.StashKey[Runner] = pytest.StashKey()
 

@@ -32,19 +32,19 @@ class Row:
     unmodelled: list[str] = field(default_factory=list)
     model: ModelVerdict | None = None
     layers: dict[str, LayerVerdict] = field(default_factory=dict)
-    """By version of the Khronos layer."""
+    """The layer's verdict by version of the Khronos layer."""
     witness: WitnessVerdict | None = None
-    """Of a stream with hazards."""
+    """The result of executing the hazards, for a stream with hazards."""
     orders: OrdersVerdict | None = None
-    """Of a clean stream."""
+    """The result of running other legal orders, for a clean stream."""
     native: NativeVerdict | None = None
     messages: list[str] = field(default_factory=list)
     artifacts: list[str] = field(default_factory=list)
     problem: str = ""
-    """Why there is no verdict: the driver died, the device lacks something, the scenario itself failed."""
+    """The reason why there is no verdict: the driver died, the device lacks something, the scenario itself failed."""
     status: Status = Status.PASSED
     reasons: list[str] = field(default_factory=list)
-    """Each judge that disagrees, in words."""
+    """A phrase for each judge that disagrees."""
     excused: list[str] = field(default_factory=list)
     """Reasons from the expectation file that explain a disagreement."""
 

@@ -1,8 +1,8 @@
-"""The one runner of the suite: tasks in worker processes of a driver, and an answer for each.
+"""Runs the tasks of the suite in worker processes of a driver, and collects an answer for each.
 
-A task is the JSON-able keyword arguments of one public function that answers with a dictionary: one variant of a
-scenario, one cell of the matrix, all mutants of one scenario. Drivers crash, so that a task has either an answer or is
-`NoAnswer` with the status and the problem of its row.
+A task is the JSON-able keyword arguments of one public function that returns a dictionary: one variant of a scenario,
+one cell of the matrix, all mutants of one scenario. Drivers crash, so that a task has either an answer or a `NoAnswer`
+with the status and the problem of its row.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Task = Mapping[str, Any]
 
 
 class NoAnswer(NamedTuple):
-    """Why a task has no answer."""
+    """The reason why a task has no answer."""
 
     status: Status
     problem: str

@@ -1,9 +1,9 @@
-"""What can be wrong with a dependency, and what the rules make of it. This is where the matrix' expectation is written,
-once: it knows scopes, not validators.
+"""Defects of dependencies, and the hazard that the rules call for with each.
 
-A pair of accesses to one location, one of them a write, needs an execution dependency from the first to the second. If
-the first is a write it needs a memory dependency too: the first access in the first access scope, the second in the
-second (specification: "Execution and Memory Dependencies"; write after read needs no memory dependency).
+The expectation of the matrix is written here and nowhere else. It knows scopes, not validators. A pair of accesses to
+one location, at least one of them a write, needs an execution dependency from the first to the second. After a write it
+also needs a memory dependency: the first access in the first access scope, the second in the second (specification:
+"Execution and Memory Dependencies"; a write after a read needs no memory dependency).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ OF_TRANSFERS, OF_OTHERS = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COPY/TRANSFER_
 indirect parameters, which is earlier; nor one transfer for another, which an old layer takes for the same."""
 
 ORDER, MEMORY, NOTHING = "order", "memory", "nothing"
-"""What a defect takes away: the execution dependency with everything, the memory dependency, nothing."""
+"""What a defect takes away: the whole dependency, its memory dependency, or nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What a defect may look at."""
+    """The facts on which a defect may depend."""
 
     first: MatrixOperation
     second: MatrixOperation
@@ -40,8 +40,7 @@ Change = Callable[[Setting, ResourcePart, Link], Link | None]
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One thing that is wrong with the dependency between two operations. `change` gives the wrong dependency, None
-    for none."""
+    """One defect of the dependency between two operations. `change` returns the wrong dependency, None for none."""
 
     name: str
     breaks: str
@@ -114,13 +113,13 @@ def none(_: Setting, __: ResourcePart, link: Link) -> Link | None:
 
 @defect(ORDER, _is_dependency)
 def missing(_: Setting, __: ResourcePart, ___: Link) -> Link | None:
-    """There is no dependency."""
+    """The dependency is left out."""
     return None
 
 
 @defect(MEMORY, lambda setting: setting.primitive.accesses)
 def execution_only(_: Setting, __: ResourcePart, link: Link) -> Link | None:
-    """The stages are right, there are no accesses."""
+    """The stages are right, but there are no accesses."""
     return Link(*link.stages, link.about)
 
 

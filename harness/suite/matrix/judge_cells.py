@@ -12,7 +12,7 @@ from harness.suite.row import Row, settle
 from harness.suite.runner import NoAnswer, run_tasks
 
 BATCH = 20
-"""Cells in one job: enough that asking costs little, few enough that a dead driver loses little."""
+"""The number of cells in one job: few enough that a driver that dies loses little."""
 
 
 def run(number: int, device: str, layer: str, execute: bool) -> dict[str, Any]:

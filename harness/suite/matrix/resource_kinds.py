@@ -1,5 +1,7 @@
-"""What the operations of a pair have in common: a part of a resource, with another part and something unrelated beside
-it, so that a barrier can name the wrong one."""
+"""The resources of the matrix: a part that both operations access, another part, and something unrelated.
+
+The last two are there so that a barrier can name the wrong one.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,7 @@ BUFFER, IMAGE, DEPTH = "buffer", "image", "depth"
 EXTENT = (16, 16, 1)
 DEPTH_FORMAT = "VK_FORMAT_D32_SFLOAT"
 BYTES = 256
-"""Of the part of a buffer that operations access."""
+"""The size in bytes of the part of a buffer that operations access."""
 
 
 @dataclass(slots=True)

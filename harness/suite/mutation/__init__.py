@@ -1,4 +1,4 @@
-"""Mutation score: each named dependency of a scenario with one piece dropped or weakened; who notices?
+"""Mutation score: each named dependency of a scenario with one piece dropped or weakened, and which judges notice.
 
-A mutant that the model calls legal must leave every judge silent, any other must be caught.
+A mutant that the model calls legal must leave every judge silent. Any other mutant must be caught.
 """

@@ -1,4 +1,4 @@
-"""One mutant of a scenario: its recording with one dependency changed, and what each judge makes of it."""
+"""One mutant of a scenario: its recording with one dependency changed, and the answers of all judges."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from harness.suite.mutation.operators import Written, mutants
 
 @dataclass(slots=True)
 class Mutant:
-    """What was changed and who noticed. Plain data: it travels between processes as JSON."""
+    """The change, and the judges that noticed it. It is plain data, since it travels between processes as JSON."""
 
     scenario: str
     dependency: str
     operator: str
     change: str
     model: list[str] = field(default_factory=list)
-    """What the model calls illegal, in short; empty: the mutant is legal."""
+    """The conflicts that the model finds, in short. It is empty for a legal mutant."""
     listed: list[str] = field(default_factory=list)
     """Named differences (`harness/model/differences.toml`) that explain all of what the model says, so that nobody else
     need say anything; or all of what syncval says of a mutant that is legal."""
     syncval: list[str] = field(default_factory=list)
-    """Hazards that syncval finds and not in the whole scenario."""
+    """Hazards that syncval finds beyond those of the whole scenario."""
     layers: dict[str, list[str]] = field(default_factory=dict)
-    """By version of the Khronos layer, the hazards that it reports and not in the whole scenario."""
+    """By version of the Khronos layer, the hazards that it reports beyond those of the whole scenario."""
     problem: str = ""
-    """Why it was not judged: the device refused it, or something in it is not modelled."""
+    """The reason why it was not judged: the device refused it, or something in it is not modelled."""
 
     @property
     def legal(self) -> bool:
@@ -48,27 +48,29 @@ class Mutant:
 
 
 class DependencyLog:
-    """Decides what is recorded for each named dependency: everything as written, while it notes what that is."""
+    """Records every named dependency as written, and keeps what was written."""
 
     def __init__(self) -> None:
         self.written: dict[str, Written] = {}
 
     def amend(self, name: str, written: Written, weaker: Mapping[str, Written]) -> Written | None:
-        """As `Rig` asks it."""
+        """Returns the dependency as written. The signature is that of `Amend` in `harness.rig.core`."""
         self.written.setdefault(name, written)
         return written
 
 
 class Changed:
-    """Records one mutation, by its number, in place of a dependency. It is made anew of what is written in this
-    recording, since that names the resources of this recording."""
+    """Records one mutation, chosen by its number, in place of a dependency.
+
+    It is made anew from the dependency in this recording, since that names the resources of this recording.
+    """
 
     def __init__(self, name: str, position: int) -> None:
         self._name = name
         self._position = position
 
     def amend(self, name: str, written: Written, weaker: Mapping[str, Written]) -> Written | None:
-        """As `Rig` asks it."""
+        """Returns the mutated dependency. The signature is that of `Amend` in `harness.rig.core`."""
         if name != self._name:
             return written
         _, _, changed = list(mutants(written))[self._position]

@@ -1,7 +1,7 @@
-"""What may go wrong with one dependency: an operator takes it as written and gives each weaker form, with a label.
+"""Mutation operators: each takes a dependency as written and gives weaker forms of it, with a label.
 
 A dependency is a mapping with two scopes as text (`harness.spec.masks`): `src` and `dst` of a barrier, an event or a
-semaphore, `before` and `after` of a subpass dependency; the rest says what it is about. Adding an operator is
+semaphore, `before` and `after` of a subpass dependency. Its other members say what it is about. Adding an operator is
 adding one decorated function.
 """
 
@@ -26,7 +26,7 @@ since their `src` and `dst` are subpasses."""
 
 NONE = "NONE"
 OTHER_STAGES = ("VERTEX_SHADER", "COPY")
-"""Instead of the only stage of a semaphore, which must have one."""
+"""Replacements for the only stage of a semaphore, which must have one."""
 ALL_STAGES = {"ALL_COMMANDS", "ALL_GRAPHICS"}
 MEMORY = {"MEMORY_READ", "MEMORY_WRITE"}
 
@@ -54,13 +54,13 @@ def mutants(written: Written) -> Iterator[tuple[str, str, Written | None]]:
 
 @operator
 def whole_dependency(written: Written) -> Iterator[Mutated]:
-    """Nothing is recorded."""
+    """Leaves the whole dependency out."""
     yield "left out", None
 
 
 @operator
 def all_accesses(written: Written) -> Iterator[Mutated]:
-    """An execution dependency is left."""
+    """Leaves an execution dependency without accesses."""
     sides = [side for side in (_key(written, FIRST), _key(written, SECOND)) if side]
     if any(_split(written[side])[1] for side in sides):
         yield "execution only", {**written, **{side: _join(_split(written[side])[0], []) for side in sides}}
@@ -68,31 +68,31 @@ def all_accesses(written: Written) -> Iterator[Mutated]:
 
 @operator
 def source_access(written: Written) -> Iterator[Mutated]:
-    """One access bit of the first scope."""
+    """Drops one access bit of the first scope."""
     yield from _without_access(written, FIRST)
 
 
 @operator
 def destination_access(written: Written) -> Iterator[Mutated]:
-    """One access bit of the second scope."""
+    """Drops one access bit of the second scope."""
     yield from _without_access(written, SECOND)
 
 
 @operator
 def source_stage(written: Written) -> Iterator[Mutated]:
-    """One stage bit of the first scope, with the accesses that no other stage has."""
+    """Drops one stage bit of the first scope, with the accesses that no other stage has."""
     yield from _without_stage(written, FIRST)
 
 
 @operator
 def destination_stage(written: Written) -> Iterator[Mutated]:
-    """One stage bit of the second scope, with the accesses that no other stage has."""
+    """Drops one stage bit of the second scope, with the accesses that no other stage has."""
     yield from _without_stage(written, SECOND)
 
 
 @operator
 def direction(written: Written) -> Iterator[Mutated]:
-    """The scopes change places: the order of the two sides is wrong."""
+    """Exchanges the two scopes."""
     first, second = _key(written, FIRST), _key(written, SECOND)
     if first and second and written[first] != written[second]:
         yield "scopes exchanged", {**written, first: written[second], second: written[first]}
@@ -100,7 +100,7 @@ def direction(written: Written) -> Iterator[Mutated]:
 
 @operator
 def range_of_a_buffer(written: Written) -> Iterator[Mutated]:
-    """The barrier covers the first or the second half only."""
+    """Limits the barrier to the first or to the second half."""
     buffer = written.get("buffer")
     if buffer is None:
         return
@@ -114,7 +114,7 @@ def range_of_a_buffer(written: Written) -> Iterator[Mutated]:
 
 @operator
 def subresource_of_an_image(written: Written) -> Iterator[Mutated]:
-    """The barrier covers the first mip level, or the first layer, or one aspect only."""
+    """Limits the barrier to the first mip level, to the first layer, or to one aspect."""
     image = written.get("image")
     if image is None:
         return
@@ -129,7 +129,7 @@ def subresource_of_an_image(written: Written) -> Iterator[Mutated]:
 
 @operator
 def semaphore_stage(written: Written) -> Iterator[Mutated]:
-    """One stage of a semaphore's wait or signal; or another stage instead, when it names but one."""
+    """Drops one stage of a semaphore's wait or signal, or replaces its only stage."""
     stages = written.get("stages")
     if "semaphore" not in written or not isinstance(stages, str):
         return
@@ -145,14 +145,14 @@ def semaphore_stage(written: Written) -> Iterator[Mutated]:
 
 @operator
 def semaphore_value(written: Written) -> Iterator[Mutated]:
-    """The value before that of a timeline semaphore's wait."""
+    """Waits for the value before that of a timeline semaphore's wait."""
     if "semaphore" in written and (written.get("value") or 0) > 1:
         yield "the value before", {**written, "value": written["value"] - 1}
 
 
 @operator
 def layout(written: Written) -> Iterator[Mutated]:
-    """The transition is left out of the barrier, or discards what the image held."""
+    """Leaves the transition out of the barrier, or lets it discard the image's contents."""
     old, new = written.get("old"), written.get("new")
     if written.get("image") is None or old is None or new is None or old == new:
         return

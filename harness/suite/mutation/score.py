@@ -1,6 +1,8 @@
-"""The mutation score: of the mutants that the model calls illegal, how many each judge caught; on how many of the legal
-ones it was not silent. By operator, as a table. What only the model or only syncval finds, by a named difference, is
-counted apart."""
+"""The mutation score by operator, as a table.
+
+It counts how many of the mutants that the model calls illegal each judge caught, and on how many of the legal mutants a
+judge was not silent. Mutants on which only the model or only syncval speaks, by a named difference, are counted apart.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,13 @@ class Score:
     mutants: int = 0
     legal: int = 0
     listed: int = 0
-    """Judged otherwise by the model and by syncval, and by a named difference."""
+    """Mutants that the model and syncval judge differently by a named difference."""
     caught: dict[str, int] = field(default_factory=dict)
-    """Illegal mutants at which the judge said something."""
+    """Illegal mutants on which the judge reported something, by judge."""
     false: dict[str, int] = field(default_factory=dict)
-    """Legal mutants at which it did."""
+    """Legal mutants on which the judge reported something, by judge."""
     asked: dict[str, int] = field(default_factory=dict)
-    """Illegal mutants that the judge was asked about."""
+    """Illegal mutants about which the judge was asked, by judge."""
 
     def add(self, mutant: Mutant) -> None:
         """Counts one mutant."""
