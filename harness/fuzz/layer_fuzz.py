@@ -67,16 +67,16 @@ class LayerTally:
 
 def judge(steps: Sequence[Step], layer: str) -> dict[str, Any]:
     """Plays steps on this process' driver under both judges; JSON-able sums. `layer` as in `find_layer`."""
-    with LayerListener.open(find_layer(layer)) as witness:
+    with LayerListener.open(find_layer(layer)) as listener:
 
         def attribute(block: Block) -> None:
-            witness.take(block.index)
+            listener.take(block.index)
 
-        with harness.attach(keep_trace=True, sink=attribute) as session, open_rig(witness) as rig:
+        with harness.attach(keep_trace=True, sink=attribute) as session, open_rig(listener) as rig:
             StepPlayer(rig).play(steps)
     blocks = session.blocks or []
-    said = compare(session.findings, witness.messages, known_differences(witness.layer.version), blocks)
-    problems = said.lines() + session.internal_errors + [text for _, text in witness.other_messages]
+    said = compare(session.findings, listener.messages, known_differences(listener.layer.version), blocks)
+    problems = said.lines() + session.internal_errors + [text for _, text in listener.other_messages]
     problems += [f"unmodelled: {name}" for name in session.unmodelled]
     if [each.key for each in Analysis().follow(blocks).findings] != [each.key for each in session.findings]:
         problems.append("the recorded stream is judged otherwise than the program")

@@ -35,12 +35,12 @@ TIMESTAMPS = VkQueryType.TIMESTAMP
 BOTTOM_OF_PIPE = VkPipelineStage2.BOTTOM_OF_PIPE
 
 
-def open_rig(witness: LayerListener | None) -> Rig:
+def open_rig(listener: LayerListener | None) -> Rig:
     """A rig with those extensions that the device has."""
     for names in ((PUSH_DESCRIPTORS, LOAD_STORE_NONE), (PUSH_DESCRIPTORS,), (LOAD_STORE_NONE,)):
         with suppress(UserError):
-            return Rig(names, witness)
-    return Rig((), witness)
+            return Rig(names, listener)
+    return Rig((), listener)
 
 
 class StepPlayer(RenderingPlayer):

@@ -78,13 +78,13 @@ def ask(
         layers: list[LayerInfo | None] = [*chosen_layers(layer)]
         for asked in layers or [None]:
             twin = Twin(chosen)
-            session, witness, logical = record(claim, twin.amend, asked)
+            session, listener, logical = record(claim, twin.amend, asked)
             twin.finish()
             if logical:
                 row.layers = {each.version_text: LayerVerdict(asked=False) for each in layers if each is not None}
                 break
-            if witness is not None:
-                _ask_layer(row, session, witness)
+            if listener is not None:
+                _ask_layer(row, session, listener)
     except UserError as error:
         row.problem, row.status = str(error), Status.UNAVAILABLE
         return
@@ -133,30 +133,30 @@ def chosen_layers(choice: str) -> list[LayerInfo]:
 def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[harness.Session, LayerListener | None, bool]:
     """Records a claim on the device, mirrored, `amend` deciding what becomes of its dependencies; with that layer
     enabled in the same process when asked for. Also whether logical queues stood for some that the device lacks."""
-    with _witness(layer) as witness, logical_queues(queue_masks(claim.queues)) as below:
+    with _listening(layer) as listener, logical_queues(queue_masks(claim.queues)) as below:
 
         def sink(block: Block) -> None:
-            if witness is not None:
-                witness.take(block.index)
+            if listener is not None:
+                listener.take(block.index)
 
         with (
             harness.attach(keep_trace=True, sink=sink) as session,
-            Rig(claim.needs, witness, amend, claim.queues) as rig,
+            Rig(claim.needs, listener, amend, claim.queues) as rig,
         ):
             claim.function(rig)
-    return session, witness, below.active
+    return session, listener, below.active
 
 
 @contextmanager
-def _witness(layer: LayerInfo | None) -> Iterator[LayerListener | None]:
-    with nullcontext() if layer is None else LayerListener.open(layer) as witness:
-        yield witness
+def _listening(layer: LayerInfo | None) -> Iterator[LayerListener | None]:
+    with nullcontext() if layer is None else LayerListener.open(layer) as listener:
+        yield listener
 
 
-def _ask_layer(row: Row, session: harness.Session, witness: LayerListener) -> None:
-    said = compare(session.findings, witness.messages, known_differences(witness.layer.version), session.blocks or [])
-    disagreements = [*said.lines(), *(f"invalid: {text}" for _, text in witness.other_messages)]
-    row.layers[witness.layer.version_text] = LayerVerdict(True, tuple(disagreements), sum(said.used.values()))
+def _ask_layer(row: Row, session: harness.Session, listener: LayerListener) -> None:
+    said = compare(session.findings, listener.messages, known_differences(listener.layer.version), session.blocks or [])
+    disagreements = [*said.lines(), *(f"invalid: {text}" for _, text in listener.other_messages)]
+    row.layers[listener.layer.version_text] = LayerVerdict(True, tuple(disagreements), sum(said.used.values()))
 
 
 def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None) -> None:

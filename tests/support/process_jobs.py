@@ -44,7 +44,7 @@ def instances(count: int, layer: str | None) -> dict[str, Any]:
 
     left = []
     for _ in range(count):
-        with LayerListener.open(layer) if layer else nullcontext() as witness, Rig((), witness):
+        with LayerListener.open(layer) if layer else nullcontext() as listener, Rig((), listener):
             pass
         left.append(_free_keys())
     return {"left": left}

@@ -135,7 +135,7 @@ class _Judges:
             [] if agreed.disagreements else list(agreed.explained),
         )
         for layer in () if logical else self._layers:
-            _, witness, _ = record(self._claim, amend, layer)
-            messages = witness.messages if witness is not None else ()
+            _, listener, _ = record(self._claim, amend, layer)
+            messages = listener.messages if listener is not None else ()
             said.layers[layer.version_text] = {f"{each.hazard} {each.command}" for each in messages}
         return said
