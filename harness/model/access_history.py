@@ -163,7 +163,11 @@ class AccessHistory:
         return gap
 
     def _with_facts(self, gap: DependencyGap) -> DependencyGap:
-        """What is between the two by attachment order, or stands for the prior one where one read a stage is known."""
+        """The gap with two facts added, for the named differences.
+
+        `ATTACHMENT_ORDER` holds where attachment order alone covers all addresses. `SUPERSEDED_READ` holds where later
+        reads of the same stage cover all addresses and are ordered before the current access.
+        """
         prior, current = gap.prior, gap.current
         left = list(gap.spans)
         for between, spans in prior.seen_by:

@@ -73,7 +73,7 @@ ACTION, TRANSITION, SRC, DST, EVENT, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT 
     "host",
     "present",
 )
-"""What a node stands for."""
+"""The kinds of nodes."""
 
 BY_REGION = "from the first scope to the second, by region"
 """The rule of framebuffer-local dependencies: its edges hold inside each region of the framebuffer."""

@@ -32,7 +32,7 @@ Function = Callable[..., Any]
 
 
 class CallSink(Protocol):
-    """What generated functions call."""
+    """The functions that generated code calls for each command."""
 
     def record(self, name: str, args: dict[str, Any], result: int | None) -> None:
         """Takes one finished call."""

@@ -55,9 +55,9 @@ class ProxiedFunction:
 
 
 _entries: dict[tuple[str, Any], ProxiedFunction] = {}
-"""All function pointers that we ever handed out, by name and real address."""
+"""Every proxied function that was ever handed out, by name and real address."""
 _pointers: dict[Any, ProxiedFunction] = {}
-"""The same by our own address."""
+"""Every proxied function, by the address of the pointer that replaces the real function."""
 _active: list[Proxy] = []
 _attaching = threading.Lock()
 
@@ -84,7 +84,7 @@ class LibProxy:
 
 
 class Proxy:
-    """What one session changed in the package."""
+    """The changes that one session makes to the `vulkan` package."""
 
     def __init__(self, package: types.ModuleType, recorder: CallSink) -> None:
         ffi = layout.package_ffi()

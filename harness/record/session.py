@@ -26,7 +26,7 @@ IN_FLIGHT_LIMIT = 1.0
 
 
 class StreamJudge(Protocol):
-    """What judges the stream; `harness.check.Mirror` is the real one."""
+    """Judges the stream while it is recorded, as `harness.check.Mirror` does."""
 
     @property
     def findings(self) -> list[Finding]:

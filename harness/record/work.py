@@ -30,7 +30,7 @@ class UnfinishedSubmit:
 
 @dataclass(slots=True)
 class DeviceWork:
-    """What is submitted and not known to be done, by queue and in order."""
+    """The submitted work that is not known to be complete, by queue and in order."""
 
     pending: list[UnfinishedSubmit] = field(default_factory=list)
     serial: int = 0
@@ -61,7 +61,7 @@ class DeviceWork:
         self.pending = [one for one in self.pending if one.serial > upto.get(one.queue, 0)]
 
     def pending_writes(self) -> Ranges:
-        """What work that the host has not waited for may write."""
+        """The ranges that work for which the host has not waited may write."""
         found: Ranges = {}
         for one in self.pending:
             for memory, spans in one.writes.items():

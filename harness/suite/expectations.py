@@ -15,7 +15,7 @@ JUDGES = ("syncval", "layer", "witness", "native", "unmodelled")
 
 @dataclass(frozen=True, slots=True)
 class KnownDisagreement:
-    """On these devices (all when empty) this judge disagrees with the expectation of one variant, because of this."""
+    """A known disagreement of one judge with the expectation of one variant, on these devices (all when empty)."""
 
     scenario: str
     variant: str
@@ -24,7 +24,8 @@ class KnownDisagreement:
     devices: tuple[str, ...] = ()
     since: Version = (0, 0, 0)
     before: Version | None = None
-    """Of judge `layer`: the versions that disagree are those from `since` on and before `before`."""
+    """For the judge `layer`, the first version that agrees again. Versions from `since` on and before `before`
+    disagree."""
 
     def covers(self, scenario: str, variant: str, device: str) -> bool:
         """Whether the entry is about this row."""

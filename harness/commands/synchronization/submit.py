@@ -53,7 +53,7 @@ def create_pool(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkGetPhysicalDeviceQueueFamilyProperties")
 def queue_families(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """What each family of a physical device can do decides which stages a barrier's masks mean."""
+    """Remembers the VkQueueFlags of each family. They decide which stages the masks of barriers stand for."""
     objects.families[call.args["physicalDevice"]] = [
         each["queueFlags"] for each in call.args["pQueueFamilyProperties"] or ()
     ]
@@ -62,7 +62,7 @@ def queue_families(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkGetPhysicalDeviceQueueFamilyProperties2")
 def queue_families2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """The same, in the extensible form."""
+    """Remembers the VkQueueFlags of each family, from vkGetPhysicalDeviceQueueFamilyProperties2."""
     objects.families[call.args["physicalDevice"]] = [
         each["queueFamilyProperties"]["queueFlags"] for each in call.args["pQueueFamilyProperties"] or ()
     ]
@@ -93,13 +93,13 @@ def get_fence_status(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkResetFences")
 def reset_fences(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """They no longer stand for their last submission."""
+    """Resets fences, which no longer stand for their last submission."""
     yield FenceReset(tuple(call.args["pFences"] or ()))
 
 
 @call("vkDestroyFence")
 def destroy_fence(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """As good as reset."""
+    """Removes a fence, which is equivalent to a reset."""
     yield FenceReset((call.args["fence"],))
 
 

@@ -139,14 +139,14 @@ class Contents:
         return self.layouts.of(image, (box.aspect, box.mip, box.layer)) not in (UNDEFINED, PREINITIALIZED)
 
     def read_box(self, image: int, box: Box) -> Content:
-        """What a box of an image holds. Its subresource must not be in the UNDEFINED layout."""
+        """The contents of a box of an image. Its subresource must not be in the UNDEFINED layout."""
         resource = self.resources.images[image]
         if resource.image.samples > 1:
             return self._save_twin(resource, box)
         return self.read_boxes(image, [box])[0]
 
     def read_boxes(self, image: int, boxes: list[Box]) -> list[Bytes]:
-        """What boxes of a single-sampled image hold, by one copy command."""
+        """The contents of boxes of a single-sampled image, read by one copy command."""
         resource = self.resources.images[image]
         shapes = [_shape(resource, box) for box in boxes]
         regions, size = self._regions(boxes, shapes)

@@ -1,4 +1,4 @@
-"""What can change its place in a run: the steps of a recorded stream, in units.
+"""The steps of a recorded stream in units, which can change their places in a run.
 
 A *unit* is one of
 
@@ -7,12 +7,12 @@ A *unit* is one of
 * a call of the host,
 * everything from the begin to the end of a render pass instance or of a query: these cannot be cut.
 
-A command depends on what its command buffer has set before it: pipelines, descriptor sets, push constants, viewports.
-A unit carries these steps along (`Unit.before`), so that it can run anywhere. A later call that sets the same thing
-replaces the earlier one (`OVERWRITTEN_BY`).
+A command depends on what its command buffer has set before it: pipelines, descriptor sets, push constants, viewports. A
+unit carries these steps along (`Unit.before`), so that it can run anywhere. A later call that sets the same thing
+replaces the earlier call (`OVERWRITTEN_BY`).
 
-Barriers without layout transitions are in no unit. A replay puts a full barrier between all units, since it is the
-*order* that it explores; what a missing barrier shows *inside* a legal order is the business of `outcomes/witness`.
+Barriers without layout transitions are in no unit. A replay explores the *order* of units, and puts a full barrier
+between all of them. `outcomes/witness` shows what a missing barrier does *inside* a legal order.
 """
 
 from __future__ import annotations

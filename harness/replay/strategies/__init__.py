@@ -20,14 +20,14 @@ from harness.findings import UserError
 
 
 class Picker(Protocol):
-    """What picks the next of several units. It is made for one order."""
+    """Picks the next of several units. A picker is made for one order."""
 
     def pick(self, ready: Sequence[int]) -> int:
         """One of the units that may come next; they are named by their place in submission order, ascending."""
 
 
 class Strategy(Protocol):
-    """What makes pickers."""
+    """Makes pickers."""
 
     seeded: bool
     """Whether different seeds give different orders."""

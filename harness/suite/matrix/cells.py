@@ -40,7 +40,7 @@ class Cell:
 
     @property
     def setting(self) -> Setting:
-        """What its defect and its expectation depend on."""
+        """The facts on which the cell's defect and its expectation depend."""
         return Setting(self.first, self.second, self.resource, self.primitive)
 
     @property

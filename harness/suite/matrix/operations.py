@@ -42,7 +42,7 @@ class MatrixOperation:
     attachment: bool
     """Accesses of attachments are in rasterization order among themselves."""
     observable: bool
-    """What it reads reaches memory, so that a wrong read can be shown."""
+    """Whether the bytes that it reads reach memory, so that a wrong read can be shown."""
 
     @property
     def writes(self) -> bool:
@@ -51,7 +51,7 @@ class MatrixOperation:
 
     @property
     def stages(self) -> str:
-        """Of its scope."""
+        """The stages of its scope."""
         return self.scope.partition("/")[0]
 
 

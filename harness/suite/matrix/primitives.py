@@ -31,7 +31,7 @@ class Link:
 
     @property
     def stages(self) -> tuple[str, str]:
-        """Of both scopes."""
+        """The stages of both scopes."""
         return self.src.partition("/")[0], self.dst.partition("/")[0]
 
 

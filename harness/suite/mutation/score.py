@@ -49,7 +49,7 @@ class Score:
 
 
 def opinions(mutant: Mutant) -> dict[str, list[str]]:
-    """What each judge said, the model apart from which the mutant's legality comes."""
+    """The answers of each judge except the model, which decides whether a mutant is legal."""
     return {SYNCVAL: mutant.syncval, **{f"layer {version}": said for version, said in mutant.layers.items()}}
 
 
