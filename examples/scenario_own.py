@@ -19,8 +19,7 @@ from harness.suite import Rig, read_after_write, scenario
 def scenario_copy_reads_a_filled_buffer(rig: Rig) -> None:
     """A copy that reads what a fill wrote needs a memory dependency."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x11223344)
         commands.barrier("fill before copy", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.copy(a, b)
-    rig.submit(commands)

@@ -1,7 +1,11 @@
-"""The Python line that made a call: the first frame outside the `vulkan` package and this package."""
+"""The Python line that made a call: the first frame outside the `vulkan` package and this package.
+
+Frames of `contextlib` do not count either: a call at the end of a `with` block belongs to the line of the `with`.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from types import CodeType, FrameType
@@ -17,7 +21,7 @@ class Sites:
 
     def __init__(self, *packages: str) -> None:
         """`packages` are folders whose frames do not count, besides this package's own."""
-        self._folders = (_here, *(folder.rstrip(os.sep) + os.sep for folder in packages))
+        self._paths = (_here, contextlib.__file__, *(folder.rstrip(os.sep) + os.sep for folder in packages))
         self._inner: dict[CodeType, bool] = {}
         self._known: dict[tuple[CodeType, int], str] = {}
 
@@ -48,4 +52,4 @@ class Sites:
     def _is_inner(self, path: str) -> bool:
         if path.startswith((GENERATED, "<frozen ")):
             return True
-        return os.path.abspath(path).startswith(self._folders)
+        return os.path.abspath(path).startswith(self._paths)

@@ -6,8 +6,19 @@ resource has no tracked state, a submit waits for nothing, and a barrier is exac
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from harness.rig.command_buffers import Commands
 from harness.rig.swapchains import Swapchains
 
 
 class Rig(Swapchains):
     """The device of one scenario with everything that a scenario makes, records and submits; see `RigDevice`."""
+
+    @contextmanager
+    def submission(self) -> Iterator[Commands]:
+        """Records a new command buffer for the first queue and submits it at the end of the block."""
+        with self.commands() as commands:
+            yield commands
+        self.submit(commands)

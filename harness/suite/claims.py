@@ -6,12 +6,11 @@
     )
     def scenario_copy_reads_a_filled_buffer(rig: Rig) -> None:
         a, b = rig.buffer(), rig.buffer()
-        with rig.commands() as commands:
+        with rig.submission() as commands:
             commands.fill(a, 1)
             commands.barrier("fill before copy", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ",
                              weaker={"execution only": {"src": "CLEAR", "dst": "COPY"}})
             commands.copy(a, b)
-        rig.submit(commands)
 
 The whole scenario must be clean (or show `expects`); each twin must show exactly the hazards declared for it.
 """

@@ -19,11 +19,10 @@ def scenario_gaps_after_rows_are_not_read(rig: Rig) -> None:
     data, a = rig.buffer(512), rig.image(extent=(8, 8, 1))
     rig.host_write(data, bytes(i % 227 for i in range(512)))
     start = rig.choose("filled", 96, {"the next row": 128, "the last texel of a row": 92})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"row_length": 16})
         commands.fill(data, 0xEEEEEEEE, start, 32)
-    rig.submit(commands)
 
 
 @scenario(
@@ -37,11 +36,10 @@ def scenario_gaps_between_layers_are_not_written(rig: Rig) -> None:
     """bufferImageHeight 8 for layers of 4 rows leaves 64 bytes after each layer, which the download does not write."""
     data, a = rig.buffer(512), rig.image(extent=(4, 4, 1), layers=2)
     start = rig.choose("filled", 64, {"the second layer": 128, "the end of the first layer": 48})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.image_to_buffer(a, data, {"layers": 2, "image_height": 8}, v2=True)
         commands.fill(data, 0xEEEEEEEE, start, 64)
-    rig.submit(commands)
 
 
 @scenario(
@@ -56,7 +54,7 @@ def scenario_upload_reads_from_its_buffer_offset(rig: Rig) -> None:
     """An upload reads from bufferOffset on; a barrier over those bytes is enough, and over others is none."""
     data, a = rig.buffer(512), rig.image(extent=(8, 8, 1))
     offset = rig.choose("buffer offset", 256, {"in the other half": 0})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.fill(data, 0xABCDEF01, 256, 256)
         if offset:
@@ -69,7 +67,6 @@ def scenario_upload_reads_from_its_buffer_offset(rig: Rig) -> None:
                 weaker={"bytes before": {"offset": 0, "size": 256}},
             )
         commands.buffer_to_image(data, a, {"buffer_offset": offset})
-    rig.submit(commands)
 
 
 @scenario(
@@ -87,11 +84,10 @@ def scenario_download_of_two_boxes_writes_two_ranges(rig: Rig) -> None:
         {"offset": (0, 0, 0), "extent": (4, 4, 1), "buffer_offset": 0},
         {"offset": (4, 4, 0), "extent": (4, 4, 1), "buffer_offset": place},
     ]
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.image_to_buffer(a, data, regions)
         commands.copy(data, out, (64, 0, 128))
-    rig.submit(commands)
 
 
 @scenario(
@@ -106,7 +102,7 @@ def scenario_small_mip_level_goes_there_and_back(rig: Rig) -> None:
     """The last mip level of an image is one texel; an upload of it and a download of it meet there."""
     data, out, a = rig.buffer(64), rig.buffer(64), rig.image(mips=5)
     rig.host_write(data, bytes(range(64)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"mip": 4, "buffer_offset": 16}, v2=True)
         commands.barrier(
@@ -121,4 +117,3 @@ def scenario_small_mip_level_goes_there_and_back(rig: Rig) -> None:
             },
         )
         commands.image_to_buffer(a, out, {"mip": 4}, v2=True)
-    rig.submit(commands)

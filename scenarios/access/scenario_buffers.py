@@ -14,7 +14,7 @@ COPY, COPY2 = "vkCmdCopyBuffer", "vkCmdCopyBuffer2"
 def scenario_copy_reads_a_filled_buffer(rig: Rig) -> None:
     """A copy that reads what a fill wrote needs a memory dependency, not just an execution dependency."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x11223344)
         commands.barrier(
             "fill before copy",
@@ -23,7 +23,6 @@ def scenario_copy_reads_a_filled_buffer(rig: Rig) -> None:
             weaker={"execution only": {"src": "CLEAR", "dst": "COPY"}},
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -37,7 +36,7 @@ def scenario_copy_reads_a_filled_buffer(rig: Rig) -> None:
 def scenario_copy2_reads_an_updated_buffer(rig: Rig) -> None:
     """VK_PIPELINE_STAGE_2_CLEAR_BIT is where vkCmdUpdateBuffer writes; a dependency from COPY does not cover it."""
     a, b = rig.buffer(128), rig.buffer(128)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.update(a, bytes(range(1, 65)), 32)
         commands.barrier(
             "update before copy",
@@ -49,7 +48,6 @@ def scenario_copy2_reads_an_updated_buffer(rig: Rig) -> None:
             },
         )
         commands.copy(a, b, (32, 0, 64), v2=True)
-    rig.submit(commands)
 
 
 @scenario(
@@ -64,7 +62,7 @@ def scenario_fill_overwrites_what_a_copy_read(rig: Rig) -> None:
     """An execution dependency is enough for a write after a read: nothing has to be made available or visible."""
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, bytes(range(256)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b)
         commands.barrier(
             "copy before fill",
@@ -73,7 +71,6 @@ def scenario_fill_overwrites_what_a_copy_read(rig: Rig) -> None:
             weaker={"other direction": {"src": "CLEAR", "dst": "COPY"}, "from the blit stage": {"src": "BLIT"}},
         )
         commands.fill(a, 0x55667788)
-    rig.submit(commands)
 
 
 @scenario(
@@ -85,11 +82,10 @@ def scenario_update_overwrites_what_a_copy2_read(rig: Rig) -> None:
     """An update after a read waits in the CLEAR stage; an execution dependency into COPY does not hold it back."""
     a, b = rig.buffer(64), rig.buffer(64)
     rig.host_write(a, bytes(range(64)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b, v2=True)
         commands.barrier("copy before update", "COPY", "CLEAR", weaker={"to the copy stage": {"dst": "COPY"}})
         commands.update(a, bytes(range(100, 132)), 16)
-    rig.submit(commands)
 
 
 @scenario(
@@ -104,7 +100,7 @@ def scenario_copy_overwrites_a_filled_buffer(rig: Rig) -> None:
     """A write after a write needs a memory dependency whose second scope names the write access."""
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, bytes(range(256)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(b, 0x01010101)
         commands.barrier(
             "fill before copy",
@@ -116,7 +112,6 @@ def scenario_copy_overwrites_a_filled_buffer(rig: Rig) -> None:
             },
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -132,7 +127,7 @@ def scenario_copy2_overwrites_a_copy(rig: Rig) -> None:
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
     rig.host_write(a, bytes(range(256)))
     rig.host_write(b, bytes(255 - i for i in range(256)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, c)
         commands.barrier(
             "copy before copy",
@@ -142,7 +137,6 @@ def scenario_copy2_overwrites_a_copy(rig: Rig) -> None:
             weaker={"half of it": {"size": 128}, "no first access": {"src": "COPY"}},
         )
         commands.copy(b, c, v2=True)
-    rig.submit(commands)
 
 
 @scenario(
@@ -156,7 +150,7 @@ def scenario_copy2_overwrites_a_copy(rig: Rig) -> None:
 def scenario_update_overwrites_an_update(rig: Rig) -> None:
     """Commands of one kind are no exception: two updates of the same bytes need a dependency from CLEAR to CLEAR."""
     a = rig.buffer(128)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.update(a, bytes(range(1, 65)))
         commands.barrier(
             "update before update",
@@ -171,7 +165,6 @@ def scenario_update_overwrites_an_update(rig: Rig) -> None:
             },
         )
         commands.update(a, bytes(range(129, 161)), 32)
-    rig.submit(commands)
 
 
 @scenario(
@@ -188,7 +181,7 @@ def scenario_copy2_khr_is_the_same_command(rig: Rig) -> None:
     region = vk.VkBufferCopy2(srcOffset=128, dstOffset=192, size=64)
     info = vk.VkCopyBufferInfo2(srcBuffer=a.handle, dstBuffer=a.handle, regionCount=1, pRegions=[region])
     copy2 = rig.function("vkCmdCopyBuffer2KHR")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, a, (0, 128, 64))
         commands.barrier(
             "first copy before second",
@@ -200,4 +193,3 @@ def scenario_copy2_khr_is_the_same_command(rig: Rig) -> None:
             weaker={"bytes before": {"offset": 64}},
         )
         copy2(commands.handle, info)
-    rig.submit(commands)

@@ -14,11 +14,10 @@ def scenario_stencil_is_apart_from_depth(rig: Rig) -> None:
     """A download of stencil does not conflict with a clear of depth; a download of depth does."""
     a, data = rig.image(BOTH, (8, 8, 1)), rig.buffer(256)
     aspect = rig.choose("read aspect", STENCIL, {"depth": DEPTH})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.clear_depth_stencil(a, 0.25, aspects=DEPTH)
         commands.image_to_buffer(a, data, {"aspect": aspect})
-    rig.submit(commands)
 
 
 @scenario(
@@ -32,11 +31,10 @@ def scenario_clears_of_depth_and_stencil_need_nothing(rig: Rig) -> None:
     """Two clears of one image need no dependency when one names depth and the other stencil."""
     a = rig.image(BOTH)
     aspects = rig.choose("first aspects", DEPTH, {"stencil": STENCIL, "both": DEPTH | STENCIL})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.clear_depth_stencil(a, 0.25, 3, aspects=aspects)
         commands.clear_depth_stencil(a, 0.75, 5, aspects=STENCIL)
-    rig.submit(commands)
 
 
 @scenario(
@@ -47,7 +45,7 @@ def scenario_clears_of_depth_and_stencil_need_nothing(rig: Rig) -> None:
 def scenario_copy_reads_a_cleared_depth_image(rig: Rig) -> None:
     """Clearing and copying a depth image are transfers: the stages of fragment tests do not cover them."""
     a, b = rig.image("VK_FORMAT_D16_UNORM"), rig.image("VK_FORMAT_D16_UNORM")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.clear_depth_stencil(a, 0.125)
@@ -58,7 +56,6 @@ def scenario_copy_reads_a_cleared_depth_image(rig: Rig) -> None:
             weaker={"to late tests": {"dst": "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ"}},
         )
         commands.copy_image(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -70,10 +67,9 @@ def scenario_upload_overwrites_stencil_that_a_copy_read(rig: Rig) -> None:
     """A copy of both aspects reads stencil too: an upload of stencil alone has to wait for it."""
     a, b, data = rig.image(BOTH, (8, 8, 1)), rig.image(BOTH, (8, 8, 1)), rig.buffer(64)
     rig.host_write(data, bytes(range(64)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.copy_image(a, b)
         commands.barrier("copy before upload", "COPY", "COPY", weaker={"into the clear stage": {"dst": "CLEAR"}})
         commands.buffer_to_image(data, a, {"aspect": STENCIL})
-    rig.submit(commands)

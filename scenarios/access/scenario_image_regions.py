@@ -18,12 +18,11 @@ def scenario_left_and_right_halves_are_apart(rig: Rig) -> None:
     data, a, b = rig.buffer(1024), rig.image(), rig.image()
     rig.host_write(data, bytes(i % 241 for i in range(1024)))
     column = rig.choose("column", 8, {"one to the left": 7, "the same half": 0})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.buffer_to_image(data, b, {"extent": (8, 16, 1)})
         commands.copy_image(a, b, {"extent": (8, 16, 1)}, {"offset": (column, 0, 0)})
-    rig.submit(commands)
 
 
 @scenario(
@@ -47,12 +46,11 @@ def scenario_two_boxes_leave_the_rest_alone(rig: Rig) -> None:
             "both": [{"offset": (4, 5, 0), **size}, {"offset": (5, 9, 0), **size}],
         },
     )
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.copy_image(a, b, read, whole, v2=True)
         commands.buffer_to_image(data, a, {"offset": (4, 4, 0), "extent": (8, 8, 1)})
-    rig.submit(commands)
 
 
 @scenario(
@@ -66,7 +64,7 @@ def scenario_two_boxes_leave_the_rest_alone(rig: Rig) -> None:
 def scenario_mip_levels_are_apart(rig: Rig) -> None:
     """Each step of mip generation depends on the level it reads only: a barrier may name that level alone."""
     a, b = rig.image(extent=(32, 32, 1), mips=3), rig.image()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.copy_image(b, a, {}, {"mip": 1})
@@ -79,7 +77,6 @@ def scenario_mip_levels_are_apart(rig: Rig) -> None:
             weaker={"the level below": {"mips": (2, 1)}, "the level above": {"mips": (0, 1)}},
         )
         commands.blit(a, a, {"mip": 1}, {"mip": 2})
-    rig.submit(commands)
 
 
 @scenario(
@@ -93,7 +90,7 @@ def scenario_mip_levels_are_apart(rig: Rig) -> None:
 def scenario_array_layers_are_apart(rig: Rig) -> None:
     """A barrier over the layers that are read is enough, though others were written too."""
     a, data = rig.image(extent=(8, 8, 1), layers=4), rig.buffer(512)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.clear_color(a, 0x31415926)
         commands.barrier(
@@ -105,7 +102,6 @@ def scenario_array_layers_are_apart(rig: Rig) -> None:
             weaker={"one of the two": {"layers": (2, 1)}, "the layers before": {"layers": (0, 2)}},
         )
         commands.image_to_buffer(a, data, {"layer": 2, "layers": 2})
-    rig.submit(commands)
 
 
 @scenario(
@@ -119,12 +115,11 @@ def scenario_clear_of_other_layers_needs_nothing(rig: Rig) -> None:
     """A clear touches the layers of its ranges only."""
     a, b = rig.image(layers=4), rig.image()
     layers = rig.choose("cleared", (2, 2), {"the layer read": (1, 1), "from the layer before on": (0, 4)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.copy_image(a, b, {"layer": 1})
         commands.clear_color(a, 0x27182818, layers=layers)
-    rig.submit(commands)
 
 
 @scenario(
@@ -139,12 +134,11 @@ def scenario_slices_of_a_3d_image_are_apart(rig: Rig) -> None:
     data, a, b = rig.buffer(1024), rig.image(extent=(8, 8, 8)), rig.image(extent=(8, 8, 8))
     rig.host_write(data, bytes(i % 233 for i in range(1024)))
     start = rig.choose("slice", 4, {"one before": 3, "the same": 0})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.buffer_to_image(data, a, {"extent": (8, 8, 4)})
         commands.copy_image(a, b, {"offset": (0, 0, start), "extent": (8, 8, 4)}, {})
-    rig.submit(commands)
 
 
 @scenario(
@@ -159,12 +153,11 @@ def scenario_layers_become_slices(rig: Rig) -> None:
     data, array, volume = rig.buffer(256), rig.image(extent=(8, 8, 1), layers=3), rig.image(extent=(8, 8, 8))
     rig.host_write(data, bytes(i % 229 for i in range(256)))
     start = rig.choose("first slice", 1, {"the last layer's": 2, "before": 3})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(array)
         commands.transition(volume)
         commands.buffer_to_image(data, volume, {"offset": (0, 0, 4), "extent": (8, 8, 1)})
         commands.copy_image(array, volume, {"layers": 3, "extent": (8, 8, 3)}, {"offset": (0, 0, start)})
-    rig.submit(commands)
 
 
 @scenario(
@@ -180,11 +173,10 @@ def scenario_rows_of_compressed_blocks_are_apart(rig: Rig) -> None:
     a = rig.image("VK_FORMAT_BC1_RGB_UNORM_BLOCK", usage=0x3)
     rig.host_write(data, bytes(range(1, 65)))
     y, height = rig.choose("row of blocks", (12, 4), {"the one written": (8, 4), "its last texels": (4, 8)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"offset": (0, 8, 0), "extent": (16, 4, 1)})
         commands.image_to_buffer(a, out, {"offset": (0, y, 0), "extent": (16, height, 1)})
-    rig.submit(commands)
 
 
 @scenario(
@@ -201,9 +193,8 @@ def scenario_compressed_blocks_of_one_row_are_apart(rig: Rig) -> None:
     b = rig.image("VK_FORMAT_R32G32_UINT", (4, 4, 1), usage=0x3)
     rig.host_write(data, bytes(range(1, 65)))
     x, width = rig.choose("read block", (8, 8), {"the one written": (4, 4), "a row of three": (4, 12)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.buffer_to_image(data, a, {"offset": (4, 8, 0), "extent": (4, 4, 1)})
         commands.copy_image(a, b, {"offset": (x, 8, 0), "extent": (width, 4, 1)}, {"offset": (0, 1, 0)})
-    rig.submit(commands)

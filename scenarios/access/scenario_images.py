@@ -19,7 +19,7 @@ DOWNLOAD, DOWNLOAD2 = "vkCmdCopyImageToBuffer", "vkCmdCopyImageToBuffer2"
 def scenario_copy_reads_a_cleared_image(rig: Rig) -> None:
     """A clear writes in the CLEAR stage and a copy reads in the COPY stage."""
     a, b = rig.image(), rig.image()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.clear_color(a)
@@ -33,7 +33,6 @@ def scenario_copy_reads_a_cleared_image(rig: Rig) -> None:
             },
         )
         commands.copy_image(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -44,7 +43,7 @@ def scenario_copy_reads_a_cleared_image(rig: Rig) -> None:
 def scenario_blit2_reads_a_copied_image(rig: Rig) -> None:
     """A blit reads in the BLIT stage: a dependency into COPY does not make a copied image visible to it."""
     a, b, c = rig.image(), rig.image(), rig.image(extent=(8, 8, 1))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for image in (a, b, c):
             commands.transition(image)
         commands.copy_image(a, b, v2=True)
@@ -56,7 +55,6 @@ def scenario_blit2_reads_a_copied_image(rig: Rig) -> None:
             weaker={"to the copy stage": {"dst": "COPY/TRANSFER_READ"}},
         )
         commands.blit(b, c, v2=True)
-    rig.submit(commands)
 
 
 @scenario(
@@ -70,7 +68,7 @@ def scenario_blit2_reads_a_copied_image(rig: Rig) -> None:
 def scenario_clear_overwrites_what_a_blit_read(rig: Rig) -> None:
     """An execution dependency from BLIT to CLEAR lets a clear overwrite the source of a blit."""
     a, b = rig.image(), rig.image(extent=(32, 8, 1))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.blit(a, b)
@@ -81,7 +79,6 @@ def scenario_clear_overwrites_what_a_blit_read(rig: Rig) -> None:
             weaker={"from the copy stage": {"src": "COPY"}, "to the copy stage": {"dst": "COPY"}},
         )
         commands.clear_color(a, 0xFF00FF00)
-    rig.submit(commands)
 
 
 @scenario(
@@ -95,7 +92,7 @@ def scenario_clear_overwrites_what_a_blit_read(rig: Rig) -> None:
 def scenario_flipped_blit_overwrites_a_cleared_image(rig: Rig) -> None:
     """A blit whose corners are given the other way round writes the same texels, and conflicts like any other."""
     a, b = rig.image(), rig.image()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.clear_color(b, 0x01020304)
@@ -107,7 +104,6 @@ def scenario_flipped_blit_overwrites_a_cleared_image(rig: Rig) -> None:
             weaker={"visible to reads only": {"dst": "BLIT/TRANSFER_READ"}, "another image": {"image": a}},
         )
         commands.blit(a, b, {}, {"flipped": True})
-    rig.submit(commands)
 
 
 @scenario(
@@ -119,7 +115,7 @@ def scenario_copy_reads_an_uploaded_image(rig: Rig) -> None:
     """vkCmdCopyBufferToImage writes in the COPY stage."""
     data, a, b = rig.buffer(1024), rig.image(), rig.image()
     rig.host_write(data, bytes(i % 251 for i in range(1024)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.buffer_to_image(data, a)
@@ -131,7 +127,6 @@ def scenario_copy_reads_an_uploaded_image(rig: Rig) -> None:
             weaker={"from the clear stage": {"src": "CLEAR/TRANSFER_WRITE", "sync2": True}},
         )
         commands.copy_image(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -145,7 +140,7 @@ def scenario_copy_reads_an_uploaded_image(rig: Rig) -> None:
 def scenario_download2_reads_the_image_and_writes_the_buffer(rig: Rig) -> None:
     """vkCmdCopyImageToBuffer2 is a COPY read of the image and a COPY write of the buffer, each with its own need."""
     a, data = rig.image(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.clear_color(a, 0x0F1E2D3C)
         commands.barrier("clear before download", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", image=a)
@@ -158,7 +153,6 @@ def scenario_download2_reads_the_image_and_writes_the_buffer(rig: Rig) -> None:
             weaker={"from reads": {"src": "COPY/TRANSFER_READ"}},
         )
         commands.fill(data, 0x99999999, 0, 512)
-    rig.submit(commands)
 
 
 @scenario(
@@ -170,7 +164,7 @@ def scenario_upload2_overwrites_what_a_copy2_read(rig: Rig) -> None:
     """An upload into the source of a copy needs an execution dependency, which an image barrier also gives."""
     data, a, b = rig.buffer(1024), rig.image(), rig.image()
     rig.host_write(data, bytes(i % 249 for i in range(1024)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.copy_image(a, b, v2=True)
@@ -178,7 +172,6 @@ def scenario_upload2_overwrites_what_a_copy2_read(rig: Rig) -> None:
             "copy before upload", "COPY", "COPY", image=a, weaker={"from the clear stage": {"src": "CLEAR"}}
         )
         commands.buffer_to_image(data, a, v2=True)
-    rig.submit(commands)
 
 
 @scenario(
@@ -189,7 +182,7 @@ def scenario_upload2_overwrites_what_a_copy2_read(rig: Rig) -> None:
 def scenario_clear_overwrites_a_clear(rig: Rig) -> None:
     """Two clears of one image are two writes; submission order alone orders nothing."""
     a = rig.image()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.clear_color(a, 0x10101010)
         commands.barrier(
@@ -199,4 +192,3 @@ def scenario_clear_overwrites_a_clear(rig: Rig) -> None:
             weaker={"execution only": {"src": "CLEAR", "dst": "CLEAR"}},
         )
         commands.clear_color(a, 0x20304050)
-    rig.submit(commands)

@@ -17,7 +17,7 @@ RESOLVE, RESOLVE2 = "vkCmdResolveImage", "vkCmdResolveImage2"
 def scenario_resolve_reads_a_cleared_image(rig: Rig) -> None:
     """A resolve reads its multisampled source in the RESOLVE stage."""
     many, one = rig.image(samples=4), rig.image()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(many)
         commands.transition(one)
         commands.clear_color(many, 0x88776655)
@@ -31,7 +31,6 @@ def scenario_resolve_reads_a_cleared_image(rig: Rig) -> None:
             },
         )
         commands.resolve(many, one)
-    rig.submit(commands)
 
 
 @scenario(
@@ -45,7 +44,7 @@ def scenario_resolve_reads_a_cleared_image(rig: Rig) -> None:
 def scenario_download_reads_a_resolved_layer(rig: Rig) -> None:
     """A resolve command writes in the RESOLVE stage, unlike the resolve of a render pass (attachment output)."""
     many, one, data = rig.image(samples=4), rig.image(layers=2), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(many)
         commands.transition(one)
         commands.resolve(many, one, {}, {"layer": 1}, v2=True)
@@ -61,7 +60,6 @@ def scenario_download_reads_a_resolved_layer(rig: Rig) -> None:
             },
         )
         commands.image_to_buffer(one, data, {"layer": 1})
-    rig.submit(commands)
 
 
 @scenario(
@@ -72,13 +70,12 @@ def scenario_download_reads_a_resolved_layer(rig: Rig) -> None:
 def scenario_clear_overwrites_what_a_resolve_read(rig: Rig) -> None:
     """A clear of a multisampled image waits for the resolve that reads it."""
     many, one = rig.image(samples=4), rig.image()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(many)
         commands.transition(one)
         commands.resolve(many, one)
         commands.barrier("resolve before clear", "RESOLVE", "CLEAR", weaker={"from the blit stage": {"src": "BLIT"}})
         commands.clear_color(many, 0x01800180)
-    rig.submit(commands)
 
 
 @scenario(
@@ -91,11 +88,10 @@ def scenario_resolves_of_overlapping_boxes_are_ordered(rig: Rig) -> None:
     first, second, one = rig.image(samples=4), rig.image(samples=4), rig.image()
     place = rig.choose("place", None, {"overlapping by a texel": 7, "apart": 8})
     box = {"extent": (8, 8, 1)}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for image in (first, second, one):
             commands.transition(image)
         commands.resolve(first, one, box, {}, v2=True)
         if place is None:
             commands.barrier("resolve before resolve", "RESOLVE/TRANSFER_WRITE", "RESOLVE/TRANSFER_WRITE")
         commands.resolve(second, one, box, {"offset": (place or 0, place or 0, 0)})
-    rig.submit(commands)

@@ -19,7 +19,7 @@ def scenario_shader_read_does_not_cover_uniform_buffers(rig: Rig) -> None:
     source, out = rig.buffer(256), rig.buffer(256)
     total = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"})
     held = rig.descriptors(total, b0=source, b1=out)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(source, 0x00C0FFEE)
         commands.barrier(
             "fill before dispatch",
@@ -33,7 +33,6 @@ def scenario_shader_read_does_not_cover_uniform_buffers(rig: Rig) -> None:
         )
         commands.bind(total, held)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -51,7 +50,7 @@ def scenario_shader_read_covers_storage_buffers(rig: Rig) -> None:
     source, out = rig.buffer(256), rig.buffer(256)
     words = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
     held = rig.descriptors(words, b0=source, b1=out)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(source, 0x0D15EA5E)
         commands.barrier(
             "fill before dispatch",
@@ -66,7 +65,6 @@ def scenario_shader_read_covers_storage_buffers(rig: Rig) -> None:
         )
         commands.bind(words, held)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -82,7 +80,7 @@ def scenario_shader_read_covers_sampled_images(rig: Rig) -> None:
     a, out = rig.image(), rig.buffer(1024)
     sample = rig.compute("sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"})
     held = rig.descriptors(sample, b0=(rig.view(a), rig.sampler(), 1), b1=out)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.clear_color(a, 0x7F3F1F0F)
         commands.barrier(
@@ -97,7 +95,6 @@ def scenario_shader_read_covers_sampled_images(rig: Rig) -> None:
         )
         commands.bind(sample, held)
         commands.dispatch(4)
-    rig.submit(commands)
 
 
 @scenario(
@@ -119,7 +116,7 @@ def scenario_shader_write_covers_storage_buffers(rig: Rig) -> None:
     target, out = rig.buffer(256), rig.buffer(256)
     words = rig.compute("fill_words_writeonly", {0: "STORAGE_BUFFER"}, push_bytes=4)
     held = rig.descriptors(words, b0=target)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(words, held)
         commands.push_constants(words, 100)
         commands.dispatch()
@@ -139,7 +136,6 @@ def scenario_shader_write_covers_storage_buffers(rig: Rig) -> None:
         )
         commands.push_constants(words, 5000)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -155,7 +151,7 @@ def scenario_two_dispatches_write_one_buffer(rig: Rig) -> None:
     target = rig.buffer(256)
     words = rig.compute("fill_words_writeonly", {0: "STORAGE_BUFFER"}, push_bytes=4)
     held = rig.descriptors(words, b0=target)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(words, held)
         commands.push_constants(words, 0x11110000)
         commands.dispatch()
@@ -172,4 +168,3 @@ def scenario_two_dispatches_write_one_buffer(rig: Rig) -> None:
         )
         commands.push_constants(words, 0x22220000)
         commands.dispatch()
-    rig.submit(commands)

@@ -19,7 +19,7 @@ def scenario_availability_and_visibility_may_be_apart(rig: Rig) -> None:
     """One barrier makes a write available, a second one visible; the second needs no first access, but must chain."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
     rig.host_write(a, BYTES)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, c)
         commands.barrier("made available", "COPY/TRANSFER_WRITE", "COPY", weaker={"no first access": {"src": "COPY"}})
         commands.barrier(
@@ -29,7 +29,6 @@ def scenario_availability_and_visibility_may_be_apart(rig: Rig) -> None:
             weaker={"not chained": {"src": "BLIT"}, "to reads": {"dst": "COPY/TRANSFER_READ"}},
         )
         commands.copy(b, c)
-    rig.submit(commands)
 
 
 @scenario(
@@ -43,7 +42,7 @@ def scenario_availability_and_visibility_may_be_apart(rig: Rig) -> None:
 def scenario_memory_dependencies_chain_through_a_stage(rig: Rig) -> None:
     """An available write travels through a stage that does nothing, if the stages of the two links meet."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x13571357)
         commands.barrier(
             "fill to compute", "CLEAR/TRANSFER_WRITE", "COMPUTE_SHADER", weaker={"to blit": {"dst": "BLIT"}}
@@ -52,7 +51,6 @@ def scenario_memory_dependencies_chain_through_a_stage(rig: Rig) -> None:
             "compute to copy", "COMPUTE_SHADER", "COPY/TRANSFER_READ", buffer=a, weaker={"from blit": {"src": "BLIT"}}
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -65,12 +63,11 @@ def scenario_memory_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     first = {"src": "CLEAR/TRANSFER_WRITE", "dst": "COMPUTE_SHADER"}
     second = {"src": "COMPUTE_SHADER", "dst": "COPY/TRANSFER_READ"}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x24682468)
         commands.barriers("fill before copy", first, weaker={"one command": [first, second]})
         commands.barriers("fill before copy", second, weaker={"one command": []})
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -84,12 +81,11 @@ def scenario_execution_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
     rig.host_write(a, BYTES)
     first = {"src": "COPY/TRANSFER_READ", "dst": "COMPUTE_SHADER", "buffer": a}
     second = {"src": "COMPUTE_SHADER", "dst": "CLEAR/TRANSFER_WRITE", "buffer": a}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b)
         commands.barriers("copy before fill", first, weaker={"one command": [first, second]})
         commands.barriers("copy before fill", second, weaker={"one command": []})
         commands.fill(a, 0x0BADCAFE)
-    rig.submit(commands)
 
 
 @scenario(
@@ -103,7 +99,7 @@ def scenario_execution_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
 def scenario_global_barrier_chains_with_a_buffer_barrier(rig: Rig) -> None:
     """A global barrier makes a write available and a buffer barrier makes it visible for that buffer alone."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.update(a, BYTES)
         commands.barrier(
             "to anything",
@@ -116,7 +112,6 @@ def scenario_global_barrier_chains_with_a_buffer_barrier(rig: Rig) -> None:
             "for the buffer", "ALL_TRANSFER", "COPY/TRANSFER_READ", buffer=a, weaker={"other buffer": {"buffer": b}}
         )
         commands.copy(a, b, v2=True)
-    rig.submit(commands)
 
 
 @scenario(
@@ -130,14 +125,13 @@ def scenario_global_barrier_chains_with_a_buffer_barrier(rig: Rig) -> None:
 def scenario_image_barrier_chains_with_a_global_barrier(rig: Rig) -> None:
     """An image barrier into COPY and a global barrier from COPY to BLIT make one dependency."""
     a, b = rig.image(), rig.image(extent=(8, 8, 1))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.clear_color(a, 0x5A5A5A5A)
         commands.barrier("clear to copy", "CLEAR/TRANSFER_WRITE", "COPY", image=a)
         commands.barrier("copy to blit", "COPY", "BLIT/TRANSFER_READ", weaker={"from clear": {"src": "CLEAR"}})
         commands.blit(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -152,13 +146,12 @@ def scenario_execution_chain_of_three_links(rig: Rig) -> None:
     """A write after a read is ordered by a chain of any length, and by none of its parts."""
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, BYTES)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b)
         commands.barrier("copy to compute", "COPY", "COMPUTE_SHADER")
         commands.barrier("compute to blit", "COMPUTE_SHADER", "BLIT")
         commands.barrier("blit to clear", "BLIT", "CLEAR")
         commands.update(a, bytes(256))
-    rig.submit(commands)
 
 
 @scenario(
@@ -172,7 +165,7 @@ def scenario_execution_chain_of_three_links(rig: Rig) -> None:
 def scenario_repeating_a_barrier_adds_nothing(rig: Rig) -> None:
     """A barrier that is recorded three times does what it does once; three weak ones make no strong one."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x10203040)
         for _ in range(3):
             commands.barrier(
@@ -185,4 +178,3 @@ def scenario_repeating_a_barrier_adds_nothing(rig: Rig) -> None:
                 },
             )
         commands.copy(a, b)
-    rig.submit(commands)

@@ -21,7 +21,7 @@ def scenario_execution_orders_writes_after_reads_only(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, BYTES)
     rig.host_write(b, OTHERS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b, (0, 0, 128))
         commands.barrier(
             "between",
@@ -35,7 +35,6 @@ def scenario_execution_orders_writes_after_reads_only(rig: Rig) -> None:
             },
         )
         commands.copy(b, a, (64, 0, 128))
-    rig.submit(commands)
 
 
 @scenario(
@@ -48,7 +47,7 @@ def scenario_buffer_barrier_orders_execution_on_other_buffers(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, BYTES)
     rig.host_write(b, OTHERS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b, (0, 0, 128))
         commands.barrier(
             "on b",
@@ -59,7 +58,6 @@ def scenario_buffer_barrier_orders_execution_on_other_buffers(rig: Rig) -> None:
             weaker={"read to write": {"src": "ALL_TRANSFER/TRANSFER_READ", "dst": "ALL_TRANSFER/TRANSFER_WRITE"}},
         )
         commands.copy(b, a, (64, 0, 128))
-    rig.submit(commands)
 
 
 @scenario(
@@ -75,7 +73,7 @@ def scenario_buffer_barrier2_orders_execution_on_other_buffers(rig: Rig) -> None
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, BYTES)
     rig.host_write(b, OTHERS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b, (0, 0, 128), v2=True)
         commands.barrier(
             "on b",
@@ -88,7 +86,6 @@ def scenario_buffer_barrier2_orders_execution_on_other_buffers(rig: Rig) -> None
             },
         )
         commands.copy(b, a, (64, 0, 128), v2=True)
-    rig.submit(commands)
 
 
 @scenario(
@@ -100,7 +97,7 @@ def scenario_image_barrier_orders_execution_on_buffers(rig: Rig) -> None:
     """The image barrier after an upload lets the staging buffer be filled again: no barrier on the buffer is needed."""
     data, a = rig.buffer(1024), rig.image()
     rig.host_write(data, BYTES * 4)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a)
         commands.barrier(
@@ -111,7 +108,6 @@ def scenario_image_barrier_orders_execution_on_buffers(rig: Rig) -> None:
             weaker={"into copies": {"dst": "COPY/TRANSFER_WRITE"}},
         )
         commands.fill(data, 0x80818283)
-    rig.submit(commands)
 
 
 @scenario(
@@ -127,7 +123,7 @@ def scenario_image_barrier_orders_execution_on_buffers(rig: Rig) -> None:
 def scenario_buffer_barrier_has_a_direction_and_a_range(rig: Rig) -> None:
     """A buffer barrier helps only from the write to the read, for the buffer and the bytes that it names."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.update(a, OTHERS)
         commands.barrier(
             "update before copy",
@@ -142,7 +138,6 @@ def scenario_buffer_barrier_has_a_direction_and_a_range(rig: Rig) -> None:
             },
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -154,7 +149,7 @@ def scenario_a_barrier_covers_what_was_recorded_before_it(rig: Rig) -> None:
     """The strongest barrier does nothing for a write that comes after it."""
     a, b = rig.buffer(), rig.buffer()
     everything = ("ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.barrier("", *everything)
         commands.fill(a, 0xFEDCBA98)
         commands.barrier(
@@ -162,7 +157,6 @@ def scenario_a_barrier_covers_what_was_recorded_before_it(rig: Rig) -> None:
         )
         commands.copy(a, b)
         commands.barrier("", *everything)
-    rig.submit(commands)
 
 
 @scenario(
@@ -180,7 +174,7 @@ def scenario_barriers_of_one_command_add_up(rig: Rig) -> None:
     rig.host_write(c, BYTES)
     first = {"src": "CLEAR/TRANSFER_WRITE", "dst": "COPY/TRANSFER_READ", "buffer": a}
     second = {"src": "COPY", "dst": "CLEAR"}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x19283746)
         commands.copy(c, d, v2=True)
         commands.barriers(
@@ -191,7 +185,6 @@ def scenario_barriers_of_one_command_add_up(rig: Rig) -> None:
         )
         commands.copy(a, b)
         commands.update(c, bytes(128))
-    rig.submit(commands)
 
 
 @scenario(
@@ -204,7 +197,7 @@ def scenario_barrier2_khr_is_the_same_command(rig: Rig) -> None:
     """vkCmdPipelineBarrier2KHR makes two fills visible by two buffer barriers; by one of them, one fill."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer(512)
     covered = rig.choose("fills before copies", (a, b), {"one of two buffers": (a,)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x11111111)
         commands.fill(b, 0x22222222)
         if covered is not None:
@@ -226,4 +219,3 @@ def scenario_barrier2_khr_is_the_same_command(rig: Rig) -> None:
             rig.function("vkCmdPipelineBarrier2KHR")(commands.handle, info)
         commands.copy(a, c)
         commands.copy(b, c, (0, 256, 256))
-    rig.submit(commands)

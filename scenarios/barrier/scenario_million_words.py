@@ -18,7 +18,7 @@ def scenario_dispatch_reads_a_million_written_words(rig: Rig) -> None:
     write = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     copy = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
     written, copied = rig.descriptors(write, b0=source), rig.descriptors(copy, b0=source, b1=target)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(write, written)
         commands.push_constants(write, 0x01000000)
         commands.dispatch(GROUPS)
@@ -30,7 +30,6 @@ def scenario_dispatch_reads_a_million_written_words(rig: Rig) -> None:
         )
         commands.bind(copy, copied)
         commands.dispatch(GROUPS)
-    rig.submit(commands)
 
 
 @scenario(
@@ -41,10 +40,9 @@ def scenario_copy_reads_a_million_written_words(rig: Rig) -> None:
     source, target = rig.buffer(4 * WORDS), rig.buffer(4 * WORDS)
     write = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     written = rig.descriptors(write, b0=source)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(write, written)
         commands.push_constants(write, 0x01000000)
         commands.dispatch(GROUPS)
         commands.barrier("written before copied", "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COPY/TRANSFER_READ")
         commands.copy(source, target)
-    rig.submit(commands)

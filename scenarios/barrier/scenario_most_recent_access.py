@@ -33,7 +33,7 @@ def scenario_reads_after_a_guarded_read(rig: Rig) -> None:
     first, last = rig.buffer(1024), rig.buffer(1024)
     load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
     held = rig.descriptors(load, b0=(rig.view(a), None, 1), b1=last)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for image in (a, b, c):
             commands.transition(image)
         commands.clear_color(a, 0x04080C10)  # W
@@ -54,7 +54,6 @@ def scenario_reads_after_a_guarded_read(rig: Rig) -> None:
         )
         commands.bind(load, held)
         commands.dispatch(4)  # R3
-    rig.submit(commands)
 
 
 @scenario(
@@ -70,7 +69,7 @@ def scenario_write_after_a_guarded_read(rig: Rig) -> None:
     """R is tested against W0, and W1 against R alone: as R saw W0, so does everything after it. With no R between,
     W1 is tested against W0 and E is not enough."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x01234567)  # W0
         commands.barrier(
             "M",
@@ -82,7 +81,6 @@ def scenario_write_after_a_guarded_read(rig: Rig) -> None:
             commands.copy(a, b)
         commands.barrier("E", "COPY", "CLEAR", weaker={"from clears": {"src": "CLEAR"}})
         commands.fill(a, 0x89ABCDEF)  # W1
-    rig.submit(commands)
 
 
 @scenario(
@@ -99,11 +97,10 @@ def scenario_a_write_waits_for_every_reading_stage(rig: Rig) -> None:
     rig.host_write(a, bytes(range(256)))
     words = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
     held = rig.descriptors(words, b0=a, b1=c)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b)
         commands.bind(words, held)
         commands.dispatch()
         commands.barrier("copy before fill", "COPY", "CLEAR")
         commands.barrier("dispatch before fill", "COMPUTE_SHADER", "CLEAR", weaker={"from copies": {"src": "COPY"}})
         commands.fill(a, 0x70707070)
-    rig.submit(commands)

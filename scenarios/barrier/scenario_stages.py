@@ -20,7 +20,7 @@ def scenario_all_transfer_is_every_transfer_stage(rig: Rig) -> None:
     """ALL_TRANSFER covers a fill (CLEAR), a copy and a blit alike; each of its parts covers itself alone."""
     a, b = rig.buffer(), rig.buffer()
     c, d = rig.image(), rig.image(extent=(8, 8, 1))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(c)
         commands.transition(d)
         commands.fill(a, 0x33445566)
@@ -41,7 +41,6 @@ def scenario_all_transfer_is_every_transfer_stage(rig: Rig) -> None:
         )
         commands.copy(a, b)
         commands.blit(c, d)
-    rig.submit(commands)
 
 
 @scenario(
@@ -57,7 +56,7 @@ def scenario_all_transfer_is_every_transfer_stage(rig: Rig) -> None:
 def scenario_all_commands_with_memory_write_and_read(rig: Rig) -> None:
     """ALL_COMMANDS with MEMORY_WRITE and MEMORY_READ covers any write before any read, and needs both."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x44444444)
         commands.barrier(
             "everything",
@@ -71,7 +70,6 @@ def scenario_all_commands_with_memory_write_and_read(rig: Rig) -> None:
             },
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -90,7 +88,7 @@ def scenario_ends_of_the_pipe_order_execution(rig: Rig) -> None:
     nothing, BOTTOM_OF_PIPE or NONE as a second hold nothing back."""
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, bytes(range(256)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b)
         commands.barrier(
             "copy before fill",
@@ -105,7 +103,6 @@ def scenario_ends_of_the_pipe_order_execution(rig: Rig) -> None:
             },
         )
         commands.fill(a, 0x4B4B4B4B)
-    rig.submit(commands)
 
 
 @scenario(
@@ -120,7 +117,7 @@ def scenario_ends_of_the_pipe_order_execution(rig: Rig) -> None:
 def scenario_ends_of_the_pipe_have_no_accesses(rig: Rig) -> None:
     """TOP_OF_PIPE and BOTTOM_OF_PIPE order execution and access no memory: they make no memory dependency."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x66778899)
         commands.barrier(
             "fill before copy",
@@ -134,7 +131,6 @@ def scenario_ends_of_the_pipe_have_no_accesses(rig: Rig) -> None:
             },
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -151,7 +147,7 @@ def scenario_source_stages_reach_back(rig: Rig) -> None:
     arguments, out = rig.buffer(64), rig.buffer()
     held = rig.descriptors(words, b0=out)
     rig.host_write(arguments, ONE_GROUP)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(words, held)
         commands.push_constants(words, 7)
         commands.dispatch_indirect(arguments)
@@ -162,7 +158,6 @@ def scenario_source_stages_reach_back(rig: Rig) -> None:
             weaker={"from copies": {"src": "COPY"}, "from the vertex shader": {"src": "VERTEX_SHADER"}},
         )
         commands.update(arguments, b"\0\0\0\0" * 3)
-    rig.submit(commands)
 
 
 @scenario(
@@ -179,7 +174,7 @@ def scenario_access_scopes_do_not_reach(rig: Rig) -> None:
     words = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     arguments, out = rig.buffer(64), rig.buffer()
     held = rig.descriptors(words, b0=out)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.update(arguments, ONE_GROUP, 16)
         commands.barrier(
             "update before dispatch",
@@ -197,7 +192,6 @@ def scenario_access_scopes_do_not_reach(rig: Rig) -> None:
         commands.bind(words, held)
         commands.push_constants(words, 9)
         commands.dispatch_indirect(arguments, 16)
-    rig.submit(commands)
 
 
 @scenario(
@@ -211,7 +205,7 @@ def scenario_access_scopes_do_not_reach(rig: Rig) -> None:
 def scenario_several_stages_and_accesses_in_one_mask(rig: Rig) -> None:
     """A mask of several stages with several accesses covers each legal pair, and no other stage."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x2468ACE0)
         commands.barrier(
             "fill before copy",
@@ -223,7 +217,6 @@ def scenario_several_stages_and_accesses_in_one_mask(rig: Rig) -> None:
             },
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -241,7 +234,7 @@ def scenario_shader_overwrites_a_copy(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, bytes(range(256)))
     held = rig.descriptors(words, b0=b)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b)
         commands.barrier(
             "copy before dispatch",
@@ -256,4 +249,3 @@ def scenario_shader_overwrites_a_copy(rig: Rig) -> None:
         commands.bind(words, held)
         commands.push_constants(words, 0x5000)
         commands.dispatch()
-    rig.submit(commands)

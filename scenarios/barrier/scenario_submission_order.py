@@ -98,7 +98,7 @@ def scenario_command_buffer_submitted_twice_meets_itself(rig: Rig) -> None:
     """The second execution of a command buffer needs a dependency on the first."""
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(b, bytes(range(256)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x3E3E3E3E, 64, 64)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_WRITE")
         commands.copy(b, a, (0, 64, 64))
@@ -108,5 +108,4 @@ def scenario_command_buffer_submitted_twice_meets_itself(rig: Rig) -> None:
             "CLEAR/TRANSFER_WRITE",
             weaker={"over the first half": {"buffer": a, "size": 96}},
         )
-    rig.submit(commands)
     rig.submit(commands)

@@ -17,7 +17,7 @@ def scenario_upload_of_a_dispatched_pattern(rig: Rig) -> None:
     buffer, image = rig.buffer(4 * WORDS), rig.image(extent=(SIDE, SIDE, 1))
     write = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     written = rig.descriptors(write, b0=buffer)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.bind(write, written)
         commands.push_constants(write, 0xFF802000)
@@ -30,4 +30,3 @@ def scenario_upload_of_a_dispatched_pattern(rig: Rig) -> None:
             weaker={"upper half": {"size": 2 * WORDS}},
         )
         commands.buffer_to_image(buffer, image)
-    rig.submit(commands)

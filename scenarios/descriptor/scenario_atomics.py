@@ -33,7 +33,7 @@ def scenario_atomic_adds_of_two_dispatches(rig: Rig) -> None:
     """Two dispatches that add atomically to the same words need nothing between them, but all before them."""
     a = rig.buffer()
     add = _pipeline(rig, "atomic_add")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 1)
         commands.barrier(
             "fill before the adds",
@@ -43,7 +43,6 @@ def scenario_atomic_adds_of_two_dispatches(rig: Rig) -> None:
         )
         _run(commands, add, 10, b0=a)
         _run(commands, add, 100, b0=a)
-    rig.submit(commands)
 
 
 @scenario(
@@ -73,11 +72,10 @@ def scenario_copy_of_atomically_added_words(rig: Rig) -> None:
     """What atomics wrote is read by a copy: a memory dependency from storage writes is due."""
     a, b = rig.buffer(), rig.buffer()
     add = _pipeline(rig, "atomic_add")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _run(commands, add, 30, b0=a)
         commands.barrier("adds before the copy", WRITE, "COPY/TRANSFER_READ")
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(without={"adds before the stores": [WAW]}, rule="atomics-read-and-write")
@@ -85,11 +83,10 @@ def scenario_plain_stores_after_atomics(rig: Rig) -> None:
     """A plain store conflicts with atomics of the same words."""
     a = rig.buffer()
     add, fill = _pipeline(rig, "atomic_add"), _pipeline(rig, "fill_words")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _run(commands, add, 40, b0=a)
         commands.barrier("adds before the stores", WRITE, WRITE)
         _run(commands, fill, 50, b0=a)
-    rig.submit(commands)
 
 
 @scenario(
@@ -101,7 +98,7 @@ def scenario_atomics_after_plain_stores(rig: Rig) -> None:
     """An atomic reads what a plain store wrote."""
     a = rig.buffer()
     add, fill = _pipeline(rig, "atomic_add"), _pipeline(rig, "fill_words")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _run(commands, fill, 60, b0=a)
         commands.barrier(
             "stores before the adds",
@@ -110,7 +107,6 @@ def scenario_atomics_after_plain_stores(rig: Rig) -> None:
             weaker={"for sampled reads": {"dst": "COMPUTE_SHADER/SHADER_SAMPLED_READ"}},
         )
         _run(commands, add, 70, b0=a)
-    rig.submit(commands)
 
 
 @scenario(without={"loads before the adds": [WAR]}, rule="atomics-read-and-write")
@@ -119,11 +115,10 @@ def scenario_atomics_after_plain_loads(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     add = _pipeline(rig, "atomic_add")
     copy = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _run(commands, copy, None, b0=a, b1=b)
         commands.barrier("loads before the adds", "COMPUTE_SHADER", "COMPUTE_SHADER")
         _run(commands, add, 80, b0=a)
-    rig.submit(commands)
 
 
 @scenario(without={"once before twice": [WAW]}, rule="atomics-read-and-write")
@@ -131,11 +126,10 @@ def scenario_atomic_stores_of_two_dispatches(rig: Rig) -> None:
     """Atomic stores are ordered as little as plain ones: which value stays is open."""
     a = rig.buffer()
     store = _pipeline(rig, "atomic_store")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _run(commands, store, 0x90, b0=a)
         commands.barrier("once before twice", WRITE, WRITE)
         _run(commands, store, 0x900, b0=a)
-    rig.submit(commands)
 
 
 @scenario(without={"store before load": [RAW]}, weakened={"targets / one": [WAW]}, rule="atomics-read-and-write")
@@ -145,12 +139,11 @@ def scenario_atomic_loads(rig: Rig) -> None:
     store = _pipeline(rig, "atomic_store")
     load = rig.compute("atomic_load", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
     reverse = rig.compute("reverse_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _run(commands, store, 0xA0, b0=a)
         commands.barrier("store before load", WRITE, READ)
         _run(commands, load, None, b0=a, b1=b)
         _run(commands, reverse, None, b0=a, b1=rig.choose("targets", c, {"one": b}))
-    rig.submit(commands)
 
 
 @scenario(
@@ -162,10 +155,9 @@ def scenario_image_atomics(rig: Rig) -> None:
     image = rig.image("VK_FORMAT_R32_UINT", (8, 8, 1))
     add = rig.compute("image_atomic_add", {0: "STORAGE_IMAGE"}, push_bytes=4)
     held = (rig.view(image), None, GENERAL)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image)
         commands.barrier("clear before the adds", "CLEAR/TRANSFER_WRITE", BOTH, image=image)
         _run(commands, add, 3, b0=held)
         _run(commands, add, 4, b0=held)
-    rig.submit(commands)

@@ -52,7 +52,7 @@ def scenario_storage_image_loaded_after_a_store(rig: Rig) -> None:
     target = rig.buffer()
     store = _store(rig)
     load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         image = _image(rig, commands)
         _run(commands, store, 0x01234567, b0=_bound(rig, image))
         commands.barrier(
@@ -66,7 +66,6 @@ def scenario_storage_image_loaded_after_a_store(rig: Rig) -> None:
             },
         )
         _run(commands, load, b0=_bound(rig, image), b1=target)
-    rig.submit(commands)
 
 
 @scenario(
@@ -77,26 +76,24 @@ def scenario_storage_image_loaded_after_a_store(rig: Rig) -> None:
 def scenario_storage_image_stored_after_a_copy(rig: Rig) -> None:
     """Of a shader that copies one image to another, only the target is written; the source may be overwritten later."""
     copy, store = rig.compute("image_copy_2d", dict.fromkeys((0, 1), "STORAGE_IMAGE")), _store(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         source, target = _image(rig, commands), _image(rig, commands)
         _run(commands, copy, b0=_bound(rig, source), b1=_bound(rig, target))
         commands.barrier(
             "copy before store", COMPUTE, COMPUTE, sync2=False, weaker={"another stage": {"src": "ALL_TRANSFER"}}
         )
         _run(commands, store, 0x00112233, b0=_bound(rig, source))
-    rig.submit(commands)
 
 
 @scenario(without={"once before twice": [WAW]}, rule="write-after-write,a-written-variable-counts-as-written")
 def scenario_storage_image_changed_twice(rig: Rig) -> None:
     """Two dispatches that change one image in place need a memory dependency."""
     invert = rig.compute("image_invert_2d", {0: "STORAGE_IMAGE"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         image = _image(rig, commands)
         _run(commands, invert, b0=_bound(rig, image))
         commands.barrier("once before twice", WRITE, "COMPUTE_SHADER/SHADER_READ|SHADER_WRITE")
         _run(commands, invert, b0=_bound(rig, image))
-    rig.submit(commands)
 
 
 @scenario(
@@ -112,7 +109,7 @@ def scenario_combined_image_sampler(rig: Rig) -> None:
     """Sampling is SHADER_SAMPLED_READ, of which SHADER_READ is a shorthand."""
     target = rig.buffer()
     sample = rig.compute("sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         image = _image(rig, commands)
         commands.clear_color(image)
         commands.barrier(
@@ -127,7 +124,6 @@ def scenario_combined_image_sampler(rig: Rig) -> None:
             },
         )
         _run(commands, sample, b0=(rig.view(image), rig.sampler(), GENERAL), b1=target)
-    rig.submit(commands)
 
 
 @scenario(
@@ -138,14 +134,13 @@ def scenario_image_and_sampler_apart(rig: Rig) -> None:
     """A sampled image with a sampler of its own: the image is accessed, the sampler is not memory."""
     target = rig.buffer()
     sample = rig.compute("sampled_separate", {0: "SAMPLED_IMAGE", 1: "SAMPLER", 2: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         image = _image(rig, commands)
         commands.clear_color(image, 0x01020304)
         commands.barrier("clear before sample", CLEARED, "COMPUTE_SHADER/SHADER_SAMPLED_READ", image=image)
         _run(commands, sample, b0=(rig.view(image), None, GENERAL), b1=rig.sampler(), b2=target)
         commands.barrier("sample before clear", COMPUTE, "CLEAR")
         commands.clear_color(image, 0x7F6F5F4F)
-    rig.submit(commands)
 
 
 @scenario(
@@ -158,12 +153,11 @@ def scenario_one_image_sampled_and_loaded(rig: Rig) -> None:
     sample = rig.compute("sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"})
     load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
     store = _store(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         image, other = _image(rig, commands), _image(rig, commands)
         _run(commands, store, 0x05060708, b0=_bound(rig, rig.choose("written", other, {"what is read": image})))
         _run(commands, sample, b0=(rig.view(image), rig.sampler(), GENERAL), b1=first)
         _run(commands, load, b0=_bound(rig, image), b1=second)
-    rig.submit(commands)
 
 
 @scenario(
@@ -175,13 +169,12 @@ def scenario_size_of_images(rig: Rig) -> None:
     target, other = rig.buffer(), rig.buffer()
     types = {0: "STORAGE_IMAGE", 1: "COMBINED_IMAGE_SAMPLER", 2: "STORAGE_BUFFER"}
     sizes = rig.compute("size_only", types)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         stored, sampled = _image(rig, commands), _image(rig, commands)
         commands.clear_color(stored)
         commands.clear_color(sampled)
         commands.fill(rig.choose("filled", other, {"the output": target}), 0x4444)
         _run(commands, sizes, b0=_bound(rig, stored), b1=(rig.view(sampled), rig.sampler(), GENERAL), b2=target)
-    rig.submit(commands)
 
 
 @scenario(
@@ -192,11 +185,10 @@ def scenario_view_of_one_mip(rig: Rig) -> None:
     """A descriptor accesses the mip of its view; a clear of another mip does not conflict."""
     store = _store(rig)
     mips = rig.choose("cleared mip", (0, 1), {"of the view": (1, 1), "all": (0, 3)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         image = _image(rig, commands, mips=3)
         commands.clear_color(image, mips=mips)
         _run(commands, store, 0x0A0B0C0D, b0=_bound(rig, image, mips=(1, 1)))
-    rig.submit(commands)
 
 
 @scenario(weakened={"cleared layers / with the view's": [FROM_CLEAR]}, rule="a-descriptor-means-its-range")
@@ -205,9 +197,8 @@ def scenario_view_of_one_layer(rig: Rig) -> None:
     target = rig.buffer()
     load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
     layers = rig.choose("cleared layers", ((0, 1), (2, 2)), {"with the view's": ((1, 2),)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         image = _image(rig, commands, layers=4)
         for each in layers:
             commands.clear_color(image, 0x21222324, layers=each)
         _run(commands, load, b0=_bound(rig, image, layers=(1, 1)), b1=target)
-    rig.submit(commands)

@@ -28,7 +28,7 @@ def _target(rig: Rig, commands: Commands, target: RigBuffer, value: int) -> RigP
 def scenario_parameters_from_an_update(rig: Rig) -> None:
     """The parameters are read at DRAW_INDIRECT: a dependency to the compute stage does not cover that."""
     parameters, a = rig.buffer(64), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.update(parameters, ONE_GROUP)
         commands.barrier(
             "update before use",
@@ -42,7 +42,6 @@ def scenario_parameters_from_an_update(rig: Rig) -> None:
         )
         _target(rig, commands, a, 0x100)
         commands.dispatch_indirect(parameters)
-    rig.submit(commands)
 
 
 @scenario(
@@ -53,7 +52,7 @@ def scenario_parameters_from_an_update(rig: Rig) -> None:
 def scenario_parameters_from_a_fill(rig: Rig) -> None:
     """All twelve bytes of the parameters must be visible, wherever in the buffer they are."""
     parameters, a = rig.buffer(64), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(parameters, 1)
         commands.barrier(
             "fill before use",
@@ -66,7 +65,6 @@ def scenario_parameters_from_a_fill(rig: Rig) -> None:
         )
         _target(rig, commands, a, 0x200)
         commands.dispatch_indirect(parameters, 16)
-    rig.submit(commands)
 
 
 @scenario(
@@ -77,12 +75,11 @@ def scenario_parameters_from_a_copy(rig: Rig) -> None:
     """Parameters that a copy wrote, made visible by a barrier of the first form."""
     source, parameters, a = rig.buffer(64), rig.buffer(64), rig.buffer()
     rig.host_write(source, ONE_GROUP, 4)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(source, parameters, (4, 20, 12))
         commands.barrier("copy before use", WRITTEN, READ, sync2=False)
         _target(rig, commands, a, 0x300)
         commands.dispatch_indirect(parameters, 20)
-    rig.submit(commands)
 
 
 @scenario(
@@ -94,7 +91,7 @@ def scenario_parameters_from_a_shader(rig: Rig) -> None:
     """The usual way to let the device decide: one dispatch writes the parameters of the next."""
     parameters, a = rig.buffer(64), rig.buffer()
     deciding = rig.compute("indirect_args", {0: "STORAGE_BUFFER"}, push_bytes=12)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(deciding, rig.descriptors(deciding, b0=parameters))
         commands.push_constants(deciding, 1, 1, 1)
         commands.dispatch()
@@ -106,7 +103,6 @@ def scenario_parameters_from_a_shader(rig: Rig) -> None:
         )
         _target(rig, commands, a, 0x400)
         commands.dispatch_indirect(parameters)
-    rig.submit(commands)
 
 
 @scenario(
@@ -118,7 +114,7 @@ def scenario_parameters_overwritten_after_use(rig: Rig) -> None:
     """Overwriting parameters waits for DRAW_INDIRECT, which comes before the compute stage: waiting for that does."""
     parameters, a = rig.buffer(64), rig.buffer()
     rig.host_write(parameters, ONE_GROUP)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _target(rig, commands, a, 0x500)
         commands.dispatch_indirect(parameters)
         commands.barrier(
@@ -131,7 +127,6 @@ def scenario_parameters_overwritten_after_use(rig: Rig) -> None:
             },
         )
         commands.fill(parameters, 0)
-    rig.submit(commands)
 
 
 @scenario(
@@ -142,12 +137,11 @@ def scenario_bytes_after_the_parameters(rig: Rig) -> None:
     """Bytes around the twelve may be written at the same time."""
     parameters, a = rig.buffer(64), rig.buffer()
     rig.host_write(parameters, ONE_GROUP, 16)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for offset, size in rig.choose("filled", ((0, 16), (28, 36)), {"the last parameter": ((24, 40),)}):
             commands.fill(parameters, 0, offset, size)
         _target(rig, commands, a, 0x600)
         commands.dispatch_indirect(parameters, 16)
-    rig.submit(commands)
 
 
 @scenario(
@@ -163,7 +157,7 @@ def scenario_shader_of_an_indirect_dispatch(rig: Rig) -> None:
     """The shader of an indirect dispatch accesses what it always does, at the compute stage."""
     parameters, a = rig.buffer(64), rig.buffer()
     rig.host_write(parameters, ONE_GROUP)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x55)
         commands.barrier(
             "fill before the shader",
@@ -173,4 +167,3 @@ def scenario_shader_of_an_indirect_dispatch(rig: Rig) -> None:
         )
         _target(rig, commands, a, 0x700)
         commands.dispatch_indirect(parameters)
-    rig.submit(commands)

@@ -29,10 +29,9 @@ def scenario_disjoint_ranges_of_one_buffer(rig: Rig) -> None:
     a = rig.buffer(512)
     fill = _fill(rig)
     part = rig.choose("second range", (256, 256), {"the first": (0, 256), "all": (0, VK_WHOLE_SIZE)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _run(commands, fill, 0x100, (a, 0, 256))
         _run(commands, fill, 0x200, (a, *part))
-    rig.submit(commands)
 
 
 @scenario(weakened={"filled / the rest": [AFTER_FILL]}, rule="a-descriptor-means-its-range")
@@ -40,10 +39,9 @@ def scenario_whole_size_is_the_rest_of_the_buffer(rig: Rig) -> None:
     """VK_WHOLE_SIZE in a descriptor reaches from its offset to the end of the buffer."""
     a = rig.buffer(512)
     fill = _fill(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x77, *rig.choose("filled", (0, 256), {"the rest": (508, 4)}))
         _run(commands, fill, 0x300, (a, 256, VK_WHOLE_SIZE))
-    rig.submit(commands)
 
 
 @scenario(
@@ -55,7 +53,7 @@ def scenario_barrier_over_the_range_of_a_descriptor(rig: Rig) -> None:
     """A buffer barrier must cover the bytes of the descriptor, not those of the buffer."""
     a, b = rig.buffer(1024), rig.buffer()
     copy = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x88)
         commands.barrier(
             "all of it",
@@ -68,7 +66,6 @@ def scenario_barrier_over_the_range_of_a_descriptor(rig: Rig) -> None:
         )
         commands.bind(copy, rig.descriptors(copy, b0=(a, 256, 256), b1=b))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(weakened={"second offset / the first": [WAW]}, rule="a-descriptor-means-its-range")
@@ -77,14 +74,13 @@ def scenario_dynamic_offsets(rig: Rig) -> None:
     a = rig.buffer(512)
     fill = _fill(rig, "STORAGE_BUFFER_DYNAMIC")
     descriptors = rig.descriptors(fill, b0=(a, 0, 256))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.push_constants(fill, 0x400)
         commands.bind(fill, descriptors, (0,))
         commands.dispatch()
         commands.bind(fill, descriptors, (rig.choose("second offset", 256, {"the first": 0}),))
         commands.push_constants(fill, 0x500)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(weakened={"offset / of the filled bytes": [FROM_FILL]}, rule="a-descriptor-means-its-range")
@@ -93,11 +89,10 @@ def scenario_dynamic_offset_of_a_uniform_buffer(rig: Rig) -> None:
     a, b = rig.buffer(1024), rig.buffer()
     pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER_DYNAMIC", 1: "STORAGE_BUFFER"})
     descriptors = rig.descriptors(pipeline, b0=(a, 256, 256), b1=b)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x99, 512, 256)
         commands.bind(pipeline, descriptors, (rig.choose("offset", 512, {"of the filled bytes": 256}),))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -110,7 +105,7 @@ def scenario_pushed_descriptors(rig: Rig) -> None:
     """Descriptors that are pushed count like those of a set, as they are at the dispatch."""
     a, b = rig.buffer(), rig.buffer()
     fill = _fill(rig, push=True)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(fill)
         for target, value in ((a, 0x600), (rig.choose("second buffer", b, {"the first": a}), 0x700)):
             commands.push_descriptors(fill, b0=target)
@@ -120,7 +115,6 @@ def scenario_pushed_descriptors(rig: Rig) -> None:
         commands.push_descriptors(fill, b0=a)
         commands.push_constants(fill, 0x800)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(without={"copied": [AFTER_FILL]}, rule="the-last-write-of-a-descriptor-counts")
@@ -131,12 +125,11 @@ def scenario_copied_descriptors(rig: Rig) -> None:
     source, target = rig.descriptors(fill, b0=other), rig.descriptors(fill, b0=filled)
     if rig.choose("copied", True, {}):
         rig.copy_descriptors(source, target, ((0, 0), (0, 0), 1))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(filled, 0xAA)
         commands.bind(fill, target)
         commands.push_constants(fill, 0x900)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(without={"written again": [AFTER_FILL]}, rule="the-last-write-of-a-descriptor-counts")
@@ -147,12 +140,11 @@ def scenario_descriptors_written_twice(rig: Rig) -> None:
     held = rig.descriptors(fill, b0=filled)
     if rig.choose("written again", True, {}):
         rig.update(held, b0=other)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(filled, 0xBB)
         commands.bind(fill, held)
         commands.push_constants(fill, 0xA00)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(weakened={"filled / the used element": [AFTER_FILL]}, rule="each-array-element-is-an-access-of-its-own")
@@ -161,13 +153,12 @@ def scenario_array_with_a_constant_index(rig: Rig) -> None:
     buffers = [rig.buffer() for _ in range(4)]
     pipeline = rig.compute("array_constant_index", {0: "STORAGE_BUFFER"}, push_bytes=4, counts={0: 4})
     descriptors = rig.descriptors(pipeline, b0=buffers)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for at in rig.choose("filled", (0, 1, 3), {"the used element": (0, 1, 2, 3)}):
             commands.fill(buffers[at], 0xCC)
         commands.bind(pipeline, descriptors)
         commands.push_constants(pipeline, 0xB00)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -179,7 +170,7 @@ def scenario_array_copied_from_one_element_to_another(rig: Rig) -> None:
     """One variable may read some elements of an array and write others."""
     buffers = [rig.buffer() for _ in range(4)]
     pipeline = rig.compute("array_constant_copy", {0: "STORAGE_BUFFER"}, counts={0: 4})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(buffers[0], 0xDD)
         commands.fill(buffers[3], 0xEE)
         commands.barrier(
@@ -190,7 +181,6 @@ def scenario_array_copied_from_one_element_to_another(rig: Rig) -> None:
         )
         commands.bind(pipeline, rig.descriptors(pipeline, b0=buffers))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -204,9 +194,8 @@ def scenario_array_with_a_specialized_index(rig: Rig) -> None:
     pipeline = rig.compute(
         "array_specialized_index", {0: "STORAGE_BUFFER"}, push_bytes=4, counts={0: 4}, constants=chosen
     )
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(buffers[3], 0xFF)
         commands.bind(pipeline, rig.descriptors(pipeline, b0=buffers))
         commands.push_constants(pipeline, 0xC00)
         commands.dispatch()
-    rig.submit(commands)

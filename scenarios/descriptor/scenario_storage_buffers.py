@@ -44,7 +44,7 @@ def scenario_dispatch_reads_what_a_dispatch_wrote(rig: Rig) -> None:
     """A storage buffer written by one dispatch and read by the next needs a memory dependency to storage reads."""
     a, b = rig.buffer(), rig.buffer()
     fill, copy = _fill(rig), _copy(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _fill_with(commands, fill, a, 0x100)
         commands.barrier(
             "writes before reads",
@@ -58,7 +58,6 @@ def scenario_dispatch_reads_what_a_dispatch_wrote(rig: Rig) -> None:
             },
         )
         _copy_with(commands, copy, a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -68,7 +67,7 @@ def scenario_shader_read_and_write_stand_for_storage(rig: Rig) -> None:
     """SHADER_WRITE and SHADER_READ, as the first form of the command has them, cover storage buffers."""
     a, b = rig.buffer(), rig.buffer()
     fill, copy = _fill(rig), _copy(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _fill_with(commands, fill, a, 0x200)
         commands.barrier(
             "masks",
@@ -78,7 +77,6 @@ def scenario_shader_read_and_write_stand_for_storage(rig: Rig) -> None:
             weaker={"nothing written": {"src": "COMPUTE_SHADER/SHADER_READ"}, "nothing read": {"dst": COMPUTE}},
         )
         _copy_with(commands, copy, a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -90,13 +88,12 @@ def scenario_dispatch_writes_what_a_dispatch_read(rig: Rig) -> None:
     """A storage buffer read by one dispatch and written by the next needs an execution dependency, and no more."""
     a, b = rig.buffer(), rig.buffer()
     fill, copy = _fill(rig), _copy(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _copy_with(commands, copy, a, b)
         commands.barrier(
             "reads before writes", COMPUTE, COMPUTE, sync2=False, weaker={"for another stage": {"dst": "ALL_TRANSFER"}}
         )
         _fill_with(commands, fill, a, 0x300)
-    rig.submit(commands)
 
 
 @scenario(
@@ -108,7 +105,7 @@ def scenario_dispatch_writes_what_a_dispatch_wrote(rig: Rig) -> None:
     """Two dispatches that write one storage buffer need a memory dependency, whatever their push constants are."""
     a, other = rig.buffer(), rig.buffer()
     fill = _fill(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _fill_with(commands, fill, a, 0x400)
         commands.barrier(
             "first before second",
@@ -118,7 +115,6 @@ def scenario_dispatch_writes_what_a_dispatch_wrote(rig: Rig) -> None:
             weaker={"execution only": {"src": COMPUTE, "dst": COMPUTE}, "another buffer": {"buffer": other}},
         )
         _fill_with(commands, fill, a, 0x500)
-    rig.submit(commands)
 
 
 @scenario(
@@ -130,13 +126,12 @@ def scenario_writeonly_block_after_a_fill(rig: Rig) -> None:
     """A block declared writeonly is written, not read: what it lacks after a fill is write after write."""
     a = rig.buffer()
     fill = _fill(rig, "fill_words_writeonly")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x600)
         commands.barrier(
             "fill before the store", "ALL_TRANSFER/TRANSFER_WRITE", WRITE, weaker={"for reads": {"dst": READ}}
         )
         _fill_with(commands, fill, a, 0x700)
-    rig.submit(commands)
 
 
 @scenario(
@@ -148,7 +143,7 @@ def scenario_block_changed_in_place_after_a_fill(rig: Rig) -> None:
     """A block that is loaded and stored counts as written, and a dependency to storage writes is due."""
     a = rig.buffer()
     scale = _fill(rig, "scale_words")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 7)
         commands.barrier(
             "fill before the change",
@@ -157,7 +152,6 @@ def scenario_block_changed_in_place_after_a_fill(rig: Rig) -> None:
             weaker={"for reads": {"dst": READ}},
         )
         _fill_with(commands, scale, a, 3)
-    rig.submit(commands)
 
 
 @scenario(
@@ -169,10 +163,9 @@ def scenario_two_dispatches_load_one_writable_block(rig: Rig) -> None:
     source, first, second = rig.buffer(), rig.buffer(), rig.buffer()
     rig.host_write(source, bytes(range(256)))
     copy, reverse = _copy(rig, "copy_words_plain"), _copy(rig, "reverse_words")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         _copy_with(commands, copy, source, first)
         _copy_with(commands, reverse, source, rig.choose("separate targets", second, {"one target": first}))
-    rig.submit(commands)
 
 
 @scenario(
@@ -184,7 +177,7 @@ def scenario_each_binding_needs_its_dependency(rig: Rig) -> None:
     """A dispatch that reads two buffers needs both to be made visible."""
     left, right, target = rig.buffer(), rig.buffer(), rig.buffer()
     add = rig.compute("add_words", dict.fromkeys((0, 1, 2), "STORAGE_BUFFER"))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(left, 5)
         commands.fill(right, 0x50)
         commands.barrier(
@@ -192,7 +185,6 @@ def scenario_each_binding_needs_its_dependency(rig: Rig) -> None:
         )
         commands.bind(add, rig.descriptors(add, b0=left, b1=right, b2=target))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -208,7 +200,7 @@ def scenario_copies_around_a_dispatch(rig: Rig) -> None:
     source, a, b, target = (rig.buffer() for _ in range(4))
     rig.host_write(source, bytes(range(1, 129)) * 2)
     copy = _copy(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(source, a)
         commands.barrier("copy before dispatch", "COPY/TRANSFER_WRITE", READ)
         _copy_with(commands, copy, a, b)
@@ -219,4 +211,3 @@ def scenario_copies_around_a_dispatch(rig: Rig) -> None:
             weaker={"execution only": {"src": COMPUTE, "dst": "COPY"}},
         )
         commands.copy(b, target)
-    rig.submit(commands)

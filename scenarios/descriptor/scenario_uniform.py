@@ -23,7 +23,7 @@ def scenario_uniform_buffer_after_an_update(rig: Rig) -> None:
     """Uniform buffers are read by UNIFORM_READ, which SHADER_READ is not (MEMORY_READ is)."""
     a, b = rig.buffer(), rig.buffer()
     pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.update(a, bytes(range(256)))
         commands.barrier(
             "update before dispatch",
@@ -38,7 +38,6 @@ def scenario_uniform_buffer_after_an_update(rig: Rig) -> None:
         )
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=b))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -53,7 +52,7 @@ def scenario_uniform_buffer_updated_after_use(rig: Rig) -> None:
     """A uniform buffer that is overwritten after a dispatch read it: the classic write after read."""
     a, b = rig.buffer(), rig.buffer()
     pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=b))
         commands.dispatch()
         commands.barrier(
@@ -64,7 +63,6 @@ def scenario_uniform_buffer_updated_after_use(rig: Rig) -> None:
             weaker={"of fragment shaders": {"src": "FRAGMENT_SHADER"}, "of all graphics": {"src": "ALL_GRAPHICS"}},
         )
         commands.update(a, bytes(range(64)), 64)
-    rig.submit(commands)
 
 
 @scenario(
@@ -75,11 +73,10 @@ def scenario_uniform_blocks_side_by_side(rig: Rig) -> None:
     """A dispatch that reads one block of a buffer does not care who writes the next one."""
     a, b = rig.buffer(1024), rig.buffer()
     pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.update(a, bytes(range(100, 200)), rig.choose("written bytes", 512, {"of the block": 480}))
         commands.bind(pipeline, rig.descriptors(pipeline, b0=(a, 256, 256), b1=b))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -95,7 +92,7 @@ def scenario_uniform_texel_buffer(rig: Rig) -> None:
     """Fetching from a uniform texel buffer is a sampled read."""
     a, b = rig.buffer(), rig.buffer()
     pipeline = rig.compute("texel_fetch_buffer", {0: "UNIFORM_TEXEL_BUFFER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x12345678)
         commands.barrier(
             "fill before fetch",
@@ -109,7 +106,6 @@ def scenario_uniform_texel_buffer(rig: Rig) -> None:
         )
         commands.bind(pipeline, rig.descriptors(pipeline, b0=rig.buffer_view(a, UINT), b1=b))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -123,7 +119,7 @@ def scenario_storage_texel_buffer(rig: Rig) -> None:
     view = rig.buffer_view(a, UINT)
     store = rig.compute("texel_store_buffer", {0: "STORAGE_TEXEL_BUFFER"}, push_bytes=4)
     load = rig.compute("texel_load_buffer", {0: "STORAGE_TEXEL_BUFFER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(store, rig.descriptors(store, b0=view))
         commands.push_constants(store, 0x1111)
         commands.dispatch()
@@ -135,7 +131,6 @@ def scenario_storage_texel_buffer(rig: Rig) -> None:
         )
         commands.bind(load, rig.descriptors(load, b0=view, b1=b))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -147,10 +142,9 @@ def scenario_texel_view_of_part_of_a_buffer(rig: Rig) -> None:
     a = rig.buffer(512)
     view = rig.buffer_view(a, UINT, 256, 128)
     store = rig.compute("texel_store_buffer", {0: "STORAGE_TEXEL_BUFFER"}, push_bytes=4)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for at, size in rig.choose("filled", ((0, 256), (384, 128)), {"inside the view": ((380, 4),)}):
             commands.fill(a, 0x2222, at, size)
         commands.bind(store, rig.descriptors(store, b0=view))
         commands.push_constants(store, 0x3333)
         commands.dispatch()
-    rig.submit(commands)

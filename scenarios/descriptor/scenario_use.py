@@ -26,13 +26,12 @@ def scenario_declared_but_unused_bindings(rig: Rig) -> None:
     """A binding that the entry point does not use is no access, also when a function that nothing calls uses it."""
     unused, used, dead = rig.buffer(), rig.buffer(), rig.buffer()
     pipeline = rig.compute("unused_binding", THREE, push_bytes=4)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for each in rig.choose("filled", (unused, dead), {"the used one": (unused, used, dead)}):
             commands.fill(each, 0x11)
         commands.bind(pipeline, rig.descriptors(pipeline, b0=unused, b1=used, b2=dead))
         commands.push_constants(pipeline, 0x2000)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(weakened={"shader / that loads": [FROM_FILL]}, rule="asking-for-a-size-reads-nothing")
@@ -41,11 +40,10 @@ def scenario_length_of_a_block(rig: Rig) -> None:
     source, target = rig.buffer(), rig.buffer()
     shader = rig.choose("shader", "length_only", {"that loads": "copy_words"})
     pipeline = rig.compute(shader, {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(source, 0x22)
         commands.bind(pipeline, rig.descriptors(pipeline, b0=source, b1=target))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(without={"fill before dispatch": [AFTER_FILL]}, rule="static-use-decides")
@@ -53,7 +51,7 @@ def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
     """A store counts although the push constants of this dispatch keep it from happening."""
     a = rig.buffer()
     pipeline = rig.compute("branch_not_taken", {0: "STORAGE_BUFFER"}, push_bytes=8)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x33)
         commands.barrier(
             "fill before dispatch", "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_WRITE", sync2=False
@@ -61,7 +59,6 @@ def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a))
         commands.push_constants(pipeline, 0, 0x3000)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -73,11 +70,10 @@ def scenario_shader_that_writes_half_of_its_block(rig: Rig) -> None:
     a = rig.buffer(128)
     pipeline = rig.compute("half_range", {0: "STORAGE_BUFFER"}, push_bytes=4)
     offset, size = rig.choose("half", (64, 64), {"that the shader writes": (0, 64), "both": (0, 128)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x44, offset, size)
         _ready(commands, pipeline, a, 0x4000)
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -90,11 +86,10 @@ def scenario_shaders_that_write_different_halves(rig: Rig) -> None:
     low = rig.compute("half_range", {0: "STORAGE_BUFFER"}, push_bytes=4)
     other = rig.choose("second shader", "half_range_high", {"of the same half": "half_range"})
     high = rig.compute(other, {0: "STORAGE_BUFFER"}, push_bytes=4)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for pipeline, value in ((low, 0x5000), (high, 0x5500)):
             _ready(commands, pipeline, a, value)
             commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(weakened={"groups / some": [AFTER_FILL]}, rule="empty-dispatches-and-draws-access-nothing")
@@ -102,11 +97,10 @@ def scenario_dispatch_of_no_groups(rig: Rig) -> None:
     """A dispatch with a count of zero in any direction runs no shader and accesses nothing."""
     a = rig.buffer()
     pipeline = _fill(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x55)
         _ready(commands, pipeline, a, 0x6000)
         commands.dispatch(1, rig.choose("groups", 0, {"some": 1}), 1)
-    rig.submit(commands)
 
 
 @scenario(
@@ -117,12 +111,11 @@ def scenario_dispatch_with_a_base(rig: Rig) -> None:
     """vkCmdDispatchBase accesses what vkCmdDispatch does."""
     a = rig.buffer(512)
     pipeline = _fill(rig, DISPATCH_BASE)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x66)
         commands.barrier("fill before dispatch", "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_WRITE")
         _ready(commands, pipeline, a, 0x7000)
         commands.dispatch_base((1, 0, 0), (1, 1, 1))
-    rig.submit(commands)
 
 
 @scenario(
@@ -132,11 +125,10 @@ def scenario_push_constants_between_dispatches(rig: Rig) -> None:
     """Push constants belong to the command buffer: changing them is no access and no dependency."""
     a = rig.buffer()
     pipeline = rig.compute("push_constant_copy", {0: "STORAGE_BUFFER"}, push_bytes=16)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a))
         commands.push_constants(pipeline, 1, 2, 3, 4)
         commands.dispatch()
         commands.barrier("between", "COMPUTE_SHADER/SHADER_WRITE", "COMPUTE_SHADER/SHADER_WRITE", sync2=False)
         commands.push_constants(pipeline, 5, 6, 7, 8)
         commands.dispatch()
-    rig.submit(commands)

@@ -51,7 +51,7 @@ def scenario_draw_reads_updated_indices(rig: Rig) -> None:
     image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
     rig.host_write(indices, ORDER)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(indices, OTHER)
         commands.barrier(
@@ -65,7 +65,6 @@ def scenario_draw_reads_updated_indices(rig: Rig) -> None:
         )
         _draws(commands, image, vertices, indices)
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -77,13 +76,12 @@ def scenario_indices_updated_after_a_draw(rig: Rig) -> None:
     image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
     rig.host_write(indices, ORDER)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         _draws(commands, image, vertices, indices)
         commands.barrier("drawn before updated", "INDEX_INPUT", "CLEAR")
         commands.update(indices, OTHER)
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -95,13 +93,12 @@ def scenario_bytes_that_no_index_lies_in(rig: Rig) -> None:
     image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
     rig.host_write(indices, bytes(12) + struct.pack("<4H", 0, 1, 2, 3) + bytes(8))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         place = rig.choose("place", 20, {"of the last index": 16, "before the first index": 8})
         commands.update(indices, struct.pack("<2H", 2, 4), offset=place)
         _draws(commands, image, vertices, indices, kind="UINT16", offset=8, first_index=2)
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -114,7 +111,7 @@ def scenario_vertices_behind_indices(rig: Rig) -> None:
     image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
     rig.host_write(indices, ORDER)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(vertices, HALF)
         commands.barrier(
@@ -122,4 +119,3 @@ def scenario_vertices_behind_indices(rig: Rig) -> None:
         )
         _draws(commands, image, vertices, indices)
         _show(commands, image, out)
-    rig.submit(commands)

@@ -54,7 +54,7 @@ def scenario_draw_reads_updated_parameters(rig: Rig) -> None:
     image, vertices, parameters, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
     rig.host_write(parameters, FOUR)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(parameters, THREE)
         commands.barrier(
@@ -68,7 +68,6 @@ def scenario_draw_reads_updated_parameters(rig: Rig) -> None:
         )
         _draws(commands, image, vertices, parameters)
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -80,13 +79,12 @@ def scenario_parameters_updated_after_a_draw(rig: Rig) -> None:
     image, vertices, parameters, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
     rig.host_write(parameters, FOUR)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         _draws(commands, image, vertices, parameters)
         commands.barrier("drawn before updated", "DRAW_INDIRECT", "CLEAR")
         commands.update(parameters, THREE)
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -98,13 +96,12 @@ def scenario_bytes_between_parameters(rig: Rig) -> None:
     image, vertices, parameters, out = rig.target(), rig.buffer(64), rig.buffer(128), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
     rig.host_write(parameters, THREE + bytes(16) + FOUR + bytes(16))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         place = rig.choose("place", 16, {"in the second struct": 32, "behind the last struct": 48})
         commands.update(parameters, THREE, offset=place)
         _draws(commands, image, vertices, parameters, count=2, stride=32)
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -118,7 +115,7 @@ def scenario_number_of_draws_in_a_buffer(rig: Rig) -> None:
     image, vertices, parameters, number, out = (rig.target(), *(rig.buffer(size) for size in (64, 64, 64, 1024)))
     rig.host_write(vertices, CORNERS)
     rig.host_write(parameters, FOUR)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(number, struct.pack("<I", 1), offset=8)
         commands.barrier(
@@ -129,7 +126,6 @@ def scenario_number_of_draws_in_a_buffer(rig: Rig) -> None:
         )
         _draws(commands, image, vertices, parameters, counted=(number, 8))
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -146,7 +142,7 @@ def scenario_indexed_indirect_draw(rig: Rig) -> None:
     rig.host_write(vertices, CORNERS)
     rig.host_write(indices, struct.pack("<4I", 0, 1, 2, 3))
     rig.host_write(parameters, INDEXED)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(parameters, struct.pack("<5I", 3, 1, 0, 0, 0))
         commands.update(indices, struct.pack("<4I", 1, 2, 3, 0))
@@ -157,4 +153,3 @@ def scenario_indexed_indirect_draw(rig: Rig) -> None:
         commands.barrier("vertices before", cleared, "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ", buffer=vertices)
         _draws(commands, image, vertices, parameters, indexed=True, indices=indices)
         _show(commands, image, out)
-    rig.submit(commands)

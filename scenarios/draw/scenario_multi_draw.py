@@ -30,7 +30,7 @@ def scenario_several_draws_of_vertices(rig: Rig) -> None:
     image, vertices, out = rig.target(), rig.buffer(128), rig.buffer(1024)
     rig.host_write(vertices, FIRST + bytes(24) + SECOND)
     place = rig.choose("place", 48, {"between the draws": 24})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(vertices, SMALL, offset=place)
         if place == 48:
@@ -42,7 +42,6 @@ def scenario_several_draws_of_vertices(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -57,7 +56,7 @@ def scenario_several_draws_of_indices(rig: Rig) -> None:
     rig.host_write(vertices, FIRST + SECOND)
     rig.host_write(indices, struct.pack("<9I", 0, 1, 2, 0, 0, 0, 0, 1, 2))
     place = rig.choose("place", 24, {"between the draws": 12})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(indices, struct.pack("<3I", 0, 0, 0), offset=place)
         if place == 24:
@@ -70,4 +69,3 @@ def scenario_several_draws_of_indices(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)

@@ -29,7 +29,7 @@ def scenario_fragment_shader_samples_an_upload(rig: Rig) -> None:
     rig.host_write(data, bytes(range(256)) * 4)
     sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.transition(source)
         commands.buffer_to_image(data, source)
@@ -49,7 +49,6 @@ def scenario_fragment_shader_samples_an_upload(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -65,7 +64,7 @@ def scenario_clear_after_sampling(rig: Rig) -> None:
     source, image, out = rig.target(), rig.target(), rig.buffer(1024)
     sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.transition(source)
         commands.clear_color(source, 0x01020304)
@@ -86,7 +85,6 @@ def scenario_clear_after_sampling(rig: Rig) -> None:
         commands.clear_color(source, 0x11121314)
         commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -104,7 +102,7 @@ def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
     rig.host_write(corners, CORNERS)
     pull = rig.graphics(vertex="pulled_position", bindings={0: "STORAGE_BUFFER"}, topology=4)
     held = rig.descriptors(pull, b0=corners)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(corners, HALF)
         commands.barrier(
@@ -123,7 +121,6 @@ def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -137,7 +134,7 @@ def scenario_fragment_shader_reads_a_uniform_buffer(rig: Rig) -> None:
     shade = rig.graphics("uniform_color", bindings={0: "UNIFORM_BUFFER"})
     held = rig.descriptors(shade, b0=(color, 0, 16))
     rig.host_write(color, struct.pack("<4f", 0, 0, 1, 1))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(color, struct.pack("<4f", 1, 0, 0, 1))
         commands.barrier(
@@ -152,7 +149,6 @@ def scenario_fragment_shader_reads_a_uniform_buffer(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -169,7 +165,7 @@ def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
     discard = rig.choose("rasterization", False, {"discarded": True})
     store = rig.graphics("store_columns", bindings={0: "STORAGE_BUFFER"}, discard=discard)
     held = rig.descriptors(store, b0=columns)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(store, held)
@@ -183,7 +179,6 @@ def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
                 weaker={"after colour output": {"src": "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"}},
             )
         commands.copy(columns, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -196,7 +191,7 @@ def scenario_rendered_image_is_sampled(rig: Rig) -> None:
     source, image, out = rig.target(), rig.target(), rig.buffer(1024)
     sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.transition(source)
         commands.begin_rendering(RenderingAttachment(rig.view(source)))
@@ -215,4 +210,3 @@ def scenario_rendered_image_is_sampled(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", WRITTEN, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)

@@ -54,7 +54,7 @@ def scenario_draw_reads_updated_vertices(rig: Rig) -> None:
     """Vertices are read by VERTEX_ATTRIBUTE_INPUT, which VERTEX_INPUT contains, and not by the vertex shader."""
     image, vertices, out = rig.target(), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(vertices, HALF)
         commands.barrier(
@@ -70,7 +70,6 @@ def scenario_draw_reads_updated_vertices(rig: Rig) -> None:
         )
         _draws(commands, image, vertices)
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -82,7 +81,7 @@ def scenario_vertices_updated_after_a_draw(rig: Rig) -> None:
     """Vertices that a draw reads may be overwritten once its vertex input is over."""
     image, vertices, out = rig.target(), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         _draws(commands, image, vertices)
         commands.barrier(
@@ -90,7 +89,6 @@ def scenario_vertices_updated_after_a_draw(rig: Rig) -> None:
         )
         commands.update(vertices, HALF)
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -101,13 +99,12 @@ def scenario_bytes_that_no_vertex_reaches(rig: Rig) -> None:
     """A draw reads from its first vertex to the end of its last one: an update beside that needs no dependency."""
     image, vertices, out = rig.target(), rig.buffer(128), rig.buffer(1024)
     rig.host_write(vertices, bytes(32) + CORNERS + bytes(64))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         place = rig.choose("place", 64, {"overlapping": 56, "before the first vertex": 0})
         commands.update(vertices, HALF[:8], offset=place)
         _draws(commands, image, (vertices, 32))
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -125,14 +122,13 @@ def scenario_bindings_of_instance_rate(rig: Rig) -> None:
         "vertex_buffers": [(8, 0), (8, 1)],
         "attributes": [(each, each, "VK_FORMAT_R32G32_SFLOAT", 0) for each in (0, 1)],
     }
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(shifts, struct.pack("<2f", 1, 0), offset=8 * element)
         if not element:
             commands.barrier("updated before drawn", "CLEAR/TRANSFER_WRITE", VERTICES)
         _draws(commands, image, vertices, shifts, **shifted)
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -142,12 +138,11 @@ def scenario_draw_of_no_vertices(rig: Rig) -> None:
     """A draw of no vertices reads nothing."""
     image, vertices, out = rig.target(), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(vertices, HALF)
         _draws(commands, image, vertices, count=rig.choose("draw", 0, {"of four": 4}))
         _show(commands, image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -159,9 +154,8 @@ def scenario_bound_vertices_that_the_pipeline_does_not_use(rig: Rig) -> None:
     image, vertices, out = rig.target(), rig.buffer(64), rig.buffer(1024)
     rig.host_write(vertices, CORNERS)
     plain = {"vertex": "fullscreen", "vertex_buffers": [], "attributes": [], "topology": 3}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.update(vertices, HALF)
         _draws(commands, image, vertices, **rig.choose("pipeline", plain, {"with vertex input": {}}))
         _show(commands, image, out)
-    rig.submit(commands)

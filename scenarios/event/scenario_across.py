@@ -72,7 +72,7 @@ def scenario_command_buffer_with_an_event_submitted_twice(rig: Rig) -> None:
     """An event that its command buffer resets works in every execution; what one leaves for the next is not its own."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
     filled = rig.event("", FILLED, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.barrier("second round", "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ|TRANSFER_WRITE")
         commands.copy(b, c)
         commands.barrier("", "COPY", "CLEAR|COPY")
@@ -83,7 +83,6 @@ def scenario_command_buffer_with_an_event_submitted_twice(rig: Rig) -> None:
         commands.reset_event(filled, "COPY")
         commands.barrier("", "ALL_COMMANDS", "CLEAR")
     rig.submit(commands)
-    rig.submit(commands)
 
 
 @scenario(without={"fill before copy": LATE}, rule="the-host-may-set-and-reset-events")
@@ -92,12 +91,11 @@ def scenario_event_set_by_the_host(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     ready = rig.event("", "HOST/HOST_WRITE", "ALL_TRANSFER/TRANSFER_READ", sync2=False)
     rig.host_set_event(ready)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x59595959)
         commands.wait_events(ready)
         commands.barrier("fill before copy", FILLED, READ)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -108,14 +106,12 @@ def scenario_event_reset_by_the_host(rig: Rig) -> None:
     """Reset by the host between two submits, an event may be set again with no order to its first use."""
     a, b = rig.buffer(), rig.buffer()
     filled = rig.event("second fill before copy", FILLED, READ)
-    with rig.commands() as first:
+    with rig.submission() as first:
         first.set_event(filled)
-    rig.submit(first)
     rig.wait()
     rig.host_reset_event(filled)
-    with rig.commands() as second:
+    with rig.submission() as second:
         second.fill(a, 0x69696969)
         second.set_event(filled)
         second.wait_events(filled)
         second.copy(a, b)
-    rig.submit(second)

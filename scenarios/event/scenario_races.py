@@ -18,7 +18,7 @@ SET_RACE = [race("vkCmdSetEvent2-reset-race", SET2, RESET2)]
 def scenario_reset_after_set(rig: Rig) -> None:
     """A reset must be ordered after a set; a barrier does that from ALL_COMMANDS alone."""
     event = rig.event("", WRITTEN, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.set_event(event)
         commands.barrier(
             "set before reset",
@@ -27,7 +27,6 @@ def scenario_reset_after_set(rig: Rig) -> None:
             weaker={"from the stages of the set": {"src": TRANSFER}, "to compute": {"dst": COMPUTE}},
         )
         commands.reset_event(event, TRANSFER)
-    rig.submit(commands)
 
 
 @scenario(
@@ -38,7 +37,7 @@ def scenario_reset_after_set(rig: Rig) -> None:
 def scenario_reset_after_set_of_the_first_form(rig: Rig) -> None:
     """The same for the commands of the first form."""
     event = rig.event("", WRITTEN, READ, sync2=False)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.set_event(event)
         commands.barrier(
             "set before reset",
@@ -48,7 +47,6 @@ def scenario_reset_after_set_of_the_first_form(rig: Rig) -> None:
             weaker={"from the stages of the set": {"src": TRANSFER}},
         )
         commands.reset_event(event, TRANSFER)
-    rig.submit(commands)
 
 
 @scenario(
@@ -58,10 +56,9 @@ def scenario_reset_after_everything(rig: Rig) -> None:
     """A reset whose own stages are ALL_COMMANDS needs no barrier after a set."""
     event = rig.event("", WRITTEN, READ)
     stages = rig.choose("stages", "ALL_COMMANDS", {"some": TRANSFER})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.set_event(event)
         commands.reset_event(event, stages)
-    rig.submit(commands)
 
 
 @scenario(
@@ -72,13 +69,12 @@ def scenario_reset_after_everything(rig: Rig) -> None:
 def scenario_set_after_reset(rig: Rig) -> None:
     """A set must be ordered after a reset."""
     event = rig.event("", WRITTEN, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.reset_event(event, TRANSFER)
         commands.barrier(
             "reset before set", "ALL_COMMANDS", TRANSFER, weaker={"from the stages of the reset": {"src": TRANSFER}}
         )
         commands.set_event(event)
-    rig.submit(commands)
 
 
 @scenario(
@@ -89,11 +85,10 @@ def scenario_set_after_reset(rig: Rig) -> None:
 def scenario_set_after_set(rig: Rig) -> None:
     """Nobody knows which of two sets a wait would see, unless one is ordered after the other."""
     event = rig.event("", WRITTEN, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.set_event(event)
         commands.barrier("one set before the other", "ALL_COMMANDS", TRANSFER, weaker={"to compute": {"dst": COMPUTE}})
         commands.set_event(event)
-    rig.submit(commands)
 
 
 @scenario(
@@ -108,12 +103,11 @@ def scenario_set_after_set(rig: Rig) -> None:
 def scenario_wait_after_two_sets(rig: Rig) -> None:
     """A wait after two unordered sets has no first scope that anyone can know."""
     event = rig.event("", WRITTEN, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.set_event(event)
         commands.barrier("one set before the other", "ALL_COMMANDS", TRANSFER)
         commands.set_event(event)
         commands.wait_events(event)
-    rig.submit(commands)
 
 
 @scenario(
@@ -124,13 +118,12 @@ def scenario_what_two_unordered_sets_both_cover(rig: Rig) -> None:
     """Whichever of two sets a wait sees, it orders what came before both."""
     a, b = rig.buffer(), rig.buffer()
     event = rig.event("", WRITTEN, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x5C5C5C5C)
         commands.set_event(event)
         commands.set_event(event)
         commands.wait_events(event)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -141,11 +134,10 @@ def scenario_set_after_wait(rig: Rig) -> None:
     """What a set comes after must be in the second scope of an earlier wait for the same event."""
     stages = rig.choose("second scope", TRANSFER, {"compute": COMPUTE})
     event = rig.event("", TRANSFER, stages)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.set_event(event)
         commands.wait_events(event)
         commands.set_event(event)
-    rig.submit(commands)
 
 
 @scenario(
@@ -156,12 +148,11 @@ def scenario_set_after_wait(rig: Rig) -> None:
 def scenario_reset_after_wait(rig: Rig) -> None:
     """A reset must be ordered after the wait, or the wait might never end."""
     event = rig.event("", TRANSFER, TRANSFER)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.set_event(event)
         commands.wait_events(event)
         commands.barrier("wait before reset", TRANSFER, COMPUTE, weaker={"not chained": {"src": "FRAGMENT_SHADER"}})
         commands.reset_event(event, COMPUTE)
-    rig.submit(commands)
 
 
 @scenario(

@@ -41,7 +41,7 @@ def scenario_copy_waits_for_rendering(rig: Rig) -> None:
             "fragment shader": {"src": "FRAGMENT_SHADER/SHADER_STORAGE_WRITE"},
         },
     )
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(rig.graphics())
@@ -50,7 +50,6 @@ def scenario_copy_waits_for_rendering(rig: Rig) -> None:
         commands.set_event(rendered)
         commands.wait_events(rendered)
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -65,7 +64,7 @@ def scenario_wait_inside_dynamic_rendering(rig: Rig) -> None:
     filled = rig.event(
         "filled before drawn", FILLED, VERTICES, weaker={"for indices": {"dst": "INDEX_INPUT/INDEX_READ"}}
     )
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.fill(corners, FAR)
         commands.set_event(filled)
@@ -77,7 +76,6 @@ def scenario_wait_inside_dynamic_rendering(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", COLOR, FROM)
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -97,7 +95,7 @@ def scenario_wait_inside_a_subpass(rig: Rig) -> None:
     filled = rig.event(
         "filled before drawn", FILLED, VERTICES, weaker={"for indices": {"dst": "INDEX_INPUT/INDEX_READ"}}
     )
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(corners, FAR)
         commands.set_event(filled)
         commands.begin_pass(made, frame, v2=True)
@@ -107,4 +105,3 @@ def scenario_wait_inside_a_subpass(rig: Rig) -> None:
         commands.draw()
         commands.end_pass(v2=True)
         commands.image_to_buffer(image, out)
-    rig.submit(commands)

@@ -17,7 +17,7 @@ def scenario_each_event_of_a_wait_brings_its_own_dependency(rig: Rig) -> None:
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer(512)
     first = rig.event("first", FILLED, READ, weaker={"to compute": {"dst": "COMPUTE_SHADER/SHADER_STORAGE_READ"}})
     second = rig.event("second", FILLED, READ, buffer=b, weaker={"execution only": {"src": "CLEAR", "dst": "COPY"}})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x21212121)
         commands.set_event(first)
         # Only the first buffer was filled when the first event was set.
@@ -26,7 +26,6 @@ def scenario_each_event_of_a_wait_brings_its_own_dependency(rig: Rig) -> None:
         commands.wait_events(first, second)
         commands.copy(a, c, (0, 0, 256))
         commands.copy(b, c, (0, 256, 256))
-    rig.submit(commands)
 
 
 @scenario(
@@ -40,14 +39,13 @@ def scenario_events_of_the_first_form_share_their_barriers(rig: Rig) -> None:
     transfers = ("ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ")
     both = rig.event("filled", *transfers, sync2=False, weaker={"of one": {"several": []}})
     other = rig.event("", *transfers, sync2=False)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x43434343, 0, 256)
         commands.set_event(other)
         commands.fill(a, 0x54545454, 256, 256)
         commands.set_event(both)
         commands.wait_events(other, *([both] if both.dependency else []))
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(without={"filled": LATE}, weakened={"filled / half": LATE}, rule="a-ranged-barrier-covers-its-range")
@@ -56,12 +54,11 @@ def scenario_event_of_two_ranges(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     low, high = ({"src": FILLED, "dst": READ, "buffer": a, "offset": at, "size": 128} for at in (0, 128))
     filled = rig.event("filled", FILLED, READ, several=[low, high], weaker={"half": {"several": [low]}})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x65656565)
         commands.set_event(filled)
         commands.wait_events(filled)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(without={"filled": [read_after_write(COPY, FILL)]}, rule="a-wait-leaves-the-event-set")
@@ -69,13 +66,12 @@ def scenario_two_waits_for_one_event(rig: Rig) -> None:
     """An event may be waited for again: the same dependency once more."""
     a, b = rig.buffer(), rig.buffer()
     filled = rig.event("filled", FILLED, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x76767676)
         commands.set_event(filled)
         commands.wait_events(filled)
         commands.wait_events(filled)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(without={"second": LATE}, weakened={"second / set too early": LATE}, rule="a-wait-leaves-the-event-set")
@@ -84,7 +80,7 @@ def scenario_event_used_again_after_a_reset(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     late = rig.choose("second", True, {"set too early": False})
     event = rig.event("", "CLEAR|COPY/TRANSFER_WRITE", READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.set_event(event)
         commands.wait_events(event)
         commands.barrier("", "ALL_COMMANDS", "COPY")
@@ -97,4 +93,3 @@ def scenario_event_used_again_after_a_reset(rig: Rig) -> None:
             commands.fill(a, 0x87878787)
         commands.wait_events(event)
         commands.copy(a, b)
-    rig.submit(commands)

@@ -29,12 +29,11 @@ def scenario_copy_waits_for_an_event_of_the_second_form(rig: Rig) -> None:
             "to compute": {"dst": "COMPUTE_SHADER/SHADER_STORAGE_READ"},
         },
     )
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x11111111)
         commands.set_event(filled)
         commands.wait_events(filled)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -55,12 +54,11 @@ def scenario_copy_waits_for_an_event_of_the_first_form(rig: Rig) -> None:
             "to compute": {"dst": "COMPUTE_SHADER/SHADER_READ"},
         },
     )
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x22222222)
         commands.set_event(filled)
         commands.wait_events(filled)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -72,12 +70,11 @@ def scenario_event_without_accesses_orders_a_write_after_a_read(rig: Rig) -> Non
     """For a write after a read, execution is enough, through an event too."""
     a, b = rig.buffer(), rig.buffer()
     copied = rig.event("copy before fill", "COPY", "CLEAR", weaker={"after clears": {"src": "CLEAR"}})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b)
         commands.set_event(copied)
         commands.wait_events(copied)
         commands.fill(a, 0x33333333)
-    rig.submit(commands)
 
 
 @scenario(weakened={"order / set first": LATE}, rule="a-set-fixes-the-first-scope")
@@ -86,7 +83,7 @@ def scenario_set_covers_what_came_before_it(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     early = rig.choose("order", False, {"set first": True})
     filled = rig.event("", FILLED, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         if early:
             commands.set_event(filled)
         commands.fill(a, 0x44444444)
@@ -94,7 +91,6 @@ def scenario_set_covers_what_came_before_it(rig: Rig) -> None:
             commands.set_event(filled)
         commands.wait_events(filled)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(without={"second fill before copy": [read_after_write(COPY, FILL)]}, rule="a-set-fixes-the-first-scope")
@@ -102,7 +98,7 @@ def scenario_accesses_between_set_and_wait_need_their_own_dependency(rig: Rig) -
     """What was written before the set is covered; what is written before the wait is not, though of the same stage."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer(512)
     filled = rig.event("", FILLED, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x55555555)
         commands.set_event(filled)
         commands.fill(b, 0x66666666)
@@ -110,7 +106,6 @@ def scenario_accesses_between_set_and_wait_need_their_own_dependency(rig: Rig) -
         commands.copy(a, c, (0, 0, 256))
         commands.barrier("second fill before copy", FILLED, READ)
         commands.copy(b, c, (0, 256, 256))
-    rig.submit(commands)
 
 
 @scenario(
@@ -122,12 +117,11 @@ def scenario_event_of_one_buffer(rig: Rig) -> None:
     """A memory dependency over one buffer does nothing for the memory of another."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
     filled = rig.event("fill before copies", FILLED, READ, buffer=a, weaker={"of the other buffer": {"buffer": b}})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x77777777)
         commands.set_event(filled)
         commands.wait_events(filled)
         commands.copy(a, c)
-    rig.submit(commands)
 
 
 @scenario(
@@ -139,13 +133,12 @@ def scenario_barrier_chains_with_a_wait(rig: Rig) -> None:
     """A barrier goes on where the second scope of a wait ends."""
     a, b = rig.buffer(), rig.buffer()
     filled = rig.event("fill before copy", FILLED, "COMPUTE_SHADER")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x12121212)
         commands.set_event(filled)
         commands.wait_events(filled)
         commands.barrier("made visible", "COMPUTE_SHADER", READ, weaker={"not chained": {"src": "BLIT"}})
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -157,13 +150,12 @@ def scenario_set_chains_with_a_barrier(rig: Rig) -> None:
     """A set covers what an earlier barrier made available to its stages."""
     a, b = rig.buffer(), rig.buffer()
     computed = rig.event("made visible", "COMPUTE_SHADER", READ, weaker={"not chained": {"src": "BLIT"}})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x13131313)
         commands.barrier("made available", FILLED, "COMPUTE_SHADER")
         commands.set_event(computed)
         commands.wait_events(computed)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(weakened={"order / barrier after set": [write_after_write(FILL, FILL)]}, rule="waits-and-barriers-chain")
@@ -172,7 +164,7 @@ def scenario_barrier_after_a_set_does_not_reach_its_scope(rig: Rig) -> None:
     a = rig.buffer()
     late = rig.choose("order", False, {"barrier after set": True})
     computed = rig.event("", "COMPUTE_SHADER", FILLED)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x14141414)
         if late:
             commands.set_event(computed)
@@ -181,4 +173,3 @@ def scenario_barrier_after_a_set_does_not_reach_its_scope(rig: Rig) -> None:
             commands.set_event(computed)
         commands.wait_events(computed)
         commands.fill(a, 0x15151515)
-    rig.submit(commands)

@@ -37,13 +37,12 @@ def scenario_transition_at_a_wait(rig: Rig) -> None:
             "to writes": {"dst": WRITTEN},
         },
     )
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image, new="TRANSFER_DST_OPTIMAL")
         commands.clear_color(image, 0x01020304, at="TRANSFER_DST_OPTIMAL")
         commands.set_event(moved)
         commands.wait_events(moved)
         commands.image_to_buffer(image, out, at="TRANSFER_SRC_OPTIMAL")
-    rig.submit(commands)
 
 
 @scenario(
@@ -81,7 +80,7 @@ def scenario_transition_at_a_wait_after_a_read(rig: Rig) -> None:
     image, out = rig.image(), rig.buffer(1024)
     early = rig.choose("order", False, {"set first": True})
     moved = rig.event("", "COPY", WRITTEN, image=image, old="GENERAL", new="TRANSFER_DST_OPTIMAL")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x11121314)
         commands.barrier("", CLEARED, READ)
@@ -91,7 +90,6 @@ def scenario_transition_at_a_wait_after_a_read(rig: Rig) -> None:
         if not early:
             commands.set_event(moved)
         commands.wait_events(moved)
-    rig.submit(commands)
 
 
 @scenario(
@@ -103,12 +101,11 @@ def scenario_barrier_goes_on_after_a_transition_at_a_wait(rig: Rig) -> None:
     image, data = rig.image(), rig.buffer(1024)
     rig.host_write(data, bytes(range(256)) * 4)
     moved = rig.event("", "NONE", "COMPUTE_SHADER/SHADER_STORAGE_READ", image=image, old="UNDEFINED", new="GENERAL")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.set_event(moved)
         commands.wait_events(moved)
         commands.barrier("moved before uploaded", "COMPUTE_SHADER", WRITTEN)
         commands.buffer_to_image(data, image)
-    rig.submit(commands)
 
 
 @scenario(
@@ -121,7 +118,7 @@ def scenario_two_events_move_two_images(rig: Rig) -> None:
     several = [{"src": CLEARED, "dst": READ, "image": each, "old": "GENERAL", "new": "GENERAL"} for each in (a, b)]
     first = rig.event("", CLEARED, READ, several=several[:1])
     second = rig.event("moved", CLEARED, READ, several=several[1:], weaker={"only one": {"several": several[:1]}})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.clear_color(a, 0x21222324)
@@ -131,4 +128,3 @@ def scenario_two_events_move_two_images(rig: Rig) -> None:
         commands.wait_events(first, second)
         commands.image_to_buffer(a, out)
         commands.image_to_buffer(b, out, {"buffer_offset": 1024})
-    rig.submit(commands)

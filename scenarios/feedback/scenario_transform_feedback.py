@@ -35,7 +35,7 @@ def scenario_copy_reads_what_was_captured(rig: Rig) -> None:
     """What a draw captures is written in the transform feedback stage, not by the vertex shader."""
     image, a, b = rig.target(), rig.buffer(64), rig.buffer(64)
     pipeline = pipeline_of(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pipeline)
@@ -55,7 +55,6 @@ def scenario_copy_reads_what_was_captured(rig: Rig) -> None:
             },
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -68,7 +67,7 @@ def scenario_captured_over_a_filled_buffer(rig: Rig) -> None:
     """Capturing over a fill needs a memory dependency on it."""
     image, a = rig.target(), rig.buffer(64)
     pipeline = pipeline_of(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.fill(a, 0xEEEEEEEE)
         commands.barrier(
@@ -82,7 +81,6 @@ def scenario_captured_over_a_filled_buffer(rig: Rig) -> None:
         commands.draw(16)
         commands.end_feedback()
         commands.end_rendering()
-    rig.submit(commands)
 
 
 @scenario(
@@ -94,7 +92,7 @@ def scenario_captured_over_what_a_copy_reads(rig: Rig) -> None:
     """An execution dependency keeps a capture from overwriting what a copy still reads."""
     image, a, b = rig.target(), rig.buffer(64), rig.buffer(64)
     pipeline = pipeline_of(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.copy(a, b)
         commands.barrier("copied before captured", "COPY", "TRANSFORM_FEEDBACK")
@@ -106,7 +104,6 @@ def scenario_captured_over_what_a_copy_reads(rig: Rig) -> None:
         commands.draw(16)
         commands.end_feedback()
         commands.end_rendering()
-    rig.submit(commands)
 
 
 @scenario(
@@ -119,7 +116,7 @@ def scenario_range_of_captured_words(rig: Rig) -> None:
     image, a = rig.target(), rig.buffer(64)
     offset = rig.choose("bound", 32, {"the filled half": 0})
     pipeline = pipeline_of(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.fill(a, 0xDDDDDDDD, 0, 32)
         commands.begin_rendering(RenderingAttachment(rig.view(image)))
@@ -130,7 +127,6 @@ def scenario_range_of_captured_words(rig: Rig) -> None:
         commands.draw(8)
         commands.end_feedback()
         commands.end_rendering()
-    rig.submit(commands)
 
 
 @scenario(
@@ -144,7 +140,7 @@ def scenario_copy_reads_a_feedback_counter(rig: Rig) -> None:
     image, a, counter, b = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(64)
     rig.host_write(counter, struct.pack("<I", 0xCCCCCCCC))
     pipeline = pipeline_of(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(pipeline)
@@ -156,7 +152,6 @@ def scenario_copy_reads_a_feedback_counter(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("counted before copied", COUNTED, READ, weaker={"what was captured": {"src": CAPTURED}})
         commands.copy(counter, b, (0, 0, 4))
-    rig.submit(commands)
 
 
 @scenario(
@@ -168,7 +163,7 @@ def scenario_copy_reads_a_feedback_counter(rig: Rig) -> None:
 def scenario_feedback_reads_a_filled_counter(rig: Rig) -> None:
     """A counter given at the beginning is read there; the one at the end says how far it goes on from it."""
     image, a, counter, after = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(64)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.fill(counter, 16)
         commands.barrier(
@@ -183,7 +178,6 @@ def scenario_feedback_reads_a_filled_counter(rig: Rig) -> None:
         commands.begin_feedback(counter)
         commands.end_feedback(after)
         commands.end_rendering()
-    rig.submit(commands)
 
 
 @scenario(
@@ -199,7 +193,7 @@ def scenario_draw_reads_a_byte_count(rig: Rig) -> None:
     """A draw of what was captured reads the counter with the counter's access, in the stage of indirect parameters."""
     image, a, counter = rig.target(), rig.buffer(64), rig.buffer(64)
     pipeline = pipeline_of(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.fill(counter, 32)
         commands.barrier(
@@ -219,4 +213,3 @@ def scenario_draw_reads_a_byte_count(rig: Rig) -> None:
         commands.draw_byte_count(counter)
         commands.end_feedback()
         commands.end_rendering()
-    rig.submit(commands)

@@ -90,7 +90,7 @@ def scenario_host_reads_what_a_shader_computed(rig: Rig) -> None:
     """The result of a dispatch, in the first form of the barrier."""
     a = rig.buffer()
     pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a))
         commands.push_constants(pipeline, 0x700)
         commands.dispatch()
@@ -105,7 +105,6 @@ def scenario_host_reads_what_a_shader_computed(rig: Rig) -> None:
                 "of the buffer alone": {"buffer": a},
             },
         )
-    rig.submit(commands)
     rig.host_wait("the wait", "queue")
     rig.host_read(a, 0, 128)
 
@@ -142,11 +141,10 @@ def scenario_dependency_to_the_host_after_a_wait(rig: Rig) -> None:
     """What was waited for long ago can still be made visible to the host, by a submit of a barrier alone: the wait made
     it available, and it comes before every stage of the submit."""
     a = rig.buffer()
-    with rig.commands() as fill:
+    with rig.submission() as fill:
         fill.fill(a, 0x31313131)
-    rig.submit(fill)
     rig.wait()
-    with rig.commands() as later:
+    with rig.submission() as later:
         later.barrier(
             "to the host",
             FILLED,
@@ -157,7 +155,6 @@ def scenario_dependency_to_the_host_after_a_wait(rig: Rig) -> None:
                 "top of pipe": {"src": "TOP_OF_PIPE"},
             },
         )
-    rig.submit(later)
     rig.wait()
     rig.host_read(a)
 
@@ -170,7 +167,7 @@ def scenario_dependency_to_the_host_after_a_wait(rig: Rig) -> None:
 def scenario_dependency_to_the_host_through_a_chain(rig: Rig) -> None:
     """A write that one barrier made available reaches the host by a second one from where the first one ended."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x41414141)
         commands.barrier("fill before copy", FILLED, "COPY/TRANSFER_READ")
         commands.copy(a, b)
@@ -180,7 +177,6 @@ def scenario_dependency_to_the_host_through_a_chain(rig: Rig) -> None:
             TO_HOST,
             weaker={"after shaders": {"src": "COMPUTE_SHADER/SHADER_READ"}, "execution of copies": {"src": "COPY"}},
         )
-    rig.submit(commands)
     rig.wait()
     rig.host_read(a)
 
@@ -218,7 +214,7 @@ def scenario_read_back_of_frames_in_flight(rig: Rig) -> None:
 def scenario_host_reads_a_picture(rig: Rig) -> None:
     """A screenshot: an image is copied to a buffer, and the buffer is read."""
     image, target = rig.image(extent=(8, 8, 1)), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
@@ -229,7 +225,6 @@ def scenario_host_reads_a_picture(rig: Rig) -> None:
             TO_HOST,
             weaker={"after clears": {"src": FILLED}, "after transfers": {"src": "ALL_TRANSFER/TRANSFER_WRITE"}},
         )
-    rig.submit(commands)
     rig.wait()
     rig.host_read(target)
 
@@ -257,10 +252,9 @@ def scenario_host_reads_beside_what_the_device_writes(rig: Rig) -> None:
     """While half of a buffer is being filled, the host may read the other half, and what is only read."""
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(a, bytes(range(256)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(b, 0x71717171, 0, 128)
         commands.copy(a, b, (128, 128, 64))
-    rig.submit(commands)
     rig.host_read(a)
     if rig.choose("read bytes", True, {"of the fill": False}):
         rig.host_read(b, 192, 64)
@@ -287,16 +281,14 @@ def scenario_host_reads_before_a_submit(rig: Rig) -> None:
 def scenario_host_and_device_in_turns(rig: Rig) -> None:
     """The device writes, the host reads and writes, the device reads, the host writes again: each waits in turn."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as first:
+    with rig.submission() as first:
         first.fill(a, 0x10203040)
         first.barrier("to the host", FILLED, TO_HOST)
-    rig.submit(first)
     rig.wait()
     seen = rig.host_read(a)
     rig.host_write(a, seen[::-1])
-    with rig.commands() as second:
+    with rig.submission() as second:
         second.copy(a, b)
-    rig.submit(second)
     rig.host_wait("last wait", "queue")
     rig.host_write(a, seen)
 
@@ -325,11 +317,10 @@ def scenario_persistent_mapping_is_read(rig: Rig) -> None:
 def scenario_invalidate_says_that_the_host_reads(rig: Rig) -> None:
     """An invalidate comes after the wait and is no dependency itself: only what is visible to the host may be named."""
     vk, a = rig.vk, rig.buffer(512)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0xA1A1A1A1, 0, 256)
         commands.barrier("to the host", FILLED, TO_HOST)
         commands.fill(a, 0xA2A2A2A2, 256, 256)
-    rig.submit(commands)
     rig.host_wait("the wait", "device")
     vk.vkMapMemory(rig.device, a.memory, 0, a.size, 0)
     size = rig.choose("invalidated bytes", 256, {"all": 512})
@@ -346,12 +337,11 @@ def scenario_last_write_is_what_the_host_must_see(rig: Rig) -> None:
     """A dependency after an earlier write shows the host nothing of the last one."""
     a, b = rig.buffer(), rig.buffer()
     rig.host_write(b, bytes(range(256)))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0xB1B1B1B1)
         commands.barrier("", FILLED, COPIED)
         commands.barrier("", FILLED, TO_HOST)
         commands.copy(b, a)
         commands.barrier("to the host", COPIED, TO_HOST, weaker={"after the fill": {"src": FILLED}})
-    rig.submit(commands)
     rig.wait()
     rig.host_read(a)

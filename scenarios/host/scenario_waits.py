@@ -132,10 +132,9 @@ def scenario_wait_between_submits(rig: Rig) -> None:
     rig.submit(_fill(rig, a, 0x01010101))
     rig.wait()
     rig.submit(_fill(rig, a, 0x02020202))
-    with rig.commands() as third:
+    with rig.submission() as third:
         third.barrier("second before third", "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_WRITE", sync2=False)
         third.fill(a, 0x03030303)
-    rig.submit(third)
 
 
 @scenario(
@@ -168,10 +167,9 @@ def scenario_status_of_an_unsignaled_fence(rig: Rig) -> None:
     fence = rig.fence()
     rig.submit(_fill(rig, a, 0x40404040))
     rig.signaled(fence)
-    with rig.commands() as second:
+    with rig.submission() as second:
         second.barrier("between", "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_WRITE")
         second.fill(a, 0x50505050)
-    rig.submit(second)
 
 
 @scenario(

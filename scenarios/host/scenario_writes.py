@@ -10,9 +10,8 @@ OLD, NEW = bytes(range(256)), bytes(range(255, -1, -1))
 
 def _copy_of(rig: Rig, a: RigBuffer, b: RigBuffer) -> None:
     """Submits a copy of one buffer to another."""
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(weakened={"host write / after the submit": [COPIED]}, rule="a-submit-shows-host-writes-to-the-device")
@@ -78,9 +77,8 @@ def scenario_host_writes_beside_what_the_device_reads(rig: Rig) -> None:
     if rig.choose("written bytes", True, {"of the copy": False}):
         rig.host_write(a, NEW[:128], 128)
     else:
-        with rig.commands() as other:
+        with rig.submission() as other:
             other.copy(a, b, (128, 128, 128))
-        rig.submit(other)
         rig.host_write(a, NEW[:128], 128)
 
 
@@ -156,9 +154,8 @@ def scenario_flushed_host_writes(rig: Rig) -> None:
 def scenario_host_writes_over_device_writes(rig: Rig) -> None:
     """A host write over bytes that the device is still writing loses one of the two."""
     a = rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x11111111)
-    rig.submit(commands)
     rig.host_wait("wait", "queue")
     rig.host_write(a, NEW)
 
@@ -174,7 +171,7 @@ def scenario_host_writes_over_device_writes(rig: Rig) -> None:
 def scenario_host_stage_orders_no_commands(rig: Rig) -> None:
     """HOST in a barrier stands for the host's accesses: it makes device writes visible to no command."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x22222222)
         commands.barrier(
             "fill before copy",
@@ -184,7 +181,6 @@ def scenario_host_stage_orders_no_commands(rig: Rig) -> None:
         )
         commands.copy(a, b)
         commands.barrier("", "COPY/TRANSFER_WRITE", "HOST/HOST_READ")
-    rig.submit(commands)
 
 
 @scenario(

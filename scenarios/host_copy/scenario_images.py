@@ -17,11 +17,10 @@ TEXELS = bytes(range(256)) * 4
 def scenario_host_copies_from_an_image(rig: Rig) -> None:
     """The host may read an image when it knows that what wrote it is complete."""
     image = host_image(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "HOST/HOST_READ")
-    rig.submit(commands)
     rig.host_wait("cleared before read", "queue")
     copy_to_memory(rig, image)
 
@@ -36,9 +35,8 @@ def scenario_host_copies_over_what_the_device_reads(rig: Rig) -> None:
     image, out = host_image(rig), rig.buffer(1024)
     host_transition(rig, image)
     copy_to_image(rig, TEXELS, image)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
     rig.host_wait("read before overwritten", "queue")
     copy_to_image(rig, bytes(1024), image)
 
@@ -51,12 +49,11 @@ def scenario_host_copies_over_what_the_device_reads(rig: Rig) -> None:
 def scenario_host_moves_what_the_device_reads(rig: Rig) -> None:
     """A transition by the host writes the image."""
     image, out = host_image(rig), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x05060708)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
     rig.host_wait("read before moved", "queue")
     host_transition(rig, image, "GENERAL", "SHADER_READ_ONLY_OPTIMAL")
 
@@ -69,10 +66,9 @@ def scenario_host_moves_what_the_device_reads(rig: Rig) -> None:
 def scenario_host_moves_what_the_device_writes(rig: Rig) -> None:
     """The same after a write."""
     image = host_image(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x05060708)
-    rig.submit(commands)
     rig.host_wait("cleared before moved", "queue")
     host_transition(rig, image, "GENERAL", "SHADER_READ_ONLY_OPTIMAL")
 
@@ -85,8 +81,7 @@ def scenario_device_reads_what_the_host_copied(rig: Rig) -> None:
     image, out = host_image(rig), rig.buffer(1024)
     host_transition(rig, image)
     copy_to_image(rig, TEXELS, image)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
     rig.wait()
     copy_to_memory(rig, image, extent=(4, 4, 1))

@@ -17,7 +17,7 @@ UNSEEN = [read_after_write(TO_MEMORY, CLEAR)]
 def scenario_host_copies_what_is_visible_to_it(rig: Rig) -> None:
     """A copy by the host reads: a memory dependency to HOST_READ is due, and a wait."""
     image = host_image(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x0A0B0C0D)
         commands.barrier(
@@ -29,7 +29,6 @@ def scenario_host_copies_what_is_visible_to_it(rig: Rig) -> None:
                 "every access of the host": {"dst": "HOST/MEMORY_READ"},
             },
         )
-    rig.submit(commands)
     rig.host_wait("the wait", "queue")
     copy_to_memory(rig, image)
 
@@ -42,7 +41,7 @@ def scenario_host_copies_what_is_visible_to_it(rig: Rig) -> None:
 def scenario_host_copies_what_was_moved_for_it(rig: Rig) -> None:
     """A layout transition is a write like others; its second scope says who sees it."""
     image = host_image(rig)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image, new="TRANSFER_DST_OPTIMAL")
         commands.clear_color(image, 0x01010101, at="TRANSFER_DST_OPTIMAL")
         commands.barrier(
@@ -54,6 +53,5 @@ def scenario_host_copies_what_was_moved_for_it(rig: Rig) -> None:
             new="GENERAL",
             weaker={"for copies": {"dst": "COPY/TRANSFER_READ"}},
         )
-    rig.submit(commands)
     rig.wait()
     copy_to_memory(rig, image)

@@ -22,7 +22,7 @@ def scenario_transition_of_an_available_write(rig: Rig) -> None:
     """A write that an earlier barrier made available needs no first access in the transition, only a chain to it."""
     data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
     rig.host_write(data, TEXELS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a)
         commands.barrier(
@@ -35,7 +35,6 @@ def scenario_transition_of_an_available_write(rig: Rig) -> None:
             "to source", "COPY", "COPY/TRANSFER_READ", image=a, new=SRC, weaker={"from blits": {"src": "BLIT"}}
         )
         commands.image_to_buffer(a, out, at=SRC)
-    rig.submit(commands)
 
 
 @scenario(
@@ -51,7 +50,7 @@ def scenario_transition_of_an_available_write(rig: Rig) -> None:
 def scenario_transition_from_none_after_a_read(rig: Rig) -> None:
     """A transition from NONE chains with a barrier into ALL_COMMANDS, and with none into particular stages."""
     a, out = rig.image(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.image_to_buffer(a, out)
         commands.barrier(
@@ -73,7 +72,6 @@ def scenario_transition_from_none_after_a_read(rig: Rig) -> None:
             weaker={"from the top": {"src": "TOP_OF_PIPE"}},
         )
         commands.clear_color(a, 0x11335577, at=DST)
-    rig.submit(commands)
 
 
 @scenario(
@@ -89,7 +87,7 @@ def scenario_transition_from_none_after_a_write(rig: Rig) -> None:
     """After a write the barrier before the transition must also make the write available."""
     data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
     rig.host_write(data, TEXELS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a)
         commands.barrier(
@@ -102,7 +100,6 @@ def scenario_transition_from_none_after_a_write(rig: Rig) -> None:
             "to source", "NONE", "COPY/TRANSFER_READ", image=a, new=SRC, weaker={"from the top": {"src": "TOP_OF_PIPE"}}
         )
         commands.image_to_buffer(a, out, at=SRC)
-    rig.submit(commands)
 
 
 @scenario(
@@ -116,7 +113,7 @@ def scenario_transition_after_a_transition(rig: Rig) -> None:
     """Transitions of one image are ordered among themselves, with empty scopes; an access between them is not."""
     a, b = rig.image(), rig.image(extent=(8, 8, 1))
     between = rig.choose("between", False, {"a clear": True})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.barrier("", "ALL_COMMANDS", "NONE", image=a, new=DST)
@@ -132,7 +129,6 @@ def scenario_transition_after_a_transition(rig: Rig) -> None:
             weaker={"to copies": {"dst": "COPY/TRANSFER_READ"}},
         )
         commands.blit(a, b, layouts=(SRC, "GENERAL"))
-    rig.submit(commands)
 
 
 @scenario(
@@ -148,7 +144,7 @@ def scenario_transition_after_a_transition(rig: Rig) -> None:
 def scenario_all_commands_covers_a_transition(rig: Rig) -> None:
     """A transition into no scope is waited for by a barrier from ALL_COMMANDS, and by none from particular stages."""
     a, out = rig.image(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.clear_color(a, 0x21436587)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "NONE", image=a, new=SRC)
@@ -164,7 +160,6 @@ def scenario_all_commands_covers_a_transition(rig: Rig) -> None:
             },
         )
         commands.image_to_buffer(a, out, at=SRC)
-    rig.submit(commands)
 
 
 @scenario(
@@ -179,7 +174,7 @@ def scenario_all_commands_covers_a_transition(rig: Rig) -> None:
 def scenario_barrier_chains_from_a_transition(rig: Rig) -> None:
     """A barrier whose first stages meet the second stages of a transition passes the transition on."""
     a, b = rig.image(), rig.image(extent=(8, 8, 1))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.clear_color(a, 0x31537597)
@@ -193,7 +188,6 @@ def scenario_barrier_chains_from_a_transition(rig: Rig) -> None:
             weaker={"from blits": {"src": "BLIT"}, "to copies": {"dst": "COPY/TRANSFER_READ"}},
         )
         commands.blit(a, b, layouts=(SRC, "GENERAL"))
-    rig.submit(commands)
 
 
 @scenario(
@@ -205,10 +199,9 @@ def scenario_transition_does_not_chain_inside_its_command(rig: Rig) -> None:
     a, out = rig.image(), rig.buffer(1024)
     available = {"src": "CLEAR/TRANSFER_WRITE", "dst": "BLIT"}
     moved = {"src": "BLIT", "dst": "COPY/TRANSFER_READ", "image": a, "old": "GENERAL", "new": SRC}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.clear_color(a, 0x42648608)
         commands.barriers("clear before transition", available, weaker={"one command": []})
         commands.barriers("clear before transition", moved, weaker={"one command": [available, moved]})
         commands.image_to_buffer(a, out, at=SRC)
-    rig.submit(commands)

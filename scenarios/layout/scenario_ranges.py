@@ -23,7 +23,7 @@ def scenario_transition_of_another_mip_level(rig: Rig) -> None:
     """A transition of level 0 does not wait for a write of level 1, unless its range holds that level."""
     data, out, a = rig.buffer(256), rig.buffer(1024), rig.image(mips=3)
     rig.host_write(data, TEXELS[:256])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"mip": 1})
         commands.barrier(
@@ -36,7 +36,6 @@ def scenario_transition_of_another_mip_level(rig: Rig) -> None:
             weaker={"with level 1": {"mips": (0, 2)}, "all that remain": {"mips": (0, REMAINING)}},
         )
         commands.image_to_buffer(a, out, {"mip": 0}, at=SRC)
-    rig.submit(commands)
 
 
 @scenario(
@@ -49,7 +48,7 @@ def scenario_transition_of_another_mip_level(rig: Rig) -> None:
 def scenario_transition_of_other_array_layers(rig: Rig) -> None:
     """A transition of the first two layers does not wait for a read of the third."""
     a, b = rig.image(layers=3), rig.image()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.transition(b)
         commands.copy_image(a, b, {"layer": 2}, {})
@@ -63,7 +62,6 @@ def scenario_transition_of_other_array_layers(rig: Rig) -> None:
             weaker={"and the last": {"layers": (0, 3)}, "all that remain": {"layers": (0, REMAINING)}},
         )
         commands.clear_color(a, 0x55443322, at=DST, layers=(0, 2))
-    rig.submit(commands)
 
 
 @scenario(
@@ -73,7 +71,7 @@ def scenario_transition_of_other_array_layers(rig: Rig) -> None:
 def scenario_transition_of_the_other_aspect(rig: Rig) -> None:
     """A transition of depth alone does not wait for a clear of stencil."""
     a, out = rig.image("VK_FORMAT_D32_SFLOAT_S8_UINT", (8, 8, 1)), rig.buffer(256)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.clear_depth_stencil(a, stencil=0x5C, aspects=STENCIL)
         commands.barrier(
@@ -86,7 +84,6 @@ def scenario_transition_of_the_other_aspect(rig: Rig) -> None:
             weaker={"both aspects": {"aspects": DEPTH | STENCIL}},
         )
         commands.image_to_buffer(a, out, {"aspect": DEPTH}, at=SRC)
-    rig.submit(commands)
 
 
 @scenario(
@@ -100,7 +97,7 @@ def scenario_transition_writes_every_slice(rig: Rig) -> None:
     """A transition of a 3D image writes all of it: it waits for an upload of one slice and is waited for by others."""
     data, out, a = rig.buffer(256), rig.buffer(256), rig.image(extent=(8, 8, 8))
     rig.host_write(data, TEXELS[:256])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"offset": (0, 0, 5), "extent": (8, 8, 1)})
         commands.barrier(
@@ -112,7 +109,6 @@ def scenario_transition_writes_every_slice(rig: Rig) -> None:
             weaker={"from none": {"src": "NONE"}, "to none": {"dst": "NONE"}},
         )
         commands.image_to_buffer(a, out, {"offset": (0, 0, 2), "extent": (8, 8, 1)}, at=SRC)
-    rig.submit(commands)
 
 
 @scenario(
@@ -126,7 +122,7 @@ def scenario_transition_writes_untouched_texels(rig: Rig) -> None:
     """A transition writes the whole level though the upload before it and the download after it share no texel."""
     data, out, a = rig.buffer(256), rig.buffer(256), rig.image()
     rig.host_write(data, TEXELS[:256])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"offset": (0, 0, 0), "extent": (4, 4, 1)})
         commands.barrier(
@@ -138,7 +134,6 @@ def scenario_transition_writes_untouched_texels(rig: Rig) -> None:
             weaker={"from none": {"src": "NONE"}, "to none": {"dst": "NONE"}},
         )
         commands.image_to_buffer(a, out, {"offset": (8, 8, 0), "extent": (8, 8, 1)}, at=SRC)
-    rig.submit(commands)
 
 
 @scenario(
@@ -152,7 +147,7 @@ def scenario_mip_chain_goes_level_by_level(rig: Rig) -> None:
     """Mip generation: each level is transitioned to a source when it is written, the others stay a destination."""
     a = rig.image(mips=3)
     written = ("CLEAR/TRANSFER_WRITE", "BLIT/TRANSFER_WRITE")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a, new=DST)
         commands.clear_color(a, 0x0C1B2A39, at=DST, mips=(0, 1))
         for level, src in enumerate(written):
@@ -167,7 +162,6 @@ def scenario_mip_chain_goes_level_by_level(rig: Rig) -> None:
                 weaker={"from none": {"src": "NONE"}, "to copies": {"dst": "COPY/TRANSFER_READ"}},
             )
             commands.blit(a, a, {"mip": level}, {"mip": level + 1}, layouts=(SRC, DST))
-    rig.submit(commands)
 
 
 @scenario(
@@ -182,7 +176,7 @@ def scenario_two_images_in_one_command(rig: Rig) -> None:
     a, b, c, d = rig.image(), rig.image(), rig.image(), rig.image(extent=(8, 8, 1))
     first = {"src": "CLEAR/TRANSFER_WRITE", "dst": "COPY/TRANSFER_READ", "image": a, "new": SRC}
     second = {"src": "CLEAR/TRANSFER_WRITE", "dst": "BLIT/TRANSFER_READ", "image": b, "new": SRC}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for image in (a, b, c, d):
             commands.transition(image)
         commands.clear_color(a, 0x10305070)
@@ -198,7 +192,6 @@ def scenario_two_images_in_one_command(rig: Rig) -> None:
         )
         commands.copy_image(a, c, layouts=(SRC, "GENERAL"))
         commands.blit(b, d, layouts=(SRC, "GENERAL"))
-    rig.submit(commands)
 
 
 @scenario(

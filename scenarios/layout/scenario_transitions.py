@@ -25,7 +25,7 @@ def scenario_transition_between_a_write_and_a_read(rig: Rig) -> None:
     read after must be in its second scope."""
     data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
     rig.host_write(data, TEXELS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a, new=DST)
         commands.buffer_to_image(data, a, at=DST)
         commands.barrier(
@@ -45,7 +45,6 @@ def scenario_transition_between_a_write_and_a_read(rig: Rig) -> None:
             },
         )
         commands.image_to_buffer(a, out, at=SRC)
-    rig.submit(commands)
 
 
 @scenario(
@@ -61,7 +60,7 @@ def scenario_transition_by_the_first_barrier_command(rig: Rig) -> None:
     """vkCmdPipelineBarrier transitions by the same rules, with the command's stages."""
     data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
     rig.host_write(data, TEXELS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a, new=DST)
         commands.buffer_to_image(data, a, at=DST)
         commands.barrier(
@@ -80,7 +79,6 @@ def scenario_transition_by_the_first_barrier_command(rig: Rig) -> None:
             },
         )
         commands.image_to_buffer(a, out, at=SRC)
-    rig.submit(commands)
 
 
 @scenario(
@@ -96,7 +94,7 @@ def scenario_transition_by_the_first_barrier_command(rig: Rig) -> None:
 def scenario_transition_after_a_read(rig: Rig) -> None:
     """After a read, an execution dependency is enough for a transition; the write after it needs a memory one."""
     a, out = rig.image(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.image_to_buffer(a, out)
         commands.barrier(
@@ -114,7 +112,6 @@ def scenario_transition_after_a_read(rig: Rig) -> None:
             },
         )
         commands.clear_color(a, 0x70605040, at=DST)
-    rig.submit(commands)
 
 
 @scenario(
@@ -129,7 +126,7 @@ def scenario_undefined_discards_and_still_writes(rig: Rig) -> None:
     """A transition from UNDEFINED keeps nothing, but the memory is written: it waits like any other."""
     data, a = rig.buffer(1024), rig.image()
     rig.host_write(data, TEXELS)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a)
         commands.barrier(
@@ -142,7 +139,6 @@ def scenario_undefined_discards_and_still_writes(rig: Rig) -> None:
             weaker={"from none": {"src": "NONE"}, "no first access": {"src": "COPY"}, "to none": {"dst": "NONE"}},
         )
         commands.clear_color(a, 0x01234567, at=DST)
-    rig.submit(commands)
 
 
 @scenario(
@@ -153,11 +149,10 @@ def scenario_undefined_discards_and_still_writes(rig: Rig) -> None:
 def scenario_barrier_of_one_layout_writes_nothing(rig: Rig) -> None:
     """An image barrier with equal layouts waits for nothing by itself; with different ones it would be a write."""
     a, out = rig.image(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a)
         commands.image_to_buffer(a, out)
         commands.barrier("same layout", "NONE", "COPY/TRANSFER_READ", image=a, weaker={"another layout": {"new": SRC}})
-    rig.submit(commands)
 
 
 @scenario(
@@ -175,7 +170,7 @@ def scenario_shader_reads_a_transitioned_image(rig: Rig) -> None:
     rig.host_write(data, TEXELS)
     load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
     held = rig.descriptors(load, b0=(rig.view(a), None, 1), b1=out)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(a, new=DST)
         commands.buffer_to_image(data, a, at=DST)
         commands.barrier(
@@ -193,7 +188,6 @@ def scenario_shader_reads_a_transitioned_image(rig: Rig) -> None:
         )
         commands.bind(load, held)
         commands.dispatch(4)
-    rig.submit(commands)
 
 
 @scenario(
@@ -209,7 +203,7 @@ def scenario_shader_writes_a_fresh_image(rig: Rig) -> None:
     a = rig.image()
     store = rig.compute("image_store_2d", {0: "STORAGE_IMAGE"}, push_bytes=4)
     held = rig.descriptors(store, b0=(rig.view(a), None, 1))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.barrier(
             "to general",
             "NONE",
@@ -225,4 +219,3 @@ def scenario_shader_writes_a_fresh_image(rig: Rig) -> None:
         commands.bind(store, held)
         commands.push_constants(store, 0x01020304)
         commands.dispatch(4)
-    rig.submit(commands)

@@ -25,7 +25,7 @@ def image_and_buffer(rig: Rig) -> tuple[RigImage, RigBuffer]:
 def scenario_memory_of_an_image_becomes_a_buffer(rig: Rig) -> None:
     """A buffer that is written where an image was read waits for that read; an execution dependency is enough."""
     (image, buffer), out, more = image_and_buffer(rig), rig.buffer(1024), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
@@ -34,7 +34,6 @@ def scenario_memory_of_an_image_becomes_a_buffer(rig: Rig) -> None:
         commands.fill(buffer, 0x11223344)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.copy(buffer, more)
-    rig.submit(commands)
 
 
 @scenario(
@@ -47,7 +46,7 @@ def scenario_memory_of_an_image_becomes_a_buffer(rig: Rig) -> None:
 def scenario_memory_of_a_buffer_becomes_an_image(rig: Rig) -> None:
     """The first transition of an image waits for what a buffer in its memory was read for."""
     (image, buffer), out, more = image_and_buffer(rig), rig.buffer(1024), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(buffer, 0x11223344)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.copy(buffer, more)
@@ -63,7 +62,6 @@ def scenario_memory_of_a_buffer_becomes_an_image(rig: Rig) -> None:
         commands.clear_color(image)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -78,7 +76,7 @@ def scenario_writes_through_two_aliases(rig: Rig) -> None:
     """A write through one alias needs a memory dependency after a write through another; a barrier for one of them does
     when it contains the whole overlap."""
     (image, buffer), out = image_and_buffer(rig), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "CLEAR/TRANSFER_WRITE")
         commands.fill(buffer, 0x11223344)
@@ -92,7 +90,6 @@ def scenario_writes_through_two_aliases(rig: Rig) -> None:
         commands.clear_color(image)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -105,7 +102,7 @@ def scenario_memory_of_an_image_becomes_another(rig: Rig) -> None:
     one = rig.image(extent=(32, 16, 1))
     other = rig.image(extent=(16, 16, 1), memory=one.memory)
     out, more = rig.buffer(2048), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(one)
         commands.clear_color(one)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
@@ -117,7 +114,6 @@ def scenario_memory_of_an_image_becomes_another(rig: Rig) -> None:
         commands.clear_color(other, 0x55667788)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(other, more)
-    rig.submit(commands)
 
 
 @scenario(
@@ -133,7 +129,7 @@ def scenario_two_names_of_one_image(rig: Rig) -> None:
     one = rig.image(flags=ALIAS_BIT)
     other = rig.image(flags=ALIAS_BIT, memory=one.memory)
     out = rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(one)
         commands.transition(other, "ALL_COMMANDS/MEMORY_WRITE")
         commands.clear_color(one)
@@ -147,4 +143,3 @@ def scenario_two_names_of_one_image(rig: Rig) -> None:
             },
         )
         commands.image_to_buffer(other, out)
-    rig.submit(commands)

@@ -16,7 +16,7 @@ def scenario_buffer_comes_back_from_outside(rig: Rig) -> None:
     """What was released to an external queue belongs to nobody here until it is acquired; all writes must be available
     before it is released."""
     a, b, family = rig.buffer(exclusive=True), rig.buffer(), rig.queues[0].family
-    with rig.commands() as first:
+    with rig.submission() as first:
         first.fill(a, 0x11223344)
         first.barrier(
             "release",
@@ -26,9 +26,7 @@ def scenario_buffer_comes_back_from_outside(rig: Rig) -> None:
             families=(family, VK_QUEUE_FAMILY_EXTERNAL),
             weaker={"execution only": {"src": "CLEAR"}},
         )
-    rig.submit(first)
     rig.wait()
-    with rig.commands() as second:
+    with rig.submission() as second:
         second.barrier("acquire", "NONE", "COPY/TRANSFER_READ", buffer=a, families=(VK_QUEUE_FAMILY_EXTERNAL, family))
         second.copy(a, b)
-    rig.submit(second)

@@ -23,7 +23,7 @@ def scenario_condition_that_a_fill_wrote(rig: Rig) -> None:
     condition, a = rig.buffer(64), rig.buffer()
     pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     stored = rig.descriptors(pipeline, b0=a)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(condition, 1)
         commands.barrier(
             "filled before read",
@@ -39,7 +39,6 @@ def scenario_condition_that_a_fill_wrote(rig: Rig) -> None:
         commands.begin_condition(condition)
         commands.dispatch()
         commands.end_condition()
-    rig.submit(commands)
 
 
 @scenario(
@@ -53,7 +52,7 @@ def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
     rig.host_write(condition, struct.pack("<I", 1))
     pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     stored = rig.descriptors(pipeline, b0=a)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(pipeline, stored)
         commands.push_constants(pipeline, 4)
         commands.begin_condition(condition)
@@ -61,7 +60,6 @@ def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
         commands.end_condition()
         commands.barrier("read before filled", "CONDITIONAL_RENDERING", "CLEAR")
         commands.fill(condition, 0)
-    rig.submit(commands)
 
 
 @scenario(weakened={"condition / the filled word": EARLY}, needs=NEEDS, rule="a-condition-is-read-in-its-own-stage")
@@ -72,14 +70,13 @@ def scenario_condition_is_one_word(rig: Rig) -> None:
     offset = rig.choose("condition", 0, {"the filled word": 4})
     pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     stored = rig.descriptors(pipeline, b0=a)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(condition, 1, 4, 4)
         commands.bind(pipeline, stored)
         commands.push_constants(pipeline, 5)
         commands.begin_condition(condition, offset)
         commands.dispatch()
         commands.end_condition()
-    rig.submit(commands)
 
 
 @scenario(
@@ -93,7 +90,7 @@ def scenario_dispatch_under_a_condition(rig: Rig) -> None:
     rig.host_write(condition, struct.pack("<I", 1))
     pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     stored = rig.descriptors(pipeline, b0=a)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(pipeline, stored)
         commands.push_constants(pipeline, 6)
         commands.begin_condition(condition)
@@ -101,4 +98,3 @@ def scenario_dispatch_under_a_condition(rig: Rig) -> None:
         commands.end_condition()
         commands.barrier("dispatch before copy", STORED, READ)
         commands.copy(a, b)
-    rig.submit(commands)

@@ -17,7 +17,7 @@ def scenario_copy_reads_query_results(rig: Rig) -> None:
     """A copy of what a copy of results wrote needs a memory dependency."""
     a, b, pool = rig.buffer(64), rig.buffer(64), rig.queries(count=4)
     rig.host_write(a, b"\x77" * 64)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.query(pool, 0, 1, 2, 3)
         commands.copy_results(pool, a, count=4)
         commands.barrier(
@@ -27,7 +27,6 @@ def scenario_copy_reads_query_results(rig: Rig) -> None:
             weaker={"execution only": {"src": "COPY", "dst": "COPY"}, "after clears": {"src": FILLED}},
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -38,12 +37,11 @@ def scenario_copy_reads_query_results(rig: Rig) -> None:
 def scenario_query_results_over_a_filled_buffer(rig: Rig) -> None:
     """Results written over a fill need a memory dependency on it."""
     a, pool = rig.buffer(64), rig.queries(count=1)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.query(pool, 0)
         commands.fill(a, 0x88888888)
         commands.barrier("fill before results", FILLED, WRITTEN, weaker={"for reads": {"dst": READ}})
         commands.copy_results(pool, a)
-    rig.submit(commands)
 
 
 @scenario(
@@ -54,12 +52,11 @@ def scenario_query_results_after_a_read(rig: Rig) -> None:
     """Results written over what a copy reads need an execution dependency."""
     a, b, pool = rig.buffer(64), rig.buffer(64), rig.queries(count=1)
     rig.host_write(a, b"\x99" * 64)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.query(pool, 0)
         commands.copy(a, b)
         commands.barrier("copy before results", "COPY", "COPY")
         commands.copy_results(pool, a)
-    rig.submit(commands)
 
 
 @scenario(weakened={"results / on the filled words": OVER}, rule="query-results-lie-a-stride-apart")
@@ -67,11 +64,10 @@ def scenario_gaps_between_query_results(rig: Rig) -> None:
     """Bytes between results are not written: a stride of sixteen leaves twelve bytes alone."""
     a, pool = rig.buffer(64), rig.queries(count=3)
     offset = rig.choose("results", 0, {"on the filled words": 4})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.query(pool, 0, 1, 2)
         commands.fill(a, 0xAAAAAAAA, 4, 4)
         commands.copy_results(pool, a, count=3, offset=offset, stride=16)
-    rig.submit(commands)
 
 
 @scenario(weakened={"how many / two": OVER}, rule="query-results-lie-a-stride-apart")
@@ -79,11 +75,10 @@ def scenario_stride_of_one_query(rig: Rig) -> None:
     """With one query the stride means nothing; with two it says where the second result is."""
     a, pool = rig.buffer(64), rig.queries(count=2)
     count = rig.choose("how many", 1, {"two": 2})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.query(pool, 0, 1)
         commands.fill(a, 0xBBBBBBBB, 32, 4)
         commands.copy_results(pool, a, count=count, stride=32)
-    rig.submit(commands)
 
 
 @scenario(
@@ -93,20 +88,18 @@ def scenario_size_of_query_results(rig: Rig) -> None:
     """A result has four bytes, eight with 64_BIT, and one number more with WITH_AVAILABILITY."""
     a, pool = rig.buffer(64), rig.queries(count=1)
     flags = rig.choose("result", (), {"of 64 bits": ("64",), "with availability": ("WITH_AVAILABILITY",)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.query(pool, 0)
         commands.fill(a, 0xCCCCCCCC, 4, 4)
         commands.copy_results(pool, a, stride=8, flags=flags)
-    rig.submit(commands)
 
 
 @scenario(expects=[], rule="query-results-are-copied-in-the-copy-stage")
 def scenario_queries_touch_no_buffer(rig: Rig) -> None:
     """Resets, begins, ends and timestamps beside copies of the same buffers are no hazard."""
     a, b, pool = rig.buffer(64), rig.buffer(64), rig.queries(count=2)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.reset_queries(pool)
         commands.copy(a, b)
         commands.query(pool, 0, 1)
         commands.reset_queries(pool)
-    rig.submit(commands)

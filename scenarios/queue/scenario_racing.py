@@ -177,9 +177,8 @@ def scenario_image_read_back_on_another_queue(rig: Rig) -> None:
     """What is cleared on one queue and read back on another needs a semaphore."""
     image, b, s = rig.image(), rig.buffer(16 * 16 * 4), rig.semaphore()
     _, other = rig.queues
-    with rig.commands() as before:
+    with rig.submission() as before:
         before.transition(image)
-    rig.submit(before)
     rig.host_wait("", "queue")
     with rig.commands() as clears:
         clears.clear_color(image)

@@ -46,7 +46,7 @@ def scenario_readers_of_an_attachment_that_one_of_them_moves(rig: Rig) -> None:
     read_only = rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=2)
     held = rig.descriptors(invert, b0=(frame.views[0], None, read_only))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(source, new="COLOR_ATTACHMENT_OPTIMAL")
         for image in (first, second):
             commands.transition(image)
@@ -59,7 +59,6 @@ def scenario_readers_of_an_attachment_that_one_of_them_moves(rig: Rig) -> None:
         commands.draw()
         commands.end_pass()
         commands.image_to_buffer(second, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -72,7 +71,7 @@ def scenario_readers_of_an_attachment_that_is_stored(rig: Rig) -> None:
     out = rig.buffer(1024)
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
     held = rig.descriptors(invert, b0=(frame.views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for image in images:
             commands.transition(image)
         commands.begin_pass(made, frame, clear=[0x10203040])
@@ -82,7 +81,6 @@ def scenario_readers_of_an_attachment_that_is_stored(rig: Rig) -> None:
         commands.next_subpass()
         commands.end_pass()
         commands.image_to_buffer(images[1], out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -109,7 +107,7 @@ def scenario_subpasses_that_both_depend_on_one(rig: Rig) -> None:
         rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=each)
         for each in (1, 2)
     ]
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for image in (base, left, right):
             commands.transition(image)
         commands.begin_pass(made, frame)
@@ -120,4 +118,3 @@ def scenario_subpasses_that_both_depend_on_one(rig: Rig) -> None:
             commands.draw()
         commands.end_pass()
         commands.image_to_buffer(right, out)
-    rig.submit(commands)

@@ -17,7 +17,7 @@ STORED = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 def scenario_copy_reads_a_rendered_image(rig: Rig) -> None:
     """A copy that reads what was rendered needs a memory dependency on the store operation."""
     image, out = rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(RenderingAttachment(rig.view(image)))
         commands.bind(rig.graphics())
@@ -33,7 +33,6 @@ def scenario_copy_reads_a_rendered_image(rig: Rig) -> None:
             },
         )
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -47,7 +46,7 @@ def scenario_load_operation_clears_an_uploaded_image(rig: Rig) -> None:
     """A load operation that clears writes the attachment: it needs a memory dependency on an earlier copy to it."""
     image, data = rig.target(), rig.buffer(1024)
     rig.host_write(data, bytes(range(256)) * 4)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)
         commands.barrier(
@@ -58,4 +57,3 @@ def scenario_load_operation_clears_an_uploaded_image(rig: Rig) -> None:
         )
         commands.begin_rendering(RenderingAttachment(rig.view(image), load="CLEAR", clear=2))
         commands.end_rendering()
-    rig.submit(commands)

@@ -30,7 +30,7 @@ RAMP = bytes(range(256)) * 4
 def scenario_clear_of_a_colour_attachment_after_a_read(rig: Rig) -> None:
     """A clear inside rendering writes like a draw: an earlier download must come before its stage."""
     image, out = rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
@@ -47,7 +47,6 @@ def scenario_clear_of_a_colour_attachment_after_a_read(rig: Rig) -> None:
         commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD", store="NONE"))
         commands.clear_attachments((1, 0, 7))
         commands.end_rendering()
-    rig.submit(commands)
 
 
 @scenario(
@@ -62,7 +61,7 @@ def scenario_clear_of_one_aspect(rig: Rig) -> None:
     image, out = rig.target(BOTH), rig.buffer(2048)
     view = rig.view(image, aspect=6)
     kept = RenderingAttachment(view, load="LOAD", store="NONE")
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.5, 3)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{TESTS_USED}|TRANSFER_READ")
@@ -72,7 +71,6 @@ def scenario_clear_of_one_aspect(rig: Rig) -> None:
         commands.barrier("", LATE_WRITE, "COPY/TRANSFER_READ", image=image, aspects=2)
         commands.image_to_buffer(image, out, {"aspect": 2})
         commands.image_to_buffer(image, out, {"aspect": 4, "buffer_offset": 1024})
-    rig.submit(commands)
 
 
 @scenario(weakened={"layers / both": [read_after_write(DOWNLOAD, CLEAR)]}, rule="clears-of-attachments-are-draws")
@@ -80,7 +78,7 @@ def scenario_clear_of_one_layer(rig: Rig) -> None:
     """A clear of layer 0 leaves layer 1 alone."""
     image, out = rig.target(layers=2), rig.buffer(1024)
     view = rig.view(image, layers=(0, 2))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
@@ -88,7 +86,6 @@ def scenario_clear_of_one_layer(rig: Rig) -> None:
         commands.clear_attachments((1, 0, 7), rects=[((0, 0, 16, 16), 0, rig.choose("layers", 1, {"both": 2}))])
         commands.end_rendering()
         commands.image_to_buffer(image, out, {"layer": 1})
-    rig.submit(commands)
 
 
 @scenario(weakened={"rectangle / all": [write_after_write(BEGIN, UPLOAD)]}, rule="clears-of-attachments-are-draws")
@@ -97,7 +94,7 @@ def scenario_clear_of_a_rectangle(rig: Rig) -> None:
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
     rows = rig.choose("rectangle", 8, {"all": 16})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image, {"offset": (0, 8, 0), "extent": (16, 8, 1)})
         commands.begin_rendering(RenderingAttachment(rig.view(image), load="DONT_CARE"), area=(0, 0, 16, rows))
@@ -105,7 +102,6 @@ def scenario_clear_of_a_rectangle(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(rule="attachment-accesses-are-in-rasterization-order,clears-of-attachments-are-draws")
@@ -118,7 +114,7 @@ def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
         [RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_READ")],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.begin_pass(made, frame)
         commands.bind(rig.graphics(render_pass=made))
         commands.draw()
@@ -126,7 +122,6 @@ def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
         commands.draw()
         commands.end_pass()
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -135,7 +130,7 @@ def scenario_clears_and_draws_are_ordered(rig: Rig) -> None:
 def scenario_clear_of_an_unused_attachment_does_nothing(rig: Rig) -> None:
     """Only the colour attachment that the subpass has is cleared; the other index means none."""
     image, out = rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", COLOR_USED)
@@ -144,4 +139,3 @@ def scenario_clear_of_an_unused_attachment_does_nothing(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("cleared before downloaded", COLOR_WRITE, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)

@@ -50,7 +50,7 @@ def scenario_draw_that_writes_depth(rig: Rig) -> None:
     forms = {"written never": {"depth_test": True}, "tested never": {"depth_write": True}}
     state = rig.choose("depth", {"depth_test": True, "depth_write": True}, forms)
     plain = state == {"depth_test": True, "depth_write": True}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(color)
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.5)
@@ -64,7 +64,6 @@ def scenario_draw_that_writes_depth(rig: Rig) -> None:
                 weaker={"before colour": {"dst": "COLOR_ATTACHMENT_OUTPUT"}},
             )
         _draws(commands, image, color, state, aspects=2)
-    rig.submit(commands)
 
 
 @scenario(
@@ -78,7 +77,7 @@ def scenario_draw_that_writes_depth(rig: Rig) -> None:
 def scenario_depth_test_reads(rig: Rig) -> None:
     """A depth test reads the attachment, though nothing is written, in either stage of tests; the load in the early."""
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(color)
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.0)
@@ -102,7 +101,6 @@ def scenario_depth_test_reads(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(color, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -132,14 +130,13 @@ def scenario_draw_that_keeps_stencil(rig: Rig) -> None:
             "replaced where depth fails untested": {**SET, "passOp": KEEP, "depthFailOp": REPLACE},
         },
     )
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(color)
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.5, 3)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         commands.image_to_buffer(image, out, {"aspect": 4})
         _draws(commands, image, color, {"stencil": stencil})
-    rig.submit(commands)
 
 
 @scenario(
@@ -150,7 +147,7 @@ def scenario_dynamic_state_decides_about_depth(rig: Rig) -> None:
     """Where depth test and writes are dynamic, what was set last before the draw decides, not the pipeline."""
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
     tested, written = rig.choose("set", (True, False), {"depth written": (True, True), "depth untested": (False, True)})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(color)
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.5)
@@ -160,7 +157,6 @@ def scenario_dynamic_state_decides_about_depth(rig: Rig) -> None:
         commands.set_state("DepthWriteEnable", written)
         dynamic = ["DEPTH_TEST_ENABLE", "DEPTH_WRITE_ENABLE"]
         _draws(commands, image, color, {"depth_test": True, "depth_write": True, "dynamic": dynamic}, aspects=2)
-    rig.submit(commands)
 
 
 @scenario(
@@ -170,7 +166,7 @@ def scenario_dynamic_state_decides_about_depth(rig: Rig) -> None:
 def scenario_rasterizer_discard_leaves_attachments_alone(rig: Rig) -> None:
     """With rasterizer discard a draw touches no attachment, whatever its depth state says."""
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(color)
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.5)
@@ -178,7 +174,6 @@ def scenario_rasterizer_discard_leaves_attachments_alone(rig: Rig) -> None:
         commands.image_to_buffer(image, out)
         state = {"depth_test": True, "depth_write": True, "discard": rig.choose("rasterization", True, {"on": False})}
         _draws(commands, image, color, state, aspects=2)
-    rig.submit(commands)
 
 
 @scenario(
@@ -189,7 +184,7 @@ def scenario_rasterizer_discard_leaves_attachments_alone(rig: Rig) -> None:
 def scenario_written_depth_is_downloaded(rig: Rig) -> None:
     """What a draw wrote to depth is available to a copy only through the late tests."""
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(color)
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.5)
@@ -202,4 +197,3 @@ def scenario_written_depth_is_downloaded(rig: Rig) -> None:
             weaker={"of the early tests": {"src": "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE"}},
         )
         commands.image_to_buffer(image, out)
-    rig.submit(commands)

@@ -34,14 +34,13 @@ def scenario_imageless_framebuffer(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)], imageless=[image])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)
         commands.begin_pass(made, frame)
         commands.clear_attachments((1, 0, 4), rects=[((0, 0, 4, 4), 0, 1)])
         commands.end_pass()
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(weakened={"second begin / same image": [read_after_write(DOWNLOAD, END)]}, rule="rendering-stays-in-its-area")
@@ -55,7 +54,7 @@ def scenario_imageless_framebuffer_with_other_views(rig: Rig) -> None:
     )
     frame = rig.framebuffer(made, [rig.view(first)], imageless=[first])
     views = {"other": rig.view(second), "same": frame.views[0]}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for image in (first, second):
             commands.transition(image)
         commands.begin_pass(made, frame, clear=[1])
@@ -65,7 +64,6 @@ def scenario_imageless_framebuffer_with_other_views(rig: Rig) -> None:
         commands.begin_pass(made, frame, clear=[2])
         commands.end_pass()
         commands.image_to_buffer(first, out)
-    rig.submit(commands)
 
 
 @scenario(weakened={"layers / both": [read_after_write(DOWNLOAD, RENDER_END)]}, rule="rendering-stays-in-its-area")
@@ -73,14 +71,13 @@ def scenario_layers_beyond_those_rendered_are_left_alone(rig: Rig) -> None:
     """Rendering of one layer leaves the second layer of its view alone."""
     image, out = rig.target(layers=2), rig.buffer(1024)
     layers = rig.choose("layers", 1, {"both": 2})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         commands.begin_rendering(RenderingAttachment(rig.view(image, layers=(0, 2)), clear=8), layers=layers)
         commands.end_rendering()
         commands.image_to_buffer(image, out, {"layer": 1})
-    rig.submit(commands)
 
 
 @scenario(
@@ -89,14 +86,13 @@ def scenario_layers_beyond_those_rendered_are_left_alone(rig: Rig) -> None:
 def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
     """Rendering to one mip level needs no dependency with a copy of another."""
     image, out = rig.target(mips=2), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         commands.begin_rendering(RenderingAttachment(rig.view(image, mips=(1, 1)), clear=8), area=(0, 0, 8, 8))
         commands.end_rendering()
         commands.image_to_buffer(image, out, {"mip": rig.choose("level", 0, {"downloaded too": 1})})
-    rig.submit(commands)
 
 
 @scenario(
@@ -106,7 +102,7 @@ def scenario_render_area_of_dynamic_rendering(rig: Rig) -> None:
     """Rendering to the left half of an image is apart from an upload to the right half."""
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image, {"offset": (8, 0, 0), "extent": (8, 16, 1)})
         area = rig.choose("area", (0, 0, 8, 16), {"all": (0, 0, 16, 16)})
@@ -114,4 +110,3 @@ def scenario_render_area_of_dynamic_rendering(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", COPIED)
         commands.image_to_buffer(image, out)
-    rig.submit(commands)

@@ -62,7 +62,7 @@ def scenario_input_attachment_read_after_a_write(rig: Rig) -> None:
     """A shader that reads as input what the subpass itself wrote needs a barrier there: raster order is not enough."""
     shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
     one = _Pass(rig, shown, read)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         one.begin(commands, shown, read)
         commands.clear_attachments((1, 1, 0x10203040))
         commands.barrier(
@@ -75,7 +75,6 @@ def scenario_input_attachment_read_after_a_write(rig: Rig) -> None:
         one.draw(commands)
         commands.end_pass()
         commands.image_to_buffer(shown, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -86,14 +85,13 @@ def scenario_input_attachment_written_after_a_read(rig: Rig) -> None:
     """A write to an attachment that an earlier draw reads as input needs an execution dependency."""
     shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
     one = _Pass(rig, shown, read)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         one.begin(commands, shown, read)
         one.draw(commands)
         commands.barrier("read before cleared", "FRAGMENT_SHADER", WRITTEN, flags=VkDependency.BY_REGION)
         commands.clear_attachments((1, 1, 0x10203040))
         commands.end_pass()
         commands.image_to_buffer(shown, out)
-    rig.submit(commands)
 
 
 @scenario(rule="input-reads-come-after-loads-and-before-stores")
@@ -109,7 +107,7 @@ def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
     frame = rig.framebuffer(made, views)
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(shown)
         commands.transition(read)
         commands.begin_pass(made, frame, clear=[0, 0x01020304])
@@ -117,7 +115,6 @@ def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
         commands.draw()
         commands.end_pass()
         commands.image_to_buffer(shown, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -140,7 +137,7 @@ def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
     frame = rig.framebuffer(made, views)
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(shown)
         commands.transition(read)
         commands.clear_color(read, 0x10203040)
@@ -158,7 +155,6 @@ def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
         commands.draw()
         commands.end_pass()
         commands.image_to_buffer(shown, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -187,7 +183,7 @@ def scenario_resolved_attachment_as_input(rig: Rig) -> None:
     frame = rig.framebuffer(made, views)
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(shown)
         commands.transition(one, new="COLOR_ATTACHMENT_OPTIMAL")
         commands.begin_pass(made, frame, clear=[0x10203040])
@@ -196,7 +192,6 @@ def scenario_resolved_attachment_as_input(rig: Rig) -> None:
         commands.draw()
         commands.end_pass()
         commands.image_to_buffer(shown, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -216,7 +211,7 @@ def scenario_transition_after_an_input_read_that_is_not_stored(rig: Rig) -> None
     frame = rig.framebuffer(made, views)
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(shown)
         commands.transition(read)
         commands.clear_depth_stencil(read, 0.25)
@@ -232,4 +227,3 @@ def scenario_transition_after_an_input_read_that_is_not_stored(rig: Rig) -> None
         )
         commands.transition(read, EARLY, COPIED, old=AT, new="TRANSFER_SRC_OPTIMAL")
         commands.image_to_buffer(shown, out)
-    rig.submit(commands)

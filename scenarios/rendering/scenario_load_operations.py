@@ -28,7 +28,7 @@ def scenario_load_reads_a_colour_attachment(rig: Rig) -> None:
     """LOAD is COLOR_ATTACHMENT_READ at COLOR_ATTACHMENT_OUTPUT: nothing else makes an upload visible to it."""
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)
         commands.barrier(
@@ -41,7 +41,6 @@ def scenario_load_reads_a_colour_attachment(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", COLOR_WRITE, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -55,7 +54,7 @@ def scenario_load_reads_a_colour_attachment(rig: Rig) -> None:
 def scenario_dont_care_writes_a_colour_attachment(rig: Rig) -> None:
     """DONT_CARE may write anything: an execution dependency keeps it away from an earlier read."""
     image, out = rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x0C0B0A09)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
@@ -72,7 +71,6 @@ def scenario_dont_care_writes_a_colour_attachment(rig: Rig) -> None:
         commands.begin_rendering(RenderingAttachment(rig.view(image), load="DONT_CARE"))
         commands.clear_attachments((1, 0, 1))
         commands.end_rendering()
-    rig.submit(commands)
 
 
 @scenario(
@@ -92,7 +90,7 @@ def scenario_load_reads_a_depth_attachment_in_the_early_tests(rig: Rig) -> None:
         [RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, LATE_WRITE, "COPY/TRANSFER_READ")],
     )
     frame = rig.framebuffer(made, [rig.view(image, aspect=2)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.5)
         commands.barrier(
@@ -104,7 +102,6 @@ def scenario_load_reads_a_depth_attachment_in_the_early_tests(rig: Rig) -> None:
         commands.begin_pass(made, frame)
         commands.end_pass()
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -118,7 +115,7 @@ def scenario_depth_and_stencil_have_their_own_load_operations(rig: Rig) -> None:
     """Depth is cleared while stencil is loaded: two accesses of two aspects, each with its dependency."""
     image, out = rig.target(BOTH), rig.buffer(2048)
     view = rig.view(image, aspect=6)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_depth_stencil(image, 0.5, 7)
         aimed = {
@@ -135,7 +132,6 @@ def scenario_depth_and_stencil_have_their_own_load_operations(rig: Rig) -> None:
         commands.barrier("", LATE_WRITE, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out, {"aspect": 2})
         commands.image_to_buffer(image, out, {"aspect": 4, "buffer_offset": 1024})
-    rig.submit(commands)
 
 
 @scenario(
@@ -153,14 +149,13 @@ def scenario_load_operation_none_accesses_nothing(rig: Rig) -> None:
         [RigSubpass([(0, "GENERAL")])],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)
         commands.begin_pass(made, frame, clear=[1])
         commands.end_pass()
         commands.barrier("", *ALL)
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -173,7 +168,7 @@ def scenario_blending_reads_what_is_not_loaded(rig: Rig) -> None:
     """A draw that blends reads the attachment, also where nothing is loaded."""
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)
         commands.barrier(
@@ -188,4 +183,3 @@ def scenario_blending_reads_what_is_not_loaded(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", COLOR_WRITE, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)

@@ -26,7 +26,7 @@ COPIED = "COPY/TRANSFER_READ"
 def scenario_download_of_a_resolved_attachment(rig: Rig) -> None:
     """A resolve of rendering writes at COLOR_ATTACHMENT_OUTPUT: the stage RESOLVE is another command's."""
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(many)
         commands.transition(one)
         commands.begin_rendering(RenderingAttachment(rig.view(many), store="DONT_CARE", clear=5, resolve=rig.view(one)))
@@ -41,7 +41,6 @@ def scenario_download_of_a_resolved_attachment(rig: Rig) -> None:
             },
         )
         commands.image_to_buffer(one, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -52,7 +51,7 @@ def scenario_download_of_a_resolved_attachment(rig: Rig) -> None:
 def scenario_resolve_over_a_cleared_image(rig: Rig) -> None:
     """The target of a resolve is not loaded, but written: an earlier clear must be available to that write."""
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(many)
         commands.transition(one)
         commands.clear_color(one, 0x01020304)
@@ -66,7 +65,6 @@ def scenario_resolve_over_a_cleared_image(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", WRITTEN, COPIED)
         commands.image_to_buffer(one, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -77,7 +75,7 @@ def scenario_resolve_over_a_cleared_image(rig: Rig) -> None:
 def scenario_depth_is_resolved_with_colour_accesses(rig: Rig) -> None:
     """A depth resolve happens at COLOR_ATTACHMENT_OUTPUT too: it is a colour access."""
     many, one, out = rig.target(DEPTH, samples=4), rig.target(DEPTH), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(many)
         commands.transition(one)
         commands.clear_depth_stencil(one, 0.75)
@@ -96,7 +94,6 @@ def scenario_depth_is_resolved_with_colour_accesses(rig: Rig) -> None:
             )
         )
         commands.end_rendering()
-    rig.submit(commands)
 
 
 @scenario(
@@ -125,12 +122,11 @@ def scenario_depth_resolve_of_a_subpass(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(many, aspect=2), rig.view(one, aspect=2)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(one)
         commands.begin_pass(made, frame, clear=[(0.25, 0), (0.0, 0)], v2=True)
         commands.end_pass(v2=True)
         commands.image_to_buffer(one, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -153,7 +149,7 @@ def scenario_resolve_of_what_another_subpass_drew(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(many)
         commands.begin_pass(made, frame, v2=True)
         commands.clear_attachments((1, 0, 0x01020304))
@@ -161,7 +157,6 @@ def scenario_resolve_of_what_another_subpass_drew(rig: Rig) -> None:
         commands.next_subpass(v2=True)
         commands.end_pass(v2=True)
         commands.image_to_buffer(one, out)
-    rig.submit(commands)
 
 
 @scenario(rule="resolves-at-the-end-of-rendering-are-colour-accesses")
@@ -173,14 +168,13 @@ def scenario_unused_resolve_attachments(rig: Rig) -> None:
         [RigSubpass([0, VK_ATTACHMENT_UNUSED], resolves=[VK_ATTACHMENT_UNUSED, VK_ATTACHMENT_UNUSED])],
     )
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(one)
         commands.clear_color(one, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", COPIED)
         commands.begin_pass(made, frame, v2=True)
         commands.end_pass(v2=True)
         commands.image_to_buffer(one, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -191,7 +185,7 @@ def scenario_resolve_into_another_layer(rig: Rig) -> None:
     """A resolve writes the layers of its view: another layer may be read with nothing between."""
     many, array, out = rig.target(samples=4), rig.target(layers=2), rig.buffer(1024)
     layer = rig.choose("resolved layer", 1, {"the one downloaded": 0})
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(many)
         commands.transition(array)
         commands.clear_color(array, 0x01020304)
@@ -200,4 +194,3 @@ def scenario_resolve_into_another_layer(rig: Rig) -> None:
         commands.begin_rendering(RenderingAttachment(rig.view(many), store="DONT_CARE", clear=5, resolve=resolved))
         commands.end_rendering()
         commands.image_to_buffer(array, out)
-    rig.submit(commands)

@@ -32,14 +32,13 @@ def scenario_views_are_loaded_by_the_subpass_that_uses_them_first(rig: Rig) -> N
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image, {"layers": 2})
         commands.begin_pass(made, frame)
         commands.next_subpass()
         commands.end_pass()
         commands.image_to_buffer(image, out, {"layers": 2})
-    rig.submit(commands)
 
 
 @scenario(
@@ -59,7 +58,7 @@ def scenario_subpasses_of_one_view(rig: Rig) -> None:
         depends,
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_pass(made, frame)
         commands.clear_attachments((1, 0, 1))
@@ -68,7 +67,6 @@ def scenario_subpasses_of_one_view(rig: Rig) -> None:
         commands.end_pass()
         commands.barrier("", WRITTEN, COPIED)
         commands.image_to_buffer(image, out, {"layers": 2})
-    rig.submit(commands)
 
 
 @scenario(weakened={"views / both": [read_after_write(DOWNLOAD, END)]}, rule="each-view-is-a-layer-of-its-own")
@@ -80,14 +78,13 @@ def scenario_layers_that_are_no_views_are_left_alone(rig: Rig) -> None:
         [RigSubpass([(0, AT)], views=rig.choose("views", 0b01, {"both": 0b11}))],
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         commands.begin_pass(made, frame, clear=[7])
         commands.end_pass()
         commands.image_to_buffer(image, out, {"layer": 1})
-    rig.submit(commands)
 
 
 @scenario(
@@ -97,14 +94,13 @@ def scenario_layers_that_are_no_views_are_left_alone(rig: Rig) -> None:
 def scenario_views_of_dynamic_rendering(rig: Rig) -> None:
     """A view mask of dynamic rendering chooses layers, and a clear inside clears all of them."""
     image, out = rig.target(layers=2), rig.buffer(2048)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(RenderingAttachment(rig.view(image, layers=(0, 2)), clear=3), views=0b11)
         commands.clear_attachments((1, 0, 9))
         commands.end_rendering()
         commands.barrier("stored before downloaded", WRITTEN, COPIED)
         commands.image_to_buffer(image, out, {"layers": 2})
-    rig.submit(commands)
 
 
 @scenario(
@@ -126,11 +122,10 @@ def scenario_transitions_of_views(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image, layers=(0, 2))])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image, new="TRANSFER_DST_OPTIMAL")
         commands.buffer_to_image(data, image, {"layers": 2}, at="TRANSFER_DST_OPTIMAL")
         commands.begin_pass(made, frame)
         commands.next_subpass()
         commands.end_pass()
         commands.image_to_buffer(image, out, {"layers": 2})
-    rig.submit(commands)

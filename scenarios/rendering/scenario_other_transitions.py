@@ -32,12 +32,11 @@ def scenario_transition_of_a_resolve_attachment_between_subpasses(rig: Rig) -> N
         ],
     )
     frame = rig.framebuffer(made, [rig.view(many), rig.view(one)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.begin_pass(made, frame, clear=[0x0A0B0C0D])
         commands.next_subpass()
         commands.end_pass()
         commands.image_to_buffer(one, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -54,7 +53,7 @@ def scenario_transition_of_an_attachment_that_no_subpass_uses(rig: Rig) -> None:
         [RigSubpass([0])],
     )
     frame = rig.framebuffer(made, [rig.view(used), rig.view(unused)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(unused, new="TRANSFER_DST_OPTIMAL")
         commands.buffer_to_image(data, unused, at="TRANSFER_DST_OPTIMAL")
         commands.barrier(
@@ -67,7 +66,6 @@ def scenario_transition_of_an_attachment_that_no_subpass_uses(rig: Rig) -> None:
         commands.end_pass()
         commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(unused, out, at="TRANSFER_SRC_OPTIMAL")
-    rig.submit(commands)
 
 
 @scenario(expects=[read_after_write(DOWNLOAD, END)], rule="implicit-external-dependencies-order-little")
@@ -76,11 +74,10 @@ def scenario_implicit_dependency_orders_no_copy(rig: Rig) -> None:
     image, out = rig.target(), rig.buffer(1024)
     made = rig.render_pass([RigAttachment(final="TRANSFER_SRC_OPTIMAL")], [RigSubpass([0])])
     frame = rig.framebuffer(made, [rig.view(image)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.begin_pass(made, frame, clear=[7])
         commands.end_pass()
         commands.image_to_buffer(image, out, at="TRANSFER_SRC_OPTIMAL")
-    rig.submit(commands)
 
 
 @scenario(
@@ -97,14 +94,13 @@ def scenario_transitions_do_not_stop_at_the_render_area(rig: Rig) -> None:
     )
     frame = rig.framebuffer(made, [rig.view(image)])
     lower = {"offset": (0, 8, 0), "extent": (16, 8, 1)}
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image, new=initial)
         commands.buffer_to_image(data, image, lower, at=initial)
         commands.begin_pass(made, frame, area=(0, 0, 16, 8))
         commands.end_pass()
         commands.barrier("", "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -151,7 +147,7 @@ def scenario_final_transition_of_an_attachment_that_is_not_accessed(rig: Rig) ->
     kept = RigAttachment(load="NONE", store="NONE", initial="GENERAL", final="TRANSFER_SRC_OPTIMAL")
     made = rig.render_pass([kept], [RigSubpass([(0, "GENERAL")])])
     frame = rig.framebuffer(made, [rig.view(image)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)
         commands.barrier("uploaded before pass", "COPY/TRANSFER_WRITE", USED)
@@ -159,4 +155,3 @@ def scenario_final_transition_of_an_attachment_that_is_not_accessed(rig: Rig) ->
         commands.end_pass()
         commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out, at="TRANSFER_SRC_OPTIMAL")
-    rig.submit(commands)

@@ -29,11 +29,10 @@ def scenario_external_dependencies_order_a_pass_among_copies(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)
         commands.begin_pass(made, frame, v2=True)
         commands.clear_attachments((1, 0, 3), rects=[((0, 0, 4, 4), 0, 1)])
         commands.end_pass(v2=True)
         commands.image_to_buffer(image, out)
-    rig.submit(commands)

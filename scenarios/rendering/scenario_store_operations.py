@@ -27,7 +27,7 @@ def scenario_upload_over_a_stored_attachment(rig: Rig) -> None:
     """A copy over what rendering stored needs a memory dependency: execution alone leaves two writes unordered."""
     image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, RAMP)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(RenderingAttachment(rig.view(image), clear=3))
         commands.end_rendering()
@@ -40,7 +40,6 @@ def scenario_upload_over_a_stored_attachment(rig: Rig) -> None:
         commands.buffer_to_image(data, image)
         commands.barrier("", "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -54,7 +53,7 @@ def scenario_upload_over_a_stored_attachment(rig: Rig) -> None:
 def scenario_store_of_what_was_loaded_is_a_write(rig: Rig) -> None:
     """Rendering that loads and stores writes its attachment, even when it changes nothing there."""
     image, out = rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x04030201)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
@@ -70,7 +69,6 @@ def scenario_store_of_what_was_loaded_is_a_write(rig: Rig) -> None:
         )
         commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD"))
         commands.end_rendering()
-    rig.submit(commands)
 
 
 @scenario(
@@ -83,20 +81,19 @@ def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
     into = RigSubpassDependency("discarded before uploaded", 0, VK_SUBPASS_EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_WRITE")
     made = rig.render_pass([RigAttachment(store="DONT_CARE")], [RigSubpass([0])], [into])
     frame = rig.framebuffer(made, [rig.view(image)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.begin_pass(made, frame, clear=[8])
         commands.end_pass()
         commands.buffer_to_image(data, image)
         commands.barrier("", "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(weakened={"operation / store": [write_after_read(END, DOWNLOAD)]}, rule="operation-none-accesses-nothing")
 def scenario_store_operation_none_leaves_a_read_alone(rig: Rig) -> None:
     """Loaded and not stored: rendering only reads, as the download before it did, and nothing has to wait."""
     image, out = rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x04030201)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
@@ -104,7 +101,6 @@ def scenario_store_operation_none_leaves_a_read_alone(rig: Rig) -> None:
         store = rig.choose("operation", "NONE", {"store": "STORE"})
         commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD", store=store))
         commands.end_rendering()
-    rig.submit(commands)
 
 
 @scenario(
@@ -119,7 +115,7 @@ def scenario_depth_and_stencil_are_stored_by_the_late_tests(rig: Rig) -> None:
     """Both aspects are stored at LATE_FRAGMENT_TESTS, each in its own range."""
     image, out = rig.target(BOTH), rig.buffer(2048)
     view = rig.view(image, aspect=6)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(
             depth=RenderingAttachment(view, clear=(0.25, 0)), stencil=RenderingAttachment(view, clear=(0.0, 9))
@@ -136,7 +132,6 @@ def scenario_depth_and_stencil_are_stored_by_the_late_tests(rig: Rig) -> None:
             )
         commands.image_to_buffer(image, out, {"aspect": 2})
         commands.image_to_buffer(image, out, {"aspect": 4, "buffer_offset": 1024})
-    rig.submit(commands)
 
 
 @scenario(
@@ -146,7 +141,7 @@ def scenario_depth_and_stencil_are_stored_by_the_late_tests(rig: Rig) -> None:
 def scenario_suspended_rendering_stores_once(rig: Rig) -> None:
     """Rendering that is suspended and resumed loads once and stores once; what is between needs nothing."""
     image, out = rig.target(), rig.buffer(1024)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         color = RenderingAttachment(rig.view(image), clear=1)
         commands.begin_rendering(color, flags=VkRendering.SUSPENDING)
@@ -156,7 +151,6 @@ def scenario_suspended_rendering_stores_once(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("stored before downloaded", COLOR_WRITE, "COPY/TRANSFER_READ")
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(

@@ -45,7 +45,7 @@ def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image), rig.view(other)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image, new="COLOR_ATTACHMENT_OPTIMAL")
         commands.transition(other)
         commands.begin_pass(made, frame, clear=[1, 2])
@@ -54,7 +54,6 @@ def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
         commands.next_subpass()
         commands.end_pass()
         commands.image_to_buffer(other, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -72,7 +71,7 @@ def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_pass(made, frame)
         commands.clear_attachments((1, 0, 1))
@@ -80,7 +79,6 @@ def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
         commands.clear_attachments((1, 0, 2))
         commands.end_pass()
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -108,7 +106,7 @@ def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
     frame = rig.framebuffer(made, views)
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=2)
     held = rig.descriptors(invert, b0=(views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(kept)
         commands.transition(other)
         commands.begin_pass(made, frame)
@@ -119,7 +117,6 @@ def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
         commands.draw()
         commands.end_pass()
         commands.image_to_buffer(other, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -160,7 +157,7 @@ def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
     frame = rig.framebuffer(made, views)
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
     held = (views[0], None, rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(source, new="COLOR_ATTACHMENT_OPTIMAL")
         commands.transition(image)
         commands.begin_pass(made, frame)
@@ -171,7 +168,6 @@ def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
         commands.draw()
         commands.end_pass()
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -192,14 +188,13 @@ def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(second)
         commands.buffer_to_image(data, second)
         commands.begin_pass(made, frame, clear=[1])
         commands.next_subpass()
         commands.end_pass()
         commands.image_to_buffer(second, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -218,11 +213,10 @@ def scenario_dependencies_chain_out_of_the_render_pass(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(first)
         commands.transition(second)
         commands.begin_pass(made, frame, clear=[1, 2])
         commands.next_subpass()
         commands.end_pass()
         commands.image_to_buffer(first, out)
-    rig.submit(commands)

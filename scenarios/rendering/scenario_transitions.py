@@ -45,13 +45,12 @@ def scenario_initial_transition_of_an_uploaded_image(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image, new="TRANSFER_DST_OPTIMAL")
         commands.buffer_to_image(data, image, at="TRANSFER_DST_OPTIMAL")
         commands.begin_pass(made, frame)
         commands.end_pass()
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -65,7 +64,7 @@ def scenario_initial_transition_after_a_read_chained_through_top_of_pipe(rig: Ri
     into = RigSubpassDependency("", VK_SUBPASS_EXTERNAL, 0, "TOP_OF_PIPE", USED)
     made = rig.render_pass([RigAttachment(initial="UNDEFINED")], [RigSubpass([0])], [into])
     frame = rig.framebuffer(made, [rig.view(image)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
@@ -75,7 +74,6 @@ def scenario_initial_transition_after_a_read_chained_through_top_of_pipe(rig: Ri
         )
         commands.begin_pass(made, frame, clear=[9])
         commands.end_pass()
-    rig.submit(commands)
 
 
 @scenario(
@@ -107,13 +105,12 @@ def scenario_final_transition_of_a_stored_attachment(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image, aspect=2)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image, new="DEPTH_STENCIL_ATTACHMENT_OPTIMAL")
         commands.begin_pass(made, frame)
         commands.clear_attachments((2, 0, (0.25, 0)))
         commands.end_pass()
         commands.image_to_buffer(image, out, at="TRANSFER_SRC_OPTIMAL")
-    rig.submit(commands)
 
 
 @scenario(
@@ -153,13 +150,12 @@ def scenario_dependency_of_the_last_subpass_leaves_another_transition(rig: Rig) 
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
     load = rig.compute("sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"})
     held = (rig.view(first), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.begin_pass(made, frame, clear=[0x10203040, 5])
         commands.next_subpass()
         commands.end_pass()
         commands.bind(load, rig.descriptors(load, b0=held, b1=out))
         commands.dispatch()
-    rig.submit(commands)
 
 
 @scenario(
@@ -192,7 +188,7 @@ def scenario_several_dependencies_from_outside_order_their_transitions(rig: Rig)
         ],
     )
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         for image in (first, second):
             commands.transition(image, new="TRANSFER_DST_OPTIMAL")
         commands.buffer_to_image(data, first, at="TRANSFER_DST_OPTIMAL")
@@ -201,4 +197,3 @@ def scenario_several_dependencies_from_outside_order_their_transitions(rig: Rig)
         commands.end_pass()
         commands.image_to_buffer(first, out)
         commands.image_to_buffer(second, out, {"buffer_offset": 1024})
-    rig.submit(commands)

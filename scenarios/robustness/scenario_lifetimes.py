@@ -15,18 +15,16 @@ def scenario_handles_used_again_are_other_buffers(rig: Rig) -> None:
     """Buffers are made and destroyed until handles return; hazards are those of the buffers that live."""
     memory, out = rig.memory(1 << 16), rig.buffer()
     for number in range(8):
-        with rig.commands() as commands:
+        with rig.submission() as commands:
             passing = rig.buffer(256, memory, 4096 * number)
             commands.fill(passing, number)
-        rig.submit(commands)
         rig.wait()
         rig.destroy(passing.handle)
     a = rig.buffer(256, memory, 0)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x2C2C2C2C)
         commands.barrier("fill before copy", FILLED, READ)
         commands.copy(a, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -38,10 +36,9 @@ def scenario_two_buffers_of_one_memory(rig: Rig) -> None:
     memory = rig.memory(1 << 12)
     offset = rig.choose("offset", 1024, {"of the first": 0})
     first, second = rig.buffer(256, memory, 0), rig.buffer(256, memory, offset)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(first, 0x3C3C3C3C)
         commands.fill(second, 0x4C4C4C4C)
-    rig.submit(commands)
 
 
 @scenario(expects=[], rule="the-last-write-of-a-descriptor-counts")
@@ -52,13 +49,12 @@ def scenario_descriptors_written_over_before_use(rig: Rig) -> None:
     bound = rig.descriptors(pipeline, b0=a)
     rig.update(bound, b0=b)
     _destroyed(rig, a)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(pipeline, bound)
         commands.push_constants(pipeline, 11)
         commands.dispatch()
         commands.barrier("", "COMPUTE_SHADER/SHADER_STORAGE_WRITE", READ)
         commands.copy(b, out)
-    rig.submit(commands)
 
 
 def _destroyed(rig: Rig, buffer: RigBuffer) -> None:

@@ -25,9 +25,8 @@ def scenario_secondary_executed_twice_by_one_command(rig: Rig) -> None:
         copies.copy(b, c)
         copies.barrier("", "COPY", "COPY")
         copies.copy(a, b)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.execute(copies, copies)
-    rig.submit(commands)
 
 
 @scenario(without={"one before the other": AGAIN}, rule="each-execution-counts")
@@ -59,16 +58,14 @@ def scenario_secondary_recorded_again(rig: Rig) -> None:
     copied = rig.choose("recorded again", b, {"copies": a})
     with rig.secondary() as secondary:
         secondary.copy(a, c)
-    with rig.commands() as first:
+    with rig.submission() as first:
         first.execute(secondary)
-    rig.submit(first)
     rig.wait()
     with rig.secondary(secondary):
         secondary.copy(copied, c)
-    with rig.commands() as second:
+    with rig.submission() as second:
         second.fill(a, 0x1B1B1B1B)
         second.execute(secondary)
-    rig.submit(second)
 
 
 @scenario(
@@ -82,12 +79,11 @@ def scenario_event_set_in_a_secondary(rig: Rig) -> None:
     filled = rig.event("fill before copy", FILLED, READ, weaker={"execution only": {"src": "CLEAR", "dst": "COPY"}})
     with rig.secondary() as sets:
         sets.set_event(filled)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x2B2B2B2B)
         commands.execute(sets)
         commands.wait_events(filled)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(without={"fill before copy": LATE}, rule="barriers-cross-command-buffer-levels")
@@ -100,7 +96,6 @@ def scenario_event_waited_for_in_a_secondary(rig: Rig) -> None:
         fills.set_event(filled)
     with rig.secondary() as waits:
         waits.wait_events(filled)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.execute(fills, waits)
         commands.copy(a, b)
-    rig.submit(commands)

@@ -36,7 +36,7 @@ def scenario_secondary_draws_vertices_that_the_primary_filled(rig: Rig) -> None:
         draws.bind(pipeline)
         draws.bind_vertices(corners)
         draws.draw()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.fill(corners, FAR)
         commands.barrier(
@@ -52,7 +52,6 @@ def scenario_secondary_draws_vertices_that_the_primary_filled(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("", COLOR, FROM)
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -71,7 +70,7 @@ def scenario_two_secondaries_draw_in_one_instance(rig: Rig) -> None:
         made.append(draws)
     with rig.secondary(colors=[COLOR_FORMAT]) as clears:
         clears.clear_attachments((1, 0, 5), rects=[((0, 0, 4, 4), 0, 1)])
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(
             RenderingAttachment(rig.view(image)), flags=VkRendering.CONTENTS_SECONDARY_COMMAND_BUFFERS
@@ -80,7 +79,6 @@ def scenario_two_secondaries_draw_in_one_instance(rig: Rig) -> None:
         commands.end_rendering()
         commands.barrier("rendered before copied", COLOR, FROM)
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -117,12 +115,11 @@ def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
     with rig.secondary(render_pass=made, framebuffer=frame) as inverts:
         inverts.bind(invert, inputs)
         inverts.draw()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.begin_pass(made, frame, v2=True, secondaries=True)
         commands.execute(draws, inverts)
         commands.end_pass(v2=True)
         commands.image_to_buffer(image, out)
-    rig.submit(commands)
 
 
 @scenario(
@@ -157,11 +154,10 @@ def scenario_secondaries_of_two_subpasses(rig: Rig) -> None:
     with rig.secondary(render_pass=made, subpass=1, framebuffer=frame) as inverts:
         inverts.bind(invert, inputs)
         inverts.draw()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.begin_pass(made, frame, v2=True, secondaries=True)
         commands.execute(draws)
         commands.next_subpass(v2=True, secondaries=True)
         commands.execute(inverts)
         commands.end_pass(v2=True)
         commands.image_to_buffer(second, out)
-    rig.submit(commands)

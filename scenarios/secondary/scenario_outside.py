@@ -18,11 +18,10 @@ def scenario_primary_reads_what_a_secondary_wrote(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     with rig.secondary() as fills:
         fills.fill(a, 0x1A1A1A1A)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.execute(fills)
         commands.barrier("fill before copy", FILLED, READ, weaker={"execution only": {"src": "CLEAR", "dst": "COPY"}})
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -36,10 +35,9 @@ def scenario_secondary_reads_what_the_primary_wrote(rig: Rig) -> None:
     with rig.secondary() as copies:
         copies.barrier("fill before copy", FILLED, READ, weaker={"to compute": {"dst": LOADED}})
         copies.copy(a, b)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x2A2A2A2A)
         commands.execute(copies)
-    rig.submit(commands)
 
 
 @scenario(without={"fill before copy": LATE}, rule="barriers-cross-command-buffer-levels")
@@ -49,10 +47,9 @@ def scenario_barrier_at_the_end_of_a_secondary(rig: Rig) -> None:
     with rig.secondary() as fills:
         fills.fill(a, 0x3A3A3A3A)
         fills.barrier("fill before copy", FILLED, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.execute(fills)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(without={"fill before copy": LATE}, rule="barriers-cross-command-buffer-levels")
@@ -61,11 +58,10 @@ def scenario_secondary_that_is_only_a_barrier(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     with rig.secondary() as barriers:
         barriers.barrier("fill before copy", FILLED, READ)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(a, 0x4A4A4A4A)
         commands.execute(barriers)
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -81,9 +77,8 @@ def scenario_secondaries_of_one_execute_conflict(rig: Rig) -> None:
     with rig.secondary() as fills:
         fills.barrier("copy before fill", "COPY", "CLEAR", weaker={"after clears": {"src": "CLEAR"}})
         fills.fill(a, 0x5A5A5A5A)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.execute(copies, fills)
-    rig.submit(commands)
 
 
 @scenario(
@@ -99,9 +94,8 @@ def scenario_order_of_secondaries(rig: Rig) -> None:
         fills.barrier("", FILLED, READ)
     last = rig.choose("order", copies, {"copy first": fills})
     first = fills if last is copies else copies
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.execute(first, last)
-    rig.submit(commands)
 
 
 @scenario(
@@ -118,13 +112,12 @@ def scenario_dispatch_in_a_secondary(rig: Rig) -> None:
         dispatches.bind(pipeline, stored)
         dispatches.push_constants(pipeline, 7)
         dispatches.dispatch()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.execute(dispatches)
         commands.barrier(
             "dispatch before copy", STORED, READ, weaker={"execution only": {"src": "COMPUTE_SHADER", "dst": "COPY"}}
         )
         commands.copy(a, b)
-    rig.submit(commands)
 
 
 @scenario(
@@ -141,7 +134,7 @@ def scenario_bound_state_is_not_inherited(rig: Rig) -> None:
         dispatches.bind(pipeline, of_secondary)
         dispatches.push_constants(pipeline, 7)
         dispatches.dispatch()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.bind(pipeline, of_primary)
         commands.push_constants(pipeline, 7)
         commands.fill(a, 0x7A7A7A7A)
@@ -149,4 +142,3 @@ def scenario_bound_state_is_not_inherited(rig: Rig) -> None:
         commands.bind(pipeline, of_primary)
         commands.push_constants(pipeline, 7)
         commands.dispatch()
-    rig.submit(commands)

@@ -26,7 +26,7 @@ def scenario_command_buffer_submitted_twice(rig: Rig) -> None:
     rig.host_write(a, bytes(range(256)))
     pipeline = _scale(rig)
     descriptors = rig.descriptors(pipeline, b0=a)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.barrier(
             "earlier execution",
             "COMPUTE_SHADER/SHADER_WRITE",
@@ -36,7 +36,6 @@ def scenario_command_buffer_submitted_twice(rig: Rig) -> None:
         commands.bind(pipeline, descriptors)
         commands.push_constants(pipeline, 3)
         commands.dispatch()
-    rig.submit(commands)
     rig.submit(commands)
 
 
@@ -133,11 +132,10 @@ def scenario_commands_of_a_reset_pool_never_happen(rig: Rig) -> None:
 def scenario_command_buffer_recorded_again_after_a_wait(rig: Rig) -> None:
     """Waited for, an execution conflicts with nothing; its command buffer may be submitted again with no barrier."""
     a, b = rig.buffer(), rig.buffer()
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.copy(a, b)
         commands.barrier("", "ALL_TRANSFER", "ALL_TRANSFER")
         commands.fill(a, 0x79797979)
-    rig.submit(commands)
     rig.host_wait("the wait", "queue")
     rig.submit(commands)
 

@@ -171,12 +171,10 @@ def scenario_buffer_made_again_on_the_same_memory(rig: Rig) -> None:
     memory = rig.memory(4096)
     a = rig.buffer(256, memory)
     b = rig.buffer()
-    with rig.commands() as first:
+    with rig.submission() as first:
         first.fill(a, 0x45454545)
-    rig.submit(first)
     rig.wait()
     rig.destroy(a.handle)
     again = rig.buffer(512, memory)
-    with rig.commands() as second:
+    with rig.submission() as second:
         second.copy(again, b)
-    rig.submit(second)

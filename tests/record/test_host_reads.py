@@ -41,11 +41,10 @@ def session() -> Iterator[Session]:
 
 
 def fill(rig: Rig, buffer: RigBuffer, barrier: bool = True) -> None:
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.fill(buffer, 0x11223344)
         if barrier:
             commands.barrier("", "CLEAR/TRANSFER_WRITE", "HOST/HOST_READ")
-    rig.submit(commands)
 
 
 def filled(session: Session, barrier: bool = True, wait: bool = True) -> list[Block]:
@@ -186,9 +185,8 @@ def uploaded(flush: Callable[[Rig, Any], None]) -> list[Block]:
             mapped = rig.vk.vkMapMemory(rig.device, a.memory, 0, a.size, 0)
             mapped[:] = other(mapped)
             flush(rig, a.memory)
-            with rig.commands() as commands:
+            with rig.submission() as commands:
                 commands.copy(a, b)
-            rig.submit(commands)
             rig.wait()
             rig.vk.vkUnmapMemory(rig.device, a.memory)
         assert session.findings == []
@@ -232,9 +230,8 @@ def test_bytes_that_were_there_before_need_no_flush() -> None:
         mapped = rig.vk.vkMapMemory(rig.device, memory, 0, 512, 0)
         mapped[:256] = other(mapped)[:256]
         ranged(rig, FLUSH, memory, 0, 256)
-        with rig.commands() as commands:
+        with rig.submission() as commands:
             commands.copy(a, b)
-        rig.submit(commands)
         rig.wait()
         rig.vk.vkUnmapMemory(rig.device, memory)
     assert loose(session.blocks or []) == []

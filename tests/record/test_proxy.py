@@ -8,6 +8,7 @@ import sys
 import threading
 import types
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -301,14 +302,16 @@ def test_sites_name_the_line_of_the_program(session: Session, keeper: Keeper, tm
         "    vk.vkCmdFillBuffer(c, b, 0, 4, 0)\n"
         "    vk.lib.vkCmdFillBuffer(c, b, 0, 4, 0); vk.vkCmdFillBuffer(\n"
         "        c, b, 0, 4, 0)\n"
+        "    with ExitStack() as last:\n"
+        "        last.callback(vk.vkCmdFillBuffer, c, b, 0, 4, 0)\n"
     )
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"ExitStack": ExitStack}
     exec(compile(source, str(path), "exec"), names)
     names["go"](vk, commands, buffer)
     rig.submit(commands)
     rig.close()
     sites = [call.site for call in keeper.calls if call.name == "vkCmdFillBuffer"]
-    assert sites == [f"{path}:2", f"{path}:3", f"{path}:3"]
+    assert sites == [f"{path}:{line}" for line in (2, 3, 3, 5)]
 
 
 def test_a_blocking_wait_holds_up_no_other_thread(session: Session, keeper: Keeper) -> None:

@@ -43,12 +43,11 @@ def picture(how: str, device: str) -> dict[str, Any]:
         if how == "counted" and "drawIndirectCount" not in rig.gpu.features:
             return {"missing": "drawIndirectCount"}
         image, out = rig.target(), rig.buffer(4 * WORDS)
-        with rig.commands() as commands:
+        with rig.submission() as commands:
             WAYS[how](rig, commands, image)
             commands.barrier("", *TO_COPY)
             commands.image_to_buffer(image, out)
             commands.barrier("", "COPY/TRANSFER_WRITE", "HOST/HOST_READ")
-        rig.submit(commands)
         rig.wait()
         data = rig.vk.vkMapMemory(rig.device, out.memory, 0, out.size, 0)
         words = {"here": list(struct.unpack(f"<{WORDS}I", bytes(data)))}
@@ -298,7 +297,7 @@ def hazard_at_an_end(which: str, dynamic: bool, device: str) -> dict[str, Any]:
         made = rig.render_pass([attach], [RigSubpass([(0, "GENERAL")])])
         frame = rig.framebuffer(made, [view])
         start = attach.initial if attach.initial != "UNDEFINED" else "GENERAL"
-        with rig.commands() as commands:
+        with rig.submission() as commands:
             commands.transition(image, new=start)
             commands.clear_color(image, 0x01010101, at=start)
             commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE")
@@ -314,7 +313,6 @@ def hazard_at_an_end(which: str, dynamic: bool, device: str) -> dict[str, Any]:
             (commands.end_rendering if dynamic else commands.end_pass)()
             if current == DOWNLOAD:
                 commands.image_to_buffer(image, data, at=attach.final)
-        rig.submit(commands)
         rig.wait()
     blocks = session.blocks or []
     calls = [each for each in blocks if isinstance(each, Call)]
@@ -336,13 +334,12 @@ def two_pictures(how: list[str], device: str) -> dict[str, Any]:
     many commands of how many were out of place, and what differed."""
     with harness.attach(keep_trace=True) as session, Rig() as rig:
         images, outs = [rig.target() for _ in how], [rig.buffer(4 * WORDS) for _ in how]
-        with rig.commands() as commands:
+        with rig.submission() as commands:
             for way, image in zip(how, images, strict=True):
                 WAYS[way](rig, commands, image)
             commands.barrier("", *TO_COPY)
             for image, out in zip(images, outs, strict=True):
                 commands.image_to_buffer(image, out)
-        rig.submit(commands)
         rig.wait()
     assert not session.findings
     chosen = [("reverse", 0), *(("priority", seed) for seed in range(4))]

@@ -26,13 +26,12 @@ def dispatch(shader: str, kinds: str, held: list[list[int] | None], push: list[i
         rest, bound = list(buffers), {}
         for at, kind in enumerate(kinds):
             bound[f"b{at}"] = [rest.pop(0) for _ in range(4)] if kind == "a" else _descriptor(rig, kind, rest.pop(0))
-        with rig.commands() as commands:
+        with rig.submission() as commands:
             commands.bind(pipeline, rig.descriptors(pipeline, **bound))
             if push:
                 commands.push_constants(pipeline, *push)
             commands.dispatch()
             commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "HOST/HOST_READ")
-        rig.submit(commands)
         rig.wait()
         return {"words": [read_words(rig, buffer) for buffer in buffers]}
 
@@ -67,7 +66,7 @@ def images(value: int) -> Any:
                 {"b0": one, "b1": (views[1], sampler, general), "b2": targets["size"]},
             ),
         ]
-        with rig.commands() as commands:
+        with rig.submission() as commands:
             commands.transition(first)
             commands.transition(second)
             for shader, bindings, bound in steps:
@@ -78,7 +77,6 @@ def images(value: int) -> Any:
                 commands.dispatch()
                 commands.barrier("", *FULL_BARRIER)
             commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "HOST/HOST_READ")
-        rig.submit(commands)
         rig.wait()
         return {way: read_words(rig, buffer) for way, buffer in targets.items()}
 

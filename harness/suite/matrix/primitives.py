@@ -85,11 +85,10 @@ def primitive(**able: bool) -> Callable[[Relate], Relate]:
 
 
 def _together(rig: Rig, first: Record, between: Record, second: Record) -> None:
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         first(commands)
         between(commands)
         second(commands)
-    rig.submit(commands)
 
 
 def _apart(rig: Rig, first: Record, second: Record) -> tuple[Commands, Commands]:
@@ -164,9 +163,8 @@ def barrier_and_dynamic_rendering(rig: Rig, first: Record, second: Record, link:
     """vkCmdPipelineBarrier2 over the resource, then dynamic rendering to something else."""
     target = rig.target()
     view = rig.view(target)
-    with rig.commands() as commands:
+    with rig.submission() as commands:
         commands.transition(target)
-    rig.submit(commands)
     rig.wait()
 
     def between(commands: Commands) -> None:
