@@ -99,8 +99,7 @@ class DeviceQueue:
 class Headless:
     """See the module's docstring. Use it as a context manager, or call `close`.
 
-    `layers` and `instance_extensions` are names; `instance_next` is a cffi pointer for the instance's pNext chain,
-    kept alive by the caller until the constructor returns. `queues` asks for one queue each: a mask of
+    `layers` and `instance_extensions` are names. `queues` asks for one queue each: a mask of
     VkQueueFlagBits that its family must have. `device_extensions` and `features` are required, the optional ones
     taken where offered. Raises `UserError` when the machine or the device lacks something required.
     """
@@ -110,7 +109,6 @@ class Headless:
         *,
         layers: Sequence[str] = (),
         instance_extensions: Sequence[str] = (),
-        instance_next: Any = None,
         physical_device: int = 0,
         queues: Sequence[int] = (VkQueueFlag.GRAPHICS | VkQueueFlag.COMPUTE,),
         device_extensions: Sequence[str] = (),
@@ -123,7 +121,7 @@ class Headless:
         """Callbacks pushed here run on closing, the last first, when the device is idle and before it is destroyed."""
         self.device: Any = None
         try:
-            self.instance = self._create_instance(layers, instance_extensions, instance_next)
+            self.instance = self._create_instance(layers, instance_extensions)
             self.physical_device = self._pick(physical_device)
             self.properties = self.vk.vkGetPhysicalDeviceProperties(self.physical_device)
             self.device_name: str = self.properties.deviceName
@@ -182,13 +180,12 @@ class Headless:
     ) -> None:
         self.close()
 
-    def _create_instance(self, layers: Sequence[str], extensions: Sequence[str], following: Any) -> Any:
+    def _create_instance(self, layers: Sequence[str], extensions: Sequence[str]) -> Any:
         vk = self.vk
         have = {layer.layerName for layer in vk.vkEnumerateInstanceLayerProperties()} if layers else set()
         _require("layer", layers, have, "this machine")
         application = vk.VkApplicationInfo(pApplicationName="vkharness", apiVersion=API_1_3)
         info = vk.VkInstanceCreateInfo(
-            pNext=following,
             pApplicationInfo=application,
             ppEnabledLayerNames=list(layers),
             ppEnabledExtensionNames=list(extensions),

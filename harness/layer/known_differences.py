@@ -6,6 +6,7 @@ condition, a wrong side or an empty reason in the file is an error when it is lo
 
 from __future__ import annotations
 
+import re
 import tomllib
 from dataclasses import dataclass
 from functools import cache
@@ -24,13 +25,11 @@ FILE = Path(__file__).with_name("known_differences.toml")
 _KEYS: dict[str, type | tuple[type, ...]] = {
     "rule": str,
     "reason": str,
-    "since": str,
-    "before": str,
-    "side": str,
     "rename": list,
     "match": dict,
     "when": (str, dict),
 }
+_SIDES = (OURS, LAYER, "both")
 _MARKS = ("commands", "prior_commands", "either_commands", "accesses", "prior_accesses", "either_accesses")
 _GLOBS = ("kinds", "hazards", *_MARKS)
 
@@ -40,13 +39,13 @@ class LayerDifference:
     """One known difference, for layers from version `since` on and before version `before`."""
 
     id: str
+    since: Version | None
+    before: Version | None
+    side: str
+    """Whose reports it explains: `ours-only`, `layer-only` or `both`."""
     rule: str
     """The rule or the change of the layer that decides."""
     reason: str
-    side: str
-    """Whose reports it explains; empty for both."""
-    since: Version | None
-    before: Version | None
     globs: dict[str, list[str]]
     """By name of what they are tested against (`_GLOBS`)."""
     condition: str
@@ -71,7 +70,7 @@ class LayerDifference:
         names = {"kinds": [subject.kind], "hazards": [hazard], **dict(zip(_MARKS, marks, strict=True))}
         return (
             not self.renamed
-            and self.side in ("", subject.side)
+            and self.side in ("both", subject.side)
             and all(any(matches(name, globs) for name in names[what]) for what, globs in self.globs.items())
             and (not self.condition or CONDITIONS[self.condition](subject, **self.arguments))
         )
@@ -87,40 +86,47 @@ def load(path: Path) -> list[LayerDifference]:
     """Every entry of a differences file. Raises `UserError` naming the entry that is wrong."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
+        several = [
+            (versions, side, *entry)
+            for versions, sides in document.items()
+            for side, entries in sides.items()
+            for entry in entries.items()
+        ]
+    except AttributeError:
+        raise UserError(f"{path.name}: each difference must be a table [versions.side.name]") from None
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UserError(f"{path.name}: {error}") from None
-    if not all(isinstance(entry, dict) for entry in document.values()):
-        raise UserError(f"{path.name}: each difference must be a table")
-    return [_difference(f"{path.name}: difference {id!r}", id, entry) for id, entry in document.items()]
+    return [_difference(f"{path.name}: difference {each[2]!r}", *each) for each in several]
 
 
-def _difference(where: str, id: str, entry: dict[str, Any]) -> LayerDifference:
+def _difference(where: str, versions: str, side: str, id: str, entry: Any) -> LayerDifference:
+    if side not in _SIDES:
+        raise UserError(f"{where}: unknown side {side!r}, known are {', '.join(_SIDES)}")
+    found = re.fullmatch(r"all|(<|>=)(\d+\.\d+\.\d+)", versions)
+    if found is None:
+        raise UserError(f"{where}: {versions!r} is neither all nor < or >= of a version")
     _check(where, entry)
     when = entry.get("when", "")
     condition, arguments = next(iter(when.items())) if isinstance(when, dict) else (when, {})
     if condition:
         _check_condition(where, condition, arguments)
-    try:
-        since, before = (parse_version(entry[key]) if key in entry else None for key in ("since", "before"))
-    except ValueError as error:
-        raise UserError(f"{where}: {error}") from None
-    side, renamed = entry.get("side", ""), tuple(entry.get("rename", ()))
-    match = entry.get("match", {})
-    return LayerDifference(
-        id, entry["rule"], entry["reason"], side, since, before, match, condition, arguments, renamed
-    )
+    limit = parse_version(found[2]) if found[2] else None
+    since, before = (limit, None) if found[1] == ">=" else (None, limit)
+    rule, reason, globs = entry["rule"], entry["reason"], entry.get("match", {})
+    renamed = tuple(entry.get("rename", ()))
+    return LayerDifference(id, since, before, side, rule, reason, globs, condition, arguments, renamed)
 
 
-def _check(where: str, entry: dict[str, Any]) -> None:
+def _check(where: str, entry: Any) -> None:
     """Raises `UserError` for a key that is unknown, missing or of the wrong type."""
+    if not isinstance(entry, dict):
+        raise UserError(f"{where}: it must be a table")
     for key, value in entry.items():
         if key not in _KEYS or not isinstance(value, _KEYS[key]):
             raise UserError(f"{where}: {key!r} is unknown or of the wrong type")
     for key in ("rule", "reason"):
         if not entry.get(key):
             raise UserError(f"{where}: {key!r} is missing")
-    if entry.get("side", OURS) not in (OURS, LAYER):
-        raise UserError(f"{where}: unknown side {entry['side']!r}, known are {OURS}, {LAYER}")
     for key, globs in entry.get("match", {}).items():
         if key not in _GLOBS or not isinstance(globs, list) or not all(isinstance(each, str) for each in globs):
             raise UserError(f"{where}: {key!r} must be one of {', '.join(_GLOBS)}, with a list of strings")

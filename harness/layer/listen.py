@@ -1,8 +1,7 @@
 """The layer as a witness: whoever creates the instance takes the parts from here, and reads what the layer said.
 
     with LayerListener.open() as listener:
-        parts = listener.instance_create_info_parts()
-        …vkCreateInstance with parts.layer_names, parts.instance_extensions, parts.chain(None).head…
+        …vkCreateInstance with listener.layer.name and VK_EXT_debug_utils…
         listener.install(instance)
         …vkCmdCopyBuffer(…)…
         messages = listener.take(call.index)
@@ -25,7 +24,7 @@ from typing import Any
 
 from harness.device.manifests import keep_loaded
 from harness.findings import UserError
-from harness.layer.enable import LayerSettings, settings
+from harness.layer.enable import environment
 from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer
 from harness.layer.parse import LayerMessage, is_synchronization, parse
 from harness.spec.enums import VkDebugUtilsMessageSeverity, VkDebugUtilsMessageType, VkStructureType
@@ -61,7 +60,8 @@ class LayerListener:
     def __init__(self, layer: LayerInfo) -> None:
         """`layer` comes from `find_layer`. Raises `UserError` when it has no synchronization validation."""
         self.layer = layer
-        self.settings: LayerSettings = settings(layer)
+        self.environ = environment(layer)
+        """Variables that are set from `__enter__` to `__exit__`."""
         self.other_messages: list[tuple[str, str]] = []
         """(identifier, text) of warnings and errors that are not about synchronization: the stream is not valid."""
         self.messages: list[LayerMessage] = []
@@ -90,8 +90,8 @@ class LayerListener:
             yield witness
 
     def __enter__(self) -> LayerListener:
-        self._environ = {name: os.environ.get(name) for name in self.settings.environ}
-        os.environ.update(self.settings.environ)
+        self._environ = {name: os.environ.get(name) for name in self.environ}
+        os.environ.update(self.environ)
         offered = offered_version(self.layer.name)
         if offered != self.layer.version:
             self.__exit__(None, None, None)
@@ -108,10 +108,6 @@ class LayerListener:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
-
-    def instance_create_info_parts(self) -> LayerSettings:
-        """Layer names, instance extensions and the pNext chain for `vkCreateInstance`."""
-        return self.settings
 
     def install(self, instance: Any) -> None:
         """Creates the messenger on `instance` (a `VkInstance` of the `vulkan` package)."""

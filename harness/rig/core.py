@@ -102,21 +102,18 @@ class RigEvent:
 class RigDevice:
     """The device of one scenario, as a context manager: leaving it waits, and destroys everything that was made.
 
-    `layer` takes what the Khronos layer needs at instance creation (`LayerListener`). `amend` may replace each named
-    dependency. `queues` asks for further queues, by kind (`requirements.QUEUE_KINDS`). Raises `UserError` when the
-    device lacks a required extension or queue.
+    `layer` is a `LayerListener`, which has set up the environment. `amend` may replace each named dependency. `queues`
+    asks for further queues, by kind (`requirements.QUEUE_KINDS`). Raises `UserError` when the device lacks a required
+    extension or queue.
     """
 
     def __init__(
         self, extensions: Sequence[str] = (), layer: Any = None, amend: Amend = unamended, queues: Sequence[str] = ()
     ) -> None:
         instance, device = split_extensions(import_vulkan(), extensions)
-        parts = layer.instance_create_info_parts() if layer is not None else None
-        chain = parts.chain(None) if parts is not None else None
         self.gpu = Headless(
-            layers=parts.layer_names if parts is not None else (),
-            instance_extensions=[*instance, *(parts.instance_extensions if parts is not None else ())],
-            instance_next=chain.head if chain is not None else None,
+            layers=[] if layer is None else [layer.layer.name],
+            instance_extensions=[*instance, *([] if layer is None else ["VK_EXT_debug_utils"])],
             device_extensions=device,
             queues=queue_masks(queues),
         )

@@ -276,20 +276,21 @@ def test_the_file_is_sound() -> None:
         assert entry.condition or entry.renamed or "hazards" in entry.globs, entry.id
 
 
-GOOD = '[x]\nrule = "r"\nreason = "y"\n'
+GOOD = '[all.both.x]\nrule = "r"\nreason = "y"\n'
 
 
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        (GOOD + 'side = "both"', "unknown side 'both'"),
+        (GOOD.replace("both", "mine"), "unknown side 'mine'"),
         (GOOD + 'when = "moon"', "unknown condition 'moon'"),
         (GOOD + 'when = "called_before"', "missing a required argument: 'calls'"),
         (GOOD + "when = { atomic_access = { moon = 1 } }", "unexpected keyword argument 'moon'"),
         (GOOD + 'colour = "red"', "'colour' is unknown"),
         (GOOD + 'match = { hazards = "all" }', "with a list of strings"),
-        (GOOD + "before = 1", "'before' is unknown or of the wrong type"),
-        (GOOD + 'before = "soon"', "soon"),
+        (GOOD + "match = 1", "'match' is unknown or of the wrong type"),
+        (GOOD.replace("all", "soon"), "'soon' is neither all nor"),
+        ("[all.both]\nx = 1", "it must be a table"),
         (GOOD.replace('reason = "y"', ""), "'reason' is missing"),
         (GOOD + 'rename = ["a", "b"]', "needs two names"),
         ("difference = 1", "must be a table"),
