@@ -42,16 +42,16 @@ class BarrierCommands(RigCommandBuffer):
 
     def transition(
         self,
-        image: RigImage,
+        *images: RigImage,
         src: str = "NONE",
         dst: str = "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE",
-        *,
         old: str = "UNDEFINED",
         new: str = GENERAL,
         **options: Any,
     ) -> None:
-        """Records a layout transition that belongs to the scenario and stays in every twin."""
-        self._record([{"src": src, "dst": dst, "image": image, "old": old, "new": new, **options}])
+        """Records a layout transition of each image; they belong to the scenario and stay in every twin."""
+        for image in images:
+            self._record([{"src": src, "dst": dst, "image": image, "old": old, "new": new, **options}])
 
     def _record(self, several: Sequence[Mapping[str, Any]]) -> None:
         if several:

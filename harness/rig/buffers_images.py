@@ -37,8 +37,13 @@ class BuffersImages(RigDevice):
             vk.vkUnmapMemory(self.device, handle)
         return handle
 
-    def buffer(self, size: int = 256, memory: Any = None, offset: int = 0, *, exclusive: bool = False) -> RigBuffer:
-        """A buffer for every use that a scenario has, in memory of its own or at `offset` of the memory given."""
+    def buffer(
+        self, size: int = 256, memory: Any = None, offset: int = 0, *, data: bytes = b"", exclusive: bool = False
+    ) -> RigBuffer:
+        """A buffer for every use that a scenario has, in memory of its own or at `offset` of the memory given.
+
+        The host writes `data` to its beginning.
+        """
         vk = self.vk
         info = vk.VkBufferCreateInfo(size=size, usage=(BUFFER_USAGE | self.extension_usage), **self.sharing(exclusive))
         handle = vk.vkCreateBuffer(self.device, info, None)
@@ -47,7 +52,10 @@ class BuffersImages(RigDevice):
             memory = self.memory(needs.size, needs.memoryTypeBits)
         self.own("Buffer", handle)  # after its memory, so that it is destroyed before
         vk.vkBindBufferMemory(self.device, handle, memory, offset)
-        return RigBuffer(handle, size, memory, offset)
+        buffer = RigBuffer(handle, size, memory, offset)
+        if data:
+            self.host_write(buffer, data)
+        return buffer
 
     def image(
         self,

@@ -83,14 +83,15 @@ class Swapchains(CommandBuffers, Submits):
         The host has waited for that, so that the presentation engine has something to read.
         """
         made = self.swapchain()
+        clear, target = "CLEAR/TRANSFER_WRITE", "TRANSFER_DST_OPTIMAL"
         semaphores = [(self.semaphore(), self.semaphore()) for _ in range(made.at_once)]
         indices = [self.acquire(made, acquired) for acquired, _ in semaphores]
         for index, (acquired, done) in zip(indices, semaphores, strict=True):
             image = made.images[index]
             with self.commands() as commands:
-                commands.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
-                commands.clear_color(image, 0x11111111 * (index + 1), at="TRANSFER_DST_OPTIMAL")
-                commands.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+                commands.transition(image, src="CLEAR", dst=clear, new=target)
+                commands.clear_color(image, 0x11111111 * (index + 1), at=target)
+                commands.transition(image, src=clear, dst="NONE", old=target, new=SHOWN)
             self.submit(commands, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(done)], sync2=True)
             self.present((made, index), waits=[done])
         self.wait()

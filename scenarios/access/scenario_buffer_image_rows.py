@@ -16,8 +16,7 @@ DOWNLOAD, DOWNLOAD2 = "vkCmdCopyImageToBuffer", "vkCmdCopyImageToBuffer2"
 )
 def scenario_gaps_after_rows_are_not_read(rig: Rig) -> None:
     """bufferRowLength 16 for rows of 8 texels leaves 32 bytes after each row, which the upload does not read."""
-    data, a = rig.buffer(512), rig.image(extent=(8, 8, 1))
-    rig.host_write(data, bytes(i % 227 for i in range(512)))
+    data, a = rig.buffer(512, data=bytes(i % 227 for i in range(512))), rig.image(extent=(8, 8, 1))
     start = rig.choose("filled", 96, {"the next row": 128, "the last texel of a row": 92})
     with rig.submission() as commands:
         commands.transition(a)
@@ -100,8 +99,7 @@ def scenario_download_of_two_boxes_writes_two_ranges(rig: Rig) -> None:
 )
 def scenario_small_mip_level_goes_there_and_back(rig: Rig) -> None:
     """The last mip level of an image is one texel; an upload of it and a download of it meet there."""
-    data, out, a = rig.buffer(64), rig.buffer(64), rig.image(mips=5)
-    rig.host_write(data, bytes(range(64)))
+    data, out, a = rig.buffer(64, data=bytes(range(64))), rig.buffer(64), rig.image(mips=5)
     with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"mip": 4, "buffer_offset": 16}, v2=True)

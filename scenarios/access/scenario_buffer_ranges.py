@@ -31,8 +31,7 @@ def scenario_disjoint_halves_need_nothing(rig: Rig) -> None:
 )
 def scenario_gaps_between_regions_are_not_read(rig: Rig) -> None:
     """A copy of several regions reads those and not what lies between them."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b = rig.buffer(data=bytes(range(256))), rig.buffer()
     place = rig.choose("gap", (32, 32), {"in the second region": (64, 32), "over the end of a region": (92, 36)})
     with rig.submission() as commands:
         commands.copy(a, b, (0, 0, 32), (64, 32, 32), (128, 64, 32), v2=True)
@@ -48,8 +47,7 @@ def scenario_gaps_between_regions_are_not_read(rig: Rig) -> None:
 )
 def scenario_regions_write_only_their_bytes(rig: Rig) -> None:
     """The regions of a copy weave between two filled ranges without a conflict."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b = rig.buffer(data=bytes(range(256))), rig.buffer()
     third = rig.choose(
         "third region", (96, 160, 32), {"over the first fill": (96, 40, 16), "over both fills": (96, 60, 40)}
     )

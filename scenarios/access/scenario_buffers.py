@@ -60,8 +60,7 @@ def scenario_copy2_reads_an_updated_buffer(rig: Rig) -> None:
 )
 def scenario_fill_overwrites_what_a_copy_read(rig: Rig) -> None:
     """An execution dependency is enough for a write after a read: nothing has to be made available or visible."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b = rig.buffer(data=bytes(range(256))), rig.buffer()
     with rig.submission() as commands:
         commands.copy(a, b)
         commands.barrier(
@@ -80,8 +79,7 @@ def scenario_fill_overwrites_what_a_copy_read(rig: Rig) -> None:
 )
 def scenario_update_overwrites_what_a_copy2_read(rig: Rig) -> None:
     """An update after a read waits in the CLEAR stage; an execution dependency into COPY does not hold it back."""
-    a, b = rig.buffer(64), rig.buffer(64)
-    rig.host_write(a, bytes(range(64)))
+    a, b = rig.buffer(64, data=bytes(range(64))), rig.buffer(64)
     with rig.submission() as commands:
         commands.copy(a, b, v2=True)
         commands.barrier("copy before update", "COPY", "CLEAR", weaker={"to the copy stage": {"dst": "COPY"}})
@@ -98,8 +96,7 @@ def scenario_update_overwrites_what_a_copy2_read(rig: Rig) -> None:
 )
 def scenario_copy_overwrites_a_filled_buffer(rig: Rig) -> None:
     """A write after a write needs a memory dependency whose second scope names the write access."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b = rig.buffer(data=bytes(range(256))), rig.buffer()
     with rig.submission() as commands:
         commands.fill(b, 0x01010101)
         commands.barrier(
@@ -124,9 +121,7 @@ def scenario_copy_overwrites_a_filled_buffer(rig: Rig) -> None:
 )
 def scenario_copy2_overwrites_a_copy(rig: Rig) -> None:
     """Two copies into one buffer need a dependency over every byte that both write."""
-    a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
-    rig.host_write(b, bytes(255 - i for i in range(256)))
+    a, b, c = rig.buffer(data=bytes(range(256))), rig.buffer(data=bytes(255 - i for i in range(256))), rig.buffer()
     with rig.submission() as commands:
         commands.copy(a, c)
         commands.barrier(
@@ -175,8 +170,7 @@ def scenario_update_overwrites_an_update(rig: Rig) -> None:
 )
 def scenario_copy2_khr_is_the_same_command(rig: Rig) -> None:
     """The extension's name for a copy within one buffer reads and writes as the core command does."""
-    a = rig.buffer(256)
-    rig.host_write(a, bytes(range(256)))
+    a = rig.buffer(256, data=bytes(range(256)))
     vk = rig.vk
     region = vk.VkBufferCopy2(srcOffset=128, dstOffset=192, size=64)
     info = vk.VkCopyBufferInfo2(srcBuffer=a.handle, dstBuffer=a.handle, regionCount=1, pRegions=[region])

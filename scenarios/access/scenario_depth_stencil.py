@@ -46,8 +46,7 @@ def scenario_copy_reads_a_cleared_depth_image(rig: Rig) -> None:
     """Clearing and copying a depth image are transfers: the stages of fragment tests do not cover them."""
     a, b = rig.image("VK_FORMAT_D16_UNORM"), rig.image("VK_FORMAT_D16_UNORM")
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.clear_depth_stencil(a, 0.125)
         commands.barrier(
             "clear before copy",
@@ -65,11 +64,9 @@ def scenario_copy_reads_a_cleared_depth_image(rig: Rig) -> None:
 )
 def scenario_upload_overwrites_stencil_that_a_copy_read(rig: Rig) -> None:
     """A copy of both aspects reads stencil too: an upload of stencil alone has to wait for it."""
-    a, b, data = rig.image(BOTH, (8, 8, 1)), rig.image(BOTH, (8, 8, 1)), rig.buffer(64)
-    rig.host_write(data, bytes(range(64)))
+    a, b, data = rig.image(BOTH, (8, 8, 1)), rig.image(BOTH, (8, 8, 1)), rig.buffer(64, data=bytes(range(64)))
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.copy_image(a, b)
         commands.barrier("copy before upload", "COPY", "COPY", weaker={"into the clear stage": {"dst": "CLEAR"}})
         commands.buffer_to_image(data, a, {"aspect": STENCIL})

@@ -15,12 +15,10 @@ UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 )
 def scenario_left_and_right_halves_are_apart(rig: Rig) -> None:
     """Writes of the left and the right half of an image interleave in memory but share no texel."""
-    data, a, b = rig.buffer(1024), rig.image(), rig.image()
-    rig.host_write(data, bytes(i % 241 for i in range(1024)))
+    data, a, b = rig.buffer(1024, data=bytes(i % 241 for i in range(1024))), rig.image(), rig.image()
     column = rig.choose("column", 8, {"one to the left": 7, "the same half": 0})
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.buffer_to_image(data, b, {"extent": (8, 16, 1)})
         commands.copy_image(a, b, {"extent": (8, 16, 1)}, {"offset": (column, 0, 0)})
 
@@ -34,8 +32,7 @@ def scenario_left_and_right_halves_are_apart(rig: Rig) -> None:
 )
 def scenario_two_boxes_leave_the_rest_alone(rig: Rig) -> None:
     """A copy of two boxes reads those, and an upload between them needs nothing."""
-    data, a, b = rig.buffer(1024), rig.image(), rig.image()
-    rig.host_write(data, bytes(i % 239 for i in range(1024)))
+    data, a, b = rig.buffer(1024, data=bytes(i % 239 for i in range(1024))), rig.image(), rig.image()
     size = {"extent": (4, 4, 1)}
     whole = [{"offset": (0, 0, 0), **size}, {"offset": (12, 12, 0), **size}]
     read = rig.choose(
@@ -47,8 +44,7 @@ def scenario_two_boxes_leave_the_rest_alone(rig: Rig) -> None:
         },
     )
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.copy_image(a, b, read, whole, v2=True)
         commands.buffer_to_image(data, a, {"offset": (4, 4, 0), "extent": (8, 8, 1)})
 
@@ -65,8 +61,7 @@ def scenario_mip_levels_are_apart(rig: Rig) -> None:
     """Each step of mip generation depends on the level it reads only: a barrier may name that level alone."""
     a, b = rig.image(extent=(32, 32, 1), mips=3), rig.image()
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.copy_image(b, a, {}, {"mip": 1})
         commands.barrier(
             "level before blit",
@@ -116,8 +111,7 @@ def scenario_clear_of_other_layers_needs_nothing(rig: Rig) -> None:
     a, b = rig.image(layers=4), rig.image()
     layers = rig.choose("cleared", (2, 2), {"the layer read": (1, 1), "from the layer before on": (0, 4)})
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.copy_image(a, b, {"layer": 1})
         commands.clear_color(a, 0x27182818, layers=layers)
 
@@ -135,8 +129,7 @@ def scenario_slices_of_a_3d_image_are_apart(rig: Rig) -> None:
     rig.host_write(data, bytes(i % 233 for i in range(1024)))
     start = rig.choose("slice", 4, {"one before": 3, "the same": 0})
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.buffer_to_image(data, a, {"extent": (8, 8, 4)})
         commands.copy_image(a, b, {"offset": (0, 0, start), "extent": (8, 8, 4)}, {})
 
@@ -154,8 +147,7 @@ def scenario_layers_become_slices(rig: Rig) -> None:
     rig.host_write(data, bytes(i % 229 for i in range(256)))
     start = rig.choose("first slice", 1, {"the last layer's": 2, "before": 3})
     with rig.submission() as commands:
-        commands.transition(array)
-        commands.transition(volume)
+        commands.transition(array, volume)
         commands.buffer_to_image(data, volume, {"offset": (0, 0, 4), "extent": (8, 8, 1)})
         commands.copy_image(array, volume, {"layers": 3, "extent": (8, 8, 3)}, {"offset": (0, 0, start)})
 
@@ -194,7 +186,6 @@ def scenario_compressed_blocks_of_one_row_are_apart(rig: Rig) -> None:
     rig.host_write(data, bytes(range(1, 65)))
     x, width = rig.choose("read block", (8, 8), {"the one written": (4, 4), "a row of three": (4, 12)})
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.buffer_to_image(data, a, {"offset": (4, 8, 0), "extent": (4, 4, 1)})
         commands.copy_image(a, b, {"offset": (x, 8, 0), "extent": (width, 4, 1)}, {"offset": (0, 1, 0)})

@@ -20,8 +20,7 @@ def scenario_copy_reads_a_cleared_image(rig: Rig) -> None:
     """A clear writes in the CLEAR stage and a copy reads in the COPY stage."""
     a, b = rig.image(), rig.image()
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.clear_color(a)
         commands.barrier(
             "clear before copy",
@@ -69,8 +68,7 @@ def scenario_clear_overwrites_what_a_blit_read(rig: Rig) -> None:
     """An execution dependency from BLIT to CLEAR lets a clear overwrite the source of a blit."""
     a, b = rig.image(), rig.image(extent=(32, 8, 1))
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.blit(a, b)
         commands.barrier(
             "blit before clear",
@@ -93,8 +91,7 @@ def scenario_flipped_blit_overwrites_a_cleared_image(rig: Rig) -> None:
     """A blit whose corners are given the other way round writes the same texels, and conflicts like any other."""
     a, b = rig.image(), rig.image()
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.clear_color(b, 0x01020304)
         commands.barrier(
             "clear before blit",
@@ -113,11 +110,9 @@ def scenario_flipped_blit_overwrites_a_cleared_image(rig: Rig) -> None:
 )
 def scenario_copy_reads_an_uploaded_image(rig: Rig) -> None:
     """vkCmdCopyBufferToImage writes in the COPY stage."""
-    data, a, b = rig.buffer(1024), rig.image(), rig.image()
-    rig.host_write(data, bytes(i % 251 for i in range(1024)))
+    data, a, b = rig.buffer(1024, data=bytes(i % 251 for i in range(1024))), rig.image(), rig.image()
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.buffer_to_image(data, a)
         commands.barrier(
             "upload before copy",
@@ -162,11 +157,9 @@ def scenario_download2_reads_the_image_and_writes_the_buffer(rig: Rig) -> None:
 )
 def scenario_upload2_overwrites_what_a_copy2_read(rig: Rig) -> None:
     """An upload into the source of a copy needs an execution dependency, which an image barrier also gives."""
-    data, a, b = rig.buffer(1024), rig.image(), rig.image()
-    rig.host_write(data, bytes(i % 249 for i in range(1024)))
+    data, a, b = rig.buffer(1024, data=bytes(i % 249 for i in range(1024))), rig.image(), rig.image()
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.copy_image(a, b, v2=True)
         commands.barrier(
             "copy before upload", "COPY", "COPY", image=a, weaker={"from the clear stage": {"src": "CLEAR"}}

@@ -18,8 +18,7 @@ def scenario_resolve_reads_a_cleared_image(rig: Rig) -> None:
     """A resolve reads its multisampled source in the RESOLVE stage."""
     many, one = rig.image(samples=4), rig.image()
     with rig.submission() as commands:
-        commands.transition(many)
-        commands.transition(one)
+        commands.transition(many, one)
         commands.clear_color(many, 0x88776655)
         commands.barrier(
             "clear before resolve",
@@ -45,8 +44,7 @@ def scenario_download_reads_a_resolved_layer(rig: Rig) -> None:
     """A resolve command writes in the RESOLVE stage, unlike the resolve of a render pass (attachment output)."""
     many, one, data = rig.image(samples=4), rig.image(layers=2), rig.buffer(1024)
     with rig.submission() as commands:
-        commands.transition(many)
-        commands.transition(one)
+        commands.transition(many, one)
         commands.resolve(many, one, {}, {"layer": 1}, v2=True)
         commands.barrier(
             "resolve before download",
@@ -71,8 +69,7 @@ def scenario_clear_overwrites_what_a_resolve_read(rig: Rig) -> None:
     """A clear of a multisampled image waits for the resolve that reads it."""
     many, one = rig.image(samples=4), rig.image()
     with rig.submission() as commands:
-        commands.transition(many)
-        commands.transition(one)
+        commands.transition(many, one)
         commands.resolve(many, one)
         commands.barrier("resolve before clear", "RESOLVE", "CLEAR", weaker={"from the blit stage": {"src": "BLIT"}})
         commands.clear_color(many, 0x01800180)

@@ -17,8 +17,7 @@ BYTES = bytes(range(256))
 )
 def scenario_availability_and_visibility_may_be_apart(rig: Rig) -> None:
     """One barrier makes a write available, a second one visible; the second needs no first access, but must chain."""
-    a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
-    rig.host_write(a, BYTES)
+    a, b, c = rig.buffer(data=BYTES), rig.buffer(), rig.buffer()
     with rig.submission() as commands:
         commands.copy(a, c)
         commands.barrier("made available", "COPY/TRANSFER_WRITE", "COPY", weaker={"no first access": {"src": "COPY"}})
@@ -77,8 +76,7 @@ def scenario_memory_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
 )
 def scenario_execution_barriers_of_one_command_do_not_chain(rig: Rig) -> None:
     """COPY to COMPUTE and COMPUTE to CLEAR order a fill after a copy as two commands and not as one."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, BYTES)
+    a, b = rig.buffer(data=BYTES), rig.buffer()
     first = {"src": "COPY/TRANSFER_READ", "dst": "COMPUTE_SHADER", "buffer": a}
     second = {"src": "COMPUTE_SHADER", "dst": "CLEAR/TRANSFER_WRITE", "buffer": a}
     with rig.submission() as commands:
@@ -126,8 +124,7 @@ def scenario_image_barrier_chains_with_a_global_barrier(rig: Rig) -> None:
     """An image barrier into COPY and a global barrier from COPY to BLIT make one dependency."""
     a, b = rig.image(), rig.image(extent=(8, 8, 1))
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.clear_color(a, 0x5A5A5A5A)
         commands.barrier("clear to copy", "CLEAR/TRANSFER_WRITE", "COPY", image=a)
         commands.barrier("copy to blit", "COPY", "BLIT/TRANSFER_READ", weaker={"from clear": {"src": "CLEAR"}})
@@ -144,8 +141,7 @@ def scenario_image_barrier_chains_with_a_global_barrier(rig: Rig) -> None:
 )
 def scenario_execution_chain_of_three_links(rig: Rig) -> None:
     """A write after a read is ordered by a chain of any length, and by none of its parts."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, BYTES)
+    a, b = rig.buffer(data=BYTES), rig.buffer()
     with rig.submission() as commands:
         commands.copy(a, b)
         commands.barrier("copy to compute", "COPY", "COMPUTE_SHADER")

@@ -18,9 +18,7 @@ BYTES, OTHERS = bytes(range(256)), bytes(255 - i for i in range(256))
 )
 def scenario_execution_orders_writes_after_reads_only(rig: Rig) -> None:
     """After a copy from a to b, a copy back reads b and writes a: execution is enough for a, not for b."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, BYTES)
-    rig.host_write(b, OTHERS)
+    a, b = rig.buffer(data=BYTES), rig.buffer(data=OTHERS)
     with rig.submission() as commands:
         commands.copy(a, b, (0, 0, 128))
         commands.barrier(
@@ -44,9 +42,7 @@ def scenario_execution_orders_writes_after_reads_only(rig: Rig) -> None:
 )
 def scenario_buffer_barrier_orders_execution_on_other_buffers(rig: Rig) -> None:
     """A buffer barrier of vkCmdPipelineBarrier that names b is an execution dependency for a as well."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, BYTES)
-    rig.host_write(b, OTHERS)
+    a, b = rig.buffer(data=BYTES), rig.buffer(data=OTHERS)
     with rig.submission() as commands:
         commands.copy(a, b, (0, 0, 128))
         commands.barrier(
@@ -70,9 +66,7 @@ def scenario_buffer_barrier_orders_execution_on_other_buffers(rig: Rig) -> None:
 )
 def scenario_buffer_barrier2_orders_execution_on_other_buffers(rig: Rig) -> None:
     """The same holds for vkCmdPipelineBarrier2, between the stages of each barrier."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, BYTES)
-    rig.host_write(b, OTHERS)
+    a, b = rig.buffer(data=BYTES), rig.buffer(data=OTHERS)
     with rig.submission() as commands:
         commands.copy(a, b, (0, 0, 128), v2=True)
         commands.barrier(
@@ -95,8 +89,7 @@ def scenario_buffer_barrier2_orders_execution_on_other_buffers(rig: Rig) -> None
 )
 def scenario_image_barrier_orders_execution_on_buffers(rig: Rig) -> None:
     """The image barrier after an upload lets the staging buffer be filled again: no barrier on the buffer is needed."""
-    data, a = rig.buffer(1024), rig.image()
-    rig.host_write(data, BYTES * 4)
+    data, a = rig.buffer(1024, data=BYTES * 4), rig.image()
     with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a)
@@ -170,8 +163,7 @@ def scenario_a_barrier_covers_what_was_recorded_before_it(rig: Rig) -> None:
 )
 def scenario_barriers_of_one_command_add_up(rig: Rig) -> None:
     """One command with a dependency for each of two buffers serves both."""
-    a, b, c, d = rig.buffer(), rig.buffer(), rig.buffer(), rig.buffer()
-    rig.host_write(c, BYTES)
+    a, b, c, d = rig.buffer(), rig.buffer(), rig.buffer(data=BYTES), rig.buffer()
     first = {"src": "CLEAR/TRANSFER_WRITE", "dst": "COPY/TRANSFER_READ", "buffer": a}
     second = {"src": "COPY", "dst": "CLEAR"}
     with rig.submission() as commands:

@@ -93,8 +93,7 @@ def scenario_write_after_a_guarded_read(rig: Rig) -> None:
 )
 def scenario_a_write_waits_for_every_reading_stage(rig: Rig) -> None:
     """Reads by two stages are two reasons to wait; ordering the write after one leaves the other."""
-    a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b, c = rig.buffer(data=bytes(range(256))), rig.buffer(), rig.buffer()
     words = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
     held = rig.descriptors(words, b0=a, b1=c)
     with rig.submission() as commands:

@@ -21,8 +21,7 @@ def scenario_all_transfer_is_every_transfer_stage(rig: Rig) -> None:
     a, b = rig.buffer(), rig.buffer()
     c, d = rig.image(), rig.image(extent=(8, 8, 1))
     with rig.submission() as commands:
-        commands.transition(c)
-        commands.transition(d)
+        commands.transition(c, d)
         commands.fill(a, 0x33445566)
         commands.clear_color(c, 0x66554433)
         commands.barrier(
@@ -86,8 +85,7 @@ def scenario_all_commands_with_memory_write_and_read(rig: Rig) -> None:
 def scenario_ends_of_the_pipe_order_execution(rig: Rig) -> None:
     """COPY to TOP_OF_PIPE orders every later command after copies; TOP_OF_PIPE or NONE as a first scope wait for
     nothing, BOTTOM_OF_PIPE or NONE as a second hold nothing back."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b = rig.buffer(data=bytes(range(256))), rig.buffer()
     with rig.submission() as commands:
         commands.copy(a, b)
         commands.barrier(
@@ -231,8 +229,7 @@ def scenario_several_stages_and_accesses_in_one_mask(rig: Rig) -> None:
 def scenario_shader_overwrites_a_copy(rig: Rig) -> None:
     """SHADER_WRITE at COMPUTE_SHADER covers the storage write of a compute shader, and of no other stage."""
     words = rig.compute("fill_words_writeonly", {0: "STORAGE_BUFFER"}, push_bytes=4)
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b = rig.buffer(data=bytes(range(256))), rig.buffer()
     held = rig.descriptors(words, b0=b)
     with rig.submission() as commands:
         commands.copy(a, b)

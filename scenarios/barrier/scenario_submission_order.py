@@ -59,8 +59,7 @@ def scenario_barrier_reaches_forward_over_submits(rig: Rig) -> None:
 )
 def scenario_barrier_alone_in_a_command_buffer(rig: Rig) -> None:
     """A command buffer that holds nothing but a barrier orders the submit before it and the one after it."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b = rig.buffer(data=bytes(range(256))), rig.buffer()
     with rig.commands() as first:
         first.copy(a, b, v2=True)
     with rig.commands() as middle:
@@ -96,8 +95,7 @@ def scenario_dependency_chain_crosses_a_submit(rig: Rig) -> None:
 )
 def scenario_command_buffer_submitted_twice_meets_itself(rig: Rig) -> None:
     """The second execution of a command buffer needs a dependency on the first."""
-    a, b = rig.buffer(), rig.buffer()
-    rig.host_write(b, bytes(range(256)))
+    a, b = rig.buffer(), rig.buffer(data=bytes(range(256)))
     with rig.submission() as commands:
         commands.fill(a, 0x3E3E3E3E, 64, 64)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_WRITE")

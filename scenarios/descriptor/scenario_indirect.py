@@ -112,8 +112,7 @@ def scenario_parameters_from_a_shader(rig: Rig) -> None:
 )
 def scenario_parameters_overwritten_after_use(rig: Rig) -> None:
     """Overwriting parameters waits for DRAW_INDIRECT, which comes before the compute stage: waiting for that does."""
-    parameters, a = rig.buffer(64), rig.buffer()
-    rig.host_write(parameters, ONE_GROUP)
+    parameters, a = rig.buffer(64, data=ONE_GROUP), rig.buffer()
     with rig.submission() as commands:
         _target(rig, commands, a, 0x500)
         commands.dispatch_indirect(parameters)
@@ -155,8 +154,7 @@ def scenario_bytes_after_the_parameters(rig: Rig) -> None:
 )
 def scenario_shader_of_an_indirect_dispatch(rig: Rig) -> None:
     """The shader of an indirect dispatch accesses what it always does, at the compute stage."""
-    parameters, a = rig.buffer(64), rig.buffer()
-    rig.host_write(parameters, ONE_GROUP)
+    parameters, a = rig.buffer(64, data=ONE_GROUP), rig.buffer()
     with rig.submission() as commands:
         commands.fill(a, 0x55)
         commands.barrier(

@@ -160,8 +160,7 @@ def scenario_block_changed_in_place_after_a_fill(rig: Rig) -> None:
 )
 def scenario_two_dispatches_load_one_writable_block(rig: Rig) -> None:
     """What a block's declaration allows does not matter, only what the shader does: two loads do not conflict."""
-    source, first, second = rig.buffer(), rig.buffer(), rig.buffer()
-    rig.host_write(source, bytes(range(256)))
+    source, first, second = rig.buffer(data=bytes(range(256))), rig.buffer(), rig.buffer()
     copy, reverse = _copy(rig, "copy_words_plain"), _copy(rig, "reverse_words")
     with rig.submission() as commands:
         _copy_with(commands, copy, source, first)

@@ -48,8 +48,7 @@ def _show(commands: Commands, image: RigImage, out: RigBuffer) -> None:
 )
 def scenario_draw_reads_updated_indices(rig: Rig) -> None:
     """Indices are read by INDEX_INPUT: a dependency to the attributes alone comes too late."""
-    image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, indices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(64), rig.buffer(1024)
     rig.host_write(indices, ORDER)
     with rig.submission() as commands:
         commands.transition(image)
@@ -73,8 +72,7 @@ def scenario_draw_reads_updated_indices(rig: Rig) -> None:
 )
 def scenario_indices_updated_after_a_draw(rig: Rig) -> None:
     """Indices may be overwritten once the index input of the draw is over."""
-    image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, indices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(64), rig.buffer(1024)
     rig.host_write(indices, ORDER)
     with rig.submission() as commands:
         commands.transition(image)
@@ -90,8 +88,7 @@ def scenario_indices_updated_after_a_draw(rig: Rig) -> None:
 )
 def scenario_bytes_that_no_index_lies_in(rig: Rig) -> None:
     """An indexed draw reads its own indices only: 16-bit ones from the third, behind an offset."""
-    image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, indices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(64), rig.buffer(1024)
     rig.host_write(indices, bytes(12) + struct.pack("<4H", 0, 1, 2, 3) + bytes(8))
     with rig.submission() as commands:
         commands.transition(image)
@@ -108,8 +105,7 @@ def scenario_bytes_that_no_index_lies_in(rig: Rig) -> None:
 )
 def scenario_vertices_behind_indices(rig: Rig) -> None:
     """An indexed draw reads vertices too, which an index may mean."""
-    image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, indices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(64), rig.buffer(1024)
     rig.host_write(indices, ORDER)
     with rig.submission() as commands:
         commands.transition(image)

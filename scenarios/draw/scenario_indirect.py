@@ -51,8 +51,7 @@ def _show(commands: Commands, image: RigImage, out: RigBuffer) -> None:
 )
 def scenario_draw_reads_updated_parameters(rig: Rig) -> None:
     """The parameters of an indirect draw are read by DRAW_INDIRECT, before anything else of it."""
-    image, vertices, parameters, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, parameters, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(64), rig.buffer(1024)
     rig.host_write(parameters, FOUR)
     with rig.submission() as commands:
         commands.transition(image)
@@ -76,8 +75,7 @@ def scenario_draw_reads_updated_parameters(rig: Rig) -> None:
 )
 def scenario_parameters_updated_after_a_draw(rig: Rig) -> None:
     """Parameters may be overwritten once DRAW_INDIRECT of the draw is over."""
-    image, vertices, parameters, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, parameters, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(64), rig.buffer(1024)
     rig.host_write(parameters, FOUR)
     with rig.submission() as commands:
         commands.transition(image)
@@ -93,8 +91,7 @@ def scenario_parameters_updated_after_a_draw(rig: Rig) -> None:
 )
 def scenario_bytes_between_parameters(rig: Rig) -> None:
     """Of parameters with a stride the structs are read, and not what lies between them."""
-    image, vertices, parameters, out = rig.target(), rig.buffer(64), rig.buffer(128), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, parameters, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(128), rig.buffer(1024)
     rig.host_write(parameters, THREE + bytes(16) + FOUR + bytes(16))
     with rig.submission() as commands:
         commands.transition(image)

@@ -27,8 +27,7 @@ POSITIONS: dict[str, Any] = {
 )
 def scenario_several_draws_of_vertices(rig: Rig) -> None:
     """A multi-draw reads each of its ranges of vertices, and not what lies between them."""
-    image, vertices, out = rig.target(), rig.buffer(128), rig.buffer(1024)
-    rig.host_write(vertices, FIRST + bytes(24) + SECOND)
+    image, vertices, out = rig.target(), rig.buffer(128, data=FIRST + bytes(24) + SECOND), rig.buffer(1024)
     place = rig.choose("place", 48, {"between the draws": 24})
     with rig.submission() as commands:
         commands.transition(image)
@@ -52,8 +51,7 @@ def scenario_several_draws_of_vertices(rig: Rig) -> None:
 )
 def scenario_several_draws_of_indices(rig: Rig) -> None:
     """An indexed multi-draw reads each of its ranges of indices, and not what lies between them."""
-    image, vertices, indices, out = rig.target(), rig.buffer(64), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, FIRST + SECOND)
+    image, vertices, indices, out = rig.target(), rig.buffer(64, data=FIRST + SECOND), rig.buffer(64), rig.buffer(1024)
     rig.host_write(indices, struct.pack("<9I", 0, 1, 2, 0, 0, 0, 0, 1, 2))
     place = rig.choose("place", 24, {"between the draws": 12})
     with rig.submission() as commands:

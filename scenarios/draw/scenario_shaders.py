@@ -30,8 +30,7 @@ def scenario_fragment_shader_samples_an_upload(rig: Rig) -> None:
     sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
-        commands.transition(image)
-        commands.transition(source)
+        commands.transition(image, source)
         commands.buffer_to_image(data, source)
         commands.barrier(
             "uploaded before sampled",
@@ -65,8 +64,7 @@ def scenario_clear_after_sampling(rig: Rig) -> None:
     sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
-        commands.transition(image)
-        commands.transition(source)
+        commands.transition(image, source)
         commands.clear_color(source, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", SAMPLED)
         commands.begin_rendering(RenderingAttachment(rig.view(image)))
@@ -98,8 +96,7 @@ def scenario_clear_after_sampling(rig: Rig) -> None:
 )
 def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
     """What a vertex shader loads from a storage buffer is read by VERTEX_SHADER, not by vertex input."""
-    image, corners, out = rig.target(), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(corners, CORNERS)
+    image, corners, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(1024)
     pull = rig.graphics(vertex="pulled_position", bindings={0: "STORAGE_BUFFER"}, topology=4)
     held = rig.descriptors(pull, b0=corners)
     with rig.submission() as commands:
@@ -192,8 +189,7 @@ def scenario_rendered_image_is_sampled(rig: Rig) -> None:
     sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
-        commands.transition(image)
-        commands.transition(source)
+        commands.transition(image, source)
         commands.begin_rendering(RenderingAttachment(rig.view(source)))
         commands.bind(rig.graphics())
         commands.draw()

@@ -52,8 +52,7 @@ def _show(commands: Commands, image: RigImage, out: RigBuffer) -> None:
 )
 def scenario_draw_reads_updated_vertices(rig: Rig) -> None:
     """Vertices are read by VERTEX_ATTRIBUTE_INPUT, which VERTEX_INPUT contains, and not by the vertex shader."""
-    image, vertices, out = rig.target(), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(image)
         commands.update(vertices, HALF)
@@ -79,8 +78,7 @@ def scenario_draw_reads_updated_vertices(rig: Rig) -> None:
 )
 def scenario_vertices_updated_after_a_draw(rig: Rig) -> None:
     """Vertices that a draw reads may be overwritten once its vertex input is over."""
-    image, vertices, out = rig.target(), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(image)
         _draws(commands, image, vertices)
@@ -97,8 +95,7 @@ def scenario_vertices_updated_after_a_draw(rig: Rig) -> None:
 )
 def scenario_bytes_that_no_vertex_reaches(rig: Rig) -> None:
     """A draw reads from its first vertex to the end of its last one: an update beside that needs no dependency."""
-    image, vertices, out = rig.target(), rig.buffer(128), rig.buffer(1024)
-    rig.host_write(vertices, bytes(32) + CORNERS + bytes(64))
+    image, vertices, out = rig.target(), rig.buffer(128, data=bytes(32) + CORNERS + bytes(64)), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(image)
         place = rig.choose("place", 64, {"overlapping": 56, "before the first vertex": 0})
@@ -136,8 +133,7 @@ def scenario_bindings_of_instance_rate(rig: Rig) -> None:
 )
 def scenario_draw_of_no_vertices(rig: Rig) -> None:
     """A draw of no vertices reads nothing."""
-    image, vertices, out = rig.target(), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(image)
         commands.update(vertices, HALF)
@@ -151,8 +147,7 @@ def scenario_draw_of_no_vertices(rig: Rig) -> None:
 )
 def scenario_bound_vertices_that_the_pipeline_does_not_use(rig: Rig) -> None:
     """A vertex buffer that is bound but no binding of the pipeline is not read."""
-    image, vertices, out = rig.target(), rig.buffer(64), rig.buffer(1024)
-    rig.host_write(vertices, CORNERS)
+    image, vertices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(1024)
     plain = {"vertex": "fullscreen", "vertex_buffers": [], "attributes": [], "topology": 3}
     with rig.submission() as commands:
         commands.transition(image)

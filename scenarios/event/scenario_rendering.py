@@ -59,8 +59,7 @@ def scenario_copy_waits_for_rendering(rig: Rig) -> None:
 )
 def scenario_wait_inside_dynamic_rendering(rig: Rig) -> None:
     """A wait inside rendering orders the draws after it, not those before it."""
-    image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24)
-    rig.host_write(corners, CORNERS)
+    image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24, data=CORNERS)
     filled = rig.event(
         "filled before drawn", FILLED, VERTICES, weaker={"for indices": {"dst": "INDEX_INPUT/INDEX_READ"}}
     )
@@ -85,8 +84,7 @@ def scenario_wait_inside_dynamic_rendering(rig: Rig) -> None:
 )
 def scenario_wait_inside_a_subpass(rig: Rig) -> None:
     """The same inside a subpass, whose own dependencies order no fill before it."""
-    image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24)
-    rig.host_write(corners, CORNERS)
+    image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24, data=CORNERS)
     made = rig.render_pass(
         [RigAttachment()], [RigSubpass([0])], [RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, COLOR, FROM)]
     )

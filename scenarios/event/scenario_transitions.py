@@ -98,8 +98,7 @@ def scenario_transition_at_a_wait_after_a_read(rig: Rig) -> None:
 )
 def scenario_barrier_goes_on_after_a_transition_at_a_wait(rig: Rig) -> None:
     """What is not in the second scope of the wait needs another dependency after the transition."""
-    image, data = rig.image(), rig.buffer(1024)
-    rig.host_write(data, bytes(range(256)) * 4)
+    image, data = rig.image(), rig.buffer(1024, data=bytes(range(256)) * 4)
     moved = rig.event("", "NONE", "COMPUTE_SHADER/SHADER_STORAGE_READ", image=image, old="UNDEFINED", new="GENERAL")
     with rig.submission() as commands:
         commands.set_event(moved)
@@ -119,8 +118,7 @@ def scenario_two_events_move_two_images(rig: Rig) -> None:
     first = rig.event("", CLEARED, READ, several=several[:1])
     second = rig.event("moved", CLEARED, READ, several=several[1:], weaker={"only one": {"several": several[:1]}})
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.clear_color(a, 0x21222324)
         commands.set_event(first)
         commands.clear_color(b, 0x25262728)

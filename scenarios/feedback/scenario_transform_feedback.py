@@ -1,8 +1,10 @@
 """Transform feedback writes what vertex shaders capture, and its counters, in a stage of its own."""
 
 import struct
+from typing import Any
 
-from harness.rig.core import RigPipeline
+from harness.rig.command_buffers import Commands
+from harness.rig.core import RigBuffer, RigImage, RigPipeline
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.spec.enums import VkPrimitiveTopology
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
@@ -22,6 +24,26 @@ def pipeline_of(rig: Rig) -> RigPipeline:
     return rig.graphics("gradient", "feedback_words", push_bytes=4, topology=POINTS)
 
 
+def _capture(
+    commands: Commands,
+    image: RigImage,
+    pipeline: RigPipeline,
+    word: int,
+    *bound: Any,
+    vertices: int,
+    counter: RigBuffer | None = None,
+) -> None:
+    """Draws points of an image and captures a word of each, from `word` on; `bound` are a buffer and its range."""
+    commands.begin_rendering(RenderingAttachment(commands.rig.view(image)))
+    commands.bind(pipeline)
+    commands.push_constants(pipeline, word)
+    commands.bind_feedback(*bound)
+    commands.begin_feedback()
+    commands.draw(vertices)
+    commands.end_feedback(counter)
+    commands.end_rendering()
+
+
 @scenario(
     without={"captured before copied": [read_after_write(COPY, DRAW)]},
     weakened={
@@ -37,14 +59,7 @@ def scenario_copy_reads_what_was_captured(rig: Rig) -> None:
     pipeline = pipeline_of(rig)
     with rig.submission() as commands:
         commands.transition(image)
-        commands.begin_rendering(RenderingAttachment(rig.view(image)))
-        commands.bind(pipeline)
-        commands.push_constants(pipeline, 0x100)
-        commands.bind_feedback(a)
-        commands.begin_feedback()
-        commands.draw(16)
-        commands.end_feedback()
-        commands.end_rendering()
+        _capture(commands, image, pipeline, 0x100, a, vertices=16)
         commands.barrier(
             "captured before copied",
             CAPTURED,
@@ -73,14 +88,7 @@ def scenario_captured_over_a_filled_buffer(rig: Rig) -> None:
         commands.barrier(
             "filled before captured", FILLED, CAPTURED, weaker={"for counters": {"dst": f"TRANSFORM_FEEDBACK/{COUNTS}"}}
         )
-        commands.begin_rendering(RenderingAttachment(rig.view(image)))
-        commands.bind(pipeline)
-        commands.push_constants(pipeline, 0x200)
-        commands.bind_feedback(a)
-        commands.begin_feedback()
-        commands.draw(16)
-        commands.end_feedback()
-        commands.end_rendering()
+        _capture(commands, image, pipeline, 0x200, a, vertices=16)
 
 
 @scenario(
@@ -96,14 +104,7 @@ def scenario_captured_over_what_a_copy_reads(rig: Rig) -> None:
         commands.transition(image)
         commands.copy(a, b)
         commands.barrier("copied before captured", "COPY", "TRANSFORM_FEEDBACK")
-        commands.begin_rendering(RenderingAttachment(rig.view(image)))
-        commands.bind(pipeline)
-        commands.push_constants(pipeline, 0x300)
-        commands.bind_feedback(a)
-        commands.begin_feedback()
-        commands.draw(16)
-        commands.end_feedback()
-        commands.end_rendering()
+        _capture(commands, image, pipeline, 0x300, a, vertices=16)
 
 
 @scenario(
@@ -119,14 +120,7 @@ def scenario_range_of_captured_words(rig: Rig) -> None:
     with rig.submission() as commands:
         commands.transition(image)
         commands.fill(a, 0xDDDDDDDD, 0, 32)
-        commands.begin_rendering(RenderingAttachment(rig.view(image)))
-        commands.bind(pipeline)
-        commands.push_constants(pipeline, 0x400)
-        commands.bind_feedback(a, offset, 32)
-        commands.begin_feedback()
-        commands.draw(8)
-        commands.end_feedback()
-        commands.end_rendering()
+        _capture(commands, image, pipeline, 0x400, a, offset, 32, vertices=8)
 
 
 @scenario(
@@ -142,14 +136,7 @@ def scenario_copy_reads_a_feedback_counter(rig: Rig) -> None:
     pipeline = pipeline_of(rig)
     with rig.submission() as commands:
         commands.transition(image)
-        commands.begin_rendering(RenderingAttachment(rig.view(image)))
-        commands.bind(pipeline)
-        commands.push_constants(pipeline, 0x500)
-        commands.bind_feedback(a)
-        commands.begin_feedback()
-        commands.draw(8)
-        commands.end_feedback(counter)
-        commands.end_rendering()
+        _capture(commands, image, pipeline, 0x500, a, vertices=8, counter=counter)
         commands.barrier("counted before copied", COUNTED, READ, weaker={"what was captured": {"src": CAPTURED}})
         commands.copy(counter, b, (0, 0, 4))
 

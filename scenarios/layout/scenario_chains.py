@@ -20,8 +20,7 @@ TEXELS = bytes(i % 247 for i in range(1024))
 )
 def scenario_transition_of_an_available_write(rig: Rig) -> None:
     """A write that an earlier barrier made available needs no first access in the transition, only a chain to it."""
-    data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
-    rig.host_write(data, TEXELS)
+    data, out, a = rig.buffer(1024, data=TEXELS), rig.buffer(1024), rig.image()
     with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a)
@@ -85,8 +84,7 @@ def scenario_transition_from_none_after_a_read(rig: Rig) -> None:
 )
 def scenario_transition_from_none_after_a_write(rig: Rig) -> None:
     """After a write the barrier before the transition must also make the write available."""
-    data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
-    rig.host_write(data, TEXELS)
+    data, out, a = rig.buffer(1024, data=TEXELS), rig.buffer(1024), rig.image()
     with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a)
@@ -114,8 +112,7 @@ def scenario_transition_after_a_transition(rig: Rig) -> None:
     a, b = rig.image(), rig.image(extent=(8, 8, 1))
     between = rig.choose("between", False, {"a clear": True})
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.barrier("", "ALL_COMMANDS", "NONE", image=a, new=DST)
         if between:
             commands.clear_color(a, 0x13243546, at=DST)
@@ -175,8 +172,7 @@ def scenario_barrier_chains_from_a_transition(rig: Rig) -> None:
     """A barrier whose first stages meet the second stages of a transition passes the transition on."""
     a, b = rig.image(), rig.image(extent=(8, 8, 1))
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.clear_color(a, 0x31537597)
         commands.barrier(
             "to source", "CLEAR/TRANSFER_WRITE", "COPY", image=a, new=SRC, weaker={"to none": {"dst": "NONE"}}

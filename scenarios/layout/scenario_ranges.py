@@ -21,8 +21,7 @@ REMAINING = VK_REMAINING_ARRAY_LAYERS
 )
 def scenario_transition_of_another_mip_level(rig: Rig) -> None:
     """A transition of level 0 does not wait for a write of level 1, unless its range holds that level."""
-    data, out, a = rig.buffer(256), rig.buffer(1024), rig.image(mips=3)
-    rig.host_write(data, TEXELS[:256])
+    data, out, a = rig.buffer(256, data=TEXELS[:256]), rig.buffer(1024), rig.image(mips=3)
     with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"mip": 1})
@@ -49,8 +48,7 @@ def scenario_transition_of_other_array_layers(rig: Rig) -> None:
     """A transition of the first two layers does not wait for a read of the third."""
     a, b = rig.image(layers=3), rig.image()
     with rig.submission() as commands:
-        commands.transition(a)
-        commands.transition(b)
+        commands.transition(a, b)
         commands.copy_image(a, b, {"layer": 2}, {})
         commands.barrier(
             "layers to destination",
@@ -95,8 +93,7 @@ def scenario_transition_of_the_other_aspect(rig: Rig) -> None:
 )
 def scenario_transition_writes_every_slice(rig: Rig) -> None:
     """A transition of a 3D image writes all of it: it waits for an upload of one slice and is waited for by others."""
-    data, out, a = rig.buffer(256), rig.buffer(256), rig.image(extent=(8, 8, 8))
-    rig.host_write(data, TEXELS[:256])
+    data, out, a = rig.buffer(256, data=TEXELS[:256]), rig.buffer(256), rig.image(extent=(8, 8, 8))
     with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"offset": (0, 0, 5), "extent": (8, 8, 1)})
@@ -120,8 +117,7 @@ def scenario_transition_writes_every_slice(rig: Rig) -> None:
 )
 def scenario_transition_writes_untouched_texels(rig: Rig) -> None:
     """A transition writes the whole level though the upload before it and the download after it share no texel."""
-    data, out, a = rig.buffer(256), rig.buffer(256), rig.image()
-    rig.host_write(data, TEXELS[:256])
+    data, out, a = rig.buffer(256, data=TEXELS[:256]), rig.buffer(256), rig.image()
     with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a, {"offset": (0, 0, 0), "extent": (4, 4, 1)})
@@ -204,8 +200,7 @@ def scenario_two_images_in_one_command(rig: Rig) -> None:
 def scenario_transition_in_a_later_submit(rig: Rig) -> None:
     """A transition at the start of the second submit stands between the upload of the first and the download of the
     third."""
-    data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
-    rig.host_write(data, TEXELS)
+    data, out, a = rig.buffer(1024, data=TEXELS), rig.buffer(1024), rig.image()
     with rig.commands() as first:
         first.transition(a, new=DST)
         first.buffer_to_image(data, a, at=DST)

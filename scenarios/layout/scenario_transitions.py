@@ -23,8 +23,7 @@ TEXELS = bytes(i % 253 for i in range(1024))
 def scenario_transition_between_a_write_and_a_read(rig: Rig) -> None:
     """A transition reads and writes the image between its scopes: the write before must be available to it, and the
     read after must be in its second scope."""
-    data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
-    rig.host_write(data, TEXELS)
+    data, out, a = rig.buffer(1024, data=TEXELS), rig.buffer(1024), rig.image()
     with rig.submission() as commands:
         commands.transition(a, new=DST)
         commands.buffer_to_image(data, a, at=DST)
@@ -58,8 +57,7 @@ def scenario_transition_between_a_write_and_a_read(rig: Rig) -> None:
 )
 def scenario_transition_by_the_first_barrier_command(rig: Rig) -> None:
     """vkCmdPipelineBarrier transitions by the same rules, with the command's stages."""
-    data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
-    rig.host_write(data, TEXELS)
+    data, out, a = rig.buffer(1024, data=TEXELS), rig.buffer(1024), rig.image()
     with rig.submission() as commands:
         commands.transition(a, new=DST)
         commands.buffer_to_image(data, a, at=DST)
@@ -124,8 +122,7 @@ def scenario_transition_after_a_read(rig: Rig) -> None:
 )
 def scenario_undefined_discards_and_still_writes(rig: Rig) -> None:
     """A transition from UNDEFINED keeps nothing, but the memory is written: it waits like any other."""
-    data, a = rig.buffer(1024), rig.image()
-    rig.host_write(data, TEXELS)
+    data, a = rig.buffer(1024, data=TEXELS), rig.image()
     with rig.submission() as commands:
         commands.transition(a)
         commands.buffer_to_image(data, a)
@@ -166,8 +163,7 @@ def scenario_barrier_of_one_layout_writes_nothing(rig: Rig) -> None:
 )
 def scenario_shader_reads_a_transitioned_image(rig: Rig) -> None:
     """The second scope of a transition must hold the shader's own read."""
-    data, out, a = rig.buffer(1024), rig.buffer(1024), rig.image()
-    rig.host_write(data, TEXELS)
+    data, out, a = rig.buffer(1024, data=TEXELS), rig.buffer(1024), rig.image()
     load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
     held = rig.descriptors(load, b0=(rig.view(a), None, 1), b1=out)
     with rig.submission() as commands:

@@ -131,7 +131,7 @@ def scenario_two_names_of_one_image(rig: Rig) -> None:
     out = rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(one)
-        commands.transition(other, "ALL_COMMANDS/MEMORY_WRITE")
+        commands.transition(other, src="ALL_COMMANDS/MEMORY_WRITE")
         commands.clear_color(one)
         commands.barrier(
             "clear before download",

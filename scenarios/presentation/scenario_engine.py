@@ -15,9 +15,9 @@ NOT_DONE = [race("PRESENT_AFTER_WRITE", PRESENT, BARRIER)]
 def _frame(rig: Rig, image: RigImage, value: int) -> Commands:
     """A recorded clear between the transitions that it needs."""
     with rig.commands() as commands:
-        commands.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
+        commands.transition(image, src="CLEAR", dst="CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
         commands.clear_color(image, value, at="TRANSFER_DST_OPTIMAL")
-        commands.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+        commands.transition(image, src="CLEAR/TRANSFER_WRITE", dst="NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
     return commands
 
 
@@ -94,10 +94,10 @@ def scenario_frame_of_two_queues(rig: Rig) -> None:
     index = rig.acquire(chain, acquired)
     image = chain.images[index]
     with rig.commands() as first:
-        first.transition(image, "CLEAR", "CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
+        first.transition(image, src="CLEAR", dst="CLEAR/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
         first.clear_color(image, 0x70605040, at="TRANSFER_DST_OPTIMAL")
     with rig.commands(queue=other) as second:
-        second.transition(image, "CLEAR", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+        second.transition(image, src="CLEAR", dst="NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
     rig.submit(first, waits=[SemaphoreUse(acquired, "CLEAR")], signals=[SemaphoreUse(half)], sync2=True)
     waits = rig.operation("between the queues", half, "CLEAR")
     rig.submit(second, waits=waits, signals=[SemaphoreUse(done)], sync2=True)

@@ -31,7 +31,7 @@ def _frame(rig: Rig, image: RigImage, value: int, *, old: str = "UNDEFINED", src
             weaker={"after nothing": {"src": "NONE"}, "after the bottom": {"src": "BOTTOM_OF_PIPE"}},
         )
         commands.clear_color(image, value, at="TRANSFER_DST_OPTIMAL")
-        commands.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+        commands.transition(image, src="CLEAR/TRANSFER_WRITE", dst="NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
     return commands
 
 
@@ -106,7 +106,7 @@ def scenario_rendered_frame(rig: Rig) -> None:
         )
         commands.end_rendering()
         commands.transition(
-            image, f"{output}/COLOR_ATTACHMENT_WRITE", "NONE", old="COLOR_ATTACHMENT_OPTIMAL", new=SHOWN
+            image, src=f"{output}/COLOR_ATTACHMENT_WRITE", dst="NONE", old="COLOR_ATTACHMENT_OPTIMAL", new=SHOWN
         )
     waits = rig.operation("the acquire", acquired, output, weaker={"at clears": {"stages": "CLEAR"}})
     rig.submit(commands, waits=waits, signals=[SemaphoreUse(done)], sync2=True)
@@ -133,8 +133,8 @@ def scenario_frames_that_share_a_buffer(rig: Rig) -> None:
                 commands.barrier("between frames", "COPY", "CLEAR")
             commands.fill(texels, 0x01020304 * (number + 1))
             commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ", buffer=texels)
-            commands.transition(image, "BLIT", "COPY/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
+            commands.transition(image, src="BLIT", dst="COPY/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
             commands.buffer_to_image(texels, image, at="TRANSFER_DST_OPTIMAL")
-            commands.transition(image, "COPY/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+            commands.transition(image, src="COPY/TRANSFER_WRITE", dst="NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
         rig.submit(commands, waits=[SemaphoreUse(acquired, "BLIT")], signals=[SemaphoreUse(done)], sync2=True)
         rig.present((chain, index), waits=[done])

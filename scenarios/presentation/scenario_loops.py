@@ -18,9 +18,9 @@ SIZE = 16 * 16 * 4
 def _upload(rig: Rig, texels: RigBuffer, image: RigImage) -> Commands:
     """A recorded upload of a whole swapchain image."""
     with rig.commands() as commands:
-        commands.transition(image, "COPY", "COPY/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
+        commands.transition(image, src="COPY", dst="COPY/TRANSFER_WRITE", new="TRANSFER_DST_OPTIMAL")
         commands.buffer_to_image(texels, image, at="TRANSFER_DST_OPTIMAL")
-        commands.transition(image, "COPY/TRANSFER_WRITE", "NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
+        commands.transition(image, src="COPY/TRANSFER_WRITE", dst="NONE", old="TRANSFER_DST_OPTIMAL", new=SHOWN)
     return commands
 
 
@@ -83,8 +83,7 @@ def scenario_image_that_comes_around(rig: Rig) -> None:
 def scenario_second_time_around(rig: Rig) -> None:
     """Each time that an image comes around it must be acquired, and the acquire waited for, again."""
     chain = rig.shown_swapchain()
-    texels = rig.buffer(SIZE)
-    rig.host_write(texels, bytes(range(1, 129)))
+    texels = rig.buffer(SIZE, data=bytes(range(1, 129)))
     for name in ("", "the second acquire"):
         acquired, done = rig.semaphore(), rig.semaphore()
         index = rig.acquire(chain, acquired, v2=True)

@@ -48,8 +48,7 @@ def scenario_condition_that_a_fill_wrote(rig: Rig) -> None:
 )
 def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
     """A fill of the condition must wait until it has been read."""
-    condition, a = rig.buffer(64), rig.buffer()
-    rig.host_write(condition, struct.pack("<I", 1))
+    condition, a = rig.buffer(64, data=struct.pack("<I", 1)), rig.buffer()
     pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     stored = rig.descriptors(pipeline, b0=a)
     with rig.submission() as commands:
@@ -65,8 +64,7 @@ def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
 @scenario(weakened={"condition / the filled word": EARLY}, needs=NEEDS, rule="a-condition-is-read-in-its-own-stage")
 def scenario_condition_is_one_word(rig: Rig) -> None:
     """The condition is the word at the offset; those beside it are not read."""
-    condition, a = rig.buffer(64), rig.buffer()
-    rig.host_write(condition, struct.pack("<I", 1))
+    condition, a = rig.buffer(64, data=struct.pack("<I", 1)), rig.buffer()
     offset = rig.choose("condition", 0, {"the filled word": 4})
     pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     stored = rig.descriptors(pipeline, b0=a)
@@ -86,8 +84,7 @@ def scenario_condition_is_one_word(rig: Rig) -> None:
 )
 def scenario_dispatch_under_a_condition(rig: Rig) -> None:
     """A dispatch under a condition is ordered like any other."""
-    condition, a, b = rig.buffer(64), rig.buffer(), rig.buffer()
-    rig.host_write(condition, struct.pack("<I", 1))
+    condition, a, b = rig.buffer(64, data=struct.pack("<I", 1)), rig.buffer(), rig.buffer()
     pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
     stored = rig.descriptors(pipeline, b0=a)
     with rig.submission() as commands:

@@ -15,8 +15,7 @@ OVER = [write_after_write(RESULTS, FILL)]
 )
 def scenario_copy_reads_query_results(rig: Rig) -> None:
     """A copy of what a copy of results wrote needs a memory dependency."""
-    a, b, pool = rig.buffer(64), rig.buffer(64), rig.queries(count=4)
-    rig.host_write(a, b"\x77" * 64)
+    a, b, pool = rig.buffer(64, data=b"\x77" * 64), rig.buffer(64), rig.queries(count=4)
     with rig.submission() as commands:
         commands.query(pool, 0, 1, 2, 3)
         commands.copy_results(pool, a, count=4)
@@ -50,8 +49,7 @@ def scenario_query_results_over_a_filled_buffer(rig: Rig) -> None:
 )
 def scenario_query_results_after_a_read(rig: Rig) -> None:
     """Results written over what a copy reads need an execution dependency."""
-    a, b, pool = rig.buffer(64), rig.buffer(64), rig.queries(count=1)
-    rig.host_write(a, b"\x99" * 64)
+    a, b, pool = rig.buffer(64, data=b"\x99" * 64), rig.buffer(64), rig.queries(count=1)
     with rig.submission() as commands:
         commands.query(pool, 0)
         commands.copy(a, b)

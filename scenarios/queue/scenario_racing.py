@@ -141,10 +141,10 @@ def scenario_transitions_on_two_queues(rig: Rig) -> None:
     with rig.commands() as first:
         first.transition(image, new="TRANSFER_DST_OPTIMAL")
     with rig.commands(queue=other) as second:
-        second.transition(image, "ALL_COMMANDS", old="TRANSFER_DST_OPTIMAL")
+        second.transition(image, src="ALL_COMMANDS", old="TRANSFER_DST_OPTIMAL")
         second.clear_color(image)
     with rig.commands() as third:
-        third.transition(image, "ALL_COMMANDS", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
+        third.transition(image, src="ALL_COMMANDS", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
     rig.submit(first, signals=[SemaphoreUse(there)], sync2=True)
     rig.submit(second, waits=rig.operation("there", there), signals=[SemaphoreUse(back)], sync2=True)
     rig.submit(third, waits=rig.operation("and back", back), sync2=True)

@@ -44,8 +44,7 @@ def scenario_copy_reads_a_rendered_image(rig: Rig) -> None:
 )
 def scenario_load_operation_clears_an_uploaded_image(rig: Rig) -> None:
     """A load operation that clears writes the attachment: it needs a memory dependency on an earlier copy to it."""
-    image, data = rig.target(), rig.buffer(1024)
-    rig.host_write(data, bytes(range(256)) * 4)
+    image, data = rig.target(), rig.buffer(1024, data=bytes(range(256)) * 4)
     with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)

@@ -91,8 +91,7 @@ def scenario_clear_of_one_layer(rig: Rig) -> None:
 @scenario(weakened={"rectangle / all": [write_after_write(BEGIN, UPLOAD)]}, rule="clears-of-attachments-are-draws")
 def scenario_clear_of_a_rectangle(rig: Rig) -> None:
     """A clear writes its rectangle: rows uploaded outside it, and outside the render area, need no dependency."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     rows = rig.choose("rectangle", 8, {"all": 16})
     with rig.submission() as commands:
         commands.transition(image)

@@ -51,8 +51,7 @@ def scenario_draw_that_writes_depth(rig: Rig) -> None:
     state = rig.choose("depth", {"depth_test": True, "depth_write": True}, forms)
     plain = state == {"depth_test": True, "depth_write": True}
     with rig.submission() as commands:
-        commands.transition(color)
-        commands.transition(image)
+        commands.transition(color, image)
         commands.clear_depth_stencil(image, 0.5)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         commands.image_to_buffer(image, out)
@@ -78,8 +77,7 @@ def scenario_depth_test_reads(rig: Rig) -> None:
     """A depth test reads the attachment, though nothing is written, in either stage of tests; the load in the early."""
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
     with rig.submission() as commands:
-        commands.transition(color)
-        commands.transition(image)
+        commands.transition(color, image)
         commands.clear_depth_stencil(image, 0.0)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", "CLEAR/TRANSFER_WRITE")
         commands.clear_depth_stencil(image, 0.5)
@@ -131,8 +129,7 @@ def scenario_draw_that_keeps_stencil(rig: Rig) -> None:
         },
     )
     with rig.submission() as commands:
-        commands.transition(color)
-        commands.transition(image)
+        commands.transition(color, image)
         commands.clear_depth_stencil(image, 0.5, 3)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         commands.image_to_buffer(image, out, {"aspect": 4})
@@ -148,8 +145,7 @@ def scenario_dynamic_state_decides_about_depth(rig: Rig) -> None:
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
     tested, written = rig.choose("set", (True, False), {"depth written": (True, True), "depth untested": (False, True)})
     with rig.submission() as commands:
-        commands.transition(color)
-        commands.transition(image)
+        commands.transition(color, image)
         commands.clear_depth_stencil(image, 0.5)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         commands.image_to_buffer(image, out)
@@ -167,8 +163,7 @@ def scenario_rasterizer_discard_leaves_attachments_alone(rig: Rig) -> None:
     """With rasterizer discard a draw touches no attachment, whatever its depth state says."""
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
     with rig.submission() as commands:
-        commands.transition(color)
-        commands.transition(image)
+        commands.transition(color, image)
         commands.clear_depth_stencil(image, 0.5)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         commands.image_to_buffer(image, out)
@@ -185,8 +180,7 @@ def scenario_written_depth_is_downloaded(rig: Rig) -> None:
     """What a draw wrote to depth is available to a copy only through the late tests."""
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
     with rig.submission() as commands:
-        commands.transition(color)
-        commands.transition(image)
+        commands.transition(color, image)
         commands.clear_depth_stencil(image, 0.5)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", USED)
         _draws(commands, image, color, {"depth_test": True, "depth_write": True}, aspects=2)

@@ -23,8 +23,7 @@ RAMP = bytes(range(256)) * 4
 )
 def scenario_imageless_framebuffer(rig: Rig) -> None:
     """An imageless framebuffer accesses the image views that it was begun with."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     made = rig.render_pass(
         [RigAttachment(load="LOAD", initial=AT)],
         [RigSubpass([(0, AT)])],
@@ -100,8 +99,7 @@ def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
 )
 def scenario_render_area_of_dynamic_rendering(rig: Rig) -> None:
     """Rendering to the left half of an image is apart from an upload to the right half."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image, {"offset": (8, 0, 0), "extent": (8, 16, 1)})

@@ -108,8 +108,7 @@ def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
-        commands.transition(shown)
-        commands.transition(read)
+        commands.transition(shown, read)
         commands.begin_pass(made, frame, clear=[0, 0x01020304])
         commands.bind(invert, held)
         commands.draw()
@@ -138,8 +137,7 @@ def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
-        commands.transition(shown)
-        commands.transition(read)
+        commands.transition(shown, read)
         commands.clear_color(read, 0x10203040)
         commands.barrier(
             "uploaded before read",
@@ -212,8 +210,7 @@ def scenario_transition_after_an_input_read_that_is_not_stored(rig: Rig) -> None
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
-        commands.transition(shown)
-        commands.transition(read)
+        commands.transition(shown, read)
         commands.clear_depth_stencil(read, 0.25)
         commands.barrier(
             "", "CLEAR/TRANSFER_WRITE", f"{EARLY}|FRAGMENT_SHADER/DEPTH_STENCIL_ATTACHMENT_READ|INPUT_ATTACHMENT_READ"
@@ -225,5 +222,5 @@ def scenario_transition_after_an_input_read_that_is_not_stored(rig: Rig) -> None
         commands.barrier(
             "input read before moved", "FRAGMENT_SHADER", EARLY, weaker={"after vertices": {"src": "VERTEX_SHADER"}}
         )
-        commands.transition(read, EARLY, COPIED, old=AT, new="TRANSFER_SRC_OPTIMAL")
+        commands.transition(read, src=EARLY, dst=COPIED, old=AT, new="TRANSFER_SRC_OPTIMAL")
         commands.image_to_buffer(shown, out)

@@ -26,8 +26,7 @@ ALL = "ALL_COMMANDS/MEMORY_WRITE", "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE"
 )
 def scenario_load_reads_a_colour_attachment(rig: Rig) -> None:
     """LOAD is COLOR_ATTACHMENT_READ at COLOR_ATTACHMENT_OUTPUT: nothing else makes an upload visible to it."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)
@@ -141,8 +140,7 @@ def scenario_depth_and_stencil_have_their_own_load_operations(rig: Rig) -> None:
 )
 def scenario_load_operation_none_accesses_nothing(rig: Rig) -> None:
     """NONE and NONE leave the image alone: no dependency with an upload before is needed, unlike with CLEAR."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     load = rig.choose("operation", "NONE", {"clear": "CLEAR"})
     made = rig.render_pass(
         [RigAttachment(load=load, store="NONE" if load == "NONE" else "STORE", initial="GENERAL")],
@@ -166,8 +164,7 @@ def scenario_load_operation_none_accesses_nothing(rig: Rig) -> None:
 )
 def scenario_blending_reads_what_is_not_loaded(rig: Rig) -> None:
     """A draw that blends reads the attachment, also where nothing is loaded."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image)

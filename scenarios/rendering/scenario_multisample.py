@@ -27,8 +27,7 @@ def scenario_download_of_a_resolved_attachment(rig: Rig) -> None:
     """A resolve of rendering writes at COLOR_ATTACHMENT_OUTPUT: the stage RESOLVE is another command's."""
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
     with rig.submission() as commands:
-        commands.transition(many)
-        commands.transition(one)
+        commands.transition(many, one)
         commands.begin_rendering(RenderingAttachment(rig.view(many), store="DONT_CARE", clear=5, resolve=rig.view(one)))
         commands.end_rendering()
         commands.barrier(
@@ -52,8 +51,7 @@ def scenario_resolve_over_a_cleared_image(rig: Rig) -> None:
     """The target of a resolve is not loaded, but written: an earlier clear must be available to that write."""
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
     with rig.submission() as commands:
-        commands.transition(many)
-        commands.transition(one)
+        commands.transition(many, one)
         commands.clear_color(one, 0x01020304)
         commands.barrier(
             "cleared before resolved",
@@ -76,8 +74,7 @@ def scenario_depth_is_resolved_with_colour_accesses(rig: Rig) -> None:
     """A depth resolve happens at COLOR_ATTACHMENT_OUTPUT too: it is a colour access."""
     many, one, out = rig.target(DEPTH, samples=4), rig.target(DEPTH), rig.buffer(1024)
     with rig.submission() as commands:
-        commands.transition(many)
-        commands.transition(one)
+        commands.transition(many, one)
         commands.clear_depth_stencil(one, 0.75)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", COPIED)
         commands.image_to_buffer(one, out)
@@ -186,8 +183,7 @@ def scenario_resolve_into_another_layer(rig: Rig) -> None:
     many, array, out = rig.target(samples=4), rig.target(layers=2), rig.buffer(1024)
     layer = rig.choose("resolved layer", 1, {"the one downloaded": 0})
     with rig.submission() as commands:
-        commands.transition(many)
-        commands.transition(array)
+        commands.transition(many, array)
         commands.clear_color(array, 0x01020304)
         commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
         resolved = rig.view(array, layers=(layer, 1))

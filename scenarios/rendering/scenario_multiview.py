@@ -19,8 +19,7 @@ RAMP = bytes(range(256)) * 8
 )
 def scenario_views_are_loaded_by_the_subpass_that_uses_them_first(rig: Rig) -> None:
     """The second view is loaded in the second subpass: a dependency into the first one is not about it."""
-    image, data, out = rig.target(layers=2), rig.buffer(2048), rig.buffer(2048)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(layers=2), rig.buffer(2048, data=RAMP), rig.buffer(2048)
     made = rig.render_pass(
         [RigAttachment(load="LOAD", initial=AT)],
         [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=0b10)],
@@ -109,8 +108,7 @@ def scenario_views_of_dynamic_rendering(rig: Rig) -> None:
 )
 def scenario_transitions_of_views(rig: Rig) -> None:
     """The initial transition of a multiview attachment moves the layers of all views, the first subpass' or not."""
-    image, data, out = rig.target(layers=2), rig.buffer(2048), rig.buffer(2048)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(layers=2), rig.buffer(2048, data=RAMP), rig.buffer(2048)
     made = rig.render_pass(
         [RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
         [RigSubpass([(0, AT)], views=0b01), RigSubpass([(0, AT)], views=0b10)],

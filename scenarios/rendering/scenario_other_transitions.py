@@ -46,8 +46,7 @@ def scenario_transition_of_a_resolve_attachment_between_subpasses(rig: Rig) -> N
 )
 def scenario_transition_of_an_attachment_that_no_subpass_uses(rig: Rig) -> None:
     """An unused attachment is moved to its final layout, and no subpass dependency is about that."""
-    used, unused, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    used, unused, data, out = rig.target(), rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     made = rig.render_pass(
         [RigAttachment(), RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
         [RigSubpass([0])],
@@ -86,8 +85,7 @@ def scenario_implicit_dependency_orders_no_copy(rig: Rig) -> None:
 )
 def scenario_transitions_do_not_stop_at_the_render_area(rig: Rig) -> None:
     """Load and store operations stay in the render area: what lies outside is free, unless the layout changes."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     initial = rig.choose("kept layout", "GENERAL", {"moved": "TRANSFER_DST_OPTIMAL"})
     made = rig.render_pass(
         [RigAttachment(load="DONT_CARE", initial=initial)], [RigSubpass([(0, "GENERAL")])], [TO_COPY]
@@ -112,8 +110,7 @@ def scenario_transitions_do_not_stop_at_the_render_area(rig: Rig) -> None:
 )
 def scenario_transitions_across_command_buffers(rig: Rig) -> None:
     """A subpass dependency with EXTERNAL reaches what earlier and later submits of the queue do."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     made = rig.render_pass(
         [RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL", final="TRANSFER_SRC_OPTIMAL")],
         [RigSubpass([0])],
@@ -142,8 +139,7 @@ def scenario_transitions_across_command_buffers(rig: Rig) -> None:
 )
 def scenario_final_transition_of_an_attachment_that_is_not_accessed(rig: Rig) -> None:
     """NONE and NONE access nothing, but the final transition does: the implicit dependency covers no copy before."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     kept = RigAttachment(load="NONE", store="NONE", initial="GENERAL", final="TRANSFER_SRC_OPTIMAL")
     made = rig.render_pass([kept], [RigSubpass([(0, "GENERAL")])])
     frame = rig.framebuffer(made, [rig.view(image)])

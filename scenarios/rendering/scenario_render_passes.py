@@ -16,8 +16,7 @@ WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 )
 def scenario_external_dependencies_order_a_pass_among_copies(rig: Rig) -> None:
     """Dependencies from and to EXTERNAL do for a render pass what barriers do; the implicit ones order no copy."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, bytes(range(256)) * 4)
+    image, data, out = rig.target(), rig.buffer(1024, data=bytes(range(256)) * 4), rig.buffer(1024)
     made = rig.render_pass(
         [RigAttachment(load="LOAD", initial="GENERAL", final="GENERAL")],
         [RigSubpass([(0, "GENERAL")])],

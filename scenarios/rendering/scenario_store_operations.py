@@ -25,8 +25,7 @@ RAMP = bytes(range(256)) * 4
 )
 def scenario_upload_over_a_stored_attachment(rig: Rig) -> None:
     """A copy over what rendering stored needs a memory dependency: execution alone leaves two writes unordered."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(image)
         commands.begin_rendering(RenderingAttachment(rig.view(image), clear=3))
@@ -76,8 +75,7 @@ def scenario_store_of_what_was_loaded_is_a_write(rig: Rig) -> None:
 )
 def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
     """DONT_CARE leaves undefined contents behind, which may land on a later upload."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     into = RigSubpassDependency("discarded before uploaded", 0, VK_SUBPASS_EXTERNAL, COLOR_WRITE, "COPY/TRANSFER_WRITE")
     made = rig.render_pass([RigAttachment(store="DONT_CARE")], [RigSubpass([0])], [into])
     frame = rig.framebuffer(made, [rig.view(image)])
@@ -159,8 +157,7 @@ def scenario_suspended_rendering_stores_once(rig: Rig) -> None:
 )
 def scenario_suspended_rendering_in_two_command_buffers(rig: Rig) -> None:
     """The load belongs to the command buffer that suspends, the store to the one that resumes."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     color = RenderingAttachment(rig.view(image), clear=1)
     with rig.commands() as first:
         first.transition(image)

@@ -107,8 +107,7 @@ def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
     invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=2)
     held = rig.descriptors(invert, b0=(views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
-        commands.transition(kept)
-        commands.transition(other)
+        commands.transition(kept, other)
         commands.begin_pass(made, frame)
         commands.clear_attachments((1, 0, 0x10203040))
         commands.next_subpass()
@@ -176,8 +175,7 @@ def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
 )
 def scenario_external_dependency_of_a_later_subpass(rig: Rig) -> None:
     """An attachment first used by the second subpass is loaded there: a dependency into the first is not about it."""
-    first, second, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    first, second, data, out = rig.target(), rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     made = rig.render_pass(
         [RigAttachment(final="COLOR_ATTACHMENT_OPTIMAL"), RigAttachment(load="LOAD", initial="GENERAL")],
         [RigSubpass([0]), RigSubpass([(1, "GENERAL")])],
@@ -214,8 +212,7 @@ def scenario_dependencies_chain_out_of_the_render_pass(rig: Rig) -> None:
     )
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
     with rig.submission() as commands:
-        commands.transition(first)
-        commands.transition(second)
+        commands.transition(first, second)
         commands.begin_pass(made, frame, clear=[1, 2])
         commands.next_subpass()
         commands.end_pass()

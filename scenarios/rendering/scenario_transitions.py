@@ -27,8 +27,7 @@ RAMP = bytes(range(256)) * 4
 )
 def scenario_initial_transition_of_an_uploaded_image(rig: Rig) -> None:
     """The transition away from the initial layout needs a memory dependency on an upload, and the load one on it."""
-    image, data, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
-    rig.host_write(data, RAMP)
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     made = rig.render_pass(
         [RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
         [RigSubpass([0])],
@@ -168,8 +167,7 @@ def scenario_dependency_of_the_last_subpass_leaves_another_transition(rig: Rig) 
 )
 def scenario_several_dependencies_from_outside_order_their_transitions(rig: Rig) -> None:
     """Several dependencies into one subpass all hold, each by itself: they do not chain with one another."""
-    first, second, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(2048)
-    rig.host_write(data, RAMP)
+    first, second, data, out = rig.target(), rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(2048)
     loaded = RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL")
     made = rig.render_pass(
         [loaded, loaded],

@@ -16,8 +16,7 @@ AGAIN = [read_after_write(COPY, COPY), write_after_write(COPY, COPY)]
 )
 def scenario_secondary_executed_twice_by_one_command(rig: Rig) -> None:
     """A secondary may stand twice in one execute; its second execution meets what its first one left."""
-    a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b, c = rig.buffer(data=bytes(range(256))), rig.buffer(), rig.buffer()
     with rig.secondary() as copies:
         copies.barrier(
             "one before the other", WRITTEN, "COPY/TRANSFER_READ|TRANSFER_WRITE", weaker={"for reads": {"dst": READ}}
@@ -32,8 +31,7 @@ def scenario_secondary_executed_twice_by_one_command(rig: Rig) -> None:
 @scenario(without={"one before the other": AGAIN}, rule="each-execution-counts")
 def scenario_secondary_executed_by_two_primaries(rig: Rig) -> None:
     """The same when two primaries execute it."""
-    a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a, b, c = rig.buffer(data=bytes(range(256))), rig.buffer(), rig.buffer()
     with rig.secondary() as copies:
         copies.barrier("one before the other", WRITTEN, "COPY/TRANSFER_READ|TRANSFER_WRITE")
         copies.copy(b, c)

@@ -29,8 +29,7 @@ FAR = struct.unpack("<I", struct.pack("<f", 2.0))[0]
 )
 def scenario_secondary_draws_vertices_that_the_primary_filled(rig: Rig) -> None:
     """What a draw of a secondary reads needs a dependency before the render pass instance."""
-    image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24)
-    rig.host_write(corners, CORNERS)
+    image, out, corners = rig.target(), rig.buffer(1024), rig.buffer(24, data=CORNERS)
     pipeline = rig.graphics(**POSITIONS)
     with rig.secondary(colors=[COLOR_FORMAT]) as draws:
         draws.bind(pipeline)

@@ -174,7 +174,7 @@ def scenario_transition_after_a_wait_elsewhere(rig: Rig) -> None:
         clears.clear_color(image)
     rig.submit(clears, signals=[SemaphoreUse(s)])
     with rig.commands(queue=other) as reads:
-        reads.transition(image, "NONE", "COPY/TRANSFER_READ", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
+        reads.transition(image, src="NONE", dst="COPY/TRANSFER_READ", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
         reads.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")
     weaker = {"at attachments": {"stages": "COLOR_ATTACHMENT_OUTPUT"}}
     rig.submit(reads, waits=rig.operation("the wait", s, weaker=weaker), sync2=True)
@@ -193,7 +193,7 @@ def scenario_transition_before_a_signal_elsewhere(rig: Rig) -> None:
     with rig.commands() as clears:
         clears.transition(image)
         clears.clear_color(image)
-        clears.transition(image, "CLEAR/TRANSFER_WRITE", "NONE", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
+        clears.transition(image, src="CLEAR/TRANSFER_WRITE", dst="NONE", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
     with rig.commands(queue=other) as reads:
         reads.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")
     rig.submit(clears, signals=rig.operation("the signal", s, weaker={"of blits": {"stages": "BLIT"}}), sync2=True)

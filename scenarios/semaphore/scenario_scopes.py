@@ -201,7 +201,7 @@ def scenario_transition_after_a_wait_of_everything(rig: Rig) -> None:
         "the wait", s, weaker={"at copies": {"stages": "COPY"}, "at the bottom": {"stages": "BOTTOM_OF_PIPE"}}
     )
     with rig.commands() as turns:
-        turns.transition(image, "NONE", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
+        turns.transition(image, src="NONE", old="GENERAL", new="TRANSFER_SRC_OPTIMAL")
     rig.submit(turns, waits=waits, sync2=True)
 
 
@@ -214,7 +214,7 @@ def scenario_signal_after_a_transition(rig: Rig) -> None:
     """A signal of all commands covers a layout transition that nothing else waits for."""
     image, s = rig.image(), rig.semaphore()
     with rig.commands() as turns:
-        turns.transition(image, "NONE", "NONE")
+        turns.transition(image, src="NONE", dst="NONE")
     with rig.commands() as clears:
         clears.clear_color(image)
     signals = rig.operation("the signal", s, weaker={"of copies": {"stages": "COPY"}})

@@ -22,8 +22,7 @@ def _scale(rig: Rig) -> RigPipeline:
 )
 def scenario_command_buffer_submitted_twice(rig: Rig) -> None:
     """A command buffer conflicts with its own earlier execution as with any other command buffer."""
-    a = rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a = rig.buffer(data=bytes(range(256)))
     pipeline = _scale(rig)
     descriptors = rig.descriptors(pipeline, b0=a)
     with rig.submission() as commands:
@@ -63,8 +62,7 @@ def scenario_command_buffer_twice_in_one_batch(rig: Rig) -> None:
 @scenario(without={"earlier execution": [DISPATCH_WAW]}, rule="each-execution-counts")
 def scenario_command_buffer_in_two_batches(rig: Rig) -> None:
     """The same command buffer in two batches of one submit is two executions, too."""
-    a = rig.buffer()
-    rig.host_write(a, bytes(range(256)))
+    a = rig.buffer(data=bytes(range(256)))
     pipeline = _scale(rig)
     descriptors = rig.descriptors(pipeline, b0=a)
     with rig.commands() as commands:

@@ -140,8 +140,7 @@ def scenario_buffer_barrier_between_submits_covers_its_range(rig: Rig) -> None:
 )
 def scenario_submits_that_write_separate_halves(rig: Rig) -> None:
     """Two submits that write disjoint bytes of one buffer and read the same source need nothing between."""
-    source, target = rig.buffer(), rig.buffer(512)
-    rig.host_write(source, bytes(range(256)))
+    source, target = rig.buffer(data=bytes(range(256))), rig.buffer(512)
     with rig.commands() as first:
         first.copy(source, target, (0, 0, 128))
     with rig.commands() as second:

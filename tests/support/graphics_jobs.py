@@ -216,8 +216,7 @@ def _multiview(rig: Rig, commands: Commands, image: RigImage) -> None:
 def _resolve(rig: Rig, commands: Commands, image: RigImage) -> None:
     """The gradient with four samples, resolved."""
     many = rig.target(samples=4)
-    commands.transition(many)
-    commands.transition(image)
+    commands.transition(many, image)
     commands.begin_rendering(RenderingAttachment(rig.view(many), store="DONT_CARE", resolve=rig.view(image)))
     commands.bind(rig.graphics(samples=4))
     commands.draw()

@@ -67,8 +67,7 @@ def images(value: int) -> Any:
             ),
         ]
         with rig.submission() as commands:
-            commands.transition(first)
-            commands.transition(second)
+            commands.transition(first, second)
             for shader, bindings, bound in steps:
                 pipeline = rig.compute(shader, bindings, push_bytes=4 if shader == "image_store_2d" else 0)
                 commands.bind(pipeline, rig.descriptors(pipeline, **bound))
