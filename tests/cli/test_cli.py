@@ -19,7 +19,7 @@ from harness.report.findings_json import write_json
 from harness.report.text import finding_text, summary_text
 from harness.trace.codec import save
 from tests.support.drivers_here import on_each_driver
-from tests.support.streams import Stream
+from tests.support.streams import two_buffers
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -60,8 +60,7 @@ def lines_with(text: str) -> list[str]:
 
 
 def save_stream(path: Path, *, hazard: bool = False, unmodelled: bool = False) -> Path:
-    stream = Stream()
-    a, b = stream.buffer(256), stream.buffer(256)
+    stream, a, b = two_buffers(256)
     commands = stream.begin()
     stream.fill(a, 0x11111111)
     if not hazard:

@@ -13,7 +13,7 @@ from harness.layer.stream import Stream as RecordedStream
 from harness.spec.enums import VkDynamicState, VkIndexType
 from tests.support import drawing
 from tests.support.drawing import R32, attribute, binding, draw, seen, vertex_input
-from tests.support.streams import Stream, struct
+from tests.support.streams import Stream, struct, two_buffers
 
 VERTEX_READ = "VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"
 INDEX_READ = "INDEX_INPUT_INDEX_READ"
@@ -93,8 +93,7 @@ class TestVertices:
         assert seen(stream, index) == [(vertices, VERTEX_READ, ((0, 16), (64, 72)))]
 
     def test_a_hazard_with_a_copy_names_both(self) -> None:
-        stream = Stream()
-        vertices, source = stream.buffer(64), stream.buffer(64)
+        stream, vertices, source = two_buffers(64)
         made = drawing.pipeline(stream, None, input=ONE, colors=None, discard=True)
         stream.begin()
         stream.copy(source, vertices, 8, to=16)
@@ -125,8 +124,7 @@ class TestInstances:
         assert drawing.unrecorded(stream, index) == [True]
 
     def test_each_rate_has_its_own_elements(self) -> None:
-        stream = Stream()
-        vertices, instances = stream.buffer(256), stream.buffer(256)
+        stream, vertices, instances = two_buffers(256)
         drawn(stream, vertex_input([binding(0), binding(1, 16, True)], [attribute(0), attribute(1)]))
         drawing.bind_vertices(stream, vertices, instances)
         assert seen(stream, draw(stream, 4, 2)) == [
@@ -334,8 +332,7 @@ class TestShaders:
         ],
     )
     def test_each_stage_has_its_accesses(self, which: int, name: str) -> None:
-        stream = Stream()
-        uniform, storage = stream.buffer(64), stream.buffer(64)
+        stream, uniform, storage = two_buffers(64)
         shader = drawing.stage(stream, drawing.reads_uniform_writes_storage(which), which)
         vertex = () if which == drawing.VERTEX else (drawing.stage(stream, "fullscreen.vert", drawing.VERTEX),)
         drawn(stream, None, vertex=None, stages=[*vertex, shader])

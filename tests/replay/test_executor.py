@@ -13,7 +13,7 @@ from harness.replay.contents.observe import Outputs, compare
 from harness.replay.outcomes.jobs import run_native, run_serial
 from harness.trace.calls import Block, Call
 from tests.support.drivers_here import on_each_driver
-from tests.support.streams import COLOR, DST, GENERAL, SRC, UNDEFINED, Stream, layers, struct, words
+from tests.support.streams import COLOR, DST, GENERAL, SRC, UNDEFINED, Stream, layers, struct, two_buffers, words
 
 Run = Callable[[list[Block], str], Outputs]
 RUNS = [run_serial, run_native]
@@ -27,8 +27,7 @@ def read_words(outputs: Outputs, buffer: int) -> list[int]:
 @pytest.mark.parametrize("run", RUNS)
 class TestCommands:
     def test_fill_and_copy_leave_the_rest_at_its_pattern(self, driver: str, run: Run) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         stream.begin()
         stream.fill(a, 7)
         stream.barrier()
@@ -40,8 +39,7 @@ class TestCommands:
         assert read_words(outputs, b) == [7, 7, untouched, untouched]
 
     def test_dispatches_with_push_constants(self, driver: str, run: Run) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         fill, copy = stream.compute("fill_words", [a], words(100)), stream.compute("copy_words", [a, b])
         stream.begin()
         fill.run()
@@ -77,8 +75,7 @@ class TestCommands:
         assert read_words(run(stream.blocks, driver), a) == [12] * 4
 
     def test_secondary_command_buffers(self, driver: str, run: Run) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         secondary = stream.begin(level=1)
         stream.fill(a, 9)
         stream.end()
@@ -129,8 +126,7 @@ class TestCommands:
         assert read_words(run(stream.blocks, driver), a)[:64] == list(range(64))
 
     def test_events_order_nothing_but_are_replayed(self, driver: str, run: Run) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         event = stream.make("vkCreateEvent", "pEvent", struct("VkEventCreateInfo"))
         full = struct("VkMemoryBarrier", srcAccessMask=0x18000, dstAccessMask=0x18000)
         stream.begin()

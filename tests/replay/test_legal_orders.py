@@ -15,7 +15,7 @@ from harness.replay.schedule.steps import Step, flatten
 from harness.replay.schedule.units import Unit, units_of
 from harness.replay.strategies import names as strategy_names
 from harness.replay.strategies.priority import CHANGES, Priority
-from tests.support.streams import DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream, struct, words
+from tests.support.streams import DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream, struct, two_buffers, words
 
 
 def legal(stream: Stream) -> LegalOrders:
@@ -76,8 +76,7 @@ class TestWhatMayMove:
         }
 
     def test_without_the_barrier_every_order_is_legal(self) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         stream.begin()
         stream.fill(a, 1)
         stream.copy(a, b, 16)
@@ -86,8 +85,7 @@ class TestWhatMayMove:
         assert len(every_order(stream)) == 6
 
     def test_a_barrier_holds_its_stages_alone(self) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         dispatch = stream.compute("fill_words", [b], words(1))
         stream.begin()
         fill, run = stream.fill(a, 1), dispatch.run()
@@ -97,20 +95,16 @@ class TestWhatMayMove:
         assert every_order(stream) == {(fill, run, last), (fill, last, run), (run, fill, last)}
 
     def test_commands_of_later_submits_may_come_first(self) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         fills = []
         for buffer in (a, b):
             stream.begin()
             fills.append(stream.fill(buffer, 1))
-            stream.end()
-            info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
-            stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
+            stream.submit(wait=False)
         assert calls(stream) == fills[::-1]
 
     def test_a_wait_of_the_host_keeps_submits_apart(self) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         fills = []
         for buffer in (a, b):
             stream.begin()
@@ -156,8 +150,7 @@ class TestWhatKeepsItsOrder:
         assert calls(stream) == [early, moved, cleared]
 
     def test_atomics_of_one_buffer(self) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         both = stream.compute("atomic_add", [a]), stream.compute("atomic_add", [a])
         alone = stream.compute("atomic_add", [b])
         stream.begin()
@@ -200,37 +193,29 @@ class TestWhatKeepsItsOrder:
         a, b = stream.buffer(16, memory), stream.buffer(16)
         stream.begin()
         copied = stream.copy(a, b, 16)
-        stream.end()
-        info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
-        stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
+        stream.submit(wait=False)
         written = stream.host_write(memory, 0, words(1, 1, 1, 1))
         assert every_order(stream) == {(copied, written), (written, copied)}
 
     def test_what_the_host_changes_under_commands_keeps_its_place(self) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         fills = []
         for buffer in (a, b):
             stream.begin()
             fills.append(stream.fill(buffer, 1))
-            stream.end()
-            info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
-            stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
+            stream.submit(wait=False)
             stream.call("vkDestroyBuffer", device=stream.device, buffer=buffer)
         assert every_order(stream) == {tuple(fills)}
 
     def test_descriptor_sets_are_updated_after_what_uses_them(self) -> None:
         for same in (False, True):
-            stream = Stream()
-            a, b = stream.buffer(16), stream.buffer(16)
+            stream, a, b = two_buffers()
             first, second = stream.compute("fill_words", [a], words(1)), stream.compute("fill_words", [b], words(2))
             runs = []
             for dispatch in (first, second):
                 stream.begin()
                 runs.append(dispatch.run())
-                stream.end()
-                info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
-                stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
+                stream.submit(wait=False)
                 write = struct(
                     "VkWriteDescriptorSet",
                     dstSet=first.set if same else second.set,

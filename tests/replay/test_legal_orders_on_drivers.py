@@ -23,7 +23,7 @@ from harness.trace.codec import save
 from harness.trace.effects import Access, Effect
 from harness.verdicts import Status
 from tests.support.drivers_here import on_each_driver
-from tests.support.streams import Stream, struct, words
+from tests.support.streams import Stream, two_buffers, words
 
 REVERSE = [("reverse", 0)]
 
@@ -127,17 +127,14 @@ class TestOnDrivers:
         a, b = stream.buffer(16, memory), stream.buffer(16)
         stream.begin()
         stream.copy(a, b, 16)
-        stream.end()
-        info = struct("VkSubmitInfo", pCommandBuffers=[stream.commands])
-        stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
+        stream.submit(wait=False)
         stream.host_write(memory, 0, words(1, 2, 3, 4))
         (run,) = run_reorders(stream.blocks, REVERSE, driver).executed
         (difference,) = run.differences
         assert (difference.resource, difference.observed) == (b, "01000000")
 
     def test_nothing_moves_where_all_is_ordered_or_something_is_not_modelled(self, driver: str) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         stream.begin()
         stream.fill(a, 1)
         stream.barrier()

@@ -15,15 +15,14 @@ from harness.report.replays import replay_job
 from harness.trace.calls import Call
 from harness.trace.codec import save
 from tests.support.drivers_here import on_each_driver
-from tests.support.streams import Stream, hazard
+from tests.support.streams import Stream, hazard, two_buffers
 
 JOB = "harness.report.replays:replay_job"
 
 
 def raced() -> tuple[Stream, dict[str, object]]:
     """A fill and a copy with nothing between, and the hazard."""
-    stream = Stream()
-    a, b = stream.buffer(64), stream.buffer(64)
+    stream, a, b = two_buffers(64)
     stream.begin()
     prior, current = stream.fill(a, 7), stream.copy(a, b, 64)
     stream.submit()

@@ -9,7 +9,7 @@ from harness.findings import UserError
 from harness.replay.contents.fill import pattern_of
 from harness.replay.outcomes.jobs import WitnessResult, finding_from_dict, run_witness
 from tests.support.drivers_here import on_each_driver
-from tests.support.streams import Stream, hazard, words
+from tests.support.streams import Stream, hazard, two_buffers, words
 
 pytestmark = on_each_driver
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
@@ -31,8 +31,7 @@ def observed_words(result: WitnessResult, buffer: int) -> list[int]:
 
 class TestReadAfterWrite:
     def test_a_copy_reads_what_was_there_before_the_fill(self, driver: str) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         stream.begin()
         prior = stream.fill(a, 7)
         current = stream.copy(a, b, 16)
@@ -46,8 +45,7 @@ class TestReadAfterWrite:
         assert [(item.resource, item.count, item.first) for item in result.differences] == [(b, 4, (0,))]
 
     def test_only_the_range_of_the_finding_is_stale(self, driver: str) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         stream.begin()
         prior = stream.fill(a, 7)
         current = stream.copy(a, b, 16)
@@ -56,8 +54,7 @@ class TestReadAfterWrite:
         assert observed_words(result, b) == [7, stale(a), stale(a), 7]
 
     def test_between_submits(self, driver: str) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         stream.begin()
         prior = stream.fill(a, 7)
         stream.submit()
@@ -84,8 +81,7 @@ class TestReadAfterWrite:
 
     def test_a_write_of_the_stale_value_is_still_a_write(self, driver: str) -> None:
         """The dispatch writes the very word that was there before the fill: put-back must not undo it."""
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         same = stream.compute("fill_words", [a], words(9))
         stream.begin()
         stream.fill(a, 9)
@@ -101,8 +97,7 @@ class TestReadAfterWrite:
 
     def test_state_set_before_a_cut_is_set_again(self, driver: str) -> None:
         """The dispatch after the probe needs the pipeline, the descriptors and the constants bound before it."""
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         copy = stream.compute("copy_words", [a, b])
         stream.begin()
         first = copy.run()
@@ -116,8 +111,7 @@ class TestReadAfterWrite:
         assert observed_words(result, b) == [stale(a)] * 4
 
     def test_a_result_that_is_overwritten_later_is_shown_at_the_command(self, driver: str) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         stream.begin()
         prior = stream.fill(a, 7)
         current = stream.copy(a, b, 16)
@@ -130,8 +124,7 @@ class TestReadAfterWrite:
         assert observed_words(result, b) == [stale(a)] * 4
 
     def test_equal_bytes_are_benign_here(self, driver: str) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         stream.begin()
         stream.fill(a, 7)
         stream.barrier()
@@ -145,8 +138,7 @@ class TestReadAfterWrite:
 
 class TestWriteAfterRead:
     def test_a_copy_reads_what_the_later_fill_writes(self, driver: str) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         stream.begin()
         prior = stream.copy(a, b, 16)
         current = stream.fill(a, 7, offset=4, size=8)
@@ -158,8 +150,7 @@ class TestWriteAfterRead:
         assert observed_words(result, a) == expected_words(result, a)
 
     def test_a_dispatch_that_reads_and_writes_keeps_its_writes(self, driver: str) -> None:
-        stream = Stream()
-        a, b = stream.buffer(16), stream.buffer(16)
+        stream, a, b = two_buffers()
         double = stream.compute("scale_words", [a], words(2))
         stream.begin()
         stream.fill(a, 5)
@@ -246,8 +237,7 @@ class TestWriteAfterWrite:
 
 
 def test_executions_of_one_command_buffer_are_told_apart(driver: str) -> None:
-    stream = Stream()
-    a, b = stream.buffer(16), stream.buffer(16)
+    stream, a, b = two_buffers()
     double = stream.compute("scale_words", [a], words(2))
     stream.begin()
     stream.fill(a, 3)
@@ -268,8 +258,7 @@ def test_executions_of_one_command_buffer_are_told_apart(driver: str) -> None:
 
 
 def test_what_cannot_be_witnessed_says_why(driver: str) -> None:
-    stream = Stream()
-    a, b = stream.buffer(16), stream.buffer(16)
+    stream, a, b = two_buffers()
     stream.begin()
     prior, current = stream.fill(a, 7), stream.copy(a, b, 16)
     unused = stream.fill(b, 1)
@@ -284,8 +273,7 @@ def test_what_cannot_be_witnessed_says_why(driver: str) -> None:
 
 
 def test_a_finding_outside_the_trace_is_one_line(driver: str) -> None:
-    stream = Stream()
-    a, b = stream.buffer(16), stream.buffer(16)
+    stream, a, b = two_buffers()
     stream.begin()
     prior, current = stream.fill(a, 7), stream.copy(a, b, 16)
     stream.submit()

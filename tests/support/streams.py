@@ -188,14 +188,15 @@ class Stream:
         """vkEndCommandBuffer."""
         return self.call("vkEndCommandBuffer", commandBuffer=self.commands)
 
-    def submit(self, *command_buffers: int) -> int:
+    def submit(self, *command_buffers: int, wait: bool = True) -> int:
         """vkQueueSubmit of one batch (by default the current commands) and vkQueueWaitIdle; the submit's index."""
         if not command_buffers:
             self.end()
         chosen = list(command_buffers or (self.commands,))
         info = struct("VkSubmitInfo", pCommandBuffers=chosen)
         index = self.call("vkQueueSubmit", queue=self.queue, pSubmits=[info])
-        self.call("vkQueueWaitIdle", queue=self.queue)
+        if wait:
+            self.call("vkQueueWaitIdle", queue=self.queue)
         return index
 
     def cmd(self, name: str, **args: Any) -> int:
@@ -278,6 +279,12 @@ class Stream:
     def compute(self, shader: str, buffers: Iterable[int], push: bytes = b"") -> Dispatch:
         """A compute pipeline of `shader` with storage buffers bound from binding 0 on."""
         return Dispatch(self, shader, list(buffers), push)
+
+
+def two_buffers(size: int = 16) -> tuple[Stream, int, int]:
+    """A stream and two buffers of it."""
+    stream = Stream()
+    return stream, stream.buffer(size), stream.buffer(size)
 
 
 class Dispatch:

@@ -22,7 +22,7 @@ from harness.trace.effects import (
     SharedResource,
     SubpassBegin,
 )
-from tests.support.effects import access, dependency
+from tests.support.effects import Effects, access, dependency
 from tests.support.judged import Device, operation, read, write
 
 BUFFER, IMAGE = 100, 102
@@ -34,6 +34,14 @@ EXTERNAL, FOREIGN = FAMILIES_OUTSIDE
 
 def device() -> Device:
     return Device({G: 0, C: 1})
+
+
+def after(*steps: Effects) -> Device:
+    """A device on which the host has waited for these steps of family 0."""
+    held = device()
+    held.submit(G, *steps)
+    held.wait()
+    return held
 
 
 def transfer(
@@ -86,9 +94,7 @@ def test_a_read_by_another_family_needs_a_transfer() -> None:
 
 
 def test_a_wait_by_the_host_transfers_nothing() -> None:
-    held = device()
-    held.submit(G, write(BUFFER))
-    held.wait()
+    held = after(write(BUFFER))
     assert held.submit(C, read(BUFFER)) == ["ownership-not-transferred"]
 
 
@@ -112,9 +118,7 @@ def test_what_overwrites_needs_no_transfer() -> None:
 
 
 def test_only_what_was_overwritten_changes_hands() -> None:
-    held = device()
-    held.submit(G, write(BUFFER))
-    held.wait()
+    held = after(write(BUFFER))
     held.submit(C, write(BUFFER, 0, 32))
     held.wait()
     assert held.submit(C, read(BUFFER, 0, 32)) == []
@@ -123,9 +127,7 @@ def test_only_what_was_overwritten_changes_hands() -> None:
 
 
 def test_atomics_need_the_contents() -> None:
-    held = device()
-    held.submit(G, write(BUFFER))
-    held.wait()
+    held = after(write(BUFFER))
     add = access("COMPUTE_SHADER_SHADER_STORAGE_READ", BUFFER, atomic=True)
     assert held.submit(C, add) == ["ownership-not-transferred"]
 
@@ -144,9 +146,7 @@ def test_a_concurrent_resource_belongs_to_all() -> None:
 
 
 def test_a_new_resource_at_old_addresses_has_no_owner() -> None:
-    held = device()
-    held.submit(G, write(BUFFER))
-    held.wait()
+    held = after(write(BUFFER))
     held.take(Destroyed(BUFFER, (0, 64)))
     assert held.submit(C, read(BUFFER)) == []
 
@@ -172,26 +172,20 @@ def test_one_family_alone_is_not_followed() -> None:
 
 @pytest.mark.parametrize(("old", "met"), [(0, []), (DST, ["ownership-not-transferred"])])
 def test_a_transition_keeps_contents_unless_from_undefined(old: int, met: list[str]) -> None:
-    held = device()
-    held.submit(G, write(IMAGE))
-    held.wait()
+    held = after(write(IMAGE))
     move = RangeBarrier(dependency("NONE", READ), IMAGE, ((0, 64),), IMAGE, True, old, READ_ONLY)
     assert held.submit(C, Barrier((), (move,))) == met
 
 
 @pytest.mark.parametrize(("old", "met"), [(0, []), (DST, ["ownership-not-transferred"])])
 def test_the_same_in_a_render_pass(old: int, met: list[str]) -> None:
-    held = device()
-    held.submit(G, write(IMAGE))
-    held.wait()
+    held = after(write(IMAGE))
     move = AutomaticTransition(IMAGE, IMAGE, ((0, 64),), old, READ_ONLY)
     assert held.submit(C, (PassBegin(1, ()), SubpassBegin(0, (move,))), PassEnd()) == met
 
 
 def test_secondaries_are_followed() -> None:
-    held = device()
-    held.submit(G, write(BUFFER))
-    held.wait()
+    held = after(write(BUFFER))
     inner = Command(900, "vkCmdInner", None, (read(BUFFER),))
     assert held.submit(C, Execute(((55, (inner,)),))) == ["ownership-not-transferred"]
     assert held.found[0].place.command == "vkCmdInner"
@@ -211,9 +205,7 @@ def test_presenting_needs_ownership() -> None:
 
 @pytest.mark.parametrize("queue", [G, C])
 def test_a_release_without_an_acquire_leaves_the_contents_undefined_to_all(queue: int) -> None:
-    held = device()
-    held.submit(G, write(BUFFER), RELEASE)
-    held.wait()
+    held = after(write(BUFFER), RELEASE)
     assert held.submit(queue, read(BUFFER)) == ["ownership-not-acquired"]
     assert explain(held.found[0]).missing == "the acquire by queue family 1"
     assert held.found[0].prior_access == "SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER"
@@ -221,9 +213,7 @@ def test_a_release_without_an_acquire_leaves_the_contents_undefined_to_all(queue
 
 @pytest.mark.parametrize("queue", [G, C])
 def test_what_was_released_may_be_overwritten_by_all(queue: int) -> None:
-    held = device()
-    held.submit(G, write(BUFFER), RELEASE)
-    held.wait()
+    held = after(write(BUFFER), RELEASE)
     assert held.submit(queue, write(BUFFER)) == []
 
 
@@ -238,18 +228,14 @@ def test_an_acquire_needs_a_release() -> None:
 
 
 def test_a_release_is_acquired_once() -> None:
-    held = device()
-    held.submit(G, write(BUFFER), RELEASE)
-    held.wait()
+    held = after(write(BUFFER), RELEASE)
     assert held.submit(C, ACQUIRE) == []
     held.wait()
     assert held.submit(C, ACQUIRE) == ["ownership-not-released"]
 
 
 def test_what_was_overwritten_since_cannot_be_acquired() -> None:
-    held = device()
-    held.submit(G, write(BUFFER), RELEASE)
-    held.wait()
+    held = after(write(BUFFER), RELEASE)
     held.submit(C, write(BUFFER, 0, 4))
     held.wait()
     assert held.submit(C, ACQUIRE) == ["ownership-not-released"]
@@ -257,9 +243,7 @@ def test_what_was_overwritten_since_cannot_be_acquired() -> None:
 
 
 def test_two_releases_need_an_acquire_between() -> None:
-    held = device()
-    held.submit(G, write(BUFFER), RELEASE)
-    held.wait()
+    held = after(write(BUFFER), RELEASE)
     assert held.submit(G, RELEASE) == ["ownership-not-acquired"]
 
 
@@ -273,9 +257,7 @@ def test_two_releases_need_an_acquire_between() -> None:
     ids=["range", "layouts", "families"],
 )
 def test_both_halves_must_match(acquire: Barrier) -> None:
-    held = device()
-    held.submit(G, write(BUFFER), RELEASE)
-    held.wait()
+    held = after(write(BUFFER), RELEASE)
     assert held.submit(C, acquire) == ["ownership-mismatch"]
 
 

@@ -32,6 +32,13 @@ def frame(device: Device, image: int = IMAGE) -> list[str]:
     return found + device.present(G, image, waits=(RENDERED,))
 
 
+def acquired() -> Device:
+    """A device that has called for the image; the semaphore says when it is there."""
+    device = Device()
+    device.acquire(IMAGE, ACQUIRED)
+    return device
+
+
 # -- acquire -----------------------------------------------------------------------------------------------------------
 
 
@@ -41,8 +48,7 @@ def test_frames_in_order_are_clean() -> None:
 
 
 def test_an_image_is_not_used_before_its_acquire_is_waited_for() -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     assert device.submit(G, write(IMAGE)) == ["WRITE_AFTER_PRESENT"]
     device = Device()
     frame(device)
@@ -57,22 +63,19 @@ def test_an_image_is_not_used_after_it_was_presented() -> None:
 
 
 def test_the_stage_of_the_wait_counts() -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     assert device.submit(G, move("NONE", "COPY/TRANSFER_WRITE"), waits=[operation(ACQUIRED, "COPY")]) == [
         "WRITE_AFTER_READ"
     ]
     assert device.found[0].prior.command == "vkAcquireNextImageKHR"
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     assert device.submit(G, move("COPY", "COPY/TRANSFER_WRITE"), waits=[operation(ACQUIRED, "COPY")]) == []
 
 
 def test_each_acquire_is_about_its_own_image() -> None:
     """The wait for a later acquire, even of another swapchain, says nothing of an earlier one."""
     for swapchain in (1, 2):
-        device = Device()
-        device.acquire(IMAGE, ACQUIRED)
+        device = acquired()
         device.acquire(OTHER, 9, swapchain=swapchain)
         assert device.submit(G, write(IMAGE), write(OTHER), waits=[operation(9)]) == ["WRITE_AFTER_PRESENT"]
         assert device.found[0].resource == IMAGE
@@ -81,8 +84,7 @@ def test_each_acquire_is_about_its_own_image() -> None:
 @pytest.mark.parametrize(("image", "found"), [(IMAGE, []), (OTHER, ["WRITE_AFTER_WRITE"])])
 def test_an_acquires_fence_covers_the_frame_that_the_image_showed(image: int, found: list[str]) -> None:
     """The engine has read the image, and waited for the frame before it did."""
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     used = write(IMAGE), write(SHARED)
     device.submit(G, *used, waits=[operation(ACQUIRED, "COPY")], signals=[operation(RENDERED)])
     device.present(G, IMAGE, waits=(RENDERED,))
@@ -92,8 +94,7 @@ def test_an_acquires_fence_covers_the_frame_that_the_image_showed(image: int, fo
 
 
 def test_a_narrow_signal_for_a_present_covers_no_more() -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     used = write(IMAGE), write(SHARED)
     device.submit(G, *used, waits=[operation(ACQUIRED, "COPY")], signals=[operation(RENDERED, "BLIT")])
     device.present(G, IMAGE, waits=(RENDERED,))
@@ -140,8 +141,7 @@ def test_idle_waits_say_nothing_of_the_engine(queue: int) -> None:
 
 
 def test_a_fence_of_a_submit_that_waited_for_an_acquire_says_nothing_of_later_presents() -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     work = {"waits": [operation(ACQUIRED)], "signals": [operation(RENDERED)]}
     device.submit(G, write(IMAGE), fence=5, **work)
     device.present(G, IMAGE, waits=(RENDERED,))
@@ -161,8 +161,7 @@ def test_images_go_with_their_swapchain() -> None:
 
 def test_a_present_waits_for_what_was_done_to_its_image() -> None:
     for used, hazard in ((write(IMAGE), "PRESENT_AFTER_WRITE"), (read(IMAGE), "PRESENT_AFTER_READ")):
-        device = Device()
-        device.acquire(IMAGE, ACQUIRED)
+        device = acquired()
         device.submit(G, used, waits=[operation(ACQUIRED)], signals=[operation(RENDERED)])
         assert device.present(G, IMAGE) == [hazard]
         assert device.found[0].place.command == "vkQueuePresentKHR"
@@ -170,16 +169,14 @@ def test_a_present_waits_for_what_was_done_to_its_image() -> None:
 
 def test_what_is_available_is_visible_to_the_engine() -> None:
     """A transition to nothing, and the semaphore: no second scope is needed."""
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     steps = write(IMAGE), move("COPY/TRANSFER_WRITE", "NONE")
     assert device.submit(G, *steps, waits=[operation(ACQUIRED, "COPY")], signals=[operation(RENDERED)]) == []
     assert device.present(G, IMAGE, waits=(RENDERED,)) == []
 
 
 def test_what_came_after_the_signal_is_not_covered() -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     device.submit(G, waits=[operation(ACQUIRED)], signals=[operation(RENDERED)])
     device.submit(G, write(IMAGE))
     assert device.present(G, IMAGE, waits=(RENDERED,)) == ["PRESENT_AFTER_WRITE"]
@@ -187,16 +184,14 @@ def test_what_came_after_the_signal_is_not_covered() -> None:
 
 @pytest.mark.parametrize(("stage", "met"), [("COPY", []), ("COMPUTE_SHADER", ["PRESENT_AFTER_WRITE"])])
 def test_the_stage_of_the_signal_counts(stage: str, met: list[str]) -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     device.submit(G, write(IMAGE), waits=[operation(ACQUIRED)], signals=[operation(RENDERED, stage)])
     device.submit(G, barrier("COPY/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_READ"))
     assert device.present(G, IMAGE, waits=(RENDERED,)) == met
 
 
 def test_an_earlier_present_says_nothing_of_a_later_one() -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     device.acquire(OTHER, 9)
     waits = [operation(ACQUIRED), operation(9)]
     device.submit(G, write(IMAGE), write(OTHER), waits=waits, signals=[operation(RENDERED)])
@@ -205,8 +200,7 @@ def test_an_earlier_present_says_nothing_of_a_later_one() -> None:
 
 
 def test_one_present_of_several_images_waits_for_all() -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     device.acquire(OTHER, 9)
     waits = [operation(ACQUIRED), operation(9)]
     device.submit(G, write(IMAGE), waits=waits, signals=[operation(RENDERED)])
@@ -216,16 +210,14 @@ def test_one_present_of_several_images_waits_for_all() -> None:
 
 
 def test_semaphores_carry_other_queues_to_the_engine() -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     device.submit(C, write(IMAGE), waits=[operation(ACQUIRED)], signals=[operation(9)])
     device.submit(G, waits=[operation(9)], signals=[operation(RENDERED)])
     assert device.present(G, IMAGE, waits=(RENDERED,)) == []
 
 
 def test_what_the_host_waited_for_needs_no_semaphore() -> None:
-    device = Device()
-    device.acquire(IMAGE, ACQUIRED)
+    device = acquired()
     device.submit(G, write(IMAGE), waits=[operation(ACQUIRED)], fence=5)
     device.wait(5)
     assert device.present(G, IMAGE) == []
@@ -305,11 +297,17 @@ class Window(Stream):
         return [finding.hazard for finding in mirror.findings]
 
 
-@pytest.mark.parametrize("result", [0, SUBOPTIMAL, OUT_OF_DATE])
-def test_a_present_that_is_rejected_still_takes_the_image_and_the_semaphore(result: int) -> None:
+def rendered() -> Window:
+    """A window whose first image was acquired and written."""
     window = Window()
     window.acquire(0)
     window.render(0)
+    return window
+
+
+@pytest.mark.parametrize("result", [0, SUBOPTIMAL, OUT_OF_DATE])
+def test_a_present_that_is_rejected_still_takes_the_image_and_the_semaphore(result: int) -> None:
+    window = rendered()
     window.present(0, result)
     window.acquire(0)
     window.render(0)
@@ -320,17 +318,13 @@ def test_a_present_that_is_rejected_still_takes_the_image_and_the_semaphore(resu
 
 
 def test_a_present_that_failed_did_nothing() -> None:
-    window = Window()
-    window.acquire(0)
-    window.render(0)
+    window = rendered()
     window.present(0, OUT_OF_MEMORY, waits=())
     assert window.found() == []
 
 
 def test_an_acquire_that_gave_no_image_did_nothing() -> None:
-    window = Window()
-    window.acquire(0)
-    window.render(0)
+    window = rendered()
     window.acquire(0, OUT_OF_DATE, semaphore=window.semaphore())
     window.present(0)
     assert window.found() == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harness.check import Analysis
 from harness.findings import Finding
-from tests.support.streams import Stream
+from tests.support.streams import Stream, two_buffers
 
 OLD, TODAY = "1.3.239", "1.4.364"
 
@@ -15,8 +15,7 @@ def found(stream: Stream) -> list[Finding]:
 
 def test_a_hazard_inside_a_secondary_is_found_once() -> None:
     """While the secondary is recorded; not again where it is executed or submitted."""
-    stream = Stream()
-    a, b = stream.buffer(16), stream.buffer(16)
+    stream, a, b = two_buffers()
     secondary = stream.begin(level=1)
     stream.fill(a, 1)
     copy = stream.copy(a, b, 16)
