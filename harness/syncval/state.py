@@ -125,8 +125,8 @@ class Write(NamedTuple):
 class Read(NamedTuple):
     """The most recent read by one stage of one queue.
 
-    `same_command` says that the command of the last write made this read, too. An access that is ordered after such a
-    read need not be ordered after the write.
+    `same_command` says that the command of the last write made this read, too, in another stage. To be ordered after
+    such a read does not mean to be ordered after the write.
     """
 
     access_kind: int
@@ -141,11 +141,11 @@ class AccessOrdering(NamedTuple):
 
     * `barriers`: of a write, the kinds of access (bits of ACCESS_KINDS indices) to which it is visible. Of a read, the
       stages that are ordered after it.
-    * `chain`: of a write, the stages that happen after it was made available. Of a read, the stages whose own later
-      reads happen after it, so that a barrier that covers those covers it.
+    * `chain`: of a write, the stages that happen after it was made available. Of a read R, the stages whose own later
+      reads happen after R. A barrier whose first scope has such a stage orders R as well.
     * `tokens`: the events that were set after it (`barrier.after_set`).
-    * `ordered_subpass_stages`: of a read, stages of finished subpasses that were ordered after it. They order nothing
-      themselves any more, but a later barrier whose first scope has one of them still chains.
+    * `ordered_subpass_stages`: of a read, stages of finished subpasses that were ordered after it. No later command is
+      in such a subpass. A later barrier whose first scope has one of these stages still chains.
     """
 
     barriers: int = 0

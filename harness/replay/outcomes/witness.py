@@ -100,9 +100,17 @@ may write less."""
 
 STALE, EARLY, LATE, LOST, POISON, AFTER_NEXT = "stale", "early", "late", "lost", "poison", "after-next"
 INSIDE = "inside"
-"""Variants: C reads old contents; P reads new ones; P's write lands last; P's write is lost; undefined contents are
-seen; P's write lands after the write that follows a discarding transition; commands of the render pass instance that
-both are in are left out or exchanged."""
+"""The variants of an outcome. P is the prior access and C the current one.
+
+* stale: C reads the contents from before P.
+* early: P reads what C writes.
+* late: the write of P lands after the write of C.
+* lost: the write of P is lost.
+* poison: an access sees contents that are undefined.
+* after-next: C is a transition that discards the contents, and the next command writes them anew. The write of P lands
+  after that command.
+* inside: both are in one render pass instance. Commands in it are left out or exchanged.
+"""
 
 
 @dataclass(slots=True)
