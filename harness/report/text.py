@@ -27,7 +27,8 @@ def finding_text(finding: Finding) -> Text:
     for word, place, access in places:
         text.append(f"  {word:6}")
         text.append(place.command or "(host)", style="bold")
-        text.append(f" {access}", style="cyan")
+        if access:  # an operation on an event or an unflushed host write has none
+            text.append(f" {access}", style="cyan")
         if place.site:
             text.append(f" at {place.site}", style="underline")
         text.append(f" ({_where(place)})\n", style="dim")

@@ -1,4 +1,14 @@
-"""Scenarios: one claim each, recorded on a real device, and the twins that the harness makes of it."""
+"""Scenarios: one claim each, recorded on a real device, and the twins that the harness makes of it.
+
+| module | what it holds |
+|---|---|
+| `claims`, `twins` | what a scenario declares; what becomes of its named dependencies in each variant |
+| `items` | scenarios as pytest items |
+| `runner` | the work of many scenarios, cells or mutants in processes of their driver |
+| `judge_scenario`, `attack` | one variant recorded and judged by everybody; a clean one run in other legal orders |
+| `row`, `row_table`, `expectations` | what came of a variant, the table of all, the disagreements that are known |
+| `matrix`, `mutation` | pairs of operations with each defect; dependencies with one piece dropped |
+"""
 
 from __future__ import annotations
 
