@@ -32,6 +32,15 @@ def drawn(stream: Stream, input: dict[str, Any] | None = ONE, **more: Any) -> No
     drawing.bind(stream, made)
 
 
+def drawn_from(size: int, input: dict[str, Any] | None = ONE, **more: Any) -> tuple[Stream, int]:
+    """What `drawn` begins, in a stream of its own, with one vertex buffer bound."""
+    stream = Stream()
+    vertices = stream.buffer(size)
+    drawn(stream, input, **more)
+    drawing.bind_vertices(stream, vertices)
+    return stream, vertices
+
+
 class TestVertices:
     def test_a_draw_reads_its_vertices(self) -> None:
         stream = Stream()
@@ -41,10 +50,7 @@ class TestVertices:
         assert seen(stream, draw(stream, 3, first=2)) == [(vertices, VERTEX_READ, ((32, 56),))]
 
     def test_bytes_before_the_first_and_after_the_last_attribute_are_not_read(self) -> None:
-        stream = Stream()
-        vertices = stream.buffer(256)
-        drawn(stream, vertex_input([binding(0, 32)], [attribute(0, 4, R32), attribute(0, 12)]))
-        drawing.bind_vertices(stream, vertices)
+        stream, vertices = drawn_from(256, vertex_input([binding(0, 32)], [attribute(0, 4, R32), attribute(0, 12)]))
         assert seen(stream, draw(stream, 2)) == [(vertices, VERTEX_READ, ((4, 52),))]
 
     def test_a_buffer_that_several_bindings_share_is_one_access(self) -> None:
@@ -62,32 +68,20 @@ class TestVertices:
         assert seen(stream, draw(stream, 1)) == [(vertices, VERTEX_READ, ((0, 8),))]
 
     def test_reads_end_with_the_buffer(self) -> None:
-        stream = Stream()
-        vertices = stream.buffer(20)
-        drawn(stream)
-        drawing.bind_vertices(stream, vertices)
+        stream, vertices = drawn_from(20)
         assert seen(stream, draw(stream, 100)) == [(vertices, VERTEX_READ, ((0, 20),))]
 
     def test_a_stride_of_zero_repeats_one_element(self) -> None:
-        stream = Stream()
-        vertices = stream.buffer(64)
-        drawn(stream, vertex_input([binding(0, 0)], [attribute(0, 8)]))
-        drawing.bind_vertices(stream, vertices)
+        stream, vertices = drawn_from(64, vertex_input([binding(0, 0)], [attribute(0, 8)]))
         assert seen(stream, draw(stream, 9, first=3)) == [(vertices, VERTEX_READ, ((8, 16),))]
 
     @pytest.mark.parametrize(("vertices", "instances"), [(0, 1), (3, 0)])
     def test_a_draw_of_nothing_touches_nothing(self, vertices: int, instances: int) -> None:
-        stream = Stream()
-        buffer = stream.buffer(64)
-        drawn(stream)
-        drawing.bind_vertices(stream, buffer)
+        stream, _ = drawn_from(64)
         assert seen(stream, draw(stream, vertices, instances)) == []
 
     def test_several_draws_in_one_command(self) -> None:
-        stream = Stream()
-        vertices = stream.buffer(256)
-        drawn(stream)
-        drawing.bind_vertices(stream, vertices)
+        stream, vertices = drawn_from(256)
         parts = [{"firstVertex": first, "vertexCount": count} for first, count in ((0, 2), (9, 0), (8, 1))]
         index = stream.cmd("DrawMultiEXT", drawCount=3, pVertexInfo=parts, instanceCount=1, stride=8)
         assert seen(stream, index) == [(vertices, VERTEX_READ, ((0, 16), (64, 72)))]
@@ -115,10 +109,7 @@ class TestInstances:
     def test_bindings_of_instance_rate_read_one_element_for_divisor_instances(
         self, divisor: int, expected: tuple[tuple[int, int], ...]
     ) -> None:
-        stream = Stream()
-        instances = stream.buffer(256)
-        drawn(stream, vertex_input([binding(per_instance=True)], [attribute()], {0: divisor}))
-        drawing.bind_vertices(stream, instances)
+        stream, instances = drawn_from(256, vertex_input([binding(per_instance=True)], [attribute()], {0: divisor}))
         index = draw(stream, 100, 5, first_instance=4)
         assert seen(stream, index) == [(instances, VERTEX_READ, expected)]
         assert drawing.unrecorded(stream, index) == [True]
@@ -152,10 +143,7 @@ class TestDynamicVertexInput:
         assert seen(stream, draw(stream, 2)) == [(vertices, VERTEX_READ, ((0, 16),))]
 
     def test_bindings_and_attributes_set_by_a_command(self) -> None:
-        stream = Stream()
-        vertices = stream.buffer(256)
-        drawn(stream, None, dynamic=[VERTEX_INPUT])
-        drawing.bind_vertices(stream, vertices)
+        stream, vertices = drawn_from(256, None, dynamic=[VERTEX_INPUT])
         stream.cmd(
             "SetVertexInputEXT",
             pVertexBindingDescriptions=[
@@ -377,10 +365,7 @@ class TestShaders:
         assert drawing.unmodelled(stream, draw(stream)) == ["a pipeline whose shaders were not seen"]
 
     def test_bindings_end_with_the_recording(self) -> None:
-        stream = Stream()
-        vertices = stream.buffer(64)
-        drawn(stream)
-        drawing.bind_vertices(stream, vertices)
+        stream, _ = drawn_from(64)
         draw(stream)
         stream.call("vkResetCommandBuffer", commandBuffer=stream.commands)
         drawing.render(stream)
@@ -487,10 +472,7 @@ class TestWhatTheLayerDoesNotSee:
         )
 
     def test_one_of_an_access_that_it_records_does_not(self) -> None:
-        stream = Stream()
-        vertices = stream.buffer(64)
-        drawn(stream)
-        drawing.bind_vertices(stream, vertices)
+        stream, vertices = drawn_from(64)
         draw(stream)
         stream.cmd("EndRendering")
         stream.fill(vertices, 0)

@@ -64,6 +64,11 @@ class Device:
         family = self.families.get(queue, VK_QUEUE_FAMILY_IGNORED)
         return self.take(submitted(self.calls, queue, effects, family=family, **more))
 
+    def finish(self, queue: int, *effects: Effects, fence: int = 0, **more: Any) -> None:
+        """A submit and a host wait for its fence, or for the whole device when it has none."""
+        self.submit(queue, *effects, fence=fence, **more)
+        assert self.wait(*([fence] if fence else [])) == []
+
     def acquire(self, image: int, semaphore: int = 0, fence: int = 0, swapchain: int = 1) -> list[str]:
         """vkAcquireNextImageKHR."""
         call = next(self.calls)

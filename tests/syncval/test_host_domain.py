@@ -86,8 +86,7 @@ class Machine(Device):
 
 def test_a_read_needs_a_dependency_to_the_host_and_a_wait() -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A, TO_HOST)
-    machine.waits()
+    machine.finish(1, WRITE_A, TO_HOST)
     assert machine.reads() == []
 
 
@@ -105,8 +104,7 @@ def test_a_read_needs_a_dependency_to_the_host_and_a_wait() -> None:
 )
 def test_a_wait_alone_makes_nothing_visible_to_the_host(between: tuple[Effect, ...]) -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A, *between)
-    machine.waits()
+    machine.finish(1, WRITE_A, *between)
     (finding,) = machine.findings_of_read()
     assert (finding.hazard, finding.access, finding.prior_access) == (
         RAW,
@@ -127,8 +125,7 @@ def test_a_wait_alone_makes_nothing_visible_to_the_host(between: tuple[Effect, .
 )
 def test_dependencies_to_the_host_chain_like_others(between: tuple[Effect, ...]) -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A, *between)
-    machine.waits()
+    machine.finish(1, WRITE_A, *between)
     assert machine.reads() == []
 
 
@@ -168,10 +165,8 @@ def test_frames_in_flight_each_with_its_fence() -> None:
 
 def test_a_dependency_may_come_after_the_wait_for_the_write() -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A, fence=5)
-    machine.waits(5)
-    machine.submit(1, READ_A, TO_HOST, fence=6)
-    machine.waits(6)
+    machine.finish(1, WRITE_A, fence=5)
+    machine.finish(1, READ_A, TO_HOST, fence=6)
     assert machine.reads() == []
 
 
@@ -186,56 +181,46 @@ def test_what_was_waited_for_comes_before_any_later_dependency(
 ) -> None:
     """The fence made it available; the submit comes after it. Only an empty first scope holds nothing."""
     machine = Machine()
-    machine.submit(1, WRITE_A, fence=5)
-    machine.waits(5)
+    machine.finish(1, WRITE_A, fence=5)
     if touched:
         machine.submit(1, READ_A, fence=7)
-    machine.submit(queue, barrier(source, "HOST/HOST_READ"), fence=6)
-    machine.waits(6)
+    machine.finish(queue, barrier(source, "HOST/HOST_READ"), fence=6)
     assert machine.reads() == ([] if seen else [RAW])
 
 
 def test_only_what_was_complete_by_then() -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A, fence=5)
-    machine.waits(5)
-    machine.submit(1, WRITE_B, barrier("COMPUTE_SHADER", "HOST/HOST_READ"))
-    machine.waits()
+    machine.finish(1, WRITE_A, fence=5)
+    machine.finish(1, WRITE_B, barrier("COMPUTE_SHADER", "HOST/HOST_READ"))
     assert machine.reads(memory=A) == []
     assert machine.reads(memory=B) == [RAW]
 
 
 def test_a_dependency_over_some_bytes_shows_those() -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A)
-    machine.waits()
+    machine.finish(1, WRITE_A)
     part = RangeBarrier(dependency("COMPUTE_SHADER", "HOST/HOST_READ"), A, ((0, 32),), A)
-    machine.submit(1, Barrier((), (part,)))
-    machine.waits()
+    machine.finish(1, Barrier((), (part,)))
     assert machine.reads(0, 32) == []
     assert machine.reads(32, 64) == [RAW]
 
 
 def test_reads_of_the_device_do_not_hide_what_the_host_cannot_see() -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A, fence=5)
-    machine.waits(5)
-    machine.submit(1, READ_A, fence=6)
-    machine.waits(6)
+    machine.finish(1, WRITE_A, fence=5)
+    machine.finish(1, READ_A, fence=6)
     assert machine.reads() == [RAW]
 
 
 def test_a_later_write_needs_a_dependency_of_its_own() -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A, TO_HOST, barrier("COPY/TRANSFER_WRITE", "COPY/TRANSFER_WRITE"), WRITE_A)
-    machine.waits()
+    machine.finish(1, WRITE_A, TO_HOST, barrier("COPY/TRANSFER_WRITE", "COPY/TRANSFER_WRITE"), WRITE_A)
     assert machine.reads() == [RAW]
 
 
 def test_each_byte_counts_and_is_reported_once() -> None:
     machine = Machine()
-    machine.submit(1, access("COPY_TRANSFER_WRITE", A, 0, 32), TO_HOST, access("COPY_TRANSFER_WRITE", A, 48, 64))
-    machine.waits()
+    machine.finish(1, access("COPY_TRANSFER_WRITE", A, 0, 32), TO_HOST, access("COPY_TRANSFER_WRITE", A, 48, 64))
     assert machine.reads(0, 48) == []
     (finding,) = machine.findings_of_read(40, 64)
     assert finding.ranges == ((48, 64),)  # spans, as this device describes them
@@ -245,23 +230,20 @@ def test_each_byte_counts_and_is_reported_once() -> None:
 def test_another_queue_may_hold_the_dependency() -> None:
     machine = Machine()
     machine.submit(1, WRITE_A, signals=at(7))
-    machine.submit(2, barrier("ALL_COMMANDS/MEMORY_WRITE", "HOST/HOST_READ"), waits=at(7), fence=5)
-    machine.waits(5)
+    machine.finish(2, barrier("ALL_COMMANDS/MEMORY_WRITE", "HOST/HOST_READ"), waits=at(7), fence=5)
     assert machine.reads() == []
 
 
 def test_a_render_pass_may_end_with_the_dependency() -> None:
     machine = Machine()
     begin, end = PassBegin(1, (SubpassDependency(0, EXTERNAL, TO_HOST.globals[0]),)), PassEnd()
-    machine.submit(1, begin, SubpassBegin(0), WRITE_A, end, fence=5)
-    machine.waits(5)
+    machine.finish(1, begin, SubpassBegin(0), WRITE_A, end, fence=5)
     assert machine.reads() == []
 
 
 def test_a_wait_for_an_event_may_be_the_dependency() -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A, SetEvent(9, TO_HOST, True), READ_A, WaitEvents((9,), (TO_HOST,), True))
-    machine.waits()
+    machine.finish(1, WRITE_A, SetEvent(9, TO_HOST, True), READ_A, WaitEvents((9,), (TO_HOST,), True))
     assert machine.reads() == []
 
 
@@ -284,8 +266,7 @@ def test_a_fence_that_was_reset_says_nothing() -> None:
 
 def test_what_the_host_wrote_itself_it_sees() -> None:
     machine = Machine()
-    machine.submit(1, WRITE_A)
-    machine.waits()
+    machine.finish(1, WRITE_A)
     assert machine.writes(0, 32) == []
     (finding,) = machine.findings_of_read()
     assert finding.ranges == ((32, 64),)
@@ -370,8 +351,7 @@ def test_unflushed_writes_say_what_is_missing() -> None:
 
 def test_an_invalidate_after_the_wait_is_needed() -> None:
     machine = Machine(coherent=False)
-    machine.submit(1, WRITE_A, TO_HOST)
-    machine.waits()
+    machine.finish(1, WRITE_A, TO_HOST)
     assert machine.invalidates(0, 32) == []
     (finding,) = machine.findings_of_read()
     assert (finding.hazard, finding.ranges) == (RAW, ((32, 64),))
@@ -388,8 +368,7 @@ def test_an_invalidate_before_the_wait_does_nothing() -> None:
 
 def test_an_invalidate_is_no_dependency() -> None:
     machine = Machine(coherent=False)
-    machine.submit(1, WRITE_A)
-    machine.waits()
+    machine.finish(1, WRITE_A)
     machine.invalidates()
     assert machine.reads() == [RAW]
 
@@ -423,13 +402,11 @@ def test_atoms_of_non_coherent_memory() -> None:
 def test_what_the_host_waited_for_is_forgotten_once_it_is_seen() -> None:
     machine = Machine()
     for number in range(3000):
-        machine.submit(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4), TO_HOST)
-        machine.waits()
+        machine.finish(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4), TO_HOST)
     assert machine.validator._context.ranges <= 1024
     machine = Machine()
     for number in range(1500):
-        machine.submit(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4))
-        machine.waits()
+        machine.finish(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4))
     assert machine.reads(0, 4) == [RAW]
 
 
@@ -437,8 +414,7 @@ def test_memory_that_the_host_cannot_map_is_forgotten() -> None:
     machine = Machine()
     machine.validator._context.must_remember = lambda space, state, place: False
     for number in range(3000):
-        machine.submit(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4))
-        machine.waits()
+        machine.finish(1, access("COPY_TRANSFER_WRITE", A, 4 * number, 4 * number + 4))
     assert machine.validator._context.ranges <= 1024
 
 
@@ -466,8 +442,7 @@ def test_copies_by_the_host_see_what_other_reads_of_it_see(source: str, seen: bo
 def test_a_transition_may_be_for_the_host(target: str) -> None:
     machine = Machine()
     moved = RangeBarrier(dependency("CLEAR/TRANSFER_WRITE", target), IMAGE, ((0, 64),), IMAGE, transition=True)
-    machine.submit(1, CLEAR_IMAGE, Barrier((), (moved,)))
-    machine.waits()
+    machine.finish(1, CLEAR_IMAGE, Barrier((), (moved,)))
     found = host_copy(machine, False)
     assert kinds(found) == ([] if "READ" in target and "HOST" in target else [RAW])
     assert all(finding.prior_access == "SYNC_IMAGE_LAYOUT_TRANSITION" for finding in found)
@@ -475,8 +450,7 @@ def test_a_transition_may_be_for_the_host(target: str) -> None:
 
 def test_the_host_sees_what_it_copied_itself() -> None:
     machine = Machine()
-    machine.submit(1, CLEAR_IMAGE)
-    machine.waits()
+    machine.finish(1, CLEAR_IMAGE)
     assert host_copy(machine, True) == []
     assert host_copy(machine, False) == []
 

@@ -39,8 +39,7 @@ def device() -> Device:
 def after(*steps: Effects) -> Device:
     """A device on which the host has waited for these steps of family 0."""
     held = device()
-    held.submit(G, *steps)
-    held.wait()
+    held.finish(G, *steps)
     return held
 
 
@@ -119,8 +118,7 @@ def test_what_overwrites_needs_no_transfer() -> None:
 
 def test_only_what_was_overwritten_changes_hands() -> None:
     held = after(write(BUFFER))
-    held.submit(C, write(BUFFER, 0, 32))
-    held.wait()
+    held.finish(C, write(BUFFER, 0, 32))
     assert held.submit(C, read(BUFFER, 0, 32)) == []
     assert held.submit(C, read(BUFFER)) == ["ownership-not-transferred"]
     assert held.found[0].ranges == ((32, 64),)
@@ -156,8 +154,7 @@ def test_nothing_is_kept_of_what_is_destroyed() -> None:
     for resource in range(200, 300):
         if resource % 2:
             held.take(SharedResource(resource))
-        held.submit(G, access("COPY_TRANSFER_WRITE", resource))
-        held.wait()
+        held.finish(G, access("COPY_TRANSFER_WRITE", resource))
         held.take(Destroyed(resource, (0, 64), resource))
     assert held.validator._ownership._concurrent == set()
     assert all(len(spans) == 0 for spans in held.validator._ownership._held.values())
@@ -236,8 +233,7 @@ def test_a_release_is_acquired_once() -> None:
 
 def test_what_was_overwritten_since_cannot_be_acquired() -> None:
     held = after(write(BUFFER), RELEASE)
-    held.submit(C, write(BUFFER, 0, 4))
-    held.wait()
+    held.finish(C, write(BUFFER, 0, 4))
     assert held.submit(C, ACQUIRE) == ["ownership-not-released"]
     assert held.found[0].ranges == ((0, 4),)
 
@@ -263,15 +259,13 @@ def test_both_halves_must_match(acquire: Barrier) -> None:
 
 def test_a_release_to_a_third_family_is_for_that_one() -> None:
     held = Device({G: 0, C: 1, 3: 2})
-    held.submit(G, write(BUFFER), transfer(src=WRITTEN, families=(0, 2)))
-    held.wait()
+    held.finish(G, write(BUFFER), transfer(src=WRITTEN, families=(0, 2)))
     assert held.submit(C, ACQUIRE) == ["ownership-mismatch"]
 
 
 def test_a_family_that_is_in_neither_half_transfers_nothing() -> None:
     held = Device({G: 0, C: 1, 3: 2})
-    held.submit(G, write(BUFFER), RELEASE)
-    held.wait()
+    held.finish(G, write(BUFFER), RELEASE)
     assert held.submit(3, ACQUIRE) == []
     assert held.submit(C, read(BUFFER)) == ["ownership-not-acquired"]
 
@@ -283,12 +277,10 @@ def test_a_family_that_is_in_neither_half_transfers_nothing() -> None:
 def test_what_went_outside_comes_back_by_an_acquire(outside: int) -> None:
     away, back = transfer(src=WRITTEN, families=(0, outside)), transfer(dst=READ, families=(outside, 0))
     held = Device({G: 0})
-    held.submit(G, write(BUFFER), away)
-    held.wait()
+    held.finish(G, write(BUFFER), away)
     assert held.submit(G, read(BUFFER)) == ["ownership-not-acquired"]
     held = Device({G: 0})
-    held.submit(G, write(BUFFER), away)
-    held.wait()
+    held.finish(G, write(BUFFER), away)
     assert held.submit(G, back, read(BUFFER)) == []
 
 
@@ -299,14 +291,11 @@ def test_what_comes_from_outside_was_released_there() -> None:
 def test_a_concurrent_resource_goes_outside_and_comes_back_to_all() -> None:
     held = device()
     held.take(SharedResource(BUFFER))
-    held.submit(G, write(BUFFER), transfer(src=WRITTEN, families=(VK_QUEUE_FAMILY_IGNORED, EXTERNAL)))
-    held.wait()
+    held.finish(G, write(BUFFER), transfer(src=WRITTEN, families=(VK_QUEUE_FAMILY_IGNORED, EXTERNAL)))
     assert held.submit(C, read(BUFFER)) == ["ownership-not-acquired"]
     held.wait()
-    held.submit(G, write(BUFFER), transfer(src=WRITTEN, families=(VK_QUEUE_FAMILY_IGNORED, EXTERNAL)))
-    held.wait()
-    held.submit(G, transfer(dst=READ, families=(EXTERNAL, VK_QUEUE_FAMILY_IGNORED)))
-    held.wait()
+    held.finish(G, write(BUFFER), transfer(src=WRITTEN, families=(VK_QUEUE_FAMILY_IGNORED, EXTERNAL)))
+    held.finish(G, transfer(dst=READ, families=(EXTERNAL, VK_QUEUE_FAMILY_IGNORED)))
     assert held.submit(C, read(BUFFER)) == []
 
 

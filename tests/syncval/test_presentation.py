@@ -218,8 +218,7 @@ def test_semaphores_carry_other_queues_to_the_engine() -> None:
 
 def test_what_the_host_waited_for_needs_no_semaphore() -> None:
     device = acquired()
-    device.submit(G, write(IMAGE), waits=[operation(ACQUIRED)], fence=5)
-    device.wait(5)
+    device.finish(G, write(IMAGE), waits=[operation(ACQUIRED)], fence=5)
     assert device.present(G, IMAGE) == []
 
 

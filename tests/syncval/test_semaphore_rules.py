@@ -130,8 +130,7 @@ def test_what_the_host_knows_of_a_timeline_covers_no_more() -> None:
 def test_what_the_host_waited_for_takes_the_older_write_along() -> None:
     device = Device()
     device.submit(G, write(IMAGE), barrier("COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"))
-    device.submit(G, read(IMAGE), fence=5)
-    device.wait(5)
+    device.finish(G, read(IMAGE), fence=5)
     assert device.submit(C, write(IMAGE)) == []
 
 
