@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,7 @@ class Layer:
     implementation_version: str
     description: str
     implicit: bool
+    instance_extensions: tuple[str, ...] = ()
     disable_environment: tuple[tuple[str, str], ...] = ()
     """Variables that keep an implicit layer from loading, with their values."""
 
@@ -105,14 +106,19 @@ def keep_loaded(library: str) -> None:
             ctypes.CDLL(library, mode=os.RTLD_LOCAL | os.RTLD_NOW)
 
 
-def find_layers(problems: list[str] | None = None, environ: Mapping[str, str] = os.environ) -> list[Layer]:
-    """Layers by manifest, in the loader's order (the first of a name is the one it takes), the cache folder's last.
+def find_layers(
+    problems: list[str] | None = None,
+    environ: Mapping[str, str] = os.environ,
+    cached: Sequence[str] = ("khronos", "gfxreconstruct"),
+) -> list[Layer]:
+    """Layers by manifest, in the loader's order (the first of a name is the one it takes).
 
-    What could not be read is appended to `problems`, a line each.
+    Those in the `cached` folders of the cache folder come last. What could not be read is appended to `problems`, a line
+    each.
     """
     explicit = named_places("VK_ADD_LAYER_PATH", environ)
     explicit += named_places("VK_LAYER_PATH", environ) or search_folders("explicit_layer.d", environ)
-    explicit += [cache_folder(environ) / name for name in ("khronos", "gfxreconstruct")]
+    explicit += [cache_folder(environ) / name for name in cached]
     found: dict[tuple[str, Path], Layer] = {}
     for places, implicit in ((explicit, False), (search_folders("implicit_layer.d", environ), True)):
         for path in manifest_files(places):
@@ -142,7 +148,13 @@ def _layers_of(path: Path, implicit: bool) -> Iterator[Layer]:
             implementation_version=str(entry.get("implementation_version", "")),
             description=str(entry.get("description", "")),
             implicit=implicit,
+            instance_extensions=_names(entry.get("instance_extensions")),
             disable_environment=tuple((str(k), str(v)) for k, v in disable.items())
             if isinstance(disable, dict)
             else (),
         )
+
+
+def _names(extensions: object) -> tuple[str, ...]:
+    several = extensions if isinstance(extensions, list) else []
+    return tuple(str(each.get("name")) for each in several if isinstance(each, dict))

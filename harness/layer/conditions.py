@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from harness.findings import Finding, Hazard
-from harness.layer.parse import plain_command
+from harness.layer.parse import RECORD, plain_command
 from harness.layer.silence import is_unrecorded
 from harness.layer.stream import barrier_scopes, common
 from harness.layer.subject import Subject, scopes_of
@@ -232,14 +232,13 @@ def _leaves_gaps(call: Call, last_stride: bool) -> bool:
 
 
 @condition
-def reported_for_same_command(subject: Subject, other_aspect: bool = False) -> bool:
-    """In the same call the layer reported this command's same access against another prior one: it says one hazard a
-    region (or descriptor), that of the lowest address. `other_aspect`: another depth or stencil access of it, at the
-    same stage."""
+def reported_for_same_command(subject: Subject) -> bool:
+    """In the same call the layer reported this command's same access against another prior one while recording: it says
+    one hazard a region (or descriptor). Or it reported another depth or stencil access of it, at the same stage."""
     command, access = subject.key[1], subject.key[3]
-    stage = access.partition("_DEPTH_STENCIL")[0]
-    said = [each.access for each in subject.messages if each.call and plain_command(each.command) == command]
-    return any(each != access and each.startswith(stage) if other_aspect else each == access for each in said)
+    said = {each.access for each in subject.messages if each.call and plain_command(each.command) == command}
+    stage = access.partition("_DEPTH_STENCIL")[0] if "_FRAGMENT_TESTS_" in access else "none"
+    return (subject.kind == RECORD and access in said) or any(each.startswith(stage) for each in said - {access})
 
 
 @condition

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harness.layer.conditions import condition
+from harness.layer.parse import RECORD
 from harness.layer.stream import Stream, barrier_scopes
 from harness.layer.subject import Subject
 from harness.spec.command_classes import is_submit
@@ -71,13 +72,14 @@ def waited_for_unordered_set(subject: Subject, before: bool = False) -> bool:
 
 
 @condition
-def waited_without_set(subject: Subject, before: bool = False) -> bool:
-    """While recording, one of the two commands waits for an event that its own command buffer has not set; `before`:
-    some command before the second does."""
+def waited_without_set(subject: Subject) -> bool:
+    """While recording, one of the two commands of ours waits for an event that its own command buffer has not set;
+    of the layer's, some command before the second does."""
     said = subject.stream.at(subject.call)
-    at_submit = said is None or is_submit(said.name)
-    waits: Sequence[Call | None] = (subject.command, subject.first) if subject.finding and not at_submit else ()
-    return any(_is_set_elsewhere(wait, subject.stream) for wait in (subject.before if before else waits))
+    waits: Sequence[Call | None] = subject.before if subject.kind == RECORD else ()
+    if subject.finding is not None:
+        waits = (subject.command, subject.first) if said is not None and not is_submit(said.name) else ()
+    return any(_is_set_elsewhere(wait, subject.stream) for wait in waits)
 
 
 def _is_set_elsewhere(wait: Call | None, stream: Stream) -> bool:

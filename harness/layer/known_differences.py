@@ -60,7 +60,7 @@ class LayerDifference:
 
     def rename(self, command: str, access: str) -> str:
         """That layer's name for our access of that command."""
-        applies = access in self.renamed[:1] and matches(command, self.globs["commands"])
+        applies = access in self.renamed[:1] and matches(command, self.globs["either_commands"])
         return self.renamed[1] if applies else access
 
     def explains(self, subject: Subject) -> bool:
@@ -69,7 +69,7 @@ class LayerDifference:
         marks = ([command], [prior_command], [command, prior_command], [access], [prior_access], [access, prior_access])
         names = {"kinds": [subject.kind], "hazards": [hazard], **dict(zip(_MARKS, marks, strict=True))}
         return (
-            not self.renamed
+            bool(self.condition or not self.renamed)
             and self.side in ("both", subject.side)
             and all(any(matches(name, globs) for name in names[what]) for what, globs in self.globs.items())
             and (not self.condition or CONDITIONS[self.condition](subject, **self.arguments))
@@ -130,8 +130,8 @@ def _check(where: str, entry: Any) -> None:
     for key, globs in entry.get("match", {}).items():
         if key not in _GLOBS or not isinstance(globs, list) or not all(isinstance(each, str) for each in globs):
             raise UserError(f"{where}: {key!r} must be one of {', '.join(_GLOBS)}, with a list of strings")
-    if "rename" in entry and (len(entry["rename"]) != 2 or "commands" not in entry.get("match", {})):
-        raise UserError(f"{where}: `rename` needs two names, and `commands` in `match`")
+    if "rename" in entry and (len(entry["rename"]) != 2 or "either_commands" not in entry.get("match", {})):
+        raise UserError(f"{where}: `rename` needs two names, and `either_commands` in `match`")
 
 
 def _check_condition(where: str, name: str, arguments: dict[str, Any]) -> None:

@@ -17,7 +17,6 @@ must: with VK_TRUE the call is dropped and every later message would be about a 
 from __future__ import annotations
 
 import os
-import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -50,24 +49,17 @@ def offered_version(name: str) -> Version | None:
     return None
 
 
-def _text(version: Version | None) -> str:
-    return "none" if version is None else ".".join(map(str, version))
-
-
 class LayerListener:
-    """Collects synchronization messages of one instance. Use as a context manager."""
+    """Collects synchronization messages of one instance. `open` makes one."""
 
     def __init__(self, layer: LayerInfo) -> None:
-        """`layer` comes from `find_layer`. Raises `UserError` when it has no synchronization validation."""
+        """`layer` comes from `find_layer`."""
         self.layer = layer
-        self.environ = environment(layer)
-        """Variables that are set from `__enter__` to `__exit__`."""
         self.other_messages: list[tuple[str, str]] = []
         """(identifier, text) of warnings and errors that are not about synchronization: the stream is not valid."""
         self.messages: list[LayerMessage] = []
         """Every message taken so far, in order."""
         self._raw: list[tuple[str, str]] = []
-        self._environ: dict[str, str | None] = {}
         self._callback: Any = None
         self._lib: Any = None
         self._instance: Any = None
@@ -80,34 +72,29 @@ class LayerListener:
 
         `layer` is a layer, or a version as `find_layer` takes it.
 
-        Raises `UserError` when no layer is installed, or the loader would take another one.
+        Raises `UserError` when no layer is installed, it has no synchronization validation, or the loader would take
+        another one.
         """
         found = layer if isinstance(layer, LayerInfo) else find_layer(layer)
         if found is None:
             which = "" if layer is None else f" of version {layer}"
             raise UserError(f"no manifest of {KHRONOS_LAYER}{which} found: that validation layer is not installed")
-        with cls(found) as witness:
+        variables = environment(found)
+        before = {name: os.environ.get(name) for name in variables}
+        witness = cls(found)
+        os.environ.update(variables)
+        try:
+            offered = offered_version(found.name)
+            if offered != found.version:
+                which = "none" if offered is None else ".".join(map(str, offered))
+                raise UserError(f"{found.manifest}: the loader offers {which}, not {found.version_text}")
+            keep_loaded(found.library)
             yield witness
-
-    def __enter__(self) -> LayerListener:
-        self._environ = {name: os.environ.get(name) for name in self.environ}
-        os.environ.update(self.environ)
-        offered = offered_version(self.layer.name)
-        if offered != self.layer.version:
-            self.__exit__(None, None, None)
-            raise UserError(f"{self.layer.manifest}: the loader offers {_text(offered)}, not {self.layer.version_text}")
-        keep_loaded(self.layer.library)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: types.TracebackType | None
-    ) -> None:
-        self.uninstall()
-        for name, value in self._environ.items():
-            if value is None:
+        finally:
+            witness.uninstall()
+            for name in variables:
                 os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
+            os.environ.update({name: value for name, value in before.items() if value is not None})
 
     def install(self, instance: Any) -> None:
         """Creates the messenger on `instance` (a `VkInstance` of the `vulkan` package)."""

@@ -3,19 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from harness.device.manifests import (
-    cache_folder,
-    library_of,
-    manifest_files,
-    named_places,
-    read_manifest,
-    search_folders,
-)
+from harness.device import manifests
 from harness.findings import UserError
 
 KHRONOS_LAYER = "VK_LAYER_KHRONOS_validation"
@@ -31,23 +23,17 @@ class LayerInfo:
     """One layer as its manifest describes it."""
 
     name: str
-    api_version: Version
+    version: Version
     """Header version that the layer was built against; of the Khronos layer it is the release (1.3.239)."""
-    implementation_version: str
     library: str
     """Absolute path when the library was found, else the name that the dynamic linker is to look up."""
     manifest: Path
     instance_extensions: tuple[str, ...] = ()
 
     @property
-    def version(self) -> Version:
-        """The version by which expected differences are selected."""
-        return self.api_version
-
-    @property
     def version_text(self) -> str:
         """The version as people write it: `1.3.239`."""
-        return ".".join(map(str, self.api_version))
+        return ".".join(map(str, self.version))
 
 
 def parse_version(text: str) -> Version:
@@ -56,14 +42,6 @@ def parse_version(text: str) -> Version:
     if not 1 <= len(parts) <= 3:
         raise ValueError(f"not a version: {text!r}")
     return (*parts, 0, 0)[0], (*parts, 0, 0)[1], (*parts, 0, 0)[2]
-
-
-def loader_places(environ: Mapping[str, str]) -> list[Path]:
-    """Folders and single manifests that the loader reads for explicit layers: `VK_LAYER_PATH` replaces the standard
-    folders, `VK_ADD_LAYER_PATH` goes before them."""
-    places = named_places("VK_ADD_LAYER_PATH", environ)
-    places += named_places("VK_LAYER_PATH", environ) or search_folders("explicit_layer.d", environ)
-    return list(dict.fromkeys(places))
 
 
 def find_layers(environ: Mapping[str, str] | None = None) -> list[LayerInfo]:
@@ -95,51 +73,24 @@ def find_layer(version: str | None = None, environ: Mapping[str, str] | None = N
 
 def _found(environ: Mapping[str, str] | None) -> list[LayerInfo]:
     environ = os.environ if environ is None else environ
-    places = loader_places(environ)
-    if not environ.get("VK_LAYER_PATH"):
-        places.append(cache_folder(environ) / "khronos")
     found: dict[Version, LayerInfo] = {}
-    for manifest in manifest_files(places):
-        for layer in _layers(manifest):
-            info = _layer_info(layer, manifest, environ) if layer.get("name") == KHRONOS_LAYER else None
-            if info is not None:
-                found.setdefault(info.version, info)
+    for each in manifests.find_layers(environ=environ, cached=() if environ.get("VK_LAYER_PATH") else ("khronos",)):
+        try:
+            version = parse_version(each.api_version)
+        except ValueError:
+            continue
+        if each.name == KHRONOS_LAYER and not each.implicit:
+            library = _found_library(each.library, each.manifest, environ)
+            info = LayerInfo(each.name, version, library, each.manifest, each.instance_extensions)
+            found.setdefault(version, info)
     return list(found.values())
-
-
-def _layers(manifest: Path) -> Iterator[dict[str, Any]]:
-    try:
-        document = read_manifest(manifest)
-    except (OSError, ValueError):
-        return
-    several = document.get("layers")
-    for layer in several if isinstance(several, list) else [document.get("layer")]:
-        if isinstance(layer, dict):
-            yield layer
-
-
-def _layer_info(layer: dict[str, Any], manifest: Path, environ: Mapping[str, str]) -> LayerInfo | None:
-    try:
-        version = parse_version(str(layer["api_version"]))
-        library = library_of(manifest, layer.get("library_path"))
-        names = tuple(str(extension["name"]) for extension in layer.get("instance_extensions", []))
-    except (KeyError, TypeError, ValueError):
-        return None
-    return LayerInfo(
-        name=str(layer["name"]),
-        api_version=version,
-        implementation_version=str(layer.get("implementation_version", "")),
-        library=_found_library(library, manifest, environ),
-        manifest=manifest,
-        instance_extensions=names,
-    )
 
 
 def _found_library(library: str, manifest: Path, environ: Mapping[str, str]) -> str:
     """A bare name is looked up roughly as the dynamic linker would, so that people see which file it is."""
     if "/" in library:
         return library
-    folders = named_places("LD_LIBRARY_PATH", environ)
+    folders = manifests.named_places("LD_LIBRARY_PATH", environ)
     # Beside share/vulkan/explicit_layer.d of the same prefix, then the system's own folders.
     prefix = manifest.parent.parent.parent.parent
     for root in dict.fromkeys((prefix, Path("/usr"), Path("/usr/local"))):

@@ -78,15 +78,13 @@ def plain_command(name: str) -> str:
 def parse(vuid: str, text: str) -> LayerMessage:
     """The message as data. `vuid` is `pMessageIdName`, `text` is `pMessage`. Never fails: what the text does not say is
     left empty, so that an unforeseen text shows up as a disagreement and not as a crash."""
-    found = _VUID.search(text)
-    vuid = vuid or (found.group(1) if found else "")
     body = text.partition(" | MessageID = ")[2].partition(" | ")[2] or text
     if vuid.startswith(HAZARD_PREFIX):
         hazard = vuid.removeprefix(HAZARD_PREFIX).replace("-", "_")
     else:
         hazard = _event_rule(vuid.removeprefix("SYNC-"))
     function = _FUNCTION.match(body.strip())
-    name = function.group(1) if function else ""
+    name = function.group() if function else ""
     message = LayerMessage(vuid, hazard, name, text, SUBMIT if name in SUBMITTING else RECORD)
     return _with_properties(message, extra_properties(body)) if EXTRA_PROPERTIES in body else _with_info(message, body)
 
@@ -102,8 +100,7 @@ def _event_rule(name: str) -> str:
 
 # --- old style -------------------------------------------------------------------------------------------------------
 
-_FUNCTION = re.compile(r"(vk\w+)(?:\(\))?:?")
-_VUID = re.compile(r"\[ (SYNC-[\w-]+) \]")
+_FUNCTION = re.compile(r"vk\w+")
 _FIELD = re.compile(r"(recorded_usage|prior_usage|usage|command|seq_no):\s*([^,)]*)")
 _ENTRY = re.compile(r"for entry (\d+),")
 _OWN_TRANSITION = "vs. layout transition in"
@@ -156,7 +153,7 @@ _STAGE_ACCESS = re.compile(r"VK_PIPELINE_STAGE_2_(\w+)\((?:VK_ACCESS_2_)?(\w+)\)
 
 
 def extra_properties(text: str) -> dict[str, str]:
-    """The `name = value` lines (spaces around the sign are optional) after `[Extra properties]`."""
+    """The `name = value` lines after `[Extra properties]`."""
     lines = text.partition(EXTRA_PROPERTIES)[2].splitlines()
     pairs = (line.partition("=") for line in lines)
     return {name.strip(): value.strip() for name, sign, value in pairs if sign}

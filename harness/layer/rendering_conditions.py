@@ -41,13 +41,12 @@ def read_between(subject: Subject, calls: Sequence[str] = ("*",), up_to: str = "
 
 
 @condition
-def rendered_in_part(subject: Subject, between: bool = False) -> bool:
+def rendered_in_part(subject: Subject) -> bool:
     """One of the two accesses is made by rendering, and some command before the second renders to a part only of an
-    image that it touches, or clears one. `between`: whoever makes them, some command between the two does so."""
+    image that it touches, or clears one. Of ours: whoever makes them, some command between the two does so."""
     limit = subject.command.index if subject.command is not None else subject.limit
-    calls = subject.window if between else [call for call in subject.stream.calls if call.index <= limit]
-    if not between and not subject.touches_rendering:
-        return False
+    calls = [call for call in subject.stream.calls if call.index <= limit] if subject.touches_rendering else []
+    calls += subject.window if subject.finding is not None else []
     images, known = subject.resources(), subject.finding is not None or subject.command is not None
     return any(images & part or (part and not known) for part in (subject.stream.facts(c).in_part for c in calls))
 

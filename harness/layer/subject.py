@@ -228,9 +228,6 @@ class Subject:
         return {touch.resource for touch in touches if writes in (None, touch.write)}
 
 
-"""Beginnings of the commands that access attachments."""
-
-
 def scopes_of(calls: Iterable[Call]) -> list[BarrierScope]:
     """The barriers of these commands."""
     return [scope for call in calls for scope in barrier_scopes(call)]

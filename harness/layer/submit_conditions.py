@@ -84,7 +84,10 @@ def reads_forgotten(subject: Subject) -> bool:
     """An earlier command buffer only read a range that an even earlier one wrote: merging drops such reads. Then a WAR
     is not seen, or shows as WAW against the older write, which may also be no hazard at all."""
     own, steps, first = subject.command, subject.steps, subject.position
-    if own is None or first < 0:
+    hazards = (
+        ("WRITE_AFTER_READ", "WRITE_RACING_READ") if subject.finding else ("WRITE_AFTER_WRITE", "WRITE_RACING_WRITE")
+    )
+    if own is None or first < 0 or subject.key[0] not in hazards:
         return False
     target = [touch for touch in subject.stream.touches(own) if touch.write]
     if subject.finding is not None:

@@ -191,7 +191,7 @@ FROM_NONE = "transition-from-none-chains-with-top"
 # fmt: off
 CASES: list[tuple[Finding | LayerMessage, Version, Tape | None, str]] = [
     *((BESIDE_COPIES, OLD, Tape().fill().barrier(stages, 0x1000, stages, 0x800).copy(), entry)
-      for stages, entry in ((COPIES, "fills-and-updates-beside-copies"), (T, ""), (COPIES | CLEARS, ""),
+      for stages, entry in ((COPIES, "fills-and-updates-are-copies"), (T, ""), (COPIES | CLEARS, ""),
                             (ALL | COPIES, ""))),
     (BESIDE_COPIES, OLD, None, ""),
     (BESIDE_COPIES, TODAY, Tape().fill().barrier(COPIES, 0x1000, COPIES, 0x800).copy(), ""),
@@ -228,7 +228,7 @@ CASES: list[tuple[Finding | LayerMessage, Version, Tape | None, str]] = [
        Tape().copy(A, 0, (32, 0, 32), (0, 64, 128)).fill(A, 64, 64), entry)
       for at, entry in (((64, 64), "beyond-tracked-memory"), ((0, 64), ""))),
     *((RESUBMITTED, OLD, Tape().fill().submit().begin().copy(source, 0).submit().begin().fill().submit(), entry)
-      for source, entry in ((A, "older-write-after-forgotten-read"), (B, ""))),
+      for source, entry in ((A, "reads-forgotten-at-submit"), (B, ""))),
     (ELSEWHERE, OLD, Tape().copy().fill().submit(), "write-hides-read-of-its-segment"),
     (ELSEWHERE, OLD, Tape().copy().fill(B).submit(), ""),
     *((ours(RAW, (COPY, READ, 3), (FILL, CLEARED, 0), 4), OLD, Tape().copy(source, 0).copy().submit(), entry)

@@ -46,9 +46,9 @@ def test_layer_path_replaces_the_standard_folders(tmp_path: Path) -> None:
     manifest(tmp_path / "mine", "1.4.350")
     environ = NOTHING | {"XDG_DATA_DIRS": str(tmp_path / "share"), "HOME": str(tmp_path)}
     found = find_layer(environ=environ)
-    assert found is not None and found.api_version == (1, 3, 239)
+    assert found is not None and found.version == (1, 3, 239)
     found = find_layer(environ=environ | {"VK_LAYER_PATH": str(tmp_path / "mine")})
-    assert found is not None and found.api_version == (1, 4, 350)
+    assert found is not None and found.version == (1, 4, 350)
     assert found.library == str(tmp_path / "mine" / "libVkLayer.so")
     assert find_layer(environ=environ | {"VK_LAYER_PATH": str(tmp_path / "none")}) is None
 
@@ -219,8 +219,8 @@ def test_other_checks_are_off(real: tuple[Rig, LayerListener]) -> None:
 def test_environment_is_put_back(monkeypatch: pytest.MonkeyPatch, layer: LayerInfo) -> None:
     monkeypatch.setenv("VK_LAYER_ENABLES", "before")
     monkeypatch.setenv("VK_VALIDATION_VALIDATE_SYNC", "before")
-    with LayerListener.open(layer) as witness:
-        assert all(os.environ[name] == value for name, value in witness.environ.items())
+    with LayerListener.open(layer):
+        assert all(os.environ[name] == value for name, value in environment(layer).items())
     assert os.environ["VK_LAYER_ENABLES"] == os.environ["VK_VALIDATION_VALIDATE_SYNC"] == "before"
 
 

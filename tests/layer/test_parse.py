@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.layer.parse import RECORD, SUBMIT, access_name, extra_properties, is_synchronization, parse
+from harness.layer.parse import RECORD, SUBMIT, access_name, is_synchronization, parse
 from harness.spec._generated import SYNC_ACCESSES
 
 RAW, WAR, WAW = "READ_AFTER_WRITE", "WRITE_AFTER_READ", "WRITE_AFTER_WRITE"
@@ -66,12 +66,6 @@ REAL_EVENT = (
     ("text", "key", "kind", "numbers"),
     [
         (OLD_RECORD, (RAW, "vkCmdCopyBuffer", "vkCmdFillBuffer", COPY_READ, COPY_WRITE), RECORD, (1, None, None)),
-        (
-            OLD_RECORD.replace("vkCmdCopyBuffer: Hazard", "vkCmdCopyBuffer2(): Hazard"),
-            (RAW, "vkCmdCopyBuffer2", "vkCmdFillBuffer", COPY_READ, COPY_WRITE),
-            RECORD,
-            (1, None, None),
-        ),
         (OLD_SUBMIT, (WAW, "vkCmdCopyBuffer", "vkCmdDispatch", COPY_WRITE, STORAGE_WRITE), SUBMIT, (3, 7, 1)),
         (
             REAL_TRANSITION,
@@ -90,10 +84,6 @@ def test_what_a_message_says(
     assert (said.key, said.kind, (said.seq_no, said.recorded_seq_no, said.entry)) == (key, kind, numbers)
 
 
-def test_the_identifier_is_in_the_text_too() -> None:
-    assert parse("", OLD_SUBMIT).vuid == "SYNC-HAZARD-WRITE-AFTER-WRITE"
-
-
 @pytest.mark.parametrize(
     ("name", "hazard"),
     [
@@ -108,10 +98,6 @@ def test_the_identifier_is_in_the_text_too() -> None:
 def test_event_rules_have_one_name_and_no_accesses(name: str, hazard: str) -> None:
     said = parse(f"SYNC-{name}", REAL_EVENT)
     assert said.key == (hazard, "vkCmdSetEvent", "", "", "")
-
-
-def test_properties_without_spaces_around_the_sign() -> None:
-    assert extra_properties("prose a = b\n[Extra properties]\nx=1\ny = 2") == {"x": "1", "y": "2"}
 
 
 @pytest.mark.parametrize(
