@@ -113,8 +113,8 @@ def find_layers(
 ) -> list[Layer]:
     """Layers by manifest, in the loader's order (the first of a name is the one it takes).
 
-    Those in the `cached` folders of the cache folder come last. What could not be read is appended to `problems`, a line
-    each.
+    Those in the `cached` folders of the cache folder come last. What could not be read is appended to `problems`, one
+    line each.
     """
     explicit = named_places("VK_ADD_LAYER_PATH", environ)
     explicit += named_places("VK_LAYER_PATH", environ) or search_folders("explicit_layer.d", environ)

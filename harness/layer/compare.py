@@ -98,8 +98,8 @@ def compare(
 def _said_by_us(finding: Finding, differences: Sequence[LayerDifference], by_call: bool) -> Said:
     hazard, command, prior_command, access, prior_access = finding.key
     for each in differences:
-        access = each.rename(command, access)
-        prior_access = each.rename(prior_command, prior_access)
+        access = each.renamed(command, access)
+        prior_access = each.renamed(prior_command, prior_access)
     submit = _tested_at(finding.place)
     call = (finding.place.call if submit is None else submit) if by_call else None
     key = (hazard, plain_command(command), plain_command(prior_command), access, prior_access)

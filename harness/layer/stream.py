@@ -309,16 +309,9 @@ def _barriers(effect: Effect) -> tuple[Barrier, ...]:
 def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
     for effect in effects:
         if isinstance(effect, Access):
-            access_kind = ACCESS_KINDS[effect.access_kind]
-            yield Touch(
-                effect.resource,
-                effect.space,
-                effect.spans,
-                access_kind.name,
-                access_kind.write,
-                access_kind.stage,
-                effect.atomic,
-            )
+            kind = ACCESS_KINDS[effect.access_kind]
+            where = (effect.resource, effect.space, effect.spans)
+            yield Touch(*where, kind.name, kind.write, kind.stage, effect.atomic)
         for barrier in _barriers(effect):
             for part in barrier.ranges:
                 if part.transition:

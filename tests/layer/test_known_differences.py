@@ -14,7 +14,7 @@ import pytest
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
 from harness.fuzz.random_steps import Step
-from harness.layer.known_differences import FILE, load
+from harness.layer.known_differences import load
 from harness.layer.manifest import find_layer
 from harness.spec.enums import VK_SUBPASS_EXTERNAL as EXTERNAL
 from harness.spec.enums import VkDependency
@@ -236,7 +236,7 @@ def workers() -> Iterator[dict[tuple[str, str], Worker]]:
 
 
 def test_every_entry_has_evidence() -> None:
-    assert sorted(entry.id for entry in load(FILE)) == sorted({each[0] for each in evidence()})
+    assert sorted(entry.id for entry in load()) == sorted({each[0] for each in evidence()})
 
 
 @pytest.mark.parametrize(("entry", "layer", "job", "arguments"), list(evidence()))
