@@ -14,6 +14,14 @@ from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
 ALL_CHANNELS = 0xF
+POSITIONS: dict[str, Any] = {
+    "vertex": "vertex_position",
+    "vertex_buffers": [(8, 0)],
+    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
+}
+"""Arguments of `Rig.graphics` for vertices that are positions of two floats, in the first vertex buffer."""
+STRIP_POSITIONS = {**POSITIONS, "topology": VkPrimitiveTopology.TRIANGLE_STRIP}
+"""The same for a triangle strip."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from typing import Any
 
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigBuffer, RigImage
+from harness.rig.graphics_pipelines import STRIP_POSITIONS
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.suite import Rig, read_after_write, scenario, write_after_read
 
@@ -14,19 +15,13 @@ INDICES, VERTICES = "INDEX_INPUT/INDEX_READ", "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATT
 CORNERS = struct.pack("<10f", -1, -1, 1, -1, -1, 1, 1, 1, 0, 1)
 HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
 ORDER, OTHER = struct.pack("<4I", 0, 1, 2, 3), struct.pack("<4I", 0, 1, 2, 4)
-POSITIONS: dict[str, Any] = {
-    "vertex": "vertex_position",
-    "vertex_buffers": [(8, 0)],
-    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
-    "topology": 4,
-}
 
 
 def _draws(commands: Commands, image: RigImage, vertices: RigBuffer, indices: RigBuffer, **draw: Any) -> None:
     """An indexed draw of four 32-bit indices, or as `draw` says, to an image."""
     kind, offset = draw.pop("kind", "UINT32"), draw.pop("offset", 0)
     commands.begin_rendering(RenderingAttachment(commands.rig.view(image)))
-    commands.bind(commands.rig.graphics(**POSITIONS))
+    commands.bind(commands.rig.graphics(**STRIP_POSITIONS))
     commands.bind_vertices(vertices)
     commands.bind_indices(indices, offset, kind)
     commands.draw_indexed(**{"indices": 4, **draw})

@@ -5,6 +5,7 @@ from typing import Any
 
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigBuffer, RigImage
+from harness.rig.graphics_pipelines import STRIP_POSITIONS
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.suite import Rig, read_after_write, scenario, write_after_read
 
@@ -16,18 +17,12 @@ HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
 FOUR, THREE = struct.pack("<4I", 4, 1, 0, 0), struct.pack("<4I", 3, 1, 0, 0)
 """VkDrawIndirectCommand of the whole strip, and of its first triangle."""
 INDEXED = struct.pack("<5I", 4, 1, 0, 0, 0)
-POSITIONS: dict[str, Any] = {
-    "vertex": "vertex_position",
-    "vertex_buffers": [(8, 0)],
-    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
-    "topology": 4,
-}
 
 
 def _draws(commands: Commands, image: RigImage, vertices: RigBuffer, parameters: RigBuffer, **draw: Any) -> None:
     """An indirect draw to an image; `draw` are arguments of `Commands.draw_indirect`."""
     commands.begin_rendering(RenderingAttachment(commands.rig.view(image)))
-    commands.bind(commands.rig.graphics(**POSITIONS))
+    commands.bind(commands.rig.graphics(**STRIP_POSITIONS))
     commands.bind_vertices(vertices)
     indices = draw.pop("indices", None)
     if indices is not None:

@@ -1,8 +1,8 @@
 """VK_EXT_multi_draw: several ranges of vertices or indices in one command."""
 
 import struct
-from typing import Any
 
+from harness.rig.graphics_pipelines import POSITIONS
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.suite import Rig, read_after_write, scenario
 
@@ -12,11 +12,6 @@ VERTICES = "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
 FIRST, SECOND = struct.pack("<6f", -1, -1, 1, -1, -1, 1), struct.pack("<6f", 1, 1, 1, -1, -1, 1)
 """Two triangles that cover the viewport."""
 SMALL = struct.pack("<6f", 1, 1, 0, 1, 1, 0)
-POSITIONS: dict[str, Any] = {
-    "vertex": "vertex_position",
-    "vertex_buffers": [(8, 0)],
-    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
-}
 
 
 @scenario(

@@ -5,23 +5,16 @@ from typing import Any
 
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigBuffer, RigImage
+from harness.rig.graphics_pipelines import STRIP_POSITIONS
 from harness.rig.rendering_attachments import RenderingAttachment
-from harness.spec.enums import VkPrimitiveTopology
 from harness.suite import Rig, read_after_write, scenario, write_after_read
 
 DRAW, UPDATE = "vkCmdDraw", "vkCmdUpdateBuffer"
 WRITTEN = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 VERTICES = "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
-STRIP = VkPrimitiveTopology.TRIANGLE_STRIP
 CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
 HALF = struct.pack("<8f", -1, -1, 0, -1, -1, 1, 0, 1)
 """Strips of two triangles: over all of the viewport, and over its left half."""
-POSITIONS: dict[str, Any] = {
-    "vertex": "vertex_position",
-    "vertex_buffers": [(8, 0)],
-    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
-    "topology": STRIP,
-}
 
 
 def _draws(
@@ -29,7 +22,7 @@ def _draws(
 ) -> None:
     """A draw of some vertices of these buffers to an image."""
     commands.begin_rendering(RenderingAttachment(commands.rig.view(image)))
-    commands.bind(commands.rig.graphics(**{**POSITIONS, **state}))
+    commands.bind(commands.rig.graphics(**{**STRIP_POSITIONS, **state}))
     commands.bind_vertices(*buffers)
     commands.draw(count)
     commands.end_rendering()

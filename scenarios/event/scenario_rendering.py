@@ -1,8 +1,8 @@
 """Events around rendering: set before a render pass instance and waited for inside, or set after it."""
 
 import struct
-from typing import Any
 
+from harness.rig.graphics_pipelines import POSITIONS
 from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.spec.enums import VK_SUBPASS_EXTERNAL
@@ -11,11 +11,6 @@ from harness.suite import Rig, read_after_write, scenario
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
 COLOR, FROM = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ"
 FILLED, VERTICES = "CLEAR/TRANSFER_WRITE", "VERTEX_ATTRIBUTE_INPUT/VERTEX_ATTRIBUTE_READ"
-POSITIONS: dict[str, Any] = {
-    "vertex": "vertex_position",
-    "vertex_buffers": [(8, 0)],
-    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
-}
 CORNERS = struct.pack("<6f", -1, -1, 3, -1, -1, 3)
 FAR = struct.unpack("<I", struct.pack("<f", 2.0))[0]
 """The word that puts every vertex outside."""

@@ -1,10 +1,10 @@
 """Secondary command buffers inside render pass instances: what they draw and clear are the primary's attachments."""
 
 import struct
-from typing import Any
 
 from harness.findings import Hazard
 from harness.rig.core import COLOR_FORMAT
+from harness.rig.graphics_pipelines import POSITIONS
 from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency, VkRendering
@@ -12,11 +12,6 @@ from harness.suite import Rig, race, read_after_write, scenario
 
 FILL, DRAW, DOWNLOAD = "vkCmdFillBuffer", "vkCmdDraw", "vkCmdCopyImageToBuffer"
 COLOR, FROM = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ"
-POSITIONS: dict[str, Any] = {
-    "vertex": "vertex_position",
-    "vertex_buffers": [(8, 0)],
-    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
-}
 CORNERS = struct.pack("<6f", -1, -1, 3, -1, -1, 3)
 FAR = struct.unpack("<I", struct.pack("<f", 2.0))[0]
 """The word that puts every vertex outside."""

@@ -14,25 +14,19 @@ from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
 from harness.replay.outcomes.legal_order_runs import run_reorders
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigImage
+from harness.rig.graphics_pipelines import STRIP_POSITIONS
 from harness.rig.render_passes import RigAttachment, RigFramebuffer, RigRenderPass, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import Rig
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkDependency, VkPrimitiveTopology, VkRendering
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkCompareOp, VkDependency, VkRendering
 from harness.trace.calls import Call
 
 WORDS = 256
 CORNERS = struct.pack("<8f", -1, -1, 1, -1, -1, 1, 1, 1)
 """A rectangle over the viewport, as a strip of two triangles."""
-STRIP = VkPrimitiveTopology.TRIANGLE_STRIP
 TO_COPY = ("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "ALL_TRANSFER/TRANSFER_READ")
 LEAVE = RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, *TO_COPY)
 """What comes after a render pass instance of one subpass may read the attachment in its final layout."""
-POSITIONS: dict[str, Any] = {
-    "vertex": "vertex_position",
-    "vertex_buffers": [(8, 0)],
-    "attributes": [(0, 0, "VK_FORMAT_R32G32_SFLOAT", 0)],
-    "topology": STRIP,
-}
 DEPTH = "VK_FORMAT_D32_SFLOAT_S8_UINT"
 LESS, EQUAL = VkCompareOp.LESS, VkCompareOp.EQUAL
 
@@ -110,7 +104,7 @@ def _vertices(how: str) -> Callable[[Rig, Commands, RigImage], None]:
         rig.host_write(arguments, struct.pack("<5I", 4, 1, 0, 0, 0), 32)
         commands.transition(image)
         commands.begin_rendering(RenderingAttachment(rig.view(image)))
-        commands.bind(rig.graphics(**POSITIONS))
+        commands.bind(rig.graphics(**STRIP_POSITIONS))
         commands.bind_vertices((corners, 16))
         commands.bind_indices(indices, first)
         match how:
@@ -237,9 +231,15 @@ def _depth_stencil(rig: Rig, commands: Commands, image: RigImage) -> None:
     rig.host_write(buffer, CORNERS)
     stencil = {"compareOp": EQUAL, "compareMask": 255, "reference": 7}
     write = rig.graphics(
-        None, **POSITIONS, render_pass=made, depth_test=True, depth_write=True, depth_compare=LESS, stencil=stencil
+        None,
+        **STRIP_POSITIONS,
+        render_pass=made,
+        depth_test=True,
+        depth_write=True,
+        depth_compare=LESS,
+        stencil=stencil,
     )
-    show = rig.graphics(**POSITIONS, render_pass=made, depth_test=True, depth_compare=EQUAL)
+    show = rig.graphics(**STRIP_POSITIONS, render_pass=made, depth_test=True, depth_compare=EQUAL)
     commands.begin_pass(made, frame, clear=[1, (1.0, 0)])
     commands.clear_attachments((4, 0, (0.0, 7)), rects=[((4, 4, 8, 8), 0, 1)])
     commands.bind_vertices(buffer)
