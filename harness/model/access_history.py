@@ -151,7 +151,8 @@ class AccessHistory:
 
         A conflict needs a write, and accesses without an order or a write that is not available and visible. Attachment
         accesses are ordered if they are so in every region of the framebuffer. Other accesses must be ordered
-        everywhere ("Framebuffer Region Dependencies").
+        everywhere ("Framebuffer Region Dependencies"). Rules: rules.md#read-after-write, rules.md#write-after-read,
+        rules.md#write-after-write.
         """
         if not (prior.writes or current.writes) or exempt(prior, current):
             return None
@@ -186,6 +187,11 @@ class AccessHistory:
     def _judge_order(
         self, prior: PastAccess, current: PastAccess, shared: list[Span], by_region: bool
     ) -> DependencyGap | None:
+        """The gap in the order, or in the visibility of a write. Accesses of two queues, or of two subpasses, have no
+        order of their own.
+
+        Rules: rules.md#queues-without-a-semaphore-race, rules.md#subpasses-without-a-path-race.
+        """
         ordered = self._order.precedes(prior.use.node, current.use.node, by_region)
         if not (ordered or after_load(prior, current, shared)):
             return DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared), facts(prior, current, False))
@@ -205,7 +211,7 @@ class AccessHistory:
         it there.
 
         A write that comes after a read needs no visibility of its own, if the read saw the earlier write: it could not
-        change what either left in memory ("Location-Ordered": read, then write).
+        change what either left in memory ("Location-Ordered": read, then write). Rule: rules.md#most-recent-access.
         """
         left = hidden = query.hidden(prior, shared)
         for reader, spans in prior.seen_by:

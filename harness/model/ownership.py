@@ -58,6 +58,7 @@ class OwnershipHistory:
 
         `contents` says whether the use depends on the bytes that are there. The family owns the addresses from then on.
         The last write stands for that in later losses, or else the first use.
+        Rules: rules.md#contents-must-be-transferred-to-another-family, rules.md#what-was-released-must-be-acquired.
         """
         owner = EVERYBODY if resource in self._shared else family
         kept: list[OwnedPart] = []
@@ -81,7 +82,7 @@ class OwnershipHistory:
         """A family takes over some addresses. Returns the losses.
 
         All of the range must have been released with the same parameters. An acquire from an external family needs no
-        release in this trace.
+        release in this trace. Rules: rules.md#an-acquire-needs-its-release, rules.md#both-halves-of-a-transfer-agree.
         """
         key = (barrier.space, barrier.resource)
         if barrier.src_family not in FAMILIES_OUTSIDE:

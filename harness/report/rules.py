@@ -1,4 +1,8 @@
-"""Which rule of docs/rules.md decided a finding."""
+"""The rule of docs/rules.md that a finding names.
+
+This labels findings for the reader. The deciders are `harness/syncval` and `harness/model`; each cites the same
+anchors.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ PAGE = "docs/rules.md"
 SUBPASS = "/subpass"
 """The suffix of a race's name when it is inside one queue, between subpasses."""
 
-DECIDED_BY: tuple[tuple[str, str, str, str], ...] = (
+RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
     ("ownership-not-transferred", "*", "*", "contents-must-be-transferred-to-another-family"),
     ("ownership-not-acquired", "*", "*", "what-was-released-must-be-acquired"),
     ("ownership-not-released", "*", "*", "an-acquire-needs-its-release"),
@@ -46,7 +50,7 @@ OTHERWISE = "hazards"
 
 
 def rule_of(finding: Finding) -> str:
-    """The anchor in docs/rules.md of the rule that decided a finding."""
+    """The anchor in docs/rules.md of the rule that a finding names."""
     inside = finding.hazard.is_race and finding.place.queue == finding.prior.queue
     said = (finding.hazard + SUBPASS * inside, finding.access, finding.prior_access)
-    return next((anchor for *row, anchor in DECIDED_BY if all(map(fnmatchcase, said, row))), OTHERWISE)
+    return next((anchor for *row, anchor in RULE_OF_FINDING if all(map(fnmatchcase, said, row))), OTHERWISE)

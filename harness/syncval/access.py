@@ -62,6 +62,7 @@ def _written(request: AccessRequest, access_kind: int) -> State:
 
 
 def _read_conflicts(state: State, view: View, request: AccessRequest) -> bool:
+    """Whether a read does not see the last write. Rules: rules.md#read-after-write, rules.md#most-recent-access."""
     write = state.write
     if (
         write is None
@@ -74,7 +75,10 @@ def _read_conflicts(state: State, view: View, request: AccessRequest) -> bool:
 
 
 def _read_is_ordered(state: State, write: Write, request: AccessRequest) -> bool:
-    """Rasterization order between an attachment read and the last write (or a read since it)."""
+    """Rasterization order between an attachment read and the last write (or a read since it).
+
+    Rules: rules.md#attachment-accesses-are-in-rasterization-order, rules.md#input-attachments-are-read-by-the-shader.
+    """
     stages, accesses = rasterization_scope(request.order)
     is_input = request.access_kind == INPUT_READ
     if not (ACCESS_KINDS[request.access_kind].stage & stages or (is_input and accesses >> INPUT_READ & 1)):
@@ -96,7 +100,10 @@ def _in_order(write: Write, request: AccessRequest) -> bool:
 
 
 def _ordered_reads(state: State, request: AccessRequest) -> int:
-    """Stages of reads of this queue that rasterization order puts before the access."""
+    """Stages of reads of this queue that rasterization order puts before the access.
+
+    Rule: rules.md#input-attachments-are-read-by-the-shader.
+    """
     stages, accesses = rasterization_scope(request.order)
     found = 0
     for read in state.reads:
@@ -112,6 +119,8 @@ def _ordered_reads(state: State, request: AccessRequest) -> int:
 
 
 def _write_hazard(state: State, view: View, request: AccessRequest) -> tuple[Hazard | None, int]:
+    """What a write conflicts with. Rules: rules.md#write-after-read, rules.md#write-after-write,
+    rules.md#most-recent-access."""
     access_kind, write = request.access_kind, state.write
     position = _read_in_the_way(state, view, request, access_kind)
     if position >= 0:

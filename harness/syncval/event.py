@@ -51,7 +51,11 @@ class Events:
         self._events: dict[int, EventState] = {}
 
     def set(self, effect: SetEvent, place: Place, queue_flags: int) -> list[Finding]:
-        """Marks what is in the first scopes now."""
+        """Marks what is in the first scopes now.
+
+        Rules: rules.md#a-set-must-come-after-a-reset, rules.md#a-set-must-come-after-a-set,
+        rules.md#a-set-must-come-after-a-wait.
+        """
         event = self._events.setdefault(effect.event, EventState())
         masks = {each.src_stages for each in _dependencies(effect.barrier)}
         spelling = 0 if not effect.sync2 else 2 if place.command.endswith("KHR") else 1
@@ -82,7 +86,8 @@ class Events:
             event.tokens[mask] = token
 
     def reset(self, effect: ResetEvent, place: Place, queue_flags: int) -> list[Finding]:
-        """Forgets the last set."""
+        """Forgets the last set. Rules: rules.md#a-reset-must-come-after-a-set,
+        rules.md#a-reset-must-come-after-a-wait."""
         event = self._events.setdefault(effect.event, EventState())
         hazard = _RESET_AFTER.get(event.last)
         problems = self._race(event, effect.event, place, effect.stages, queue_flags, hazard)
@@ -126,7 +131,10 @@ class Events:
                 yield from self._context.report_alias_hazards(alias, each.resource, list(met))
 
     def _waited(self, effect: WaitEvents, place: Place, queue_flags: int) -> Iterator[Finding]:
-        """Events are waited for: what they carry from now on. A set that nothing orders with another is reported."""
+        """Events are waited for: what they carry from now on. A set that nothing orders with another is reported.
+
+        Rule: rules.md#a-wait-needs-sets-in-order.
+        """
         for position, id in enumerate(effect.events):
             event = self._events.setdefault(id, EventState())
             if event.unordered and event.place is not None:

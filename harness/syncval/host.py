@@ -10,7 +10,8 @@ The host is not a queue: no pipeline barrier waits for it, and it waits for the 
 values and idle calls. Its rules are about two facts of each range: is the device's work there *complete* as far as
 the host knows, and is it *visible to the host*?
 
-What the host writes --------------------
+What the host writes
+--------------------
 * A submit makes what the host wrote before it available and visible to everything in the batch. Nothing has to be
   kept for such writes.
 * In memory that is not HOST_COHERENT that holds only for writes that were flushed. A write that was not flushed stays
@@ -138,7 +139,10 @@ class Host:
         return shown or any(SEEN in view.write.tokens for view in state.views)
 
     def _missing_step(self, state: State, place: Place, coherent: bool) -> HostStep | None:
-        """What keeps the host from seeing the last write; None when it sees it, or wrote it itself."""
+        """What keeps the host from seeing the last write; None when it sees it, or wrote it itself.
+
+        Rule: rules.md#a-host-read-needs-a-dependency-and-a-wait.
+        """
         if state.write is None or _is_dirty(state, place):
             return None
         if not state.write.done:
@@ -150,7 +154,10 @@ class Host:
     # -- what the host does -------------------------------------------------------------------------------------------
 
     def submitted(self) -> None:
-        """What the host wrote before a submit is visible to it, and to whoever waits for it."""
+        """What the host wrote before a submit is visible to it, and to whoever waits for it.
+
+        Rule: rules.md#a-submit-shows-host-writes-to-the-device.
+        """
         for memory, span in self._late:
             self._context.drop_writes(memory, span, _is_dirty)
         self._late.clear()
@@ -176,7 +183,10 @@ class Host:
         self._context.drop_writes(effect.memory, effect.span, _is_dirty)
 
     def invalidated(self, effect: HostInvalidated) -> Iterator[Finding]:
-        """The host sees what was made visible to it; what it wrote there and did not flush is lost."""
+        """The host sees what was made visible to it; what it wrote there and did not flush is lost.
+
+        Rule: rules.md#an-invalidate-says-that-the-host-reads.
+        """
         context = self._context
         self.submitted()  # coherent memory has nothing to lose
         place = Place(effect.call, "vkInvalidateMappedMemoryRanges", effect.site)
@@ -225,7 +235,10 @@ class Host:
             self._context.drop_writes(space, span, _is_done)
 
     def _conflicts(self, place: Place, space: int, resource: int, spans: Iterable[Span]) -> Iterator[Finding]:
-        """Accesses of the device that the host does not know to be complete, where it writes."""
+        """Accesses of the device that the host does not know to be complete, where it writes.
+
+        Rule: rules.md#a-host-write-waits-for-the-device.
+        """
         hazards: list[DetectedHazard] = []
         for begin, end in spans:
             for span, entry in self._context.unfinished(space, begin, end):

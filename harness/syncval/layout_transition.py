@@ -18,6 +18,7 @@ def after_transition(
 
 
 def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int) -> AccessOutcome:
+    """Later accesses see the transition as a write. Rule: rules.md#accesses-wait-for-the-transition."""
     hazard, prior = transition_hazard(state, scopes, queue, viewer, access_kind)
     barriers = union(scope.dst_accesses for scope in scopes)
     chain = union(scope.dst_stages for scope in scopes)
@@ -29,7 +30,10 @@ def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int
 def transition_hazard(
     state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int = LAYOUT_TRANSITION
 ) -> tuple[Hazard | None, int]:
-    """The first access that a transition is not ordered after: (hazard, -1 for the write or the read's position)."""
+    """The first access that a transition is not ordered after: (hazard, -1 for the write or the read's position).
+
+    Rules: rules.md#a-transition-is-a-write; with `access_kind` rules.md#a-semaphore-orders-the-halves-of-a-transfer.
+    """
     scopes = tuple(_source(scope) for scope in scopes)
     view = state.view(viewer)
     for position, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
@@ -46,7 +50,10 @@ def transition_hazard(
 
 
 def _source(scope: Scope) -> Scope:
-    """NONE without accesses means TOP_OF_PIPE (specification, VK_PIPELINE_STAGE_2_NONE)."""
+    """NONE without accesses means TOP_OF_PIPE (specification, VK_PIPELINE_STAGE_2_NONE).
+
+    Rule: rules.md#none-before-a-transition-is-the-top-of-the-pipe.
+    """
     if scope.src_stages or scope.src_accesses or scope.event:
         return scope
     return scope._replace(src_stages=VkPipelineStage2.TOP_OF_PIPE)

@@ -85,6 +85,7 @@ def half_scope(scope: Scope, half: OwnershipRole) -> Scope:
 
     The stage masks that the specification lets an implementation ignore (of a release's second scope, an acquire's
     first) count as given: a program that gives them waits for them, one that gives none needs ALL_COMMANDS.
+    Rule: rules.md#a-semaphore-orders-the-halves-of-a-transfer.
     """
     return scope._replace(dst_accesses=0) if half is OwnershipRole.RELEASE else scope._replace(src_accesses=0)
 
@@ -221,7 +222,10 @@ class Ownership:
     def _lost(
         self, resource: int, space: int, spans: Iterable[Span], access_kind: int, place: Place, family: int
     ) -> Iterator[Finding]:
-        """Findings about contents that are undefined for a family: one for each thing that made them so."""
+        """Findings about contents that are undefined for a family: one for each thing that made them so.
+
+        Rules: rules.md#contents-must-be-transferred-to-another-family, rules.md#what-was-released-must-be-acquired.
+        """
         lost: dict[tuple[Hazard, int], list[tuple[Span, Owner]]] = {}
         for span in spans:
             for begin, end, owner in self._pieces(space, span):
@@ -258,7 +262,10 @@ class Ownership:
             held.assign(*span, Owner(owner, place, OWNERSHIP_TRANSFER))
 
     def _unmatched(self, barrier: RangeBarrier, place: Place) -> Iterator[Finding]:
-        """What is wrong with an acquire, if anything: each piece of its range must have come from one same release."""
+        """What is wrong with an acquire, if anything: each piece of its range must have come from one same release.
+
+        Rules: rules.md#an-acquire-needs-its-release, rules.md#both-halves-of-a-transfer-agree.
+        """
         gaps: list[Span] = []
         other: tuple[list[Span], Owner | None] = ([], None)
         kept: tuple[list[Span], Owner | None] = ([], None)

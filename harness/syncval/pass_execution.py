@@ -48,7 +48,10 @@ class InstanceExecution:
         return self._outer if subpass == EXTERNAL else -1 - subpass
 
     def _racing_with(self, subpass: int) -> RacingWork:
-        """The subpasses that race with a subpass: earlier ones in the list on which it does not depend."""
+        """The subpasses that race with a subpass: earlier ones in the list on which it does not depend.
+
+        Rule: rules.md#subpasses-without-a-path-race.
+        """
         before = self._before.get(subpass, set())
         strangers = frozenset(self._viewer(each) for each in range(subpass) if each not in before)
         return self._racing._replace(queue=self._context.queue, subpasses=strangers) if strangers else self._racing

@@ -36,7 +36,10 @@ class Presentation:
         """By image: up to where each queue's work came before its last present."""
 
     def acquire(self, acquired: Acquired) -> None:
-        """The engine may still read the image; the semaphore and the fence are signaled when it no longer does."""
+        """The engine may still read the image; the semaphore and the fence are signaled when it no longer does.
+
+        Rule: rules.md#an-acquired-image-waits-for-its-semaphore.
+        """
         queue = engine_of(acquired.image)
         place = Place(acquired.call, acquired.name, acquired.site, submit=acquired.call, queue=queue)
         self._engine_access(ACQUIRE.index, acquired.image, place)
@@ -63,7 +66,10 @@ class Presentation:
 
     def present(self, presented: Presented) -> Iterator[tuple[list[DetectedHazard], Place]]:
         """The engine takes images after its semaphore waits; what those do not cover conflicts. What they cover is
-        available, and available writes are visible to the engine by themselves (vkQueuePresentKHR)."""
+        available, and available writes are visible to the engine by themselves (vkQueuePresentKHR).
+
+        Rules: rules.md#a-present-waits-for-the-frame, rules.md#a-presented-image-belongs-to-the-engine.
+        """
         signals = self._queues.take_to_present(presented.waits)
         before: dict[int, BatchIndex] = {}
         for signal in signals:

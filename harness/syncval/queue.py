@@ -233,7 +233,8 @@ class Queues:
         return None
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
-        """A signal and the wait for it are a memory dependency."""
+        """A signal and the wait for it are a memory dependency. Rules: rules.md#queues-without-a-semaphore-race,
+        rules.md#a-semaphore-orders-the-halves-of-a-transfer."""
         scope = _scope(signal, wait.stages, queue_flags)
         giver = signal.queue
         if giver == queue:

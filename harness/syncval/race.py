@@ -44,7 +44,12 @@ def batch_index_of(place: Place) -> BatchIndex:
 def race(
     state: State, write: Place | None, reads: tuple[Place, ...], access_kind: int, racing: RacingWork
 ) -> tuple[Hazard, int] | None:
-    """The racing hazard that an access meets, with its prior access as in `AccessOutcome`; None without one."""
+    """The racing hazard that an access meets, with its prior access as in `AccessOutcome`; None without one.
+
+    Rules: rules.md#queues-without-a-semaphore-race, rules.md#subpasses-without-a-path-race,
+    rules.md#a-semaphore-orders-the-halves-of-a-transfer; for the presentation engine
+    rules.md#a-presented-image-belongs-to-the-engine, rules.md#an-acquired-image-waits-for-its-semaphore.
+    """
     writes = ACCESS_KINDS[access_kind].write
     if (
         state.write is not None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from harness.findings import Finding, Hazard, Place
-from harness.report.rules import DECIDED_BY, OTHERWISE, SUBPASS, rule_of
+from harness.report.rules import OTHERWISE, RULE_OF_FINDING, SUBPASS, rule_of
 from harness.spec.scopes import ACCESS_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,6 +67,15 @@ def test_every_citation_resolves() -> None:
     assert sorted(each for each in cited if each[1] not in sections()) == []
 
 
+@pytest.mark.parametrize("judge", ["syncval", "model"])
+def test_each_judge_cites_the_rule_of_each_finding(judge: str) -> None:
+    files = (ROOT / "harness" / judge).rglob("*.py")
+    trees = [ast.walk(ast.parse(file.read_text(encoding="utf-8"))) for file in files]
+    functions = [node for tree in trees for node in tree if isinstance(node, ast.FunctionDef)]
+    cited = {anchor for each in functions for anchor in CITATION.findall(ast.get_docstring(each) or "")}
+    assert sorted({anchor for *_, anchor in RULE_OF_FINDING} - cited) == []
+
+
 def test_every_claim_is_of_a_rule() -> None:
     assert len(claims()) > 400
     assert {name: each for name, each in claims().items() if not each or not set(each) <= set(rules())} == {}
@@ -84,7 +93,7 @@ def test_every_rule_links_to_the_specification() -> None:
     assert [anchor for anchor, text in rules().items() if not SPECIFICATION.search(text)] == []
 
 
-@pytest.mark.parametrize("row", DECIDED_BY, ids=lambda row: "-".join(row[:3]))
+@pytest.mark.parametrize("row", RULE_OF_FINDING, ids=lambda row: "-".join(row[:3]))
 def test_a_finding_leads_to_its_rule(row: tuple[str, str, str, str]) -> None:
     hazard, access, prior_access, anchor = row
     assert anchor in rules()

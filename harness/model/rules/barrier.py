@@ -143,6 +143,8 @@ def transition(run: CommandBufferRun, pending: OpenDependency) -> None:
 
     ALL_COMMANDS holds transitions and transfers, too: they come after every earlier second scope with it, and every
     later first scope with it holds them. Specification: "Image Layout Transitions", "Queue Family Ownership Transfer".
+    Rules: rules.md#a-transition-is-a-write, rules.md#accesses-wait-for-the-transition,
+    rules.md#a-semaphore-orders-the-halves-of-a-transfer.
     """
     ranged = pending.ranged
     if ranged is None or not (ranged.transition or pending.transfers):

@@ -27,7 +27,8 @@ A wait needs no entry: it is after the set that it waits for, which is after any
 def set_event(run: CommandBufferRun, effect: SetEvent) -> None:
     """A set happens after its first scope: earlier commands of the queue, in its stages or logically earlier ones.
 
-    Specification: "vkCmdSetEvent", "vkCmdSetEvent2".
+    Specification: "vkCmdSetEvent", "vkCmdSetEvent2". Rules: rules.md#a-set-must-come-after-a-reset,
+    rules.md#a-set-must-come-after-a-set, rules.md#a-set-must-come-after-a-wait.
     """
     barrier = effect.barrier
     stages = 0
@@ -42,7 +43,8 @@ def set_event(run: CommandBufferRun, effect: SetEvent) -> None:
 def reset_event(run: CommandBufferRun, effect: ResetEvent) -> None:
     """A reset happens after its first scope. It ends earlier sets and waits that are ordered before it.
 
-    Specification: "vkCmdResetEvent", "vkCmdResetEvent2".
+    Specification: "vkCmdResetEvent", "vkCmdResetEvent2". Rules: rules.md#a-reset-must-come-after-a-set,
+    rules.md#a-reset-must-come-after-a-wait.
     """
     node = _operation(run, RESET, effect.event, first_scope(effect.stages, run.queue_flags))
     made = EventOperation(RESET, ModelAccess(run.place, "", True, node))
@@ -155,7 +157,10 @@ def _first_scope(
 
 
 def _judge_sets(run: CommandBufferRun, event: int, node: int) -> None:
-    """The last set must be ordered after every earlier set and reset. Otherwise the wait may meet any of them."""
+    """The last set must be ordered after every earlier set and reset. Otherwise the wait may meet any of them.
+
+    Rule: rules.md#a-wait-needs-sets-in-order.
+    """
     held = run.program.event(event)
     sets = _sets(held)
     if not sets:

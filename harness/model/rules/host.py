@@ -30,7 +30,7 @@ def host_wrote(program: Program, wrote: HostWrote) -> None:
     """A host write comes after all that the host has waited for, and before what it submits from now on.
 
     In memory that is not coherent it is available only after a flush. Specification: "Host Write Ordering Guarantees",
-    "Host Access to Device Memory Objects", "Fences".
+    "Host Access to Device Memory Objects", "Fences". Rule: rules.md#a-host-write-waits-for-the-device.
     """
     place = Place(wrote.call, "host write", wrote.site)
     node = program.host_node("host write", place)
@@ -47,6 +47,7 @@ def host_read(program: Program, read: HostDeclaredRead) -> None:
     A wait makes device writes complete. A dependency to HOST_READ makes them available to the host. In memory that is
     not coherent they are visible only after an invalidate. Specification: "Fences", "Host Access to Device Memory
     Objects"; appendix "Availability, Visibility, and Domain Operations" (vkInvalidateMappedMemoryRanges).
+    Rule: rules.md#a-host-read-needs-a-dependency-and-a-wait.
     """
     place = Place(read.call, read.name, read.site)
     node = program.host_node(read.name, place)

@@ -34,7 +34,8 @@ def present(program: Program, effect: Presented, node: int) -> None:
     """The presentation of an image comes after the semaphores of the present, and after nothing else of the queue.
 
     What is available is visible to it, and it changes nothing. No fence and no wait for a queue includes it. `node` is
-    the node of the host's call. Specification: "vkQueuePresentKHR".
+    the node of the host's call. Specification: "vkQueuePresentKHR". Rules: rules.md#a-present-waits-for-the-frame,
+    rules.md#a-presented-image-belongs-to-the-engine.
     """
     waited = program.order.set_of(node)
     for semaphore in effect.waits:
@@ -55,7 +56,7 @@ def acquired(program: Program, effect: Acquired) -> None:
     """The presentation engine reads an image that it handed out until it signals the semaphore or fence of the acquire.
 
     That signal comes after the image's last presentation, and after nothing else. Specification:
-    "vkAcquireNextImageKHR".
+    "vkAcquireNextImageKHR". Rule: rules.md#an-acquired-image-waits-for-its-semaphore.
     """
     place = Place(effect.call, effect.name, effect.site)
     last = program.presented.get(effect.image, NOTHING)

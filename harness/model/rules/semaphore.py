@@ -44,7 +44,8 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     stages.
 
     Logically later stages count, too. What is available is made visible to every access there. Specification:
-    "Semaphore Waiting"; "vkQueueSubmit2".
+    "Semaphore Waiting"; "vkQueueSubmit2". Rules: rules.md#queues-without-a-semaphore-race,
+    rules.md#a-semaphore-orders-the-halves-of-a-transfer.
     """
     order = run.program.order
     stages = second_scope(operation.stages, run.queue_flags)

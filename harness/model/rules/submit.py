@@ -27,7 +27,7 @@ def submitted(program: Program, submit: Submitted) -> None:
 
     Host writes are made available, and all that is available is made visible to everything on the device.
     Specification: "Host Write Ordering Guarantees"; appendix "Availability, Visibility, and Domain Operations"
-    (vkQueueSubmit).
+    (vkQueueSubmit). Rule: rules.md#a-submit-shows-host-writes-to-the-device.
     """
     place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
     label = f"{submit.name} ({submit.call})"

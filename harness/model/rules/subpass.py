@@ -38,6 +38,7 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
     Its first scope holds the commands of the source subpass, or what came before the render pass instance. Automatic
     transitions into the subpass come between the two. A self-dependency orders nothing. Specification:
     "VkSubpassDependency", "Automatic Layout Transitions" ("Render Pass Creation").
+    Rule: rules.md#subpasses-without-a-path-race.
     """
     instance = run.instance
     if instance is None:
