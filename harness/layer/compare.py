@@ -142,9 +142,8 @@ def _is_alike(ours: Said, theirs: Said) -> bool:
     """True when they differ in nothing but what the layer leaves out: the access at submit; of an event rule, and of a
     transition at a wait that the old layer finds at submit, the earlier command and that it is about a submit."""
     rest = theirs[2][2:]
-    if (ours[0], *ours[2][:2]) != (theirs[0], *theirs[2][:2]) or (rest[0] and ours[1] != theirs[1]):
-        return False
-    return not all(rest) and all(not told or told == known for told, known in zip(rest, ours[2][2:], strict=True))
+    at_one_place = ours[0] == theirs[0] and (not rest[0] or ours[1] == theirs[1])
+    return at_one_place and not all(rest) and _is_same(ours[2], theirs[2])
 
 
 def _subject(
@@ -170,14 +169,13 @@ def _subject(
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
         any(_is_same(other[2], key) and _is_earlier(other[0], said[0]) for other in ours),
-        tuple(each for group in ours.values() for each in group if _is_of_command(each, finding, key)),
+        tuple(
+            each
+            for group in ours.values()
+            for each in group
+            if (each.place.call == finding.place.call if finding else plain_command(each.place.command) == key[1])
+        ),
     )
-
-
-def _is_of_command(each: Finding, finding: Finding | None, key: Key) -> bool:
-    if finding is not None:
-        return each.place.call == finding.place.call
-    return plain_command(each.place.command) == key[1]
 
 
 def _is_same(ours: Key, theirs: Key) -> bool:

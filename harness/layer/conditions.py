@@ -12,11 +12,11 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from harness.findings import Finding, Hazard
-from harness.layer.parse import RECORD, plain_command
+from harness.layer.parse import RECORD, SUBMIT, plain_command
 from harness.layer.silence import is_unrecorded
 from harness.layer.stream import barrier_scopes, common
 from harness.layer.subject import Subject, scopes_of
-from harness.spec.enums import VkQueueFlag
+from harness.spec.enums import VkPipelineStage2, VkQueueFlag
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND, execution_scope_dst, execution_scope_src
 from harness.trace.calls import Call
@@ -95,13 +95,14 @@ def barrier_names_one_of(subject: Subject, pair: str, unless: str = "NONE") -> b
 
 
 @condition
-def transition_after_barrier(subject: Subject, dst: str = "NONE", from_none: bool = False) -> bool:
-    """The second access is a transition, perhaps one whose first scope has no stage; a barrier between the two has one
-    of these stages in its second scope or, without them, accesses in its first scope."""
-    own = list(barrier_scopes(subject.command)) if subject.command is not None else []
-    moves = any(each.transition and not (from_none and each.src_stages) for each in own)
-    stages = scope(dst)[0]
-    return moves and any(each.dst_stages & stages if stages else each.src_accesses for each in subject.barriers)
+def transition_after_barrier(subject: Subject) -> bool:
+    """The second access is a transition. Between the two, a barrier has accesses in its first scope, and the first
+    access is a write; or one has TOP_OF_PIPE in its second scope, and the transition's first scope has no stage."""
+    moves = [each for each in barrier_scopes(subject.command) if each.transition] if subject.command is not None else []
+    if moves and subject.key[0] == Hazard.WRITE_AFTER_WRITE and any(each.src_accesses for each in subject.barriers):
+        return True
+    top = VkPipelineStage2.TOP_OF_PIPE | VkPipelineStage2.ALL_COMMANDS
+    return any(not each.src_stages for each in moves) and any(each.dst_stages & top for each in subject.barriers)
 
 
 @condition
@@ -242,15 +243,20 @@ def reported_for_same_command(subject: Subject) -> bool:
 
 
 @condition
-def lower_address_found(subject: Subject, access: str = "*", hazard: str = "*") -> bool:
+def lower_address_found(subject: Subject) -> bool:
     """We found another hazard of the same access at a lower address, in this execution of the command, or while it was
-    recorded: the layer keeps to the lowest of a region, whether it says that one now or has said it. With arguments,
-    one of that kind between two equal accesses."""
-    return any(
-        (access == "*" or each.access == each.prior_access) and fnmatchcase(each.access, access)
-        for each in _lower_ones(subject)
-        if fnmatchcase(each.hazard, hazard)
-    )
+    recorded: the layer keeps to the lowest of a region, whether it says that one now or has said it."""
+    return bool(_lower_ones(subject))
+
+
+@condition
+def same_shader_write(subject: Subject) -> bool:
+    """A shader writes after the same access by a shader, or such a hazard of it is at a lower address."""
+    hazard, _, _, _, prior_access = subject.key
+    if hazard == Hazard.WRITE_AFTER_WRITE and matches(prior_access, ("SYNC_*_SHADER_STORAGE_WRITE",)):
+        return True
+    lower = (each for each in _lower_ones(subject) if each.hazard == Hazard.WRITE_AFTER_WRITE)
+    return any(each.access == each.prior_access and "SHADER_STORAGE" in each.access for each in lower)
 
 
 def _lower_ones(subject: Subject) -> list[Finding]:
@@ -291,5 +297,5 @@ def found_after_another_read(subject: Subject) -> bool:
 
 @condition
 def reported_by_us_before(subject: Subject) -> bool:
-    """We said it in an earlier call."""
-    return subject.said_before
+    """We said it in an earlier call, and the layer says it at a submit, or it is a rule of events."""
+    return subject.said_before and (subject.kind == SUBMIT or matches(subject.key[0], ("vkCmd*Event*",)))

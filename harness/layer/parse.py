@@ -1,16 +1,8 @@
 """What the Khronos layer said, as data: a pure parser of its texts, old and today's.
 
-Old (1.3.239), at record and at submit:
-
-    vkCmdCopyBuffer: Hazard READ_AFTER_WRITE for srcBuffer VkBuffer 0x1[], region 0. Access info (usage:
-    SYNC_COPY_TRANSFER_READ, prior_usage: SYNC_COPY_TRANSFER_WRITE, write_barriers: 0, command: vkCmdFillBuffer,
-    seq_no: 1, reset_no: 1).
-
-    vkQueueSubmit: Hazard WRITE_AFTER_WRITE for entry 0, VkCommandBuffer 0x2[], Recorded access info (recorded_usage:
-    SYNC_COPY_TRANSFER_WRITE, command: vkCmdFillBuffer, seq_no: 1, reset_no: 1). Access info (prior_usage: …).
-
-In it the *current* command is the function before `: Hazard` while recording, and `command:` of the recorded access
-info at submit; `command:` of the access info is always the prior one.
+1.3.239 writes `usage: …, prior_usage: …, command: …, seq_no: …` into "Access info (…)", and at submit also into
+"Recorded access info (…)". The *current* command is the function before `: Hazard` while recording, and `command:` of
+the recorded access info at submit; `command:` of the access info is always the prior one.
 
 Today's layers speak prose that changes; only their `[Extra properties]` block is read (`name = value` lines).
 """

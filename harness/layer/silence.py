@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 
-from harness.findings import Finding, Hazard, Place
+from harness.findings import Finding, Hazard
 from harness.layer.stream import Stream, Touch
 from harness.trace.calls import Call
 
@@ -51,7 +51,10 @@ def reason_for_silence(finding: Finding, stream: Stream) -> str:
     if finding.hazard in OWNERSHIP:
         return "queue family ownership"
     for place, access in ((finding.place, finding.access), (finding.prior, finding.prior_access)):
-        if reason := _reason(place.command, access, _marks(place, finding.resource, stream)):
+        marks = _marks(stream.at(place.call), finding.resource, stream)
+        if place.executed_by is not None and stream.inherits(place.call):
+            marks.add(Only.INHERITED)
+        if reason := _reason(place.command, access, marks):
             return reason
     own = stream.at(finding.place.call)
     aliases = [alias for alias in stream.facts(own).aliases if not alias.alike] if own is not None else []
@@ -62,18 +65,12 @@ def reason_for_silence(finding: Finding, stream: Stream) -> str:
 
 def is_unrecorded(call: Call, touch: Touch, stream: Stream) -> bool:
     """True for a touch of a recorded command that the layer does not record."""
-    marks = {Only.ALL} | ({Only.INSTANCES} if touch.resource in stream.facts(call).instanced else set())
-    return bool(_reason(call.name, touch.access, marks))
+    return bool(_reason(call.name, touch.access, _marks(call, touch.resource, stream)))
 
 
-def _marks(place: Place, resource: int, stream: Stream) -> set[Only]:
-    call = stream.at(place.call)
-    marks = {Only.ALL}
-    if call is not None and resource in stream.facts(call).instanced:
-        marks.add(Only.INSTANCES)
-    if place.executed_by is not None and stream.inherits(place.call):
-        marks.add(Only.INHERITED)
-    return marks
+def _marks(call: Call | None, resource: int, stream: Stream) -> set[Only]:
+    instanced = call is not None and resource in stream.facts(call).instanced
+    return {Only.ALL, Only.INSTANCES} if instanced else {Only.ALL}
 
 
 def _reason(command: str, access: str, marks: set[Only]) -> str:

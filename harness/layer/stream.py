@@ -152,13 +152,9 @@ class Stream:
 
     def inherits(self, index: int) -> bool:
         """True for a command of a secondary command buffer that continues a render pass instance."""
-        command = self.at(index)
-        infos = [
-            call.args.get("pBeginInfo") or {}
-            for call in self.calls
-            if command is not None and call.index < index and call.name == "vkBeginCommandBuffer"
-            if call.args["commandBuffer"] == command.args.get("commandBuffer")
-        ]
+        buffer = self._by_index[index].args.get("commandBuffer") if index in self._by_index else None
+        begun = [call for call in self.calls if call.name == "vkBeginCommandBuffer" and call.index < index]
+        infos = [call.args.get("pBeginInfo") or {} for call in begun if call.args["commandBuffer"] == buffer]
         return bool(infos and infos[-1].get("flags", 0) & VkCommandBufferUsage.RENDER_PASS_CONTINUE)
 
     def executed(self, submit: Call | None) -> list[list[int]]:
@@ -178,10 +174,6 @@ class Stream:
                     for position, command_buffer in enumerate(command_buffers):
                         number += 1
                         yield number, (call.index, batch, position), self.recorded(command_buffer, call.index)
-
-    def number(self, call: Call) -> int:
-        """The layer's `seq_no` of a recorded command."""
-        return sum(is_numbered(each) for each in self.recorded(call.args["commandBuffer"], call.index + 1))
 
     def facts(self, call: Call) -> Facts:
         """What is known of a vkCmd*. The first question interprets the trace."""
@@ -331,7 +323,8 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
         return Facts(effects, touches, instanced=_instanced(buffer))
     if rendering is None or not (begins or call.name == CLEAR_ATTACHMENTS):
         return Facts(effects, touches)
-    attached = [each for part in _subpasses(rendering) for each in _attachments(part)]
+    several = [(*each.colors, each.depth, each.stencil, *each.inputs) for each in _subpasses(rendering)]
+    attached = [each for attachments in several for each in attachments if each is not None]
     images = {each.image.id for each in attached}
     if not begins:
         areas = [area_of(each["rect"]) for each in call.args["pRects"] or ()]
@@ -355,16 +348,10 @@ def _instanced(buffer: CommandBuffer) -> frozenset[int]:
     return frozenset(held for held, several in rates.items() if all(several))
 
 
-def _subpasses(rendering: RenderingState) -> Iterator[RenderingState]:
-    following: RenderingState | None = rendering
-    while following is not None:
-        yield following
-        following = following.following
-
-
-def _attachments(rendering: RenderingState) -> list[Attachment]:
-    several = (*rendering.colors, rendering.depth, rendering.stencil, *rendering.inputs)
-    return [each for each in several if each is not None]
+def _subpasses(rendering: RenderingState | None) -> Iterator[RenderingState]:
+    while rendering is not None:
+        yield rendering
+        rendering = rendering.following
 
 
 def _covers(area: Area, attachment: Attachment) -> bool:

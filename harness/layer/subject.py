@@ -42,16 +42,14 @@ class Subject:
     """A key that one judge has and the other lacks, with everything that both said in the same API call.
 
     "The second command" is the one whose access is reported, "the first" is the earlier one that it conflicts with.
+    `side` is `ours-only` or `layer-only`; `key` is (hazard, command, prior command, access, prior access); `kind` is
+    `record` or `submit`; `call` is the block index of the API call in which it was said, None when nobody knows it.
     """
 
     side: str
-    """`ours-only` or `layer-only`."""
     key: tuple[str, str, str, str, str]
-    """Hazard, command, prior command, access, prior access."""
     kind: str
-    """`record` or `submit`."""
     call: int | None
-    """Block index of the API call in which it was said, None when nobody attributed it."""
     finding: Finding | None
     message: LayerMessage | None
     stream: Stream
@@ -140,7 +138,8 @@ class Subject:
                 number
                 and plain_command(step.call.name) == self.key[2]
                 and not (step.place and self.is_own(step.place))
-                and self.stream.number(step.call) == number
+                and number
+                == sum(map(is_numbered, self.stream.recorded(step.call.args["commandBuffer"], step.call.index + 1)))
             ):
                 return position
         return -1

@@ -52,29 +52,24 @@ def optimal_image_in_segment(subject: Subject) -> bool:
 
 
 @condition
-def written_later_in_segment(subject: Subject) -> bool:
-    """The read's resource is written later in the same segment: the layer's verdict on that first write replaces the
-    one on the read."""
-    own, finding = subject.command, subject.finding
+def read_not_tested(subject: Subject) -> bool:
+    """An earlier command of the command buffer reads the resource: of the reads before the first write, the layer
+    tests only the first. Or it is written later in the same segment: the verdict on that write replaces this one."""
+    own, stream, finding = subject.command, subject.stream, subject.finding
+    if own is None or finding is None:
+        return False
     return any(
-        own is not None and finding is not None and call.index >= own.index
-        and finding.resource in subject.stream.writes(call)
-        for call in subject.segment
-    )  # fmt: skip
+        finding.resource in stream.reads(call) for call in subject.command_buffer if call.index < own.index
+    ) or any(finding.resource in stream.writes(call) for call in subject.segment if call.index >= own.index)
 
 
 @condition
-def read_before_in_command_buffer(subject: Subject, of_second: bool = False) -> bool:
-    """An earlier command of the command buffer reads the resource: of the reads before the first write, the layer
-    tests only the first. `of_second`: it reads what the second command writes, and the first access is of another kind:
-    such reads stand for earlier writes only if those are of the same kind as the second access."""
-    own, stream, finding = subject.command, subject.stream, subject.finding
-    if own is None or (finding is None and not of_second):
-        return False
-    earlier = [call for call in subject.command_buffer if call.index < own.index]
-    if not of_second:
-        return any(finding is not None and finding.resource in stream.reads(call) for call in earlier)
-    target = [touch for touch in stream.touches(own) if touch.write]
+def read_before_in_command_buffer(subject: Subject) -> bool:
+    """An earlier command of the command buffer reads what the second command writes, and the first access is of another
+    kind: such reads stand for earlier writes only if those are of the same kind as the second access."""
+    own, stream = subject.command, subject.stream
+    earlier = [call for call in subject.command_buffer if own is not None and call.index < own.index]
+    target = [touch for touch in stream.touches(own) if touch.write] if own is not None else []
     reads = (touch for call in earlier for touch in stream.touches(call) if not touch.write)
     return subject.key[3] != subject.key[4] and bool(common(reads, target))
 
@@ -84,10 +79,8 @@ def reads_forgotten(subject: Subject) -> bool:
     """An earlier command buffer only read a range that an even earlier one wrote: merging drops such reads. Then a WAR
     is not seen, or shows as WAW against the older write, which may also be no hazard at all."""
     own, steps, first = subject.command, subject.steps, subject.position
-    hazards = (
-        ("WRITE_AFTER_READ", "WRITE_RACING_READ") if subject.finding else ("WRITE_AFTER_WRITE", "WRITE_RACING_WRITE")
-    )
-    if own is None or first < 0 or subject.key[0] not in hazards:
+    hazards = ("WRITE_*_READ",) if subject.finding is not None else ("WRITE_*_WRITE",)
+    if own is None or first < 0 or not matches(subject.key[0], hazards):
         return False
     target = [touch for touch in subject.stream.touches(own) if touch.write]
     if subject.finding is not None:

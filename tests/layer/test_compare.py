@@ -190,7 +190,7 @@ def lost(at: tuple[int, int]) -> Finding:
 
 T = TRANSFER
 DISPATCHED = ("vkCmdDispatch", STORED, 3), ("vkCmdDispatch", STORED, 2)
-FROM_NONE = "transition-from-none-chains-with-top"
+FROM_NONE = "transition-after-barrier"
 # fmt: off
 CASES: list[tuple[Finding | LayerMessage, Version, Tape | None, str]] = [
     *((BESIDE_COPIES, OLD, Tape().fill().barrier(stages, 0x1000, stages, 0x800).copy(), entry)
@@ -208,7 +208,7 @@ CASES: list[tuple[Finding | LayerMessage, Version, Tape | None, str]] = [
        Tape().fill().copy(source, 0).ranged(T, 0, T, 0).copy(A, 0), entry)
       for source, entry in ((A, "sync2-barriers-order-only-their-resource"), (B, ""))),
     *((WRITTEN_AGAIN, OLD, Tape().clear().barrier(T, made, T, 0).transition(T, 0, T, 0x800), entry)
-      for made, entry in ((0x1000, "transition-of-available-write"), (0, ""))),
+      for made, entry in ((0x1000, "transition-after-barrier"), (0, ""))),
     *((READ_BEFORE, OLD, Tape().copy_from_image().barrier(T, 0, to, 0).transition(0, 0, T, 0x800), entry)
       for to, entry in ((ALL, FROM_NONE), (1, FROM_NONE), (T, ""))),
     *((CLEARED_AFTER, OLD, Tape().transition(0, 0, 0, 0).barrier(source, 0x1000, T, 0x1000).clear(), entry)
@@ -232,7 +232,7 @@ CASES: list[tuple[Finding | LayerMessage, Version, Tape | None, str]] = [
       for at, entry in (((64, 64), "beyond-tracked-memory"), ((0, 64), ""))),
     *((RESUBMITTED, OLD, Tape().fill().submit().begin().copy(source, 0).submit().begin().fill().submit(), entry)
       for source, entry in ((A, "reads-forgotten-at-submit"), (B, ""))),
-    (ELSEWHERE, OLD, Tape().copy().fill().submit(), "write-hides-read-of-its-segment"),
+    (ELSEWHERE, OLD, Tape().copy().fill().submit(), "only-the-first-read"),
     (ELSEWHERE, OLD, Tape().copy().fill(B).submit(), ""),
     *((ours(RAW, (COPY, READ, 3), (FILL, CLEARED, 0), 4), OLD, Tape().copy(source, 0).copy().submit(), entry)
       for source, entry in ((A, "only-the-first-read"), (B, ""))),

@@ -28,7 +28,7 @@ all-commands-leaves-out-transitions layout/all_commands_covers_a_transition[whol
 barriers-of-secondaries secondary/secondary_executed_by_two_primaries[whole]
 commands-passed-over descriptor/dispatch_with_a_base[without_fill_before_dispatch]
 draws-in-dynamic-rendering rendering/blending_reads_what_is_not_loaded[without_uploaded_before_drawn]
-event-rules-at-every-submit event/reset_after_everything[stages_some]
+pair-reported-once event/reset_after_everything[stages_some]
 every-array-element descriptor/array_with_a_constant_index[whole]
 fills-and-updates-are-copies barrier/shader_read_does_not_cover_uniform_buffers[without_fill_before_dispatch]
 fills-and-updates-are-copies access/copy2_reads_an_updated_buffer[whole]
@@ -41,8 +41,8 @@ semaphore-scopes semaphore/copy_waits_for_a_fill[the_wait_at_the_top]
 shader-read-covers-uniforms barrier/shader_read_does_not_cover_uniform_buffers[fill_before_dispatch_shader_read]
 sync2-barriers-order-only-their-resource barrier/buffer_barrier2_orders_execution_on_other_buffers[whole]
 timeline-semaphores timeline/next_submit_after_a_value[the_wait_all_of_two]
-transition-from-none-chains-with-top layout/transition_from_none_after_a_read[whole]
-transition-of-available-write layout/transition_from_none_after_a_write[to_source_from_the_top]
+transition-after-barrier layout/transition_from_none_after_a_read[whole]
+transition-after-barrier layout/transition_from_none_after_a_write[to_source_from_the_top]
 transitions-between-subpasses rendering/transition_in_a_subpass_without_a_dependency[without_first_before_second]
 views-are-layers rendering/layers_that_are_no_views_are_left_alone[whole]
 """,
@@ -132,6 +132,8 @@ def render_pass(attachments: list[Any], subpasses: list[Any], *dependencies: Any
     return ("pass", spec | {"dependencies": list(dependencies), "area": (0, 0, 8, 8), "v2": False}, list(draws))
 
 
+WRITTEN = dispatch("fill_words_writeonly")
+
 # fmt: off
 STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "beyond-tracked-memory": [fill(0, 64), fill(0, 128), fill(64, 64)],
@@ -146,13 +148,13 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "reads-forgotten-at-submit": [
         fill(), NEXT, barrier(WRITES, READS + "|TRANSFER_WRITE"), copy(0, 1), submit(0), submit(1), submit(0),
     ],
-    "same-descriptor-write-hides": [dispatch("fill_words_writeonly"), fill(64, 64), dispatch("fill_words_writeonly")],
+    "same-descriptor-write-twice/more": [WRITTEN, fill(64, 64), WRITTEN],
     "several-barriers-of-one-command": [CLEAR, barrier(WRITES, EXECUTION, (WRITES, WRITES), **MOVED), CLEAR],
     "write-after-own-read-against-older-write": [
-        dispatch("fill_words_writeonly"), NEXT, barrier(STORED, READS), copy(0, 1), barrier(EXECUTION, EXECUTION),
+        WRITTEN, NEXT, barrier(STORED, READS), copy(0, 1), barrier(EXECUTION, EXECUTION),
         fill(), submit(0), submit(1),
     ],
-    "write-hides-read-of-its-segment": [fill(), NEXT, copy(0, 1), fill(), submit(0), submit(1)],
+    "only-the-first-read/then-written": [fill(), NEXT, copy(0, 1), fill(), submit(0), submit(1)],
 }, TODAY: {
     "after-an-unrecorded-read": [
         copy(1, 0), rendering([1], draws=(("draw", "vertices", {"blend": False}, 0, "indexed"),)), submit(0, 0),
