@@ -9,6 +9,7 @@ Command names lose their KHR suffix: a command and its alias are one command.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -50,11 +51,7 @@ class Comparison:
     @property
     def used(self) -> dict[str, int]:
         """How often each expected difference was needed, by id."""
-        counts: dict[str, int] = {}
-        for each in self.expected:
-            name = each.difference.id if each.difference else "silent-by-design"
-            counts[name] = counts.get(name, 0) + 1
-        return counts
+        return Counter(each.difference.id if each.difference else "silent-by-design" for each in self.expected)
 
     def lines(self) -> list[str]:
         """One line a disagreement, in words."""
@@ -168,7 +165,7 @@ def _subject(
         stream,
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
-        any(_is_same(other[2], key) and _is_earlier(other[0], said[0]) for other in ours),
+        any(_is_same(other[2], key) and (other[0] or 0) < (said[0] or 0) for other in ours if other[0] is not None),
         tuple(
             each
             for group in ours.values()
@@ -181,10 +178,6 @@ def _subject(
 def _is_same(ours: Key, theirs: Key) -> bool:
     """True for one key, and for one of which the layer left out the access, or of an event rule what came before."""
     return ours[:2] == theirs[:2] and all(not told or told == known for told, known in zip(theirs, ours, strict=True))
-
-
-def _is_earlier(call: int | None, than: int | None) -> bool:
-    return call is not None and than is not None and call < than
 
 
 def _explain(subject: Subject, differences: Sequence[LayerDifference]) -> Explained | None:

@@ -62,19 +62,11 @@ def _holds(value: Any, key: str, above: int, under: bool = False) -> bool:
 
 
 @condition
-def barrier_between(subject: Subject, src: str = "", dst: str = "", lacks: str = "NONE") -> bool:
+def barrier_between(subject: Subject, src: str = "NONE", dst: str = "NONE", lacks: str = "NONE") -> bool:
     """A barrier between the two has one of each of these masks, and none of the first accesses that `lacks` names."""
-    (stages, accesses), (to_stages, to_accesses) = scope(src or "NONE"), scope(dst or "NONE")
+    wanted = (*scope(src), *scope(dst))
     return any(
-        all(
-            not wanted or mask & wanted
-            for wanted, mask in (
-                (stages, each.src_stages),
-                (accesses, each.src_accesses),
-                (to_stages, each.dst_stages),
-                (to_accesses, each.dst_accesses),
-            )
-        )
+        all(not mask or mask & own for mask, own in zip(wanted, each[1:5], strict=True))
         and not each.src_accesses & scope(lacks)[1]
         for each in subject.barriers
     )

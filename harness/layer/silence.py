@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from fnmatch import fnmatchcase
 
-from harness.findings import Finding, Hazard
+from harness.findings import Finding
 from harness.layer.stream import Stream, Touch
 from harness.trace.calls import Call
 
@@ -37,18 +37,12 @@ SILENCES: tuple[tuple[str, str, Only, str], ...] = (
     ("*", "SYNC_*_ATTACHMENT_*", Only.INHERITED, "what secondary command buffers do to attachments"),
 )
 """What the layer does not track."""
-OWNERSHIP = (
-    Hazard.OWNERSHIP_NOT_TRANSFERRED,
-    Hazard.OWNERSHIP_NOT_ACQUIRED,
-    Hazard.OWNERSHIP_NOT_RELEASED,
-    Hazard.OWNERSHIP_MISMATCH,
-)
 ALIASES = "other resources in the same memory, but for images created alike with VK_IMAGE_CREATE_ALIAS_BIT"
 
 
 def reason_for_silence(finding: Finding, stream: Stream) -> str:
     """What the layer does not track, if that keeps it from speaking of a finding; else nothing."""
-    if finding.hazard in OWNERSHIP:
+    if finding.hazard.is_ownership:
         return "queue family ownership"
     for place, access in ((finding.place, finding.access), (finding.prior, finding.prior_access)):
         marks = _marks(stream.at(place.call), finding.resource, stream)

@@ -53,8 +53,7 @@ Executed = tuple[int, int, int]
 """(submit, batch, position) of a command buffer that is executed."""
 
 
-@dataclass(frozen=True, slots=True)
-class BarrierScope:
+class BarrierScope(NamedTuple):
     """One barrier of a barrier command. `what` is `memory`, `buffer` or `image`."""
 
     what: str

@@ -20,7 +20,7 @@ from harness.rig.rig import Rig
 NOTHING = {"XDG_DATA_DIRS": "/nonexistent", "XDG_CONFIG_DIRS": "/nonexistent"}
 
 
-def manifest(folder: Path, version: str, *extensions: str, **more: Any) -> Path:
+def manifest(folder: Path, version: str, *extensions: str) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     layer = {
         "name": KHRONOS_LAYER,
@@ -30,7 +30,7 @@ def manifest(folder: Path, version: str, *extensions: str, **more: Any) -> Path:
         "instance_extensions": [{"name": name, "spec_version": "1"} for name in extensions],
     }
     path = folder / "layer.json"
-    path.write_text(json.dumps({"file_format_version": "1.2.0", "layer": layer | more}))
+    path.write_text(json.dumps({"file_format_version": "1.2.0", "layer": layer}))
     return path
 
 
