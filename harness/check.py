@@ -10,14 +10,14 @@ from collections.abc import Iterable
 
 from harness.commands.device_writes import device_writes
 from harness.commands.interpret import Interpreter
-from harness.findings import Box, Finding
+from harness.findings import Finding
 from harness.report.sentences import explain
 from harness.spans import Span
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.calls import Block
 from harness.trace.effects import StreamEvent
-from harness.trace.resources import Memory
+from harness.trace.resources import Memory, describe
 
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 
@@ -78,11 +78,4 @@ class Analysis:
     def _describe(self, resource: int, spans: list[Span]) -> Description:
         """What addresses of a resource mean: bytes of a buffer or memory object, boxes of an image."""
         objects = self._interpreter.objects
-        image = objects.image(resource)
-        if image is not None:
-            boxes: list[Box] = [box for span in spans for box in image.boxes(span)]
-            return Description("VkImage", (), tuple(boxes))
-        buffer = objects.buffer(resource)
-        start = buffer.offset if buffer is not None else 0
-        ranges = tuple((begin - start, end - begin) for begin, end in spans)
-        return Description("VkBuffer" if buffer is not None else "VkDeviceMemory", ranges, ())
+        return Description(*describe(objects.image(resource) or objects.buffer(resource), spans))

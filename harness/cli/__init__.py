@@ -22,6 +22,7 @@ COMMANDS = {
     "replay": "Run a trace on a device.",
     "mutate": "Drop each piece of each dependency of the scenarios, and score who notices.",
     "graph": "Draw what must be complete before what in a trace, and what is missing.",
+    "explain": "Say why each pair of accesses in a trace is in order, or what is missing.",
     "matrix": "Order pairs of operations in every way, right and wrong, and ask every judge.",
     "fuzz": "Hunt for disagreements on random streams: with the model, with the Khronos layer, on legal orders.",
     "drivers": "List the drivers and layers of this machine and what each can do.",

@@ -16,7 +16,8 @@ It shares nothing with `syncval` but the trace and the tables of Vulkan. `judge(
 | `rules/` | the rules, a family a file; `RULES` says which is the rule for what |
 | `caches` | remarks on the order of flushes and invalidates |
 | `judge` | the way in |
-| `explain`, `named_differences` | words for a conflict; the reasons for which syncval may say less |
+| `explanation` | the argument for each pair of accesses, in order or not |
+| `named_differences` | the reasons for which syncval may say less |
 """
 
 from harness.model.judge import judge, judge_stream_events

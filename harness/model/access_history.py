@@ -51,7 +51,7 @@ A worked example
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from harness.model.memory import MemoryOperations
@@ -83,6 +83,8 @@ class AccessHistory:
         self._spaces: dict[int, list[PastAccess]] = {}
         self.writes: list[tuple[PastAccess, list[Span]]] = []
         """Every write, with all that it wrote."""
+        self.observe: Callable[[PastAccess, PastAccess, list[Span], DependencyGap | None], None] | None = None
+        """Is told of each pair that shares addresses, with the gap between the two accesses."""
         self._command = 0
         self._replaced: list[tuple[PastAccess, list[Span]]] = []
         """What the command that is being executed replaces: its own accesses are all judged against what was before."""
@@ -96,8 +98,10 @@ class AccessHistory:
             if not shared:
                 continue
             gap = self._judge(prior, current, shared)
+            gap = gap and self._with_facts(gap)
+            if self.observe is not None:
+                self.observe(prior, current, shared, gap)
             if gap is not None:
-                gap = self._with_facts(gap)
                 yield gap
                 if ATTACHMENT_ORDER in gap.facts:
                     prior.outdone_by.append((current, shared))
@@ -214,13 +218,18 @@ class AccessHistory:
         change what either left in memory ("Location-Ordered": read, then write). Rule: rules.md#most-recent-access.
         """
         left = hidden = query.hidden(prior, shared)
-        for reader, spans in prior.seen_by:
-            ordered = raster_ordered(reader, current) or query.after(reader.use.node)
-            if left and ordered:
-                left = subtract(left, spans)
+        for _, spans in readers_before(prior.seen_by, current, query):
+            left = subtract(left, spans)
         if current.writes and not current.access.atomic:
             return left, False
         return hidden, bool(hidden) and not left
+
+
+def readers_before(
+    readers: Iterable[tuple[PastAccess, list[Span]]], current: PastAccess, query: VisibilityQuery
+) -> Iterator[tuple[PastAccess, list[Span]]]:
+    """Those of the readers that are ordered before the current access."""
+    return (each for each in readers if raster_ordered(each[0], current) or query.after(each[0].use.node))
 
 
 def _sees(prior: PastAccess, current: PastAccess) -> bool:

@@ -183,9 +183,9 @@ class ExecutionOrder:
         for node in range(len(self.nodes)):
             yield from self.into(node)
 
-    def path(self, first: int, second: int) -> list[int]:
+    def path(self, first: int, second: int, by_region: bool = True) -> list[int]:
         """A shortest chain of nodes from the first to the second, both included; empty when there is none."""
-        if not self.precedes(first, second, True):
+        if not self.precedes(first, second, by_region):
             return []
         known: dict[int, int] = {second: second}
         row = [second]
@@ -194,7 +194,8 @@ class ExecutionOrder:
             for node in row:
                 for edge in self.into(node):
                     at = edge.first
-                    if at in known or not (at == first or self.precedes(first, at, True)):
+                    local = edge.rule == BY_REGION and not by_region
+                    if local or at in known or not (at == first or self.precedes(first, at, by_region)):
                         continue
                     known[at] = node
                     if at == first:

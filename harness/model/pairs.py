@@ -3,6 +3,8 @@ conflict."""
 
 from __future__ import annotations
 
+from enum import StrEnum
+
 from harness.model.past_access import ENGINE_STREAM, HOST_STREAM, LAYOUT_TRANSITION, PastAccess
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.spans import Span, subtract
@@ -50,8 +52,20 @@ _STAGES = {
 _AFTER_SHADERS = (AttachmentOperation.STORE, AttachmentOperation.RESOLVE_READ, AttachmentOperation.RESOLVE_WRITE)
 
 
-def exempt(prior: PastAccess, current: PastAccess) -> bool:
-    """Whether two accesses need no dependency between them. That is so for:
+class Exemption(StrEnum):
+    """Why two accesses need no dependency between them."""
+
+    ONE_COMMAND = "one-command"
+    HOST = "host"
+    ENGINE = "engine"
+    ATOMICS = "atomics"
+    MARKERS = "markers"
+    TRANSITIONS = "transitions"
+    RASTERIZATION = "rasterization"
+
+
+def exempt(prior: PastAccess, current: PastAccess) -> Exemption | None:
+    """Why two accesses need no dependency between them; None if they need one. They need none for:
 
     * accesses of one command in one stream, of the host, and of the presentation engine, which order themselves;
     * two atomics, and two markers, which may come in any order;
@@ -60,16 +74,20 @@ def exempt(prior: PastAccess, current: PastAccess) -> bool:
     * attachment accesses in rasterization order.
     """
     same_stream = prior.stream == current.stream and not (prior.automatic or current.automatic)
-    if same_stream and (prior.command == current.command or current.stream == HOST_STREAM):
-        return True
+    if same_stream and prior.command == current.command:
+        return Exemption.ONE_COMMAND
+    if same_stream and current.stream == HOST_STREAM:
+        return Exemption.HOST
     if prior.stream == current.stream == ENGINE_STREAM:
-        return True
-    if (prior.access.atomic and current.access.atomic) or (prior.access.marker and current.access.marker):
-        return True
+        return Exemption.ENGINE
+    if prior.access.atomic and current.access.atomic:
+        return Exemption.ATOMICS
+    if prior.access.marker and current.access.marker:
+        return Exemption.MARKERS
     if prior.access.access_kind == current.access.access_kind == LAYOUT_TRANSITION:
         one_instance = prior.instance != 0 and prior.instance == current.instance
-        return prior.use.queue == current.use.queue and not one_instance
-    return raster_ordered(prior, current)
+        return Exemption.TRANSITIONS if prior.use.queue == current.use.queue and not one_instance else None
+    return Exemption.RASTERIZATION if raster_ordered(prior, current) else None
 
 
 def in_raster_order(prior: Access, current: Access) -> bool:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from harness.model.opinion import ConflictKind, ModelAccess
+from harness.model.opinion import Conflict, ConflictKind, ModelAccess
+from harness.model.order import ExecutionOrder
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, written_by
 from harness.spans import Span
 from harness.trace.effects import Access, RasterizationOrder
@@ -81,6 +82,15 @@ class DependencyGap:
     current: PastAccess
     spans: tuple[Span, ...]
     facts: frozenset[str] = frozenset()
+
+    def conflict(self, order: ExecutionOrder) -> Conflict:
+        """The conflict that the gap makes."""
+        prior, current = self.prior.use, self.current.use
+        if self.prior.access.atomic:
+            prior = replace(prior, access=ACCESS_KINDS[written(self.prior)].name)
+        if self.current.access.atomic and not self.prior.writes:  # its write conflicts, else its read does
+            current = replace(current, access=ACCESS_KINDS[written(self.current)].name)
+        return Conflict(self.kind, prior, current, self.current.resource, self.spans, self.facts, order)
 
 
 def written(past: PastAccess) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
@@ -14,8 +14,8 @@ from harness.model.memory import MemoryOperations
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess, Opinion
 from harness.model.order import HOST, NOTHING, ExecutionOrder, Node, NodeSet
 from harness.model.ownership import Loss, OwnershipHistory
-from harness.model.past_access import HOST_STREAM, DependencyGap, PastAccess, is_write
-from harness.model.stages import ACCESS_KINDS, written_by
+from harness.model.past_access import HOST_STREAM, PastAccess, is_write
+from harness.model.stages import ACCESS_KINDS
 from harness.spans import Span, merge, subtract
 from harness.trace.effects import Access, Presented, Recorded, StreamEvent, Submitted
 
@@ -178,14 +178,14 @@ class Program:
             past.learned, past.assumed = learned, self.assumed
             past.release = bool(self.releases >> node & 1)
             for gap in self.accesses.add(past):
-                self.report(gap, past.resource)
+                self.conflict(gap.conflict(self.order))
 
     def require_unused(self, access: Access, node: int, place: Place, stream: int, command: int) -> None:
         """Judges an access to neighbouring addresses, which must not be in use at the same time. The access is not
         kept."""
         for past in self._past_accesses(access, node, place, stream, command):
             for gap in self.accesses.unordered(past):
-                self.report(gap, past.resource)
+                self.conflict(gap.conflict(self.order))
 
     def _past_accesses(
         self, access: Access, node: int, place: Place, stream: int, command: int
@@ -208,16 +208,6 @@ class Program:
     def conflict(self, found: Conflict) -> None:
         """Adds a conflict to the opinion."""
         self.opinion.conflicts.append(found)
-
-    def report(self, gap: DependencyGap, resource: int) -> None:
-        """Adds the conflict for a missing dependency to the opinion."""
-        prior, current = gap.prior.use, gap.current.use
-        if gap.prior.access.atomic:
-            prior = replace(prior, access=ACCESS_KINDS[written_by(gap.prior.access.access_kind)].name)
-        if gap.current.access.atomic and not gap.prior.writes:  # its write conflicts, else its read does
-            current = replace(current, access=ACCESS_KINDS[written_by(gap.current.access.access_kind)].name)
-        found = Conflict(gap.kind, prior, current, resource, gap.spans, gap.facts, self.order)
-        self.conflict(found)
 
     def host_node(self, label: str, place: Place) -> int:
         """A new node for an operation of the host, after all that the host did and knows."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from harness.findings import DependencySoFar, Explanation, Finding, Hazard, HostStep, OwnershipFamilies
+from collections.abc import Sequence
+
+from harness.findings import Box, DependencySoFar, Explanation, Finding, Hazard, HostStep, OwnershipFamilies
 from harness.spec import names
 from harness.spec.scopes import ACCESS_KIND, IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import FAMILIES_OUTSIDE
@@ -66,15 +68,20 @@ def pair_text(finding: Finding) -> str:
 
 def resource_text(finding: Finding) -> str:
     """A resource and the touched part of it: `VkBuffer 7 [0, 256)`, `VkImage 9 (color, mip 1, layer 0)`."""
-    text = f"{finding.resource_type} {finding.resource}"
-    if finding.ranges:
-        offset, size = finding.ranges[0]
+    return part_text(finding.resource, finding.resource_type, finding.ranges, finding.boxes)
+
+
+def part_text(resource: int, type: str, ranges: Sequence[tuple[int, int]], boxes: Sequence[Box]) -> str:
+    """As `resource_text`, from the resource, its type, and the touched part in (offset, size) or in boxes."""
+    text = f"{type} {resource}"
+    if ranges:
+        offset, size = ranges[0]
         text += f" [{offset}, {offset + size})"
-    if finding.boxes:
-        box = finding.boxes[0]
+    if boxes:
+        box = boxes[0]
         aspect = names.flags_names("VkImageAspectFlags", box.aspect)
         text += f" ({aspect}, mip {box.mip}, layer {box.layer})"
-    more = len(finding.ranges or finding.boxes) - 1
+    more = len(ranges or boxes) - 1
     return f"{text} and {more} more" if more > 0 else text
 
 

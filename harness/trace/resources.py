@@ -212,6 +212,20 @@ def _box_spans(base: int, size: tuple[int, int], low: Extent, high: Extent) -> l
     ]
 
 
+def describe(
+    resource: Image | Buffer | None, spans: Sequence[Span]
+) -> tuple[str, tuple[tuple[int, int], ...], tuple[Box, ...]]:
+    """The type of a resource and the meaning of its addresses: boxes of an image, or (offset, size) in bytes.
+
+    None stands for a memory object.
+    """
+    if isinstance(resource, Image):
+        return "VkImage", (), tuple(box for span in spans for box in resource.boxes(span))
+    start = resource.offset if resource is not None else 0
+    ranges = tuple((begin - start, end - begin) for begin, end in spans)
+    return "VkBuffer" if resource is not None else "VkDeviceMemory", ranges, ()
+
+
 @dataclass(slots=True)
 class BufferView:
     """A VkBufferView: bytes [offset, offset + size) of a buffer."""

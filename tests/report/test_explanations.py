@@ -1,0 +1,117 @@
+"""Why pairs of accesses are in order: the argument of the model, as data and in words."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from harness.cli.explain import explain
+from harness.fuzz import random_text, stream_text
+from harness.model import judge_stream_events
+from harness.model.explanation import PairExplanation, explain_stream_pairs
+from harness.model.pairs import Exemption
+from harness.report.explanations import explanation_text
+from harness.spans import merge
+
+SPLIT = """
+submit q1
+    CLEAR_TRANSFER_WRITE a
+    barrier CLEAR/TRANSFER_WRITE > COPY
+    barrier COPY > COPY/TRANSFER_READ
+    COPY_TRANSFER_READ a
+"""
+OVERWRITTEN = f"{SPLIT}    barrier COPY > CLEAR\n    CLEAR_TRANSFER_WRITE a\n"
+
+
+def pairs_of(text: str, limit: int = 1000) -> list[PairExplanation]:
+    return explain_stream_pairs(stream_text.parse(text), limit)[0]
+
+
+def call_at(pair: PairExplanation, node: int | None) -> int:
+    assert node is not None
+    return pair.order.nodes[node].place.call
+
+
+def test_a_split_barrier_is_available_by_the_first_half_and_visible_by_the_second() -> None:
+    (pair,) = pairs_of(SPLIT)
+    (passage,) = pair.passages
+    assert (call_at(pair, passage.flush), call_at(pair, passage.invalidate)) == (2, 3)
+    assert "available by vkCmdbarrier (call 2, submit 5), visible by vkCmdbarrier (call 3, submit 5)" in (
+        explanation_text(pair)
+    )
+
+
+def test_parts_of_a_range_pass_by_their_own_barriers() -> None:
+    (pair,) = pairs_of(
+        "submit q1\n    CLEAR_TRANSFER_WRITE a\n    barrier a[0:32] CLEAR/TRANSFER_WRITE > COPY/TRANSFER_READ\n"
+        "    barrier a[32:64] CLEAR/TRANSFER_WRITE > COPY/TRANSFER_READ\n    COPY_TRANSFER_READ a\n"
+    )
+    assert [(each.spans, call_at(pair, each.flush)) for each in pair.passages] == [(((0, 32),), 2), (((32, 64),), 3)]
+    assert "[32, 64): available by vkCmdbarrier (call 3" in explanation_text(pair)
+
+
+def test_a_write_after_a_read_needs_order_alone() -> None:
+    pair = pairs_of(OVERWRITTEN)[-1]
+    assert not pair.prior.write
+    assert [edge.rule for edge in pair.path] == [
+        "first scope of a barrier",
+        "from the first scope to the second",
+        "second synchronization scope",
+    ]
+    assert pair.passages == ()
+    assert "vkCmdbarrier (call 5, submit 7): first scope of a barrier, from" in explanation_text(pair)
+
+
+def test_a_write_after_a_read_that_saw_the_earlier_write() -> None:
+    pair = pairs_of(OVERWRITTEN)[1]
+    assert (pair.prior.call, pair.current.call) == (1, 6)
+    assert [each.reader and each.reader.call for each in pair.passages] == [4]
+    assert "ordered after a read that saw the write: vkCmdCOPY_TRANSFER_READ" in explanation_text(pair)
+
+
+def test_a_pair_without_order_is_a_conflict() -> None:
+    (pair,) = pairs_of("submit q1\n    CLEAR_TRANSFER_WRITE a\n    COPY_TRANSFER_READ a\n")
+    text = explanation_text(pair)
+    assert "CONFLICT unordered" in text
+    assert "missing a memory dependency from VK_PIPELINE_STAGE_2_CLEAR_BIT" in text
+    assert "ordered vk" not in text
+
+
+def test_rasterization_order_needs_no_dependency() -> None:
+    color = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE a COLOR"
+    (pair,) = pairs_of(f"submit q1\n    pass 1\n    subpass 0\n    {color}\n    {color}\n    end\n")
+    assert pair.exemption is Exemption.RASTERIZATION
+    assert "fine    attachment accesses of one subpass" in explanation_text(pair)
+
+
+def test_the_last_pairs_are_kept_and_two_calls_choose() -> None:
+    stream = stream_text.parse(OVERWRITTEN)
+    kept, left_out = explain_stream_pairs(stream, 1)
+    assert ([each.prior.call for each in kept], left_out) == ([4], 2)
+    chosen, left_out = explain_stream_pairs(stream, 9, (6, 1))
+    assert ([(each.prior.call, each.current.call) for each in chosen], left_out) == ([(1, 6)], 0)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_each_pair_that_the_judge_accepts_has_a_whole_argument(seed: int) -> None:
+    stream = stream_text.parse(random_text.make(random.Random(seed).choice))
+    for pair in explain_stream_pairs(stream, 1000)[0]:
+        assert explanation_text(pair)
+        if pair.conflict is not None:
+            assert pair.conflict in judge_stream_events(stream).conflicts
+        elif pair.exemption is None:
+            assert pair.path or pair.loads
+            covered = merge([span for each in pair.passages for span in each.spans])
+            assert not pair.prior.write or covered == list(pair.spans)
+
+
+def test_the_command_says_when_there_is_no_pair(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.jsonl"
+    trace.write_text(json.dumps({"header": {"source-path": "", "gfxrecon-version": "1"}}) + "\n")
+    result = CliRunner().invoke(explain, [str(trace)])
+    assert result.exit_code == 0, result.output
+    assert result.output.startswith("no pair of accesses")
