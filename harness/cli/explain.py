@@ -22,11 +22,13 @@ def explain(trace: Path, between: tuple[int, int] | None, pairs: int) -> None:
     from harness.trace.codec import read_trace
 
     notes: list[str] = []
-    explanations, left_out = explain_pairs(read_trace(trace, notes), pairs, between)
+    explanations, left_out, unmodelled = explain_pairs(read_trace(trace, notes), pairs, between)
     for note in notes:
         click.echo(f"vkharness: note: {note}", err=True)
     for each in explanations:
         click.echo(explanation_text(each))
+    if unmodelled:
+        click.echo(f"not modelled, so pairs may be missing: {', '.join(sorted(unmodelled))}")
     if left_out:
         click.echo(f"{left_out} earlier pairs are left out (--pairs, --between)")
     if not explanations:

@@ -73,8 +73,8 @@ class _Pair:
 
 def explain_pairs(
     blocks: Iterable[Block], limit: int, calls: tuple[int, int] | None = None
-) -> tuple[list[PairExplanation], int]:
-    """The explanations of the last `limit` pairs of a trace, and the number of pairs before them.
+) -> tuple[list[PairExplanation], int, dict[str, int]]:
+    """The explanations of the last `limit` pairs of a trace, the number of pairs before them, and what has no rule.
 
     `calls` chooses the pairs between the commands of two block indices. Commands that are never executed have no pairs.
     """
@@ -89,7 +89,7 @@ def explain_stream_pairs(
     limit: int,
     calls: tuple[int, int] | None = None,
     subject: Callable[[int], Image | Buffer | None] = lambda id: None,
-) -> tuple[list[PairExplanation], int]:
+) -> tuple[list[PairExplanation], int, dict[str, int]]:
     """As `explain_pairs`, from stream events; `subject` finds a live resource."""
     program, kept, count = Program(RULES), deque[_Pair](maxlen=limit), 0
 
@@ -102,7 +102,11 @@ def explain_stream_pairs(
 
     program.accesses.observe = note
     program.follow(stream)
-    return [_explain(pair, program.order, program.memory) for pair in kept], count - len(kept)
+    return (
+        [_explain(pair, program.order, program.memory) for pair in kept],
+        count - len(kept),
+        program.opinion.unmodelled,
+    )
 
 
 def _explain(pair: _Pair, order: ExecutionOrder, memory: MemoryOperations) -> PairExplanation:
