@@ -186,9 +186,7 @@ class Headless:
         _require("layer", layers, have, "this machine")
         application = vk.VkApplicationInfo(pApplicationName="vkharness", apiVersion=API_1_3)
         info = vk.VkInstanceCreateInfo(
-            pApplicationInfo=application,
-            ppEnabledLayerNames=list(layers),
-            ppEnabledExtensionNames=list(extensions),
+            pApplicationInfo=application, ppEnabledLayerNames=list(layers), ppEnabledExtensionNames=list(extensions)
         )
         try:
             instance = vk.vkCreateInstance(info, None)

@@ -144,11 +144,7 @@ def _is_alike(ours: Said, theirs: Said) -> bool:
 
 
 def _subject(
-    side: str,
-    said: Said,
-    ours: dict[Said, list[Finding]],
-    theirs: dict[Said, list[LayerMessage]],
-    stream: Stream,
+    side: str, said: Said, ours: dict[Said, list[Finding]], theirs: dict[Said, list[LayerMessage]], stream: Stream
 ) -> Subject:
     # A finding that the layer should have spoken about stands for its group, if there is one.
     finding = min(ours[said], key=lambda each: bool(reason_for_silence(each, stream))) if side == OURS else None

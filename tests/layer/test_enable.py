@@ -82,8 +82,7 @@ def test_old_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "submit"),
-    [("1.4.350", "SYNCVAL_SUBMIT_TIME_VALIDATION"), ("1.4.364", "SYNCVAL_FULL_VALIDATION")],
+    ("version", "submit"), [("1.4.350", "SYNCVAL_SUBMIT_TIME_VALIDATION"), ("1.4.364", "SYNCVAL_FULL_VALIDATION")]
 )
 def test_todays_settings(tmp_path: Path, version: str, submit: str) -> None:
     manifest(tmp_path, version, "VK_EXT_debug_utils", "VK_EXT_validation_features", "VK_EXT_layer_settings")
