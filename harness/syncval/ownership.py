@@ -31,21 +31,7 @@ from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.barrier import Scope
 from harness.syncval.evidence import Describe
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
-from harness.trace.effects import (
-    FAMILIES_OUTSIDE,
-    Access,
-    AutomaticTransition,
-    Barrier,
-    Command,
-    Destroyed,
-    Effect,
-    Execute,
-    PassEnd,
-    Presented,
-    RangeBarrier,
-    SubpassBegin,
-    WaitEvents,
-)
+from harness.trace import effects
 
 ALL_FAMILIES = VK_QUEUE_FAMILY_IGNORED
 """The owner of what is shared by all families."""
@@ -61,13 +47,13 @@ class OwnershipRole(Enum):
     ACQUIRE = 2
 
 
-def half_of(barrier: RangeBarrier, family: int) -> OwnershipRole:
+def half_of(barrier: effects.RangeBarrier, family: int) -> OwnershipRole:
     """Which half of a transfer a barrier is on a queue of this family; NONE when it is no transfer, or on neither."""
     if barrier.src_family == barrier.dst_family:
         return OwnershipRole.NONE
-    if barrier.dst_family in FAMILIES_OUTSIDE:
+    if barrier.dst_family in effects.FAMILIES_OUTSIDE:
         return OwnershipRole.RELEASE
-    if barrier.src_family in FAMILIES_OUTSIDE:
+    if barrier.src_family in effects.FAMILIES_OUTSIDE:
         return OwnershipRole.ACQUIRE
     if family == VK_QUEUE_FAMILY_IGNORED:
         return OwnershipRole.NONE
@@ -96,7 +82,7 @@ class Owner(NamedTuple):
     family: int
     place: Place
     access_kind: int
-    release: RangeBarrier | None = None
+    release: effects.RangeBarrier | None = None
 
     def gives(self, family: int) -> bool:
         """Whether the contents are defined for a family."""
@@ -124,7 +110,7 @@ class Ownership:
         """A resource belongs to all families."""
         self._concurrent.add(resource)
 
-    def forget(self, gone: Destroyed) -> None:
+    def forget(self, gone: effects.Destroyed) -> None:
         """A resource no longer exists."""
         self._concurrent.discard(gone.resource)
         if gone.span is None:
@@ -134,29 +120,29 @@ class Ownership:
 
     # -- what uses ranges ----------------------------------------------------------------------------------------------
 
-    def follow(self, command: Command, place: Place, family: int) -> Iterator[Finding]:
+    def follow(self, command: effects.Command, place: Place, family: int) -> Iterator[Finding]:
         """One command that a queue of this family executes; the findings that it causes."""
         if family == VK_QUEUE_FAMILY_IGNORED:
             return
         for effect in command.effects:
             yield from self._effect(effect, place, family)
 
-    def _effect(self, effect: Effect, place: Place, family: int) -> Iterator[Finding]:
+    def _effect(self, effect: effects.Effect, place: Place, family: int) -> Iterator[Finding]:
         match effect:
-            case Access():
+            case effects.Access():
                 plain = ACCESS_KINDS[effect.access_kind].write
                 needed, writes = effect.atomic or not plain, effect.atomic or plain
                 where = effect.resource, effect.space, effect.spans
                 yield from self._use(*where, effect.access_kind, needed, place, family, writes)
-            case Barrier(ranges=ranges):
+            case effects.Barrier(ranges=ranges):
                 yield from self._barriers(ranges, place, family)
-            case WaitEvents(barriers=barriers):
+            case effects.WaitEvents(barriers=barriers):
                 for barrier in barriers:
                     yield from self._barriers(barrier.ranges, place, family)
-            case SubpassBegin(transitions=transitions) | PassEnd(transitions=transitions):
+            case effects.SubpassBegin(transitions=transitions) | effects.PassEnd(transitions=transitions):
                 for each in transitions:
                     yield from self._transition(each, place, family)
-            case Execute(buffers=buffers):
+            case effects.Execute(buffers=buffers):
                 for buffer, commands in buffers:
                     for inner in commands:
                         there = replace(
@@ -164,7 +150,7 @@ class Ownership:
                         )
                         yield from self.follow(inner, there, family)
 
-    def present(self, presented: Presented, place: Place) -> Iterator[Finding]:
+    def present(self, presented: effects.Presented, place: Place) -> Iterator[Finding]:
         """Presented images must belong to the family of the queue that presents them."""
         family = self._families.get(presented.queue)
         if family is None:
@@ -173,7 +159,7 @@ class Ownership:
             spans = tuple((begin, end) for begin, end, _ in self._pieces(image, EVERYTHING))
             yield from self._use(image, image, spans, PRESENT, True, place, family)
 
-    def _barriers(self, ranges: Iterable[RangeBarrier], place: Place, family: int) -> Iterator[Finding]:
+    def _barriers(self, ranges: Iterable[effects.RangeBarrier], place: Place, family: int) -> Iterator[Finding]:
         for each in ranges:
             match half_of(each, family):
                 case OwnershipRole.RELEASE:
@@ -183,7 +169,9 @@ class Ownership:
                 case OwnershipRole.NONE if each.transition:
                     yield from self._transition(each, place, family)
 
-    def _transition(self, each: RangeBarrier | AutomaticTransition, place: Place, family: int) -> Iterator[Finding]:
+    def _transition(
+        self, each: effects.RangeBarrier | effects.AutomaticTransition, place: Place, family: int
+    ) -> Iterator[Finding]:
         needed = each.old_layout != VkImageLayout.UNDEFINED
         return self._use(each.resource, each.space, each.spans, LAYOUT_TRANSITION, needed, place, family)
 
@@ -239,7 +227,7 @@ class Ownership:
 
     # -- transfers -----------------------------------------------------------------------------------------------------
 
-    def _release(self, barrier: RangeBarrier, place: Place, family: int) -> Iterator[Finding]:
+    def _release(self, barrier: effects.RangeBarrier, place: Place, family: int) -> Iterator[Finding]:
         yield from self._use(
             barrier.resource,
             barrier.space,
@@ -253,15 +241,15 @@ class Ownership:
         for span in barrier.spans:
             held.assign(*span, Owner(family, place, OWNERSHIP_TRANSFER, barrier))
 
-    def _acquire(self, barrier: RangeBarrier, place: Place, family: int) -> Iterator[Finding]:
-        if barrier.src_family not in FAMILIES_OUTSIDE:
+    def _acquire(self, barrier: effects.RangeBarrier, place: Place, family: int) -> Iterator[Finding]:
+        if barrier.src_family not in effects.FAMILIES_OUTSIDE:
             yield from self._unmatched(barrier, place)
         owner = ALL_FAMILIES if barrier.resource in self._concurrent else family
         held = self._held.setdefault(barrier.space, SpanMap())
         for span in barrier.spans:
             held.assign(*span, Owner(owner, place, OWNERSHIP_TRANSFER))
 
-    def _unmatched(self, barrier: RangeBarrier, place: Place) -> Iterator[Finding]:
+    def _unmatched(self, barrier: effects.RangeBarrier, place: Place) -> Iterator[Finding]:
         """What is wrong with an acquire, if anything: each piece of its range must have come from one same release.
 
         Rules: rules.md#an-acquire-needs-its-release, rules.md#both-halves-of-a-transfer-agree.
@@ -318,7 +306,7 @@ class Ownership:
         )
 
 
-def _transfer(barrier: RangeBarrier) -> tuple[object, ...]:
+def _transfer(barrier: effects.RangeBarrier) -> tuple[object, ...]:
     """What must be equal in both halves."""
     families = (barrier.src_family, barrier.dst_family)
     return (barrier.resource, barrier.spans, *families, barrier.old_layout, barrier.new_layout)

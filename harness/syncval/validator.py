@@ -19,32 +19,7 @@ from harness.syncval.host import Host
 from harness.syncval.ownership import Ownership
 from harness.syncval.present import Presentation
 from harness.syncval.queue import Batch, Queues
-from harness.trace.effects import (
-    Access,
-    Acquired,
-    CommandBufferReset,
-    Destroyed,
-    Execute,
-    FenceReset,
-    HostAccess,
-    HostDeclaredRead,
-    HostFlushed,
-    HostInvalidated,
-    HostSetEvent,
-    HostSignaled,
-    HostWaited,
-    HostWaitedSemaphores,
-    HostWrote,
-    Presented,
-    QueueObtained,
-    Recorded,
-    SemaphoreCreated,
-    SharedResource,
-    StreamEvent,
-    Submitted,
-    Unmodelled,
-    UnmodelledCall,
-)
+from harness.trace import effects
 
 
 @dataclass(slots=True)
@@ -72,65 +47,65 @@ class Validator:
         self._ownership = Ownership(describe)
         self._host = Host(self._context, self._report, is_host_visible)
 
-    def consume(self, stream_event: StreamEvent) -> list[Finding]:
+    def consume(self, stream_event: effects.StreamEvent) -> list[Finding]:
         """Follows one stream event; the findings are those it causes."""
         match stream_event:
-            case Recorded():
+            case effects.Recorded():
                 return list(self._recorded(stream_event))
-            case Submitted():
+            case effects.Submitted():
                 self._host.submitted()
                 return list(self._judged(self._queues.submit(stream_event)))
-            case HostWrote():
+            case effects.HostWrote():
                 return list(self._host.wrote(stream_event, self._queues.holds_back))
-            case HostDeclaredRead():
+            case effects.HostDeclaredRead():
                 return list(self._host.read(stream_event))
-            case HostInvalidated():
+            case effects.HostInvalidated():
                 return list(self._host.invalidated(stream_event))
-            case Presented():
+            case effects.Presented():
                 return list(self._presented(stream_event))
-            case HostAccess():
+            case effects.HostAccess():
                 return list(self._host.accessed(stream_event))
-            case HostSignaled():
+            case effects.HostSignaled():
                 return list(self._judged(self._queues.host_signal(stream_event.semaphore, stream_event.value)))
             case _:
                 self._follow(stream_event)
         return []
 
-    def _follow(self, stream_event: StreamEvent) -> None:
+    def _follow(self, stream_event: effects.StreamEvent) -> None:
         """StreamEvents that cause no finding by themselves."""
         match stream_event:
-            case HostWaited():
+            case effects.HostWaited():
                 self._host_waited(stream_event)
-            case HostWaitedSemaphores():
+            case effects.HostWaitedSemaphores():
                 for semaphore, value in stream_event.values:
                     self._queues.wait_semaphore(semaphore, value)
                 self._host.waited()
-            case HostFlushed():
+            case effects.HostFlushed():
                 self._host.flushed(stream_event)
-            case Acquired():
+            case effects.Acquired():
                 self._presentation.acquire(stream_event)
-            case SemaphoreCreated():
+            case effects.SemaphoreCreated():
                 self._queues.create(stream_event.semaphore, stream_event.initial)
-            case HostSetEvent():
+            case effects.HostSetEvent():
                 for execution in self._executions.values():
                     execution.events.host(stream_event.event)
-            case QueueObtained():
+            case effects.QueueObtained():
                 self._ownership.obtained(stream_event.queue, stream_event.family)
-            case SharedResource():
+            case effects.SharedResource():
                 self._ownership.share(stream_event.resource)
-            case CommandBufferReset():
+            case effects.CommandBufferReset():
                 self._recordings.pop(stream_event.command_buffer, None)
-            case FenceReset():
+            case effects.FenceReset():
                 for fence in stream_event.fences:
                     self._queues.forget_fence(fence)
                     self._presentation.forget_fence(fence)
-            case Destroyed():
+            case effects.Destroyed():
                 for context in self._contexts():
                     context.forget(stream_event.space, stream_event.span)
                 self._queues.destroy(stream_event.space)
                 self._presentation.forget(stream_event.space)
                 self._ownership.forget(stream_event)
-            case UnmodelledCall():
+            case effects.UnmodelledCall():
                 self._count(stream_event.what)
             case _:
                 self._count(type(stream_event).__name__)
@@ -149,18 +124,18 @@ class Validator:
 
     # -- recording and submission -------------------------------------------------------------------------------------
 
-    def _recorded(self, stream_event: Recorded) -> Iterable[Finding]:
+    def _recorded(self, stream_event: effects.Recorded) -> Iterable[Finding]:
         command = stream_event.command
         recording = self._recordings.get(stream_event.command_buffer)
         if recording is None:
             execution = Execution(Context(0))
             recording = self._recordings[stream_event.command_buffer] = Recording(execution)
         for effect in command.effects:
-            if isinstance(effect, Access):
+            if isinstance(effect, effects.Access):
                 continue
-            if isinstance(effect, Unmodelled):
+            if isinstance(effect, effects.Unmodelled):
                 self._count(effect.what)
-            elif isinstance(effect, Execute):
+            elif isinstance(effect, effects.Execute):
                 # What was found in a secondary is not found again where it is executed.
                 held = (self._recordings.get(buffer) for buffer, _ in effect.buffers)
                 recording.reported.update(*(each.reported for each in held if each is not None))
@@ -194,7 +169,7 @@ class Validator:
                     if self._ownership.active or execution.transfers:
                         yield from self._report.events(list(self._ownership.follow(command, place, family)), known)
 
-    def _presented(self, stream_event: Presented) -> Iterator[Finding]:
+    def _presented(self, stream_event: effects.Presented) -> Iterator[Finding]:
         if self._ownership.active:
             place = Place(stream_event.call, stream_event.name, stream_event.site, queue=stream_event.queue)
             yield from self._report.events(list(self._ownership.present(stream_event, place)), set())
@@ -204,7 +179,7 @@ class Validator:
 
     # -- the host ------------------------------------------------------------------------------------------------------
 
-    def _host_waited(self, stream_event: HostWaited) -> None:
+    def _host_waited(self, stream_event: effects.HostWaited) -> None:
         """Work that the host has waited for no longer conflicts with anything (rules.md#fence-and-host-wait)."""
         for fence in stream_event.fences:
             self._queues.wait_fence(fence)

@@ -8,30 +8,7 @@ from harness.findings import Finding, Hazard
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream
 from harness.report.sentences import explain
-from harness.trace.effects import (
-    EXTERNAL,
-    Barrier,
-    Effect,
-    FenceReset,
-    HostAccess,
-    HostDeclaredRead,
-    HostFlushed,
-    HostInvalidated,
-    HostSignaled,
-    HostWaited,
-    HostWaitedSemaphores,
-    HostWrote,
-    PassBegin,
-    PassEnd,
-    RangeBarrier,
-    SemaphoreCreated,
-    SetEvent,
-    Submission,
-    Submitted,
-    SubpassBegin,
-    SubpassDependency,
-    WaitEvents,
-)
+from harness.trace import effects
 from tests.support.effects import (
     ALL_FLAGS,
     IMAGE,
@@ -62,7 +39,7 @@ class Machine(Device):
         self.coherent, self.non_coherent_atom_size = coherent, non_coherent_atom_size
 
     def findings_of_read(self, begin: int = 0, end: int = 64, memory: int = A) -> list[Finding]:
-        read = HostDeclaredRead(
+        read = effects.HostDeclaredRead(
             next(self.calls), None, memory, (begin, end), self.coherent, self.non_coherent_atom_size
         )
         return self.validator.consume(read)
@@ -71,17 +48,17 @@ class Machine(Device):
         return kinds(self.findings_of_read(begin, end, memory))
 
     def writes(self, begin: int = 0, end: int = 64) -> list[str]:
-        wrote = HostWrote(next(self.calls), None, A, (begin, end), self.coherent, self.non_coherent_atom_size)
+        wrote = effects.HostWrote(next(self.calls), None, A, (begin, end), self.coherent, self.non_coherent_atom_size)
         return self.take(wrote)
 
     def flushes(self, begin: int = 0, end: int = 64) -> None:
-        assert self.validator.consume(HostFlushed(next(self.calls), None, A, (begin, end))) == []
+        assert self.validator.consume(effects.HostFlushed(next(self.calls), None, A, (begin, end))) == []
 
     def invalidates(self, begin: int = 0, end: int = 64) -> list[str]:
-        return self.take(HostInvalidated(next(self.calls), None, A, (begin, end)))
+        return self.take(effects.HostInvalidated(next(self.calls), None, A, (begin, end)))
 
     def waits(self, fence: int = 0, queue: int = 0) -> None:
-        assert self.validator.consume(HostWaited((fence,) if fence else (), queue)) == []
+        assert self.validator.consume(effects.HostWaited((fence,) if fence else (), queue)) == []
 
 
 def test_a_read_needs_a_dependency_to_the_host_and_a_wait() -> None:
@@ -102,7 +79,7 @@ def test_a_read_needs_a_dependency_to_the_host_and_a_wait() -> None:
         (barrier("COPY/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_READ"), barrier("COPY", "HOST/HOST_READ")),
     ],
 )
-def test_a_wait_alone_makes_nothing_visible_to_the_host(between: tuple[Effect, ...]) -> None:
+def test_a_wait_alone_makes_nothing_visible_to_the_host(between: tuple[effects.Effect, ...]) -> None:
     machine = Machine()
     machine.finish(1, WRITE_A, *between)
     (finding,) = machine.findings_of_read()
@@ -123,7 +100,7 @@ def test_a_wait_alone_makes_nothing_visible_to_the_host(between: tuple[Effect, .
         (barrier("COPY/TRANSFER_WRITE", "COPY"), barrier("COPY", "HOST/HOST_READ")),
     ],
 )
-def test_dependencies_to_the_host_chain_like_others(between: tuple[Effect, ...]) -> None:
+def test_dependencies_to_the_host_chain_like_others(between: tuple[effects.Effect, ...]) -> None:
     machine = Machine()
     machine.finish(1, WRITE_A, *between)
     assert machine.reads() == []
@@ -199,8 +176,8 @@ def test_only_what_was_complete_by_then() -> None:
 def test_a_dependency_over_some_bytes_shows_those() -> None:
     machine = Machine()
     machine.finish(1, WRITE_A)
-    part = RangeBarrier(dependency("COMPUTE_SHADER", "HOST/HOST_READ"), A, ((0, 32),), A)
-    machine.finish(1, Barrier((), (part,)))
+    part = effects.RangeBarrier(dependency("COMPUTE_SHADER", "HOST/HOST_READ"), A, ((0, 32),), A)
+    machine.finish(1, effects.Barrier((), (part,)))
     assert machine.reads(0, 32) == []
     assert machine.reads(32, 64) == [RAW]
 
@@ -236,30 +213,33 @@ def test_another_queue_may_hold_the_dependency() -> None:
 
 def test_a_render_pass_may_end_with_the_dependency() -> None:
     machine = Machine()
-    begin, end = PassBegin(1, (SubpassDependency(0, EXTERNAL, TO_HOST.globals[0]),)), PassEnd()
-    machine.finish(1, begin, SubpassBegin(0), WRITE_A, end, fence=5)
+    begin, end = (
+        effects.PassBegin(1, (effects.SubpassDependency(0, effects.EXTERNAL, TO_HOST.globals[0]),)),
+        effects.PassEnd(),
+    )
+    machine.finish(1, begin, effects.SubpassBegin(0), WRITE_A, end, fence=5)
     assert machine.reads() == []
 
 
 def test_a_wait_for_an_event_may_be_the_dependency() -> None:
     machine = Machine()
-    machine.finish(1, WRITE_A, SetEvent(9, TO_HOST, True), READ_A, WaitEvents((9,), (TO_HOST,), True))
+    machine.finish(1, WRITE_A, effects.SetEvent(9, TO_HOST, True), READ_A, effects.WaitEvents((9,), (TO_HOST,), True))
     assert machine.reads() == []
 
 
 def test_timelines_and_status_are_waits_like_others() -> None:
     machine = Machine()
-    machine.validator.consume(SemaphoreCreated(7, 0))
+    machine.validator.consume(effects.SemaphoreCreated(7, 0))
     machine.submit(1, WRITE_A, TO_HOST, signals=at(7, value=3))
-    machine.validator.consume(HostWaitedSemaphores(((7, 2),)))
-    machine.validator.consume(HostWaitedSemaphores(((7, 3),)))
+    machine.validator.consume(effects.HostWaitedSemaphores(((7, 2),)))
+    machine.validator.consume(effects.HostWaitedSemaphores(((7, 3),)))
     assert machine.reads() == []
 
 
 def test_a_fence_that_was_reset_says_nothing() -> None:
     machine = Machine()
     machine.submit(1, WRITE_A, TO_HOST, fence=5)
-    machine.validator.consume(FenceReset((5,)))
+    machine.validator.consume(effects.FenceReset((5,)))
     machine.waits(5)
     assert machine.reads() == [RAW]
 
@@ -342,8 +322,8 @@ def test_unflushed_writes_race_with_no_queue() -> None:
 def test_unflushed_writes_say_what_is_missing() -> None:
     machine = Machine(coherent=False)
     machine.writes()
-    batch = Submission(0, ((1000, commands(machine.calls, READ_A)),))
-    (finding,) = machine.validator.consume(Submitted(99, "vkQueueSubmit", None, 1, ALL_FLAGS, (batch,), 0))
+    batch = effects.Submission(0, ((1000, commands(machine.calls, READ_A)),))
+    (finding,) = machine.validator.consume(effects.Submitted(99, "vkQueueSubmit", None, 1, ALL_FLAGS, (batch,), 0))
     assert (finding.prior.command, finding.prior_access) == ("host write", "SYNC_HOST_HOST_WRITE")
     assert "vkFlushMappedMemoryRanges" in explain(finding).missing
     assert reason_for_silence(finding, Stream([]))
@@ -376,7 +356,7 @@ def test_an_invalidate_is_no_dependency() -> None:
 def test_an_invalidate_loses_what_was_not_flushed() -> None:
     machine = Machine(coherent=False)
     machine.writes(16, 32)
-    (finding,) = machine.validator.consume(HostInvalidated(9, None, A, (0, 64)))
+    (finding,) = machine.validator.consume(effects.HostInvalidated(9, None, A, (0, 64)))
     assert (finding.hazard, finding.vuid, finding.ranges) == (LOST, f"SYNC-{LOST}", ((16, 16),))
     assert machine.invalidates() == []
     machine.writes(16, 32)
@@ -421,7 +401,9 @@ def test_memory_that_the_host_cannot_map_is_forgotten() -> None:
 def host_copy(machine: Machine, write: bool) -> list[Finding]:
     """A copy of IMAGE by the host: from it, or to it."""
     name = "vkCopyMemoryToImageEXT" if write else "vkCopyImageToMemoryEXT"
-    return machine.validator.consume(HostAccess(next(machine.calls), name, None, IMAGE, ((0, 64),), IMAGE, write))
+    return machine.validator.consume(
+        effects.HostAccess(next(machine.calls), name, None, IMAGE, ((0, 64),), IMAGE, write)
+    )
 
 
 CLEAR_IMAGE = access("CLEAR_TRANSFER_WRITE", IMAGE)
@@ -441,8 +423,8 @@ def test_copies_by_the_host_see_what_other_reads_of_it_see(source: str, seen: bo
 @pytest.mark.parametrize("target", ["HOST/HOST_READ", "HOST/MEMORY_READ|MEMORY_WRITE", "HOST", "COPY/TRANSFER_READ"])
 def test_a_transition_may_be_for_the_host(target: str) -> None:
     machine = Machine()
-    moved = RangeBarrier(dependency("CLEAR/TRANSFER_WRITE", target), IMAGE, ((0, 64),), IMAGE, transition=True)
-    machine.finish(1, CLEAR_IMAGE, Barrier((), (moved,)))
+    moved = effects.RangeBarrier(dependency("CLEAR/TRANSFER_WRITE", target), IMAGE, ((0, 64),), IMAGE, transition=True)
+    machine.finish(1, CLEAR_IMAGE, effects.Barrier((), (moved,)))
     found = host_copy(machine, False)
     assert kinds(found) == ([] if "READ" in target and "HOST" in target else [RAW])
     assert all(finding.prior_access == "SYNC_IMAGE_LAYOUT_TRANSITION" for finding in found)
@@ -458,12 +440,12 @@ def test_the_host_sees_what_it_copied_itself() -> None:
 def test_a_submit_that_waits_sees_nothing_that_the_host_wrote_after_it() -> None:
     """The signal of the host makes nothing available, but a submit in between does."""
     machine = Machine()
-    machine.validator.consume(SemaphoreCreated(7, 0))
+    machine.validator.consume(effects.SemaphoreCreated(7, 0))
     assert machine.submit(1, READ_A, waits=at(7, value=1)) == []
     assert machine.writes() == []
-    assert machine.take(HostSignaled(7, 1)) == [RAW]
+    assert machine.take(effects.HostSignaled(7, 1)) == [RAW]
     machine = Machine()
-    machine.validator.consume(SemaphoreCreated(7, 0))
+    machine.validator.consume(effects.SemaphoreCreated(7, 0))
     assert machine.submit(1, READ_A, waits=at(7, value=1)) == []
     assert machine.writes() == []
     assert machine.submit(2, signals=at(7, value=1)) == []

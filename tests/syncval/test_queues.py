@@ -4,25 +4,7 @@ from __future__ import annotations
 
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.masks import scope
-from harness.trace.effects import (
-    EXTERNAL,
-    AttachmentOperation,
-    AutomaticTransition,
-    Barrier,
-    HostSignaled,
-    HostWaited,
-    HostWaitedSemaphores,
-    PassBegin,
-    PassEnd,
-    RangeBarrier,
-    RasterizationOrder,
-    ResetEvent,
-    SemaphoreCreated,
-    SetEvent,
-    SubpassBegin,
-    SubpassDependency,
-    WaitEvents,
-)
+from harness.trace import effects
 from tests.support.effects import ALL_COMMANDS, IMAGE, READ_A, WRITE_A, WRITE_B, access, at, barrier, dependency
 from tests.support.judged import Device
 
@@ -81,7 +63,7 @@ def test_a_semaphore_on_one_queue_is_a_full_memory_dependency() -> None:
 
 def test_a_timeline_wait_holds_its_queue_back_until_the_signal() -> None:
     device = Device()
-    device.take(SemaphoreCreated(7, 0))
+    device.take(effects.SemaphoreCreated(7, 0))
     assert device.submit(1, WRITE_A, waits=at(7, TRANSFER, 1)) == []
     assert device.submit(1, WRITE_B) == []
     assert device.submit(2, WRITE_A, signals=at(7, ALL_COMMANDS, 1)) == []
@@ -90,7 +72,7 @@ def test_a_timeline_wait_holds_its_queue_back_until_the_signal() -> None:
 
 def test_waiting_for_the_initial_value_orders_nothing() -> None:
     device = Device()
-    device.take(SemaphoreCreated(7, 3))
+    device.take(effects.SemaphoreCreated(7, 3))
     device.submit(1, WRITE_A)
     assert device.submit(2, WRITE_A, waits=at(7, ALL_COMMANDS, 3)) == ["WRITE_RACING_WRITE"]
     assert device.submit(2, WRITE_A, waits=at(7, ALL_COMMANDS, 2)) == ["WRITE_AFTER_WRITE"]
@@ -98,10 +80,10 @@ def test_waiting_for_the_initial_value_orders_nothing() -> None:
 
 def test_a_host_signal_releases_a_wait_without_a_memory_dependency() -> None:
     device = Device()
-    device.take(SemaphoreCreated(7, 0))
+    device.take(effects.SemaphoreCreated(7, 0))
     device.submit(1, WRITE_A)
     assert device.submit(1, WRITE_A, waits=at(7, ALL_COMMANDS, 1)) == []
-    assert device.take(HostSignaled(7, 1)) == ["WRITE_AFTER_WRITE"]
+    assert device.take(effects.HostSignaled(7, 1)) == ["WRITE_AFTER_WRITE"]
 
 
 def test_a_host_wait_covers_other_queues_through_their_semaphores() -> None:
@@ -109,22 +91,22 @@ def test_a_host_wait_covers_other_queues_through_their_semaphores() -> None:
     device.submit(1, WRITE_A, signals=at(7))
     device.submit(1, WRITE_B)
     device.submit(2, waits=at(7), fence=9)
-    device.take(HostWaited(fences=(9,)))
+    device.take(effects.HostWaited(fences=(9,)))
     assert device.submit(3, WRITE_A) == []
     assert device.submit(3, WRITE_B) == ["WRITE_RACING_WRITE"]
 
 
 def test_a_host_wait_for_a_timeline_value_covers_what_signaled_it() -> None:
     device = Device()
-    device.take(SemaphoreCreated(7, 0))
+    device.take(effects.SemaphoreCreated(7, 0))
     device.submit(1, WRITE_A, signals=at(7, ALL_COMMANDS, 5))
-    device.take(HostWaitedSemaphores(((7, 4),)))
+    device.take(effects.HostWaitedSemaphores(((7, 4),)))
     assert device.submit(2, WRITE_A) == []
 
 
 def test_a_long_timeline_keeps_few_signals() -> None:
     device = Device()
-    device.take(SemaphoreCreated(7, 0))
+    device.take(effects.SemaphoreCreated(7, 0))
     for value in range(1, 500):
         assert device.submit(1, WRITE_A, waits=at(7, ALL_COMMANDS, value - 1), signals=at(7, ALL_COMMANDS, value)) == []
     context = device.validator._context
@@ -136,12 +118,12 @@ def test_a_long_timeline_keeps_few_signals() -> None:
 # -- events ------------------------------------------------------------------------------------------------------------
 
 
-def set_event(src: str, dst: str = "NONE", sync2: bool = True) -> SetEvent:
-    return SetEvent(50, barrier(src, dst), sync2)
+def set_event(src: str, dst: str = "NONE", sync2: bool = True) -> effects.SetEvent:
+    return effects.SetEvent(50, barrier(src, dst), sync2)
 
 
-def wait_event(src: str, dst: str, *ranges: RangeBarrier, sync2: bool = True) -> WaitEvents:
-    return WaitEvents((50,), (Barrier((dependency(src, dst),), ranges),), sync2)
+def wait_event(src: str, dst: str, *ranges: effects.RangeBarrier, sync2: bool = True) -> effects.WaitEvents:
+    return effects.WaitEvents((50,), (effects.Barrier((dependency(src, dst),), ranges),), sync2)
 
 
 def test_an_event_orders_what_came_before_it_was_set() -> None:
@@ -172,7 +154,7 @@ def test_the_first_form_gives_accesses_with_the_wait() -> None:
 def test_a_transition_in_a_wait_conflicts_with_writes_it_does_not_make_available() -> None:
     device = Device()
     clear = access("CLEAR_TRANSFER_WRITE", IMAGE)
-    move = RangeBarrier(dependency("ALL_TRANSFER", "COPY/TRANSFER_READ"), IMAGE, ((0, 64),), IMAGE, True, 6, 7)
+    move = effects.RangeBarrier(dependency("ALL_TRANSFER", "COPY/TRANSFER_READ"), IMAGE, ((0, 64),), IMAGE, True, 6, 7)
     device.submit(1, clear, set_event("ALL_TRANSFER", sync2=False))
     assert device.submit(1, wait_event("ALL_TRANSFER", "COPY", move, sync2=False)) == ["WRITE_AFTER_WRITE"]
 
@@ -181,16 +163,16 @@ def test_operations_on_one_event_need_an_order() -> None:
     device = Device()
     assert device.submit(1, set_event("COPY"), set_event("COPY")) == ["vkCmdSetEvent2-set-race"]
     device = Device()
-    assert device.submit(1, set_event("COPY"), ResetEvent(50, TRANSFER)) == ["vkCmdResetEvent-set-race"]
+    assert device.submit(1, set_event("COPY"), effects.ResetEvent(50, TRANSFER)) == ["vkCmdResetEvent-set-race"]
     device = Device()
-    ordered = set_event("COPY"), barrier("ALL_COMMANDS", "COPY"), ResetEvent(50, TRANSFER)
+    ordered = set_event("COPY"), barrier("ALL_COMMANDS", "COPY"), effects.ResetEvent(50, TRANSFER)
     assert device.submit(1, *ordered) == []
 
 
 def test_operations_on_events_happen_in_no_stage() -> None:
     """Only ALL_COMMANDS covers them: a barrier from the stages of the set does not."""
     device = Device()
-    steps = set_event("COPY"), barrier("COPY", "COPY"), ResetEvent(50, TRANSFER)
+    steps = set_event("COPY"), barrier("COPY", "COPY"), effects.ResetEvent(50, TRANSFER)
     assert device.submit(1, *steps) == ["vkCmdResetEvent-set-race"]
 
 
@@ -199,7 +181,7 @@ def test_what_follows_a_wait_is_ordered_after_it() -> None:
         device = Device()
         assert device.submit(1, set_event("COPY"), wait_event("COPY", "COPY"), set_event(stage)) == met
     device = Device()
-    reset = set_event("COPY"), wait_event("COPY", "BLIT"), ResetEvent(50, scope("COMPUTE_SHADER")[0])
+    reset = set_event("COPY"), wait_event("COPY", "BLIT"), effects.ResetEvent(50, scope("COMPUTE_SHADER")[0])
     assert device.submit(1, *reset) == ["vkCmdResetEvent-wait-race"]
 
 
@@ -224,10 +206,10 @@ def test_a_wait_that_may_come_too_early_orders_no_operation() -> None:
     last = wait_event("COPY", "COPY"), set_event("COPY")
     unordered = Device().submit(1, set_event("COPY"), set_event("COPY"), *last)
     assert unordered == ["vkCmdSetEvent2-set-race", "vkCmdWaitEvents-unsynchronized-setops", "vkCmdSetEvent2-set-race"]
-    reset = set_event("COPY"), ResetEvent(50, stages), *last
+    reset = set_event("COPY"), effects.ResetEvent(50, stages), *last
     assert Device().submit(1, *reset) == ["vkCmdResetEvent-set-race", "vkCmdSetEvent2-reset-race"]
     ordered = barrier("ALL_COMMANDS", "ALL_COMMANDS")
-    steps = set_event("COPY"), ordered, ResetEvent(50, stages), ordered, *last
+    steps = set_event("COPY"), ordered, effects.ResetEvent(50, stages), ordered, *last
     assert Device().submit(1, *steps) == []
 
 
@@ -239,92 +221,96 @@ def test_a_set_with_no_stages_comes_after_a_barrier_to_all_commands() -> None:
 
 # -- render passes -----------------------------------------------------------------------------------------------------
 
-WRITE_COLOR = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=RasterizationOrder.COLOR)
+WRITE_COLOR = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=effects.RasterizationOrder.COLOR)
 LOAD_COLOR = access(
     "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ",
     IMAGE,
-    order=RasterizationOrder.COLOR,
-    operation=AttachmentOperation.LOAD,
+    order=effects.RasterizationOrder.COLOR,
+    operation=effects.AttachmentOperation.LOAD,
 )
-READ_INPUT = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
+READ_INPUT = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=effects.RasterizationOrder.RASTER)
 COLOR_TO_INPUT = dependency("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
-IN = SubpassDependency(EXTERNAL, 0, dependency("NONE", "ALL_COMMANDS/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"))
-OUT = SubpassDependency(0, EXTERNAL, dependency("ALL_COMMANDS/COLOR_ATTACHMENT_WRITE", "NONE"))
-MOVE = (AutomaticTransition(IMAGE, IMAGE, ((0, 64),), 0, 2),)
+IN = effects.SubpassDependency(
+    effects.EXTERNAL, 0, dependency("NONE", "ALL_COMMANDS/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE")
+)
+OUT = effects.SubpassDependency(0, effects.EXTERNAL, dependency("ALL_COMMANDS/COLOR_ATTACHMENT_WRITE", "NONE"))
+MOVE = (effects.AutomaticTransition(IMAGE, IMAGE, ((0, 64),), 0, 2),)
 
 
 def test_subpasses_without_a_path_race() -> None:
     device = Device()
-    begin = (PassBegin(2, (IN,)), SubpassBegin(0))
-    steps = begin, WRITE_COLOR, SubpassBegin(1), WRITE_COLOR, PassEnd()
+    begin = (effects.PassBegin(2, (IN,)), effects.SubpassBegin(0))
+    steps = begin, WRITE_COLOR, effects.SubpassBegin(1), WRITE_COLOR, effects.PassEnd()
     assert device.submit(1, *steps) == ["WRITE_RACING_WRITE"]
 
 
 def test_a_subpass_dependency_hands_over() -> None:
-    for given, met in (((IN, SubpassDependency(0, 1, COLOR_TO_INPUT)), []), ((IN,), ["READ_RACING_WRITE"])):
+    for given, met in (((IN, effects.SubpassDependency(0, 1, COLOR_TO_INPUT)), []), ((IN,), ["READ_RACING_WRITE"])):
         device = Device()
-        begin = (PassBegin(2, given), SubpassBegin(0))
-        assert device.submit(1, begin, WRITE_COLOR, SubpassBegin(1), READ_INPUT, PassEnd()) == met
+        begin = (effects.PassBegin(2, given), effects.SubpassBegin(0))
+        assert device.submit(1, begin, WRITE_COLOR, effects.SubpassBegin(1), READ_INPUT, effects.PassEnd()) == met
 
 
 def test_a_chain_through_a_pass_needs_its_dependencies() -> None:
-    into = SubpassDependency(
-        EXTERNAL, 0, dependency("COPY/TRANSFER_WRITE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ")
+    into = effects.SubpassDependency(
+        effects.EXTERNAL, 0, dependency("COPY/TRANSFER_WRITE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ")
     )
     for given, met in (((into,), []), ((IN,), ["READ_AFTER_WRITE"])):
         device = Device()
         write = access("COPY_TRANSFER_WRITE", IMAGE)
-        begin = (PassBegin(1, given), SubpassBegin(0), LOAD_COLOR)
-        assert device.submit(1, write, begin, PassEnd()) == met
+        begin = (effects.PassBegin(1, given), effects.SubpassBegin(0), LOAD_COLOR)
+        assert device.submit(1, write, begin, effects.PassEnd()) == met
 
 
 def test_the_initial_transition_is_ordered_by_the_external_dependency() -> None:
     write = access("COPY_TRANSFER_WRITE", IMAGE)
-    good = SubpassDependency(
-        EXTERNAL, 0, dependency("COPY/TRANSFER_WRITE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ")
+    good = effects.SubpassDependency(
+        effects.EXTERNAL, 0, dependency("COPY/TRANSFER_WRITE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ")
     )
     for given, met in ((good, []), (IN, ["WRITE_AFTER_WRITE"])):
         device = Device()
-        begin = (PassBegin(1, (given,)), SubpassBegin(0, MOVE), LOAD_COLOR)
-        assert device.submit(1, write, begin, PassEnd()) == met
+        begin = (effects.PassBegin(1, (given,)), effects.SubpassBegin(0, MOVE), LOAD_COLOR)
+        assert device.submit(1, write, begin, effects.PassEnd()) == met
 
 
 def test_a_load_needs_the_dependency_to_name_its_access_after_a_transition() -> None:
-    narrow = SubpassDependency(EXTERNAL, 0, dependency("NONE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"))
+    narrow = effects.SubpassDependency(
+        effects.EXTERNAL, 0, dependency("NONE", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE")
+    )
     device = Device()
-    begin = (PassBegin(1, (narrow,)), SubpassBegin(0, MOVE), LOAD_COLOR)
-    assert device.submit(1, begin, PassEnd()) == ["READ_AFTER_WRITE"]
+    begin = (effects.PassBegin(1, (narrow,)), effects.SubpassBegin(0, MOVE), LOAD_COLOR)
+    assert device.submit(1, begin, effects.PassEnd()) == ["READ_AFTER_WRITE"]
 
 
 def test_the_final_transition_waits_for_stores_and_what_follows_waits_for_it() -> None:
     store = access(
         "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",
         IMAGE,
-        order=RasterizationOrder.COLOR,
-        operation=AttachmentOperation.STORE,
+        order=effects.RasterizationOrder.COLOR,
+        operation=effects.AttachmentOperation.STORE,
     )
     read = access("COPY_TRANSFER_READ", IMAGE)
-    unavailable = SubpassDependency(0, EXTERNAL, dependency("ALL_COMMANDS", "COPY/TRANSFER_READ"))
-    whole = SubpassDependency(
-        0, EXTERNAL, dependency("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
+    unavailable = effects.SubpassDependency(0, effects.EXTERNAL, dependency("ALL_COMMANDS", "COPY/TRANSFER_READ"))
+    whole = effects.SubpassDependency(
+        0, effects.EXTERNAL, dependency("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
     )
     for given, met in ((whole, []), (unavailable, ["WRITE_AFTER_WRITE"]), (OUT, ["READ_AFTER_WRITE"])):
         device = Device()
-        begin = (PassBegin(1, (IN, given)), SubpassBegin(0), WRITE_COLOR)
-        assert device.submit(1, begin, (store, PassEnd(MOVE, (0,))), read) == met, given
+        begin = (effects.PassBegin(1, (IN, given)), effects.SubpassBegin(0), WRITE_COLOR)
+        assert device.submit(1, begin, (store, effects.PassEnd(MOVE, (0,))), read) == met, given
 
 
 def test_draws_are_in_raster_order_but_input_attachments_are_not() -> None:
     device = Device()
-    begin = (PassBegin(1, (IN, OUT)), SubpassBegin(0), LOAD_COLOR)
-    assert device.submit(1, begin, WRITE_COLOR, WRITE_COLOR, READ_INPUT, PassEnd()) == ["READ_AFTER_WRITE"]
+    begin = (effects.PassBegin(1, (IN, OUT)), effects.SubpassBegin(0), LOAD_COLOR)
+    assert device.submit(1, begin, WRITE_COLOR, WRITE_COLOR, READ_INPUT, effects.PassEnd()) == ["READ_AFTER_WRITE"]
     device = Device()
-    assert device.submit(1, begin, READ_INPUT, WRITE_COLOR, PassEnd()) == ["WRITE_AFTER_READ"]
+    assert device.submit(1, begin, READ_INPUT, WRITE_COLOR, effects.PassEnd()) == ["WRITE_AFTER_READ"]
 
 
 def test_accesses_of_a_pass_are_the_queues_own_afterwards() -> None:
     device = Device()
-    begin = (PassBegin(1, (IN, OUT)), SubpassBegin(0), WRITE_COLOR)
+    begin = (effects.PassBegin(1, (IN, OUT)), effects.SubpassBegin(0), WRITE_COLOR)
     after = barrier("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
-    assert device.submit(1, begin, PassEnd(), after, access("COPY_TRANSFER_READ", IMAGE)) == []
+    assert device.submit(1, begin, effects.PassEnd(), after, access("COPY_TRANSFER_READ", IMAGE)) == []
     device.validator._context._check()
