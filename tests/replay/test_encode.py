@@ -16,6 +16,7 @@ from harness.trace.calls import Call
 from tests.support.normal_form import Generator
 from tests.support.streams import Stream, struct
 
+pytestmark = pytest.mark.driver  # the package's C declarations come with its import, which opens the loader
 PLAIN_UNIONS = tables.UNIONS - {"VkClearValue", "VkClearColorValue"}
 GUARDED = {name for name, _ in GUARDS}
 """Structs with a pointer that is followed only for some values of another member."""
