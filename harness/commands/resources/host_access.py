@@ -14,8 +14,7 @@ from harness.commands.object_state import ObjectState
 from harness.spans import Span
 from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.trace.calls import Call, HostRead, HostWrite
-from harness.trace.effects import HostDeclaredRead as HostReadOccurrence
-from harness.trace.effects import HostFlushed, HostInvalidated, HostWrote, StreamEvent
+from harness.trace.effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote, StreamEvent
 from harness.trace.resources import Memory
 
 
@@ -83,7 +82,7 @@ def host_read(objects: ObjectState, read: HostRead) -> Iterator[StreamEvent]:
 
 def _read(objects: ObjectState, block: Call | HostRead, id: int, span: Span, name: str) -> StreamEvent:
     held = objects.get(Memory, id) or Memory(id, span[1])
-    return HostReadOccurrence(block.index, block.site, id, span, held.coherent, held.non_coherent_atom_size, name)
+    return HostDeclaredRead(block.index, block.site, id, span, held.coherent, held.non_coherent_atom_size, name)
 
 
 def _ranges(objects: ObjectState, call: Call) -> Iterator[tuple[int, Span]]:
