@@ -47,6 +47,11 @@ class Hazard(StrEnum):
     UNFLUSHED_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
     """An invalidate discards what the host wrote and did not flush."""
 
+    @property
+    def is_advice(self) -> bool:
+        """Whether it breaks a rule of valid usage, but orders no memory: it counts for no verdict and no exit code."""
+        return self in ADVICE
+
     def __repr__(self) -> str:
         """The string's: programs that print findings saw strings before there was an enumeration."""
         return str.__repr__(self)
@@ -85,6 +90,36 @@ class Hazard(StrEnum):
     def vuid(self) -> str:
         """The identifier under which the Khronos layer reports it, or would."""
         return f"SYNC-HAZARD-{self.replace('_', '-')}" if self.is_between_accesses else f"SYNC-{self}"
+
+
+ADVICE = frozenset(
+    {
+        Hazard.SET_EVENT_AFTER_RESET,
+        Hazard.SET_EVENT2_AFTER_RESET,
+        Hazard.SET_EVENT2_KHR_AFTER_RESET,
+        Hazard.SET_EVENT_AFTER_SET,
+        Hazard.SET_EVENT2_AFTER_SET,
+        Hazard.SET_EVENT2_KHR_AFTER_SET,
+        Hazard.SET_EVENT_AFTER_WAIT,
+        Hazard.SET_EVENT2_AFTER_WAIT,
+        Hazard.SET_EVENT2_KHR_AFTER_WAIT,
+        Hazard.RESET_EVENT_AFTER_SET,
+        Hazard.RESET_EVENT_AFTER_WAIT,
+        Hazard.WAIT_FOR_UNORDERED_SET,
+    }
+)
+"""The values that are advice. A test holds the table in `docs/hazards.md` equal to this set."""
+
+
+class Certainty(StrEnum):
+    """How sure it is that the two accesses of a finding touch the same bytes: as sure as of the weaker access."""
+
+    EXACT = "exact"
+    """The bytes are known."""
+    DECLARED = "declared"
+    """A shader may touch any byte of a descriptor's range, or any element of an array of descriptors."""
+    BOUND = "bound"
+    """The most that an indexed or indirect draw could reach. Not reported unless asked for."""
 
 
 class UserError(Exception):
@@ -197,6 +232,7 @@ class Finding:
     """What is missing, as far as it does not follow from the hazard and the two accesses."""
     through: int = 0
     """The resource by which the later access came, when it is an alias of `resource`."""
+    certainty: Certainty = Certainty.EXACT
     explain: Callable[[Finding], Explanation] | None = field(default=None, repr=False, compare=False)
     """Makes the words. Whoever hands out findings sets it: judges have none."""
 
@@ -209,6 +245,11 @@ class Finding:
     def message(self) -> str:
         """The finding as one sentence; empty without `explain`."""
         return self.explain(self).message if self.explain else ""
+
+    @property
+    def advice(self) -> bool:
+        """Whether the finding is advice: it counts for no verdict and no exit code."""
+        return self.hazard.is_advice
 
     @property
     def range(self) -> tuple[int, int] | None:
@@ -255,6 +296,8 @@ class Finding:
             "prior_executed_by": self.prior.executed_by and list(self.prior.executed_by),
             "prior_submit": self.prior.submit,
             "prior_command_buffer": self.prior.command_buffer,
+            "certainty": self.certainty,
+            "advice": self.advice,
             "missing": self.missing,
             "message": self.message,
         }

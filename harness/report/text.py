@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.findings import ENGINE_QUEUE, Finding, Place
@@ -21,7 +22,8 @@ def finding_text(finding: Finding) -> Text:
     from rich.text import Text
 
     text = Text()
-    text.append(finding.hazard, style="bold red")
+    text.append("advice: " if finding.advice else "", style="bold yellow")
+    text.append(finding.hazard, style="bold yellow" if finding.advice else "bold red")
     text.append(f" on {resource_text(finding)}\n")
     places = (("", finding.place, finding.access), ("after ", finding.prior, finding.prior_access))
     for word, place, access in places:
@@ -44,18 +46,17 @@ def summary_text(verdict: str, findings: Sequence[Finding], unmodelled: Mapping[
     from rich.text import Text
 
     text = Text()
-    if findings:
-        kinds: dict[str, int] = {}
-        for finding in findings:
-            kinds[finding.hazard] = kinds.get(finding.hazard, 0) + 1
-        counted = ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
-        what = f"{len(findings)} {'hazard' if len(findings) == 1 else 'hazards'}: {counted}"
+    hazards = [each for each in findings if not each.advice]
+    if hazards:
+        what = f"{len(hazards)} {'hazard' if len(hazards) == 1 else 'hazards'}: {_counted(hazards)}"
     elif unmodelled:
         what = "no hazard found, but not every command is modelled"
     else:
         what = "no hazard"
     text.append(verdict, style=VERDICT_STYLES.get(verdict, "bold"))
     text.append(f" - {what}")
+    if len(hazards) < len(findings):
+        text.append(f"\nadvice: {_counted(each for each in findings if each.advice)}", style="yellow")
     if unmodelled:
         names = ", ".join(f"{name} x{count}" for name, count in sorted(unmodelled.items()))
         text.append(f"\nnot modelled: {names}", style="yellow")
@@ -67,6 +68,12 @@ def print_verdict(console: Console, verdict: str, findings: Sequence[Finding], u
     for finding in findings:
         console.print(finding_text(finding), soft_wrap=True, highlight=False)
     console.print(summary_text(verdict, findings, unmodelled), soft_wrap=True, highlight=False)
+
+
+def _counted(findings: Iterable[Finding]) -> str:
+    """'2 READ_AFTER_WRITE, 1 WRITE_AFTER_READ': how many there are of each kind."""
+    kinds = Counter(str(each.hazard) for each in findings)
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
 def _where(place: Place) -> str:

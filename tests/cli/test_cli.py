@@ -19,7 +19,7 @@ from harness.report.findings_json import write_json
 from harness.report.text import finding_text, summary_text
 from harness.trace.codec import save
 from tests.support.drivers_here import on_each_driver
-from tests.support.streams import two_buffers
+from tests.support.streams import TRANSFER, struct, two_buffers
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -59,13 +59,17 @@ def lines_with(text: str) -> list[str]:
     return [str(number) for number, line in enumerate(lines, start=1) if text in line]
 
 
-def save_stream(path: Path, *, hazard: bool = False, unmodelled: bool = False) -> Path:
+def save_stream(path: Path, *, hazard: bool = False, advice: bool = False, unmodelled: bool = False) -> Path:
     stream, a, b = two_buffers(256)
     commands = stream.begin()
     stream.fill(a, 0x11111111)
     if not hazard:
         stream.barrier()
     stream.copy(a, b, 256)
+    if advice:
+        event = stream.make("vkCreateEvent", "pEvent", struct("VkEventCreateInfo"))
+        stream.cmd("SetEvent", event=event, stageMask=TRANSFER)
+        stream.cmd("ResetEvent", event=event, stageMask=TRANSFER)
     if unmodelled:
         stream.cmd("SubpassShadingHUAWEI")
     stream.end()
@@ -187,10 +191,12 @@ def test_replay_where_nothing_may_move(
     [
         ({}, 0, "clean - no hazard"),
         ({"hazard": True}, 1, "hazards - 1 hazard: 1 READ_AFTER_WRITE"),
+        ({"advice": True}, 0, "advice: 1 vkCmdResetEvent-set-race"),
+        ({"hazard": True, "advice": True}, 1, "advice: 1 vkCmdResetEvent-set-race"),
         ({"unmodelled": True}, 3, "not modelled: vkCmdSubpassShadingHUAWEI x1"),
         ({"hazard": True, "unmodelled": True}, 1, "not modelled: vkCmdSubpassShadingHUAWEI x1"),
     ],
-    ids=["clean", "hazard", "unmodelled", "both"],
+    ids=["clean", "hazard", "advice", "hazard and advice", "unmodelled", "hazard and unmodelled"],
 )
 def test_check_exits_by_its_verdict(tmp_path: Path, options: dict[str, bool], code: int, line: str) -> None:
     result = vkharness("check", save_stream(tmp_path / "t.jsonl", **options))
@@ -335,6 +341,9 @@ def test_a_finding_in_words() -> None:
         "  rule: docs/rules.md#read-after-write",
     ]
     assert summary_text("hazards", [finding, finding], {}).plain == "hazards - 2 hazards: 2 READ_AFTER_WRITE"
+    finding.hazard = Hazard.RESET_EVENT_AFTER_SET
+    assert finding_text(finding).plain.startswith("advice: vkCmdResetEvent-set-race on VkBuffer 7")
+    assert summary_text("clean", [finding], {}).plain == "clean - no hazard\nadvice: 1 vkCmdResetEvent-set-race"
 
 
 def test_json_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

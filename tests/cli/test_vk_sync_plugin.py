@@ -62,6 +62,17 @@ def test_known_race(rig):
 """
 
 
+ADVISED = """
+def test_advised(rig):
+    event, transfer = vkCreateEvent(rig.device, VkEventCreateInfo(), None), VK_PIPELINE_STAGE_TRANSFER_BIT
+    commands = rig.commands()
+    vkCmdSetEvent(commands, event, transfer)
+    vkCmdResetEvent(commands, event, transfer)
+    rig.submit(commands)
+    vkDestroyEvent(rig.device, event, None)
+"""
+
+
 @pytest.fixture
 def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     for name, value in environment(find_driver("lavapipe")).items():
@@ -96,6 +107,13 @@ def test_a_test_that_fails_by_itself_keeps_its_failure(project: pytest.Pytester)
     result = project.runpytest_subprocess("--vk-sync", "-k", "by_itself", "-p", "no:cacheprovider")
     result.assert_outcomes(failed=1, deselected=5)
     result.stdout.fnmatch_lines(["*assert 1 == 2", "*vkharness*", "SYNC-HAZARD-READ-AFTER-WRITE: *"])
+
+
+def test_advice_is_a_warning(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=TESTS + ADVISED)
+    result = project.runpytest_subprocess("--vk-sync", "-k", "advised", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, deselected=6, warnings=1)
+    result.stdout.fnmatch_lines(["*VkSyncWarning: SYNC-vkCmdResetEvent-set-race: *"])
 
 
 def test_without_the_option_nothing_is_mirrored(project: pytest.Pytester) -> None:

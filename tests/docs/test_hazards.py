@@ -30,6 +30,12 @@ def test_each_hazard_has_one_heading_and_no_heading_is_left_over() -> None:
     assert sorted(name for hazards in SECTIONS for name in hazards) == sorted(Hazard)
 
 
+def test_the_table_says_which_values_are_advice() -> None:
+    rows = re.findall(r"^\| (`.*`) \| (hazard|advice) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    said = {name: word for names, word in rows for name in re.findall(r"`([^`]+)`", names)}
+    assert said == {hazard: "advice" if hazard.is_advice else "hazard" for hazard in Hazard}
+
+
 def test_each_section_has_a_stream() -> None:
     assert {hazards for hazards, _ in STREAMS} == set(SECTIONS)
 

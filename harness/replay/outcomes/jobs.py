@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.findings import Box, Finding, Hazard, Place, UserError
+from harness.findings import Box, Certainty, Finding, Hazard, Place, UserError
 from harness.replay.contents.observe import OutputDifference, Outputs, compare, observe
 from harness.replay.contents.regions import region_of
 from harness.replay.outcomes.executor import execute, execute_native, open_scene
@@ -143,6 +143,7 @@ def finding_from_dict(value: dict[str, Any]) -> Finding:
             resource_type=str(value["resource_type"]),
             ranges=tuple((int(span["offset"]), int(span["size"])) for span in ranges if span),
             boxes=tuple(_box(item) for item in value.get("subresources") or []),
+            certainty=Certainty(value.get("certainty", Certainty.EXACT)),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(f"the finding is malformed ({type(error).__name__}: {error})") from None
