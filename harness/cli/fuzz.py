@@ -1,4 +1,4 @@
-"""`vkharness fuzz agreement|layer|orders`: random streams, and the smallest one on which something disagrees."""
+"""`vkharness fuzz agreement|layer|excuses|orders`: random streams, and the smallest on which something disagrees."""
 
 from __future__ import annotations
 
@@ -13,6 +13,10 @@ from harness.fuzz.random_text import FEATURES
 
 FIRST = click.option("--first", type=click.IntRange(0), default=0, show_default=True, help="First seed.")
 DEVICE = click.option("--device", default="lavapipe", show_default=True, help="The driver that runs the streams.")
+
+LAYER = click.option(
+    "--layer", default="today", show_default=True, help="Khronos layer: `old`, `today` or one version."
+)
 
 
 @click.group()
@@ -60,7 +64,7 @@ def agreement(ctx: click.Context, count: int, seed: int, features: tuple[str, ..
 @FIRST
 @click.option("--count", type=click.IntRange(1), default=200, show_default=True, help="How many seeds.")
 @DEVICE
-@click.option("--layer", default="today", show_default=True, help="Khronos layer: `old`, `today` or one version.")
+@LAYER
 @click.option(
     "--family", "families", multiple=True, type=click.Choice(list(FAMILIES)), help="Only these kinds of steps."
 )
@@ -95,6 +99,24 @@ def layer(
         for line in lines:
             click.echo(line)
         ctx.exit(HAZARDS if lines else CLEAN)
+
+
+@fuzz.command()
+@FIRST
+@click.option("--count", type=click.IntRange(1), default=100, show_default=True, help="How many seeds, of each kind.")
+@DEVICE
+@LAYER
+def excuses(first: int, count: int, device: str, layer: str) -> None:
+    """Falsify our findings one at a time: how often does a known difference from the layer excuse that?
+
+    True findings are dropped and false ones invented, in streams without and with rendering. What excuses a mistake
+    is listed by its entry; a mistake that nothing excuses is one that `fuzz layer` would notice.
+    """
+    from harness.fuzz import excuse_fuzz
+
+    for kind, families in excuse_fuzz.KINDS.items():
+        click.echo(f"{kind}, layer {layer}, seeds {first} to {first + count - 1}")
+        click.echo(str(excuse_fuzz.run(_watched(range(first, first + count)), device, layer, families)))
 
 
 @fuzz.command()

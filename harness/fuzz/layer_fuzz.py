@@ -65,8 +65,8 @@ class LayerTally:
         return "\n".join(lines)
 
 
-def judge(steps: Sequence[Step], layer: str) -> dict[str, Any]:
-    """Plays steps on this process' driver under both judges; JSON-able sums. `layer` as in `find_layer`."""
+def played(steps: Sequence[Step], layer: str) -> tuple[harness.Session, LayerListener]:
+    """Plays steps on this process' driver under both judges, which are asked no more. `layer` as in `find_layer`."""
     with LayerListener.open(find_layer(layer)) as listener:
 
         def attribute(block: Block) -> None:
@@ -74,6 +74,12 @@ def judge(steps: Sequence[Step], layer: str) -> dict[str, Any]:
 
         with harness.attach(keep_trace=True, sink=attribute) as session, open_rig(listener) as rig:
             StepPlayer(rig).play(steps)
+    return session, listener
+
+
+def judge(steps: Sequence[Step], layer: str) -> dict[str, Any]:
+    """Plays steps under both judges and compares what they say; JSON-able sums."""
+    session, listener = played(steps, layer)
     blocks = session.blocks or []
     said = compare(session.findings, listener.messages, known_differences(listener.layer.version), blocks)
     problems = said.lines() + session.internal_errors + [text for _, text in listener.other_messages]

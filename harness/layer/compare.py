@@ -66,7 +66,7 @@ def compare(
     findings: Sequence[Finding],
     messages: Sequence[LayerMessage],
     differences: Sequence[LayerDifference],
-    blocks: Iterable[Block] = (),
+    blocks: Iterable[Block] | Stream = (),
 ) -> Comparison:
     """Compares one run. `differences` are those known of the layer's version (`known_differences`). `blocks` is the
     trace that both judged; without it, differences that depend on the stream stay disagreements."""
@@ -80,7 +80,7 @@ def compare(
 
     result = Comparison()
     left_of_ours, left_of_theirs = _match(ours, theirs, result)
-    stream = Stream(blocks)
+    stream = blocks if isinstance(blocks, Stream) else Stream(blocks)
     for side, left in ((OURS, left_of_ours), (LAYER, left_of_theirs)):
         for said in left:
             subject = _subject(side, said, ours, theirs, stream)

@@ -13,7 +13,7 @@ from harness.commands.drawing.dynamic_state import vertex_input
 from harness.commands.interpret import Interpreter
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachments import area_of
-from harness.spans import Span
+from harness.spans import Span, subtract
 from harness.spec.command_classes import is_recorded, is_submit
 from harness.spec.enums import VkCommandBufferUsage, VkPipelineBindPoint
 from harness.spec.scopes import ACCESS_KINDS
@@ -121,7 +121,11 @@ class Stream:
         """`blocks` in order of their indices."""
         self.calls = [block for block in blocks if isinstance(block, Call)]
         self._by_index = {call.index: call for call in self.calls}
+        self._interpreter = Interpreter()
+        self.objects = self._interpreter.objects
+        """What exists at the end of the trace, once something was asked about a command."""
         self._facts: dict[int, Facts] | None = None
+        self._recorded: dict[tuple[int, int], list[Call]] = {}
         self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
         self._addresses: dict[int, Address] | None = None
 
@@ -132,6 +136,9 @@ class Stream:
     def recorded(self, command_buffer: int, before: int) -> list[Call]:
         """Commands in that command buffer since it was last begun before block index `before`; those of secondaries
         after the vkCmdExecuteCommands that runs them."""
+        known = self._recorded.get((command_buffer, before))
+        if known is not None:
+            return known
         commands: list[Call] = []
         for call in self.calls:
             if call.index >= before:
@@ -142,6 +149,7 @@ class Stream:
                 commands = []
             elif is_recorded(call.name):
                 commands += [call, *self.secondaries(call)]
+        self._recorded[command_buffer, before] = commands
         return commands
 
     def secondaries(self, call: Call) -> list[Call]:
@@ -181,7 +189,7 @@ class Stream:
         return self._facts.get(call.index, Facts())
 
     def _interpret(self) -> dict[int, Facts]:
-        interpreter, found = Interpreter(), dict[int, Facts]()
+        interpreter, found = self._interpreter, dict[int, Facts]()
         for call in self.calls:
             for event in interpreter.step(call):
                 if isinstance(event, Recorded):
@@ -262,6 +270,11 @@ def common(one: Iterable[Touch], other: Iterable[Touch]) -> list[Touch]:
         if spans:
             found.append(replace(touch, spans=spans))
     return found
+
+
+def apart(one: Touch, other: Touch) -> Touch:
+    """The part of `one` whose addresses are not in `other`."""
+    return replace(one, spans=tuple(subtract(one.spans, other.spans))) if one.space == other.space else one
 
 
 def barrier_scopes(call: Call) -> Iterator[BarrierScope]:

@@ -1,0 +1,33 @@
+"""Mistakes that are made on purpose: the known differences from the layer must not excuse them."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from harness.fuzz import excuse_fuzz
+from harness.fuzz.excuse_fuzz import DROPPED, INVENTED, KINDS
+from harness.layer.manifest import find_layer
+
+STREAMS = 40
+MOST_EXCUSED = {
+    ("transfers", DROPPED): 0.40,
+    ("transfers", INVENTED): 0.35,
+    ("rendering", DROPPED): 0.40,
+    ("rendering", INVENTED): 0.55,
+}
+
+
+@pytest.mark.skipif(find_layer() is None, reason="the Khronos validation layer is not installed (ci/setup installs it)")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
+def test_known_differences_excuse_few_mistakes(kind: str) -> None:
+    first = random.randrange(1_000_000)
+    print(f"vkharness fuzz excuses --first {first} --count {STREAMS}")
+    tally = excuse_fuzz.run(range(first, first + STREAMS), "lavapipe", "today", KINDS[kind])
+    print(f"{kind}: {tally}")
+    assert tally.skipped.total() <= STREAMS // 10
+    for mistake in (DROPPED, INVENTED):
+        assert tally.made[mistake] >= STREAMS, "hardly any mistake was made: the shares would mean nothing"
+        assert tally.share(mistake) <= MOST_EXCUSED[kind, mistake], f"{mistake}: see `vkharness fuzz excuses`"
