@@ -53,7 +53,7 @@ THIRD_PARTY = {
     "PIL": ("report", "anywhere"),
     "pytest": ("pytest_plugin suite", "anywhere"),
     "glfw": ("device suite", "inside functions"),
-    "numpy": ("record device rig replay report suite", "anywhere"),
+    "numpy": ("commands record device rig replay report suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),
     "hypothesis": ("fuzz", "inside functions"),
     "sortedcontainers": ("spans commands syncval replay", "anywhere"),

@@ -1,0 +1,141 @@
+"""Bytes of memory objects that are known from the calls alone: writes of the host, updates, fills, and copies of those.
+
+Everything else that writes makes contents unknown. Bytes are kept as *chunks*, as they were written; nobody changes a
+chunk, so that whatever was found out about one stays true. A copy refers to the chunks of its source.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from harness.spans import Span, SpanMap
+
+MOST_BYTES = 256 << 20
+"""The most bytes that are kept. Beyond that the largest chunks are forgotten, until half of it is free."""
+PIECE_BYTES = 256
+"""What one piece of a chunk costs beside its bytes."""
+MOST_FACTS = 4096
+"""The most facts that are remembered of one chunk."""
+
+
+class Chunk:
+    """Bytes that were written at once; of a fill only the word that repeats."""
+
+    __slots__ = ("data", "facts", "repeats")
+
+    def __init__(self, data: bytes, repeats: bool = False) -> None:
+        self.data, self.repeats = data, repeats
+        self.facts: dict[Hashable, Any] = {}
+        """What was found out about parts of it."""
+
+    def remember(self, key: Hashable, fact: Any) -> None:
+        """Keeps a fact about the bytes."""
+        if len(self.facts) >= MOST_FACTS:
+            self.facts.clear()
+        self.facts[key] = fact
+
+    def bytes(self, begin: int, end: int) -> bytes:
+        """Bytes [begin, end), counted from where the chunk was written."""
+        if not self.repeats:
+            return self.data[begin:end]
+        word = self.data[begin % 4 :] + self.data[: begin % 4]
+        return (word * (-(-(end - begin) // 4)))[: end - begin]
+
+
+Piece = tuple[Chunk, int]
+"""A chunk, and the address of its first byte."""
+
+
+class KnownMemory:
+    """What is known of the contents of each address space.
+
+    >>> memory = KnownMemory()
+    >>> memory.write(1, 0, b"abcdef"); memory.forget(1, (4, 5)); memory.copy((1, 1), (2, 0), 3)
+    >>> memory.read(2, (0, 3)), memory.read(1, (2, 6))
+    (b'bcd', None)
+    """
+
+    def __init__(self) -> None:
+        self._spaces: dict[int, SpanMap[Piece]] = {}
+        self._kept = 0
+
+    def pieces(self, space: int, span: Span) -> list[tuple[int, int, Piece]] | None:
+        """The pieces that make up addresses of a space, in order. None when not all of them are known."""
+        held = self._spaces.get(space)
+        if held is None:
+            return None
+        piece = held.exact(*span)
+        found = held.pieces(*span) if piece is None else [(*span, piece)]
+        return found if sum(end - begin for begin, end, _ in found) == span[1] - span[0] else None
+
+    def read(self, space: int, span: Span) -> bytes | None:
+        """The bytes at addresses of a space; None when they are not known."""
+        found = self.pieces(space, span)
+        if found is None:
+            return None
+        return b"".join(chunk.bytes(begin - base, end - base) for begin, end, (chunk, base) in found)
+
+    def write(self, space: int, begin: int, data: bytes) -> None:
+        """These bytes are written from an address on."""
+        if data:
+            self._put(space, (begin, begin + len(data)), Chunk(data), len(data))
+
+    def fill(self, space: int, span: Span, word: int) -> None:
+        """A 32-bit word is written over and over."""
+        if span[0] < span[1]:
+            self._put(space, span, Chunk((word & 0xFFFFFFFF).to_bytes(4, "little"), repeats=True), 4)
+
+    def copy(self, source: tuple[int, int], target: tuple[int, int], size: int) -> None:
+        """Copies `size` bytes, known or not, between two places: (space, address)."""
+        held = self._spaces.get(source[0])
+        found = held.pieces(source[1], source[1] + size) if held is not None else []
+        self.forget(target[0], (target[1], target[1] + size))
+        move = target[1] - source[1]
+        for begin, end, (chunk, base) in found:
+            self._put(target[0], (begin + move, end + move), (chunk, base + move), 0)
+
+    def forget(self, space: int, span: Span) -> None:
+        """These addresses may hold anything now."""
+        held = self._spaces.get(space)
+        if held is not None:
+            held.erase(*span)
+
+    def forget_space(self, space: int) -> None:
+        """A memory object is gone."""
+        self._spaces.pop(space, None)
+
+    def forget_all(self) -> None:
+        """Anything may hold anything now."""
+        self._spaces.clear()
+        self._kept = 0
+
+    def _put(self, space: int, span: Span, what: Chunk | Piece, cost: int) -> None:
+        held = self._spaces.get(space)
+        if held is None:
+            held = self._spaces[space] = SpanMap()
+        held.put(*span, (what, span[0]) if isinstance(what, Chunk) else what)
+        self._kept += cost + PIECE_BYTES
+        if self._kept > MOST_BYTES:
+            self._trim()
+
+    def _trim(self) -> None:
+        """Counts what is kept, and forgets the largest chunks when that is more than half of the bound."""
+        sizes: dict[Chunk, int] = {}
+        for held in self._spaces.values():
+            for _, _, (chunk, _) in held:
+                sizes[chunk] = sizes.get(chunk, len(chunk.data)) + PIECE_BYTES
+        self._kept = sum(sizes.values())
+        dropped = set()
+        for chunk in sorted(sizes, key=sizes.__getitem__, reverse=True):
+            if self._kept <= MOST_BYTES // 2:
+                break
+            dropped.add(chunk)
+            self._kept -= sizes[chunk]
+        if dropped:
+            for space, held in self._spaces.items():
+                kept: SpanMap[Piece] = SpanMap()
+                self._spaces[space] = kept
+                for begin, end, piece in held:
+                    if piece[0] not in dropped:
+                        kept.put(begin, end, piece)
