@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.check import Analysis
-from harness.findings import Finding
+from harness.findings import Certainty, Finding, stronger
 from harness.model import Conflict, ConflictKind, Opinion, judge_stream_events
 from harness.model.named_differences import NamedDifference, explanation, omissions
 from harness.report.conflicts import conflict_text
@@ -59,6 +59,8 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
                 lines.append(f"syncval only: {pair_text(finding)}")
             else:
                 explained.append(entry.id)
+        elif known[_key(finding)] is not finding.certainty:
+            lines.append(f"{finding.certainty} for syncval, {known[_key(finding)]} for the model: {pair_text(finding)}")
     if open_conflicts:
         first = open_conflicts[0]
         if not findings:
@@ -76,8 +78,13 @@ def _omission(finding: Finding, opinion: Opinion) -> NamedDifference | None:
     return None
 
 
-def _pairs(opinion: Opinion) -> set[Key]:
-    return {key for each in opinion.conflicts for key in _directions(each)}
+def _pairs(opinion: Opinion) -> dict[Key, Certainty]:
+    """Every pair in conflict, with how sure it is that the two meet."""
+    found: dict[Key, Certainty] = {}
+    for each in opinion.conflicts:
+        for key in _directions(each):
+            found[key] = stronger(found.get(key, each.certainty), each.certainty)
+    return found
 
 
 def _directions(conflict: Conflict) -> Iterator[Key]:

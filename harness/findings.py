@@ -122,6 +122,19 @@ class Certainty(StrEnum):
     """The most that an indexed or indirect draw could reach. Not reported unless asked for."""
 
 
+def weaker(one: Certainty, other: Certainty) -> Certainty:
+    """What two accesses make of a finding: it is as sure as the less sure of them."""
+    return max(one, other, key=_STRONGEST_FIRST.index)
+
+
+def stronger(one: Certainty, other: Certainty) -> Certainty:
+    """What two ranges make of a finding: it is as sure as the surer of them."""
+    return min(one, other, key=_STRONGEST_FIRST.index)
+
+
+_STRONGEST_FIRST = (Certainty.EXACT, Certainty.DECLARED, Certainty.BOUND)
+
+
 class UserError(Exception):
     """Bad input. The message is one line that says what, where and what to do; it is shown without a traceback."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from harness.findings import Place
+from harness.findings import Certainty, Place
 from harness.model.order import ExecutionOrder
 from harness.spans import Span
 from harness.trace.effects import StreamEvent
@@ -86,6 +86,7 @@ class Conflict:
     facts: frozenset[str] = frozenset()
     """Circumstances (out of `pairs.FACTS`) by which the named differences tell cases apart."""
     order: ExecutionOrder = field(default_factory=ExecutionOrder, repr=False, compare=False)
+    certainty: Certainty = Certainty.EXACT
 
 
 @dataclass(slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from harness.findings import weaker
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import ExecutionOrder
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, written_by
@@ -90,7 +91,8 @@ class DependencyGap:
             prior = replace(prior, access=ACCESS_KINDS[written(self.prior)].name)
         if self.current.access.atomic and not self.prior.writes:  # its write conflicts, else its read does
             current = replace(current, access=ACCESS_KINDS[written(self.current)].name)
-        return Conflict(self.kind, prior, current, self.current.resource, self.spans, self.facts, order)
+        certainty = weaker(self.prior.access.certainty, self.current.access.certainty)
+        return Conflict(self.kind, prior, current, self.current.resource, self.spans, self.facts, order, certainty)
 
 
 def written(past: PastAccess) -> int:

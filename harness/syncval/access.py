@@ -13,7 +13,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from harness.findings import Hazard
+from harness.findings import Certainty, Hazard
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.state import NO_ORDERING, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
 from harness.trace.effects import AttachmentOperation, RasterizationOrder
@@ -33,6 +33,7 @@ class AccessRequest(NamedTuple):
     operation: int = 0
     marker: bool = False
     """A marker of VK_AMD_buffer_marker: unordered markers do not conflict with one another."""
+    certainty: Certainty = Certainty.EXACT
     same_command: bool = False
     """A read of what its own command has just written."""
 
@@ -56,9 +57,9 @@ def _access(state: State, request: AccessRequest) -> AccessOutcome:
 
 
 def _written(request: AccessRequest, access_kind: int) -> State:
-    return intern(
-        Write(access_kind, request.queue, request.viewer, request.atomic or request.marker, request.operation), (), ()
-    )
+    atomic = request.atomic or request.marker
+    made = Write(access_kind, request.queue, request.viewer, atomic, request.operation, certainty=request.certainty)
+    return intern(made, (), ())
 
 
 def _read_conflicts(state: State, view: View, request: AccessRequest) -> bool:
@@ -167,7 +168,7 @@ def written_by_atomic(access_kind: int) -> int:
 def _with_read(state: State, request: AccessRequest) -> tuple[State, int]:
     """Keeps one read a stage and queue; reads that happen before this one remember its stage."""
     stage = ACCESS_KINDS[request.access_kind].stage
-    fresh = Read(request.access_kind, stage, request.queue, request.viewer, request.same_command)
+    fresh = Read(request.access_kind, stage, request.queue, request.viewer, request.same_command, request.certainty)
     same = [at for at, read in enumerate(state.reads) if read.stage == stage and read.queue == request.queue]
     position = same[0] if same else len(state.reads)
     reads = (*state.reads[:position], fresh, *state.reads[position + 1 :])

@@ -69,7 +69,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from harness.findings import Hazard, Place
+from harness.findings import Certainty, Hazard, Place, weaker
 from harness.spans import Span, SpanMap
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.access import AccessRequest, after_access, written_by_atomic
@@ -101,7 +101,7 @@ class Context(TrackedRanges):
         """The token of dependencies that make writes visible to the host now: everywhere, or in some ranges."""
         self.tokens = Tokens(1)
         """The tokens of events."""
-        self._requests: dict[tuple[int | bool, ...], AccessRequest] = {}
+        self._requests: dict[tuple[int | bool | Certainty, ...], AccessRequest] = {}
 
     # -- accesses ---------------------------------------------------------------------------------------------------
 
@@ -109,11 +109,12 @@ class Context(TrackedRanges):
         """An access by the current viewer, as the rules see it: one object for equal ones."""
         key = (
             access.access_kind, self.queue, self.viewer, access.atomic, access.order, access.operation, access.marker,
+            access.certainty,
         )  # fmt: skip
         request = self._requests.get(key)
         if request is None:
             request = self._requests[key] = AccessRequest(
-                *key[:4], int(access.order), int(access.operation), access.marker
+                *key[:4], int(access.order), int(access.operation), access.marker, access.certainty
             )
         return request
 
@@ -211,12 +212,22 @@ class Context(TrackedRanges):
         if prior < 0:
             assert entry.write is not None and state.write is not None
             prior_place, prior_access_kind, access_kind = entry.write, state.write.access_kind, access.access_kind
+            certainty = state.write.certainty
         else:
             # What conflicts with a read is the writing half of an atomic.
             access_kind = written_by_atomic(access.access_kind) if access.atomic else access.access_kind
             prior_place, prior_access_kind = entry.reads[prior], state.reads[prior].access_kind
+            certainty = state.reads[prior].certainty
         return DetectedHazard(
-            hazard, span, access_kind, prior_place, prior_access_kind, state, access.resource, self.viewer
+            hazard,
+            span,
+            access_kind,
+            prior_place,
+            prior_access_kind,
+            state,
+            access.resource,
+            self.viewer,
+            certainty=weaker(certainty, access.certainty),
         )
 
     # -- barriers ---------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from harness.findings import Hazard, HostStep, Place
+from harness.findings import Certainty, Hazard, HostStep, Place
 from harness.spans import Span
 from harness.syncval.barrier import Scope
 from harness.syncval.state import LAYOUT_TRANSITION, State
@@ -55,6 +55,7 @@ class DetectedHazard(NamedTuple):
     """What is missing between the device and the host."""
     through: int = 0
     """The resource by which the access came, when it is an alias of `resource`."""
+    certainty: Certainty = Certainty.EXACT
 
 
 class RangeScope(NamedTuple):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
-from harness.findings import Box, DependencySoFar, Finding, Hazard, Place
+from harness.findings import Box, DependencySoFar, Finding, Hazard, Place, stronger
 from harness.spans import Span, merge
 from harness.spec.scopes import ACCESS_KINDS
 from harness.syncval.entries import DetectedHazard
@@ -108,6 +109,7 @@ class Reporter:
             boxes=seen.boxes,
             gap=first.host_step or _so_far(first),
             through=first.through,
+            certainty=functools.reduce(stronger, (detected.certainty for detected in hazards)),
         )
 
 

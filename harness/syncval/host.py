@@ -74,7 +74,7 @@ from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard
 from harness.syncval.evidence import Reporter
 from harness.syncval.race import HOST_QUEUE, NO_RACING_WORK, BatchIndex, batch_index_of
-from harness.syncval.state import State
+from harness.syncval.state import Read, State, Write
 from harness.syncval.tokens import Tokens
 from harness.trace.effects import Access, HostAccess, HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote
 
@@ -225,11 +225,10 @@ class Host:
                 whole = step is HostStep.WAIT_TO_READ
                 begin, end = piece if whole else (max(piece[0], span[0]), min(piece[1], span[1]))
                 if step and begin < end and prior is not None and state.write is not None:
-                    before = state.write.access_kind
-                    detected = DetectedHazard(
-                        Hazard.READ_AFTER_WRITE, (begin, end), HOST_READ, prior, before, state, resource, host_step=step
-                    )
-                    hazards.append(detected)
+                    before, sure = state.write.access_kind, state.write.certainty
+                    kind = Hazard.READ_AFTER_WRITE
+                    detected = DetectedHazard(kind, (begin, end), HOST_READ, prior, before, state, resource)
+                    hazards.append(detected._replace(host_step=step, certainty=sure))
         yield from (finding for finding, _ in self._report.findings(hazards, place))
         for span in spans:
             self._context.drop_writes(space, span, _is_done)
@@ -240,17 +239,18 @@ class Host:
         Rule: rules.md#a-host-write-waits-for-the-device.
         """
         hazards: list[DetectedHazard] = []
+        before: Read | Write
         for begin, end in spans:
             for span, entry in self._context.unfinished(space, begin, end):
                 state = entry.slot.find().state
                 if entry.reads:
-                    kind, prior, before = Hazard.WRITE_AFTER_READ, entry.reads[0], state.reads[0].access_kind
+                    kind, prior, before = Hazard.WRITE_AFTER_READ, entry.reads[0], state.reads[0]
                 elif entry.write is not None and state.write is not None:
-                    kind, prior, before = Hazard.WRITE_AFTER_WRITE, entry.write, state.write.access_kind
+                    kind, prior, before = Hazard.WRITE_AFTER_WRITE, entry.write, state.write
                 else:
                     continue
-                step = HostStep.WAIT_TO_WRITE
-                hazards.append(DetectedHazard(kind, span, HOST_WRITE, prior, before, state, resource, host_step=step))
+                found = DetectedHazard(kind, span, HOST_WRITE, prior, before.access_kind, state, resource)
+                hazards.append(found._replace(host_step=HostStep.WAIT_TO_WRITE, certainty=before.certainty))
         yield from (finding for finding, _ in self._report.findings(hazards, place))
 
 

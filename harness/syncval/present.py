@@ -83,9 +83,9 @@ class Presentation:
                 state = entry.slot.find().state
                 for hazard, position, access, prior in _accesses(state, entry):
                     if access.queue != queue and not any(_covers(each, state, position, prior) for each in signals):
-                        hazards.append(
-                            DetectedHazard(hazard, span, PRESENT.index, prior, access.access_kind, state, image, queue)
-                        )
+                        kind = access.access_kind
+                        found = DetectedHazard(hazard, span, PRESENT.index, prior, kind, state, image, queue)
+                        hazards.append(found._replace(certainty=access.certainty))
                         break
             self._engine_access(PRESENT.index, image, place)
             self._shown_after[image] = before

@@ -97,7 +97,7 @@ from collections.abc import Callable, Hashable, Iterable
 from itertools import count
 from typing import Any, NamedTuple, TypeVar
 
-from harness.findings import Hazard
+from harness.findings import Certainty, Hazard
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 
 LAYOUT_TRANSITION = ACCESS_KIND["SYNC_IMAGE_LAYOUT_TRANSITION"].index
@@ -120,6 +120,7 @@ class Write(NamedTuple):
     atomic: bool = False
     operation: int = 0
     done: bool = False
+    certainty: Certainty = Certainty.EXACT
 
 
 class Read(NamedTuple):
@@ -134,6 +135,7 @@ class Read(NamedTuple):
     queue: int
     viewer: int
     same_command: bool = False
+    certainty: Certainty = Certainty.EXACT
 
 
 class AccessOrdering(NamedTuple):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
+from harness.findings import Certainty
 from harness.spans import Span
 from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from harness.trace.graphics_state import Targets
@@ -73,6 +74,8 @@ class Access:
     """Whether this is a marker of VK_AMD_buffer_marker. Unordered markers do not conflict with one another."""
     aliases: tuple[Alias, ...] = ()
     """Addresses of other resources on the same memory. Nearly every access has none."""
+    certainty: Certainty = Certainty.EXACT
+    """How sure it is that the access touches all of `spans`."""
 
 
 class Dependency(NamedTuple):

@@ -10,6 +10,7 @@ from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXE
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects
 from harness.commands.resources.acceleration_structures import structure
+from harness.findings import Certainty
 from harness.spans import Span, merge, subtract
 from harness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND, bits
@@ -78,18 +79,20 @@ def _depends_on_more(held: DescriptorSet) -> bool:
 def _shader_effects(
     objects: ObjectState, buffer: CommandBuffer, pipeline: Pipeline, sets: dict[int, BoundSet], idle: int
 ) -> Iterator[Effect]:
-    joined: dict[tuple[int, int, int, bool, RasterizationOrder], list[Span]] = {}
+    joined: dict[tuple[int, int, int, bool, RasterizationOrder, Certainty], list[Span]] = {}
     for stage in pipeline.stages:
         if stage.stage & idle:
             continue
         for effect in _stage_effects(objects, buffer, stage, sets):
             if isinstance(effect, Access):
-                key = (effect.access_kind, effect.space, effect.resource, effect.atomic, effect.order)
+                key = (effect.access_kind, effect.space, effect.resource, effect.atomic, effect.order, effect.certainty)
                 joined.setdefault(key, []).extend(effect.spans)
             else:
                 yield effect
-    for (access_kind, space, resource, atomic, order), spans in joined.items():
-        yield Access(access_kind, space, tuple(merge(spans)), resource, atomic, order)
+    # Where a shader reads a byte in both ways, the surer access counts, which is made last.
+    for key, spans in sorted(joined.items(), key=lambda item: item[0][5] is Certainty.EXACT):
+        access_kind, space, resource, atomic, order, certainty = key
+        yield Access(access_kind, space, tuple(merge(spans)), resource, atomic, order, certainty=certainty)
 
 
 def _stage_effects(
@@ -134,21 +137,29 @@ def _descriptor_effects(
     resource, space, spans = target
     if held.type not in STORAGE_TYPES:
         access = "UNIFORM_READ" if held.type in UNIFORM_TYPES else "SHADER_SAMPLED_READ"
-        yield from _access(stage, access, space, _narrowed(held, spans, use.read_ranges), resource)
+        sure = _certainty(held, use.read_ranges)
+        yield from _access(stage, access, space, _narrowed(held, spans, use.read_ranges), resource, sure)
         return
     atomic = use.atomics and not use.plain_writes
     written = _narrowed(held, spans, use.write_ranges) if use.writes else []
     read = _narrowed(held, spans, use.read_ranges) if use.reads else []
     access = "SHADER_STORAGE_READ" if atomic else "SHADER_STORAGE_WRITE"
-    yield from _access(stage, access, space, written, resource, atomic)
-    yield from _access(stage, "SHADER_STORAGE_READ", space, subtract(read, written), resource)
+    yield from _access(stage, access, space, written, resource, _certainty(held, use.write_ranges), atomic)
+    left = subtract(read, written)
+    yield from _access(stage, "SHADER_STORAGE_READ", space, left, resource, _certainty(held, use.read_ranges))
 
 
 def _access(
-    stage: str, access: str, space: int, spans: list[Span], resource: int, atomic: bool = False
+    stage: str, access: str, space: int, spans: list[Span], resource: int, certainty: Certainty, atomic: bool = False
 ) -> Iterator[Access]:
     if spans:
-        yield Access(ACCESS_KIND[f"SYNC_{stage}_{access}"].index, space, tuple(spans), resource, atomic)
+        kind = ACCESS_KIND[f"SYNC_{stage}_{access}"].index
+        yield Access(kind, space, tuple(spans), resource, atomic, certainty=certainty)
+
+
+def _certainty(held: Descriptor, ranges: tuple[Span, ...] | None) -> Certainty:
+    """Whether the bytes that a shader touches are known, or it may touch any byte of the descriptor."""
+    return Certainty.EXACT if ranges is not None and held.type in BUFFER_TYPES else Certainty.DECLARED
 
 
 def _narrowed(held: Descriptor, spans: list[Span], ranges: tuple[Span, ...] | None) -> list[Span]:
