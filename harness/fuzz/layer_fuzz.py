@@ -70,7 +70,7 @@ def played(steps: Sequence[Step], layer: str) -> tuple[harness.Session, LayerLis
     with LayerListener.open(find_layer(layer)) as listener:
 
         def attribute(block: Block) -> None:
-            listener.take(block.index)
+            listener.take(block.index, session.id_of)
 
         with harness.attach(keep_trace=True, sink=attribute) as session, open_rig(listener) as rig:
             StepPlayer(rig).play(steps)

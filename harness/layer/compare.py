@@ -1,8 +1,9 @@
 """Our findings beside the layer's messages: what both say, what differs as expected, and what is left.
 
-Compared by (hazard, command, prior command, access, prior access), each distinct key once: the layer speaks once a
-region or descriptor, we once a pair of commands, and neither count means anything. When every message is attributed to
-the API call in which it came (`LayerListener.take(call)`), keys are compared call by call.
+Compared by (hazard, command, prior command, access, prior access), by the resource, and for buffers by the bytes, each
+once: the layer speaks once a region or descriptor, we once a pair of commands, and neither count means anything. When
+every message is attributed to the API call in which it came (`LayerListener.take(call)`), they are compared call by
+call. What a message leaves out matches anything.
 
 Command names lose their KHR suffix: a command and its alias are one command.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from harness.findings import Finding, Place
 from harness.layer.known_differences import LayerDifference
@@ -19,11 +21,30 @@ from harness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream
 from harness.layer.subject import LAYER, OURS, Subject
+from harness.spans import ENDLESS
 from harness.trace.calls import Block
 
 Key = tuple[str, str, str, str, str]
-Said = tuple[int | None, str, Key]
-"""(API call or None, `record` or `submit`, key)"""
+
+
+class Said(NamedTuple):
+    """What one judge said, as far as the two are compared."""
+
+    call: int | None
+    """The API call in which it was said; None when nobody knows it."""
+    kind: str
+    """`record` or `submit`."""
+    key: Key
+    resource: int
+    """A buffer, image or event; 0 for unknown."""
+    batch: int | None = None
+    entry: int | None = None
+    """At submit: the batch, and the command buffer in it (or among the secondaries of one command); None for unknown.
+    """
+    seq_no: int | None = None
+    """The number of the earlier command in its command buffer, if the layer tells."""
+    bytes: tuple[int, int] | None = None
+    """(offset, size) of the region of which the layer speaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,16 +92,16 @@ def compare(
     """Compares one run. `differences` are those known of the layer's version (`known_differences`). `blocks` is the
     trace that both judged; without it, differences that depend on the stream stay disagreements."""
     by_call = all(message.call is not None for message in messages)
+    stream = blocks if isinstance(blocks, Stream) else Stream(blocks)
     ours: dict[Said, list[Finding]] = {}
     for finding in findings:
         ours.setdefault(_said_by_us(finding, differences, by_call), []).append(finding)
     theirs: dict[Said, list[LayerMessage]] = {}
     for message in messages:
-        theirs.setdefault(_said_by_layer(message, by_call), []).append(message)
+        theirs.setdefault(_said_by_layer(message, by_call, stream), []).append(message)
 
     result = Comparison()
-    left_of_ours, left_of_theirs = _match(ours, theirs, result)
-    stream = blocks if isinstance(blocks, Stream) else Stream(blocks)
+    left_of_ours, left_of_theirs = _match(ours, theirs, result, stream)
     for side, left in ((OURS, left_of_ours), (LAYER, left_of_theirs)):
         for said in left:
             subject = _subject(side, said, ours, theirs, stream)
@@ -97,10 +118,15 @@ def _said_by_us(finding: Finding, differences: Sequence[LayerDifference], by_cal
     for each in differences:
         access = each.renamed(command, access)
         prior_access = each.renamed(prior_command, prior_access)
-    submit = _tested_at(finding.place)
-    call = (finding.place.call if submit is None else submit) if by_call else None
+    place, submit = finding.place, _tested_at(finding.place)
+    call = (place.call if submit is None else submit) if by_call else None
     key = (hazard, plain_command(command), plain_command(prior_command), access, prior_access)
-    return call, RECORD if submit is None else SUBMIT, key
+    resource = finding.through or finding.resource
+    if submit is None:
+        return Said(call, RECORD, key, resource)
+    if place.submit is None and place.executed_by is not None:
+        return Said(call, SUBMIT, key, resource, None, place.executed_by[1])
+    return Said(call, SUBMIT, key, resource, place.batch, place.position)
 
 
 def _tested_at(place: Place) -> int | None:
@@ -109,38 +135,48 @@ def _tested_at(place: Place) -> int | None:
     return place.submit or (place.executed_by and place.executed_by[0])
 
 
-def _said_by_layer(message: LayerMessage, by_call: bool) -> Said:
+def _said_by_layer(message: LayerMessage, by_call: bool, stream: Stream) -> Said:
     hazard, command, prior_command, access, prior_access = message.key
     key = (hazard, plain_command(command), plain_command(prior_command), access, prior_access)
-    return message.call if by_call else None, message.kind, key
+    resource = stream.viewed(message.resource)
+    where = (message.batch, message.entry) if message.kind == SUBMIT else (None, None)
+    return Said(message.call if by_call else None, message.kind, key, resource, *where, message.seq_no, message.bytes)
 
 
 def _match(
-    ours: dict[Said, list[Finding]], theirs: dict[Said, list[LayerMessage]], result: Comparison
+    ours: dict[Said, list[Finding]], theirs: dict[Said, list[LayerMessage]], result: Comparison, stream: Stream
 ) -> tuple[list[Said], list[Said]]:
-    """Takes out what both have; what a message leaves out matches anything."""
-    both = ours.keys() & theirs.keys()
-    result.agreed = len(both)
-    left_of_ours = [said for said in ours if said not in both]
-    left_of_theirs: list[Said] = []
+    """Takes out what both have."""
+    left_of_ours, left_of_theirs = dict.fromkeys(ours), []
     for said in theirs:
-        if said in both:
-            continue
-        alike = [each for each in ours if _is_alike(each, said)]
-        if alike:
-            result.agreed += 1
-            left_of_ours = [each for each in left_of_ours if each not in alike]
-        else:
+        alike = [each for each, findings in ours.items() if _is_alike(each, said) and _is_told(findings, said, stream)]
+        result.agreed += bool(alike)
+        if not alike:
             left_of_theirs.append(said)
-    return left_of_ours, left_of_theirs
+        for each in alike:
+            left_of_ours.pop(each, None)
+    return list(left_of_ours), left_of_theirs
 
 
 def _is_alike(ours: Said, theirs: Said) -> bool:
-    """True when they differ in nothing but what the layer leaves out: the access at submit; of an event rule, and of a
-    transition at a wait that the old layer finds at submit, the earlier command and that it is about a submit."""
-    rest = theirs[2][2:]
-    at_one_place = ours[0] == theirs[0] and (not rest[0] or ours[1] == theirs[1])
-    return at_one_place and not all(rest) and _is_same(ours[2], theirs[2])
+    """True when they differ in nothing but what the layer leaves out. Of an event rule, and of a transition at a wait
+    that the old layer finds at submit, it leaves out the earlier command and that it is about a submit."""
+    told = ((ours.resource, theirs.resource or None), (ours.batch, theirs.batch), (ours.entry, theirs.entry))
+    if ours.call != theirs.call or not _is_same(ours.key, theirs.key):
+        return False
+    if ours.kind != theirs.kind:
+        return not theirs.key[2]
+    return all(their is None or our in (None, their) for our, their in told)
+
+
+def _is_told(findings: Iterable[Finding], said: Said, stream: Stream) -> bool:
+    """True when the layer can mean one of the findings, by the number of the earlier command and by the bytes."""
+    begin, size = said.bytes or (0, ENDLESS)
+    return any(
+        (not said.seq_no or said.seq_no in (stream.numbers_of(each.prior.call) or {said.seq_no}))
+        and (not each.ranges or any(at < begin + size and begin < at + length for at, length in each.ranges))
+        for each in findings
+    )
 
 
 def _subject(
@@ -148,7 +184,7 @@ def _subject(
 ) -> Subject:
     # A finding that the layer should have spoken about stands for its group, if there is one.
     finding = min(ours[said], key=lambda each: bool(reason_for_silence(each, stream))) if side == OURS else None
-    call, kind, key = said
+    call, kind, key = said[:3]
     if finding is not None:
         call = _tested_at(finding.place) or finding.place.call
     return Subject(
@@ -161,13 +197,25 @@ def _subject(
         stream,
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
-        any(_is_same(other[2], key) and (other[0] or 0) < (said[0] or 0) for other in ours if other[0] is not None),
+        any(_is_repeated(other, said) and _is_told(group, said, stream) for other, group in ours.items()),
         tuple(
             each
             for group in ours.values()
             for each in group
             if (each.place.call == finding.place.call if finding else plain_command(each.place.command) == key[1])
         ),
+    )
+
+
+def _is_repeated(ours: Said, theirs: Said) -> bool:
+    """True when we said before, in another call or of another execution, what the layer says now."""
+    now = (theirs.call or 0, theirs.batch or 0, theirs.entry or 0)
+    if theirs.batch is None and theirs.kind == SUBMIT:
+        now = (theirs.call or 0, ENDLESS, 0)
+    return (
+        (ours.call or 0, ours.batch or 0, ours.entry or 0) < now
+        and _is_same(ours.key, theirs.key)
+        and theirs.resource in (0, ours.resource)
     )
 
 

@@ -17,7 +17,7 @@ must: with VK_TRUE the call is dropped and every later message would be about a 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,6 +28,8 @@ from harness.layer.manifest import KHRONOS_LAYER, LayerInfo, Version, find_layer
 from harness.layer.parse import LayerMessage, is_synchronization, parse
 from harness.spec.enums import VkDebugUtilsMessageSeverity, VkDebugUtilsMessageType, VkStructureType
 
+IdOf = Callable[[str, int], int | None]
+"""The id of a live handle, by its type and value."""
 SEVERITIES = VkDebugUtilsMessageSeverity.WARNING | VkDebugUtilsMessageSeverity.ERROR
 """At VERBOSE and INFO the loader chats through the same messenger."""
 TYPES = VkDebugUtilsMessageType.VALIDATION | VkDebugUtilsMessageType.PERFORMANCE
@@ -124,14 +126,18 @@ class LayerListener:
             self._function("vkDestroyDebugUtilsMessengerEXT")(self._instance, self._messenger, ffi.NULL)
         self._messenger = self._instance = self._lib = None
 
-    def take(self, call: int | None = None) -> list[LayerMessage]:
-        """Messages since the last `take`, attributed to the call with block index `call` when given."""
+    def take(
+        self, call: int | None = None, id_of: Callable[[str, int], int | None] | None = None
+    ) -> list[LayerMessage]:
+        """Messages since the last `take`, attributed to the call with block index `call` when given. `id_of` gives the
+        id of a live handle, by its type and value."""
         raw, self._raw = self._raw, []
         taken: list[LayerMessage] = []
         for vuid, text in raw:
             message = parse(vuid, text)
             if is_synchronization(message.vuid):
-                taken.append(message if call is None else message.during(call))
+                resource = id_of(*message.handle) if id_of is not None else None
+                taken.append(message if call is None else message.during(call, resource or 0))
             else:
                 self.other_messages.append((message.vuid, text))
         self.messages += taken

@@ -4,7 +4,8 @@
 "Recorded access info (…)". The *current* command is the function before `: Hazard` while recording, and `command:` of
 the recorded access info at submit; `command:` of the access info is always the prior one.
 
-Today's layers speak prose that changes; only their `[Extra properties]` block is read (`name = value` lines).
+Today's layers speak prose that changes; their `[Extra properties]` block is read (`name = value` lines), and where the
+prose names a handle, a batch or a region of a buffer.
 """
 
 from __future__ import annotations
@@ -44,6 +45,14 @@ class LayerMessage:
     """At submit: number of the current command in its command buffer."""
     entry: int | None = None
     """At submit: index of the command buffer in its batch."""
+    batch: int | None = None
+    """At submit: index of the batch; None when the layer does not say."""
+    handle: tuple[str, int] = ("", 0)
+    """Type and handle of the buffer, image, image view or event at issue; 0 when the layer does not say."""
+    bytes: tuple[int, int] | None = None
+    """(offset, size) of the accessed region of a buffer, which need not be hazardous as a whole."""
+    resource: int = 0
+    """The id of `handle` in the trace, where a caller gave it; 0 for unknown."""
     call: int | None = None
     """Block index of the API call in which the layer spoke, where a caller attributed it."""
 
@@ -52,9 +61,9 @@ class LayerMessage:
         """What two judges compare, in the order of `Finding.key`."""
         return (self.hazard, self.command, self.prior_command, self.access, self.prior_access)
 
-    def during(self, call: int) -> LayerMessage:
-        """The same message, attributed to the call with that block index."""
-        return replace(self, call=call)
+    def during(self, call: int, resource: int = 0) -> LayerMessage:
+        """The same message, attributed to the call with that block index, and to the resource with that id."""
+        return replace(self, call=call, resource=resource)
 
 
 def is_synchronization(vuid: str) -> bool:
@@ -77,7 +86,15 @@ def parse(vuid: str, text: str) -> LayerMessage:
         hazard = _event_rule(vuid.removeprefix("SYNC-"))
     function = _FUNCTION.match(body.strip())
     name = function.group() if function else ""
-    message = LayerMessage(vuid, hazard, name, text, SUBMIT if name in SUBMITTING else RECORD)
+    named = _HANDLE.search(body.partition("hazard detected")[2] or body)
+    message = LayerMessage(
+        vuid,
+        hazard,
+        name,
+        text,
+        SUBMIT if name in SUBMITTING else RECORD,
+        handle=(named.group(1), int(named.group(2), 16)) if named else ("", 0),
+    )
     return _with_properties(message, extra_properties(body)) if EXTRA_PROPERTIES in body else _with_info(message, body)
 
 
@@ -88,6 +105,9 @@ def _event_rule(name: str) -> str:
         return name.replace("-missingbarrier-wait", "-wait")
     head, old, last = name.partition("-missingbarrier-")
     return f"{head}-{last}-race" if old else name
+
+
+_HANDLE = re.compile(r"(Vk(?:Buffer|Image|ImageView|Event)) (0x[0-9a-f]+)")
 
 
 # --- old style -------------------------------------------------------------------------------------------------------
@@ -141,6 +161,8 @@ EXTRA_PROPERTIES = "[Extra properties]"
 _SAME_COMMAND = "by the same command"
 """The prior command of a hazard inside one command has no property of its own."""
 
+_BATCH = re.compile(r"pSubmits\[(\d+)\]")
+_BYTES = re.compile(r"\{\s*offset = (\d+),?\s*size = (\d+)\s*\}")
 _STAGE_ACCESS = re.compile(r"VK_PIPELINE_STAGE_2_(\w+)\((?:VK_ACCESS_2_)?(\w+)\)")
 
 
@@ -168,6 +190,7 @@ def _with_properties(message: LayerMessage, properties: dict[str, str]) -> Layer
     submitted = properties.get("message_type") == "SubmitTimeError"
     command = properties.get("command", message.command)
     same = command if _SAME_COMMAND in message.text else ""
+    batch, region = _BATCH.search(message.text), _BYTES.search(message.text)
     return replace(
         message,
         hazard=properties.get("hazard_type", message.hazard),
@@ -177,5 +200,7 @@ def _with_properties(message: LayerMessage, properties: dict[str, str]) -> Layer
         prior_command=properties.get("prior_command", same),
         seq_no=_number(properties.get("seq_no")),
         entry=_number(properties.get("command_buffer_index")),
+        batch=int(batch.group(1)) if batch else None,
+        bytes=(int(region.group(1)), int(region.group(2))) if region else None,
         kind=SUBMIT if submitted else message.kind,
     )

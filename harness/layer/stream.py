@@ -49,6 +49,8 @@ NUMBERED = (
 )  # fmt: skip
 """Beginnings of the commands that `seq_no` counts. (1.3.239 passes over `vkCmdDispatchBase`.)"""
 
+NUMBERED_TODAY = ("vkCmdBeginRendering", "vkCmdEndRendering", CLEAR_ATTACHMENTS, EXECUTE)
+
 Executed = tuple[int, int, int]
 """(submit, batch, position) of a command buffer that is executed."""
 
@@ -120,6 +122,8 @@ class Stream:
     def __init__(self, blocks: Iterable[Block]) -> None:
         """`blocks` in order of their indices."""
         self.calls = [block for block in blocks if isinstance(block, Call)]
+        views = (call.args for call in self.calls if call.name == "vkCreateImageView")
+        self._views: dict[int, int] = {args["pView"]: args["pCreateInfo"]["image"] for args in views}
         self._by_index = {call.index: call for call in self.calls}
         self._interpreter = Interpreter()
         self.objects = self._interpreter.objects
@@ -132,6 +136,10 @@ class Stream:
     def at(self, index: int | None) -> Call | None:
         """The call with that block index."""
         return None if index is None else self._by_index.get(index)
+
+    def viewed(self, id: int) -> int:
+        """The image of an image view; any other id as it is."""
+        return self._views.get(id, id)
 
     def recorded(self, command_buffer: int, before: int) -> list[Call]:
         """Commands in that command buffer since it was last begun before block index `before`; those of secondaries
@@ -151,6 +159,16 @@ class Stream:
                 commands += [call, *self.secondaries(call)]
         self._recorded[command_buffer, before] = commands
         return commands
+
+    def numbers_of(self, index: int) -> set[int]:
+        """The numbers that a command can have in its command buffer, as `seq_no` counts in one version or another;
+        none for another call."""
+        call = self.at(index)
+        if call is None or not is_recorded(call.name):
+            return set()
+        buffer = call.args["commandBuffer"]
+        own = [each for each in self.recorded(buffer, index + 1) if each.args["commandBuffer"] == buffer]
+        return {sum(map(is_numbered, own)), sum(map(is_numbered_today, own))}
 
     def secondaries(self, call: Call) -> list[Call]:
         """The commands that a vkCmdExecuteCommands runs; none for other commands."""
@@ -252,6 +270,11 @@ def is_sync_operation(call: Call) -> bool:
 def is_numbered(call: Call) -> bool:
     """True for commands that `seq_no` counts."""
     return call.name.startswith(NUMBERED) and not call.name.startswith("vkCmdDispatchBase")
+
+
+def is_numbered_today(call: Call) -> bool:
+    """The same for today's layer."""
+    return call.name.startswith((*NUMBERED, *NUMBERED_TODAY))
 
 
 def common(one: Iterable[Touch], other: Iterable[Touch]) -> list[Touch]:

@@ -56,7 +56,7 @@ class Subject:
     findings: tuple[Finding, ...] = ()
     messages: tuple[LayerMessage, ...] = ()
     said_before: bool = False
-    """We said the same in an earlier API call."""
+    """We said the same in an earlier API call, or of another command buffer of the same submit."""
     of_command: tuple[Finding, ...] = field(default=())
     """All that we said of the finding's own command, whenever we said it; for a message, of all commands so called."""
 

@@ -232,7 +232,9 @@ def current() -> CallSink | None:
 
 
 def id_of(type_name: str, handle: Any) -> int | None:
-    """The id of a live handle of a type; None for what is no such handle."""
+    """The id of a live handle of a type, given as it is or as a number; None for what is no such handle."""
+    if _active and isinstance(handle, int):
+        return _active[0].objects.table(type_name).get(handle) or None
     ffi = layout.package_ffi()
     if not _active or not isinstance(handle, ffi.CData) or ffi.typeof(handle) != ffi.typeof(type_name):
         return None

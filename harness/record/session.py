@@ -127,6 +127,12 @@ class Session:
         """True from `start` to `detach`."""
         return self._detach is not None
 
+    def id_of(self, type_name: str, handle: int) -> int | None:
+        """The id that blocks have for a live handle, while the session is attached; None for an unknown handle."""
+        from harness.record.proxy import id_of
+
+        return id_of(type_name, handle)
+
     def start(self) -> Session:
         """Puts the session between the `vulkan` package and C. `UserError` when another session is there already."""
         from harness.record.proxy import install

@@ -137,7 +137,7 @@ def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[harness
 
         def sink(block: Block) -> None:
             if listener is not None:
-                listener.take(block.index)
+                listener.take(block.index, session.id_of)
 
         with (
             harness.attach(keep_trace=True, sink=sink) as session,

@@ -12,8 +12,8 @@ from harness.layer.manifest import find_layer
 
 STREAMS = 40
 MOST_EXCUSED = {
-    ("transfers", DROPPED): 0.40,
-    ("transfers", INVENTED): 0.35,
+    ("transfers", DROPPED): 0.30,
+    ("transfers", INVENTED): 0.30,
     ("rendering", DROPPED): 0.40,
     ("rendering", INVENTED): 0.55,
 }
