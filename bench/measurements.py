@@ -63,6 +63,7 @@ MEASUREMENTS = {
     ),
     "frame": Measurement("What does recording add to a frame of 2,000 commands?", "python bench/frame.py"),
     "calls": Measurement("What does recording add to one call?", "python bench/mirror_cost.py"),
+    "model": Measurement("What does asking the model cost beside a check?", "python bench/model_cost.py"),
     "start": Measurement("What does it cost to start?", "python bench/start.py"),
     "spans": Measurement(
         "How much slower is a plain list than a sorted list in the map over ranges?", "python bench/spans.py"

@@ -7,19 +7,45 @@ same two accesses; and when the first command that offends is the same. What onl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
 
 from harness.check import Analysis
-from harness.findings import Certainty, Finding, stronger
+from harness.findings import Certainty, Finding, Hazard, stronger
 from harness.model import Conflict, ConflictKind, Opinion, judge_stream_events
 from harness.model.named_differences import NamedDifference, explanation, omissions
+from harness.model.order import OrderTooLargeError
 from harness.report.conflicts import conflict_text
-from harness.report.sentences import pair_text
+from harness.report.sentences import explain, pair_text
 from harness.trace.calls import Block
 
 Key = tuple[int, int, str, str]
 """The calls and the accesses of two commands, the earlier one first."""
+
+
+MODEL_LIMIT = 2_500
+"""Nodes of the model's order up to which `ask_model` asks: about 1,000 commands, and less time than a start of
+`vkharness check` (`bench/model_cost.py`)."""
+
+
+class ModelAnswer(StrEnum):
+    """What the model says about a stream that syncval has judged."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    NOT_ASKED = "not asked"
+
+
+@dataclass(frozen=True, slots=True)
+class SecondOpinion:
+    """What became of asking the model."""
+
+    answer: ModelAnswer = ModelAnswer.NOT_ASKED
+    left_open: Mapping[str, int] = field(default_factory=dict)
+    """Conflicts that only the model finds, where the text of the specification does not decide: id of the named
+    difference to their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +94,92 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
         elif not {key[1] for key in _directions(first)} & {each.place.call for each in findings}:
             lines.append(f"the model's first conflict is not one of syncval's commands: {conflict_text(first)}")
     return Agreement(tuple(lines), tuple(dict.fromkeys(explained)))
+
+
+def ask_model(analysis: Analysis, limit: int = MODEL_LIMIT) -> SecondOpinion:
+    """Asks the model about what `analysis` (with `keep_events`) has judged, and notes in each finding who finds it.
+
+    What only the model finds is added to `analysis.findings`, but for what the text leaves open. The model is not asked
+    about a stream that needs more than `limit` nodes of its order, because its cost grows with their square.
+    """
+    if not analysis.keeps_events:
+        return SecondOpinion()
+    try:
+        opinion = judge_stream_events(analysis.events, limit=limit)
+    except OrderTooLargeError:
+        return SecondOpinion()
+    known = _pairs(opinion)
+    for finding in analysis.findings:
+        finding.judges = ("syncval", "model") if _key(finding) in known else ("syncval",)
+    left_open: Counter[str] = Counter()
+    for conflict in beyond(analysis.findings, opinion):
+        if conflict.certainty is Certainty.BOUND:
+            continue
+        if entry := explanation(conflict):
+            left_open[entry.id] += 1
+        else:
+            analysis.findings.append(_finding(conflict, analysis))
+    differ = any(len(each.judges) == 1 for each in analysis.findings)
+    return SecondOpinion(ModelAnswer.DIFFERS if differ else ModelAnswer.AGREES, left_open)
+
+
+def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:
+    """The conflicts of the model that syncval's findings do not speak of, each pair of calls once.
+
+    syncval compares an access with the most recent ones only. What the model says of the same access, or later of the
+    same resource, may follow from a finding, and is left out until that is mended.
+    """
+    said = {_key(each) for each in findings}
+    offending = {
+        (conflict.resource, key[1]) for conflict in opinion.conflicts for key in _directions(conflict) if key in said
+    }
+    spoiled = set[int]()
+    left = []
+    for conflict in opinion.conflicts:
+        keys = set(_directions(conflict))
+        if keys & said:
+            spoiled.add(conflict.resource)
+        elif conflict.resource not in spoiled and not {(conflict.resource, key[1]) for key in keys} & offending:
+            said |= keys
+            left.append(conflict)
+    return left
+
+
+def _finding(conflict: Conflict, analysis: Analysis) -> Finding:
+    """A conflict of the model as a finding."""
+    prior, current = conflict.prior, conflict.current
+    type, ranges, boxes = analysis.describe(conflict.resource, list(conflict.spans))
+    return Finding(
+        hazard=_hazard(conflict),
+        access=current.access,
+        prior_access=prior.access,
+        place=current.place,
+        prior=prior.place,
+        resource=conflict.resource,
+        resource_type=type,
+        ranges=ranges,
+        boxes=boxes,
+        certainty=conflict.certainty,
+        judges=("model",),
+        explain=explain,
+    )
+
+
+def _hazard(conflict: Conflict) -> Hazard:
+    """The name under which syncval would report a conflict."""
+    prior, current = conflict.prior, conflict.current
+    if conflict.kind is ConflictKind.EVENT_UNORDERED:
+        before = "set" if "SetEvent" in prior.command else "reset" if "ResetEvent" in prior.command else "wait"
+        suffix = before if before == "wait" and "SetEvent" in current.command else f"{before}-race"
+        names = (f"{current.command}-{suffix}", f"{current.command.rstrip('2KHR')}-{suffix}")
+        return next((Hazard(name) for name in names if name in set(Hazard)), Hazard.WAIT_FOR_UNORDERED_SET)
+    if conflict.kind is ConflictKind.DIRTY:
+        return Hazard.UNFLUSHED_WRITE
+    if conflict.kind is ConflictKind.OWNERSHIP:
+        return Hazard.OWNERSHIP_NOT_TRANSFERRED
+    racing = conflict.kind is ConflictKind.UNORDERED and prior.queue != current.queue
+    words = ("WRITE" if current.write else "READ", "RACING" if racing else "AFTER", "WRITE" if prior.write else "READ")
+    return Hazard("_".join(words))
 
 
 def _omission(finding: Finding, opinion: Opinion) -> NamedDifference | None:

@@ -6,6 +6,7 @@ be judged differently. No loader or driver is needed.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 
 from harness.commands.device_writes import device_writes
@@ -25,21 +26,26 @@ CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 class Analysis:
     """Follows one program, block by block."""
 
-    def __init__(self, keep_events: bool = False) -> None:
-        """`keep_events`: what each block does stays in `events`, so that other judges need not interpret it again."""
+    def __init__(self, keep_events: bool = False, keep_at_most: int = sys.maxsize) -> None:
+        """`keep_events`: what each block does stays in `events`, so that other judges need not interpret it again. Past
+        `keep_at_most` of them none is kept."""
         self.events: list[StreamEvent] = []
-        self._keep_events = keep_events
+        self.keeps_events = keep_events
+        self._keep_at_most = keep_at_most
         self._interpreter = Interpreter()
-        self._validator = Validator(self._describe, is_host_visible=self._is_host_visible)
+        self._validator = Validator(self.describe, is_host_visible=self._is_host_visible)
         self.findings: list[Finding] = []
 
     def step(self, block: Block) -> list[Finding]:
         """Judges one block; the findings that it causes, also kept in `findings`."""
         new: list[Finding] = []
         for stream_event in self._interpreter.step(block):
-            if self._keep_events:
+            if self.keeps_events:
                 self.events.append(stream_event)
             new += self._validator.consume(stream_event)
+        if len(self.events) > self._keep_at_most:
+            self.keeps_events = False
+            self.events.clear()
         for finding in new:
             finding.explain = explain
         self.findings += new
@@ -76,7 +82,7 @@ class Analysis:
         held = self._interpreter.objects.get(Memory, space)
         return held is not None and held.host_visible
 
-    def _describe(self, resource: int, spans: list[Span]) -> Description:
+    def describe(self, resource: int, spans: list[Span]) -> Description:
         """What addresses of a resource mean: bytes of a buffer or memory object, boxes of an image."""
         objects = self._interpreter.objects
         return Description(*describe(objects.image(resource) or objects.buffer(resource), spans))

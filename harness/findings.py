@@ -246,6 +246,8 @@ class Finding:
     through: int = 0
     """The resource by which the later access came, when it is an alias of `resource`."""
     certainty: Certainty = Certainty.EXACT
+    judges: tuple[str, ...] = ()
+    """Which of `syncval` and `model` find it, once both were asked; empty before."""
     explain: Callable[[Finding], Explanation] | None = field(default=None, repr=False, compare=False)
     """Makes the words. Whoever hands out findings sets it: judges have none."""
 
@@ -311,6 +313,7 @@ class Finding:
             "prior_command_buffer": self.prior.command_buffer,
             "certainty": self.certainty,
             "advice": self.advice,
+            "judges": list(self.judges),
             "missing": self.missing,
             "message": self.message,
         }

@@ -39,7 +39,7 @@ ALLOWED = {
     "report": "findings verdicts spec trace model replay",
     "suite": "findings verdicts spec trace model device rig replay layer agreement report",
     "pytest_plugin": "findings record report suite",
-    "cli": "findings verdicts trace model record device replay report suite check fuzz",
+    "cli": "findings verdicts trace model record device replay report suite check agreement fuzz",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

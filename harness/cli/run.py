@@ -7,10 +7,13 @@ from pathlib import Path
 
 import click
 
+from harness.cli.verdict import MODEL_OPTION
+
 OWN_OPTIONS = ("--json", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
 FRAMES = "--frames"
-"""An option with a value that is ours only before the program's name: programs have one of their own."""
+MODEL = "--model"
+"""These options with a value are ours only before the program's name: programs may have some of their own."""
 
 
 class RunCommand(click.Command):
@@ -33,7 +36,7 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     for word in words:
         if word == "--":
             rest.extend(words)
-        elif word in OWN_OPTIONS or (word == FRAMES and not rest):
+        elif word in OWN_OPTIONS or (word in (FRAMES, MODEL) and not rest):
             value = next(words, None)
             if value is None:
                 raise click.BadOptionUsage(word, f"Option '{word}' requires an argument.")
@@ -45,7 +48,7 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     return own, rest
 
 
-@click.command(cls=RunCommand, options_metavar="[--json FILE] [--trace FILE] [--headless [--frames N]]")
+@click.command(cls=RunCommand, options_metavar="[--json FILE] [--trace FILE] [--headless [--frames N]] [--model WHEN]")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path), help="Write the recorded trace to this file.")
 @click.option("--headless", is_flag=True, help="Let the program's windows (glfw) be of no display, on SwiftShader.")
@@ -56,6 +59,7 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     show_default=True,
     help="With --headless: frames until the windows ask to be closed.",
 )
+@MODEL_OPTION
 @click.argument("program", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.pass_context
@@ -67,6 +71,7 @@ def run(
     trace_path: Path | None,
     headless: bool,
     frames: int,
+    model: str,
 ) -> None:
     """Run an unmodified Python program under the mirror.
 
@@ -74,7 +79,7 @@ def run(
     among its arguments; behind a -- everything is the program's. When the program fails, its exit code is passed on.
     """
     import harness
-    from harness.cli.verdict import show
+    from harness.cli.verdict import ask_model, make_analysis, show
     from harness.record.program_runner import exit_status, run_program
 
     if headless:
@@ -89,9 +94,11 @@ def run(
             from harness.trace.codec import TraceWriter
 
             sink = stack.enter_context(TraceWriter(trace_path)).write
-        session = stack.enter_context(harness.attach(sink=sink))
+        analysis = make_analysis(model)
+        session = stack.enter_context(harness.attach(mirror=analysis, sink=sink))
         status = run_program(str(program), arguments, session)
     for error in session.internal_errors:
         click.echo(f"vkharness: inside the mirror: {error}", err=True)
-    show(session.verdict, session.findings, session.unmodelled, json_path, stderr=True)
+    answer = ask_model(analysis, model)
+    show(session.verdict, session.findings, session.unmodelled, answer, json_path, stderr=True)
     ctx.exit(exit_status(session, status))

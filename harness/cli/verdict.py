@@ -1,17 +1,50 @@
-"""What `run` and `check` share: the verdict on the terminal and in a JSON file."""
+"""What `run` and `check` share: asking both judges, and the verdict on the terminal and in a JSON file."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
 
 from harness.findings import Finding
+
+if TYPE_CHECKING:
+    from harness.agreement import SecondOpinion
+    from harness.check import Analysis
+
+AUTO, ALWAYS, NEVER = "auto", "always", "never"
+MODEL_OPTION = click.option(
+    "--model",
+    type=click.Choice([AUTO, ALWAYS, NEVER]),
+    default=AUTO,
+    show_default=True,
+    help="Ask the second judge, too; auto: up to about 1,000 executed commands.",
+)
+
+
+def make_analysis(model: str) -> Analysis:
+    """An analysis that keeps what the model will need."""
+    from harness.agreement import MODEL_LIMIT
+    from harness.check import Analysis
+
+    return Analysis(keep_events=model != NEVER, keep_at_most=MODEL_LIMIT if model == AUTO else sys.maxsize)
+
+
+def ask_model(analysis: Analysis, model: str) -> SecondOpinion:
+    """Asks the second judge as the option says."""
+    from harness import agreement
+
+    return agreement.ask_model(analysis, agreement.MODEL_LIMIT if model == AUTO else sys.maxsize)
 
 
 def show(
     verdict: str,
     findings: Sequence[Finding],
     unmodelled: Mapping[str, int],
+    second: SecondOpinion,
     json_path: Path | None,
     *,
     stderr: bool = False,
@@ -23,5 +56,5 @@ def show(
     if json_path is not None:
         from harness.report.findings_json import verdict_document, write_json
 
-        write_json(json_path, verdict_document(verdict, findings, unmodelled))
-    print_verdict(terminal(stderr=stderr), verdict, findings, unmodelled)
+        write_json(json_path, verdict_document(verdict, findings, unmodelled, second.answer, second.left_open))
+    print_verdict(terminal(stderr=stderr), verdict, findings, unmodelled, second.left_open)

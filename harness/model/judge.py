@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from functools import cache
 
@@ -21,13 +22,16 @@ def judge(blocks: Iterable[Block]) -> Opinion:
     return judge_stream_events(each for block in blocks for each in interpreter.step(block))
 
 
-def judge_stream_events(stream_events: Iterable[StreamEvent], omitted: frozenset[str] = frozenset()) -> Opinion:
+def judge_stream_events(
+    stream_events: Iterable[StreamEvent], omitted: frozenset[str] = frozenset(), limit: int = sys.maxsize
+) -> Opinion:
     """The model's opinion of stream events, in the order of the stream.
 
-    The rules of the order whose names are in `omitted` (out of `order.OPTIONAL`) do not apply.
+    The rules of the order whose names are in `omitted` (out of `order.OPTIONAL`) do not apply. Time and memory grow
+    with the square of the order's nodes; raises `OrderTooLargeError` when there are more than `limit`.
     """
     stream = list(stream_events)
-    program = Program(RULES, omitted)
+    program = Program(RULES, omitted, limit)
     program.follow(stream)
     finish(program)
     program.opinion.events = stream

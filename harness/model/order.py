@@ -54,6 +54,7 @@ A copy A, a barrier from copies to dispatches, a dispatch B; and a blit C that t
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -125,14 +126,19 @@ class Edge:
     rule: str
 
 
+class OrderTooLargeError(Exception):
+    """The order has reached the number of nodes that its maker allows."""
+
+
 class ExecutionOrder:
     """A partial order that grows. `add` costs as many big-integer operations as node sets are given to it.
 
-    Edges of the rules in `omitted` are left out.
+    Edges of the rules in `omitted` are left out. `add` raises `OrderTooLargeError` for more than `limit` nodes.
     """
 
-    def __init__(self, omitted: frozenset[str] = frozenset()) -> None:
+    def __init__(self, omitted: frozenset[str] = frozenset(), limit: int = sys.maxsize) -> None:
         self._omitted = omitted
+        self._limit = limit
         self.nodes: list[Node] = []
         self.before: list[int] = []
         """For each node, the set of all nodes that are before it."""
@@ -145,6 +151,8 @@ class ExecutionOrder:
 
     def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
         """Adds a node after all nodes of the given sets, each with the rule that says so. Returns the node's index."""
+        if len(self.nodes) >= self._limit:
+            raise OrderTooLargeError
         direct = closed = by_region = 0
         after = tuple(each for each in after if each[1] not in self._omitted)
         for nodes, rule in after:

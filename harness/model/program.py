@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
@@ -88,9 +89,9 @@ class RuleTable:
 class Program:
     """The state of the model while it follows a stream. Rules act through it."""
 
-    def __init__(self, rules: RuleTable, omitted: frozenset[str] = frozenset()) -> None:
+    def __init__(self, rules: RuleTable, omitted: frozenset[str] = frozenset(), limit: int = sys.maxsize) -> None:
         self.rules = rules
-        self.opinion = Opinion(order=ExecutionOrder(omitted))
+        self.opinion = Opinion(order=ExecutionOrder(omitted, limit))
         self.order = self.opinion.order
         self.memory = MemoryOperations(self.order)
         self.ownership = OwnershipHistory()

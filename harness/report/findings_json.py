@@ -13,13 +13,21 @@ from harness.report.files import write_whole
 VERSION = 1
 
 
-def verdict_document(verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int]) -> dict[str, Any]:
-    """`{"version", "verdict", "findings", "unmodelled"}`; `unmodelled` maps a command to how often it was met."""
+def verdict_document(
+    verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int], model: str, left_open: Mapping[str, int]
+) -> dict[str, Any]:
+    """`{"version", "verdict", "findings", "unmodelled", "model", "left_open"}`.
+
+    `unmodelled` maps a command to how often it was met. `model` says whether the second judge `agrees`, `differs` or
+    was `not asked`. `left_open` counts, by named difference, what only the model finds and the text does not decide.
+    """
     return {
         "version": VERSION,
         "verdict": verdict,
         "findings": [finding.to_dict() for finding in findings],
         "unmodelled": dict(unmodelled),
+        "model": model,
+        "left_open": dict(left_open),
     }
 
 

@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
+EMPTY: Mapping[str, int] = {}
 VERDICT_STYLES = {"clean": "bold green", "hazards": "bold red", "unknown": "bold yellow"}
+
+ONE_JUDGE = {"syncval": "syncval alone; the model finds nothing", "model": "the model alone; syncval finds nothing"}
 
 
 def finding_text(finding: Finding) -> Text:
@@ -34,6 +37,8 @@ def finding_text(finding: Finding) -> Text:
         if place.site:
             text.append(f" at {place.site}", style="underline")
         text.append(f" ({_where(place)})\n", style="dim")
+    if len(finding.judges) == 1:
+        text.append(f"  found by: {ONE_JUDGE[finding.judges[0]]}\n", style="yellow")
     text.append("  missing: ", style="dim")
     text.append(f"{explain(finding).missing}\n")
     text.append("  rule: ", style="dim")
@@ -41,8 +46,10 @@ def finding_text(finding: Finding) -> Text:
     return text
 
 
-def summary_text(verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int]) -> Text:
-    """The verdict as one line, and what is unmodelled, by name."""
+def summary_text(
+    verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int], left_open: Mapping[str, int] = EMPTY
+) -> Text:
+    """The verdict as one line; then advice, what the specification leaves open, and what is unmodelled, by name."""
     from rich.text import Text
 
     text = Text()
@@ -57,17 +64,26 @@ def summary_text(verdict: str, findings: Sequence[Finding], unmodelled: Mapping[
     text.append(f" - {what}")
     if len(hazards) < len(findings):
         text.append(f"\nadvice: {_counted(each for each in findings if each.advice)}", style="yellow")
+    if left_open:
+        names = ", ".join(f"{name} x{count}" for name, count in sorted(left_open.items()))
+        text.append(f"\nleft open by the specification, a hazard for the model alone: {names}", style="dim")
     if unmodelled:
         names = ", ".join(f"{name} x{count}" for name, count in sorted(unmodelled.items()))
         text.append(f"\nnot modelled: {names}", style="yellow")
     return text
 
 
-def print_verdict(console: Console, verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int]) -> None:
+def print_verdict(
+    console: Console,
+    verdict: str,
+    findings: Sequence[Finding],
+    unmodelled: Mapping[str, int],
+    left_open: Mapping[str, int] = EMPTY,
+) -> None:
     """Prints every finding and the summary. Lines are never wrapped, so that they can be searched and piped."""
     for finding in findings:
         console.print(finding_text(finding), soft_wrap=True, highlight=False)
-    console.print(summary_text(verdict, findings, unmodelled), soft_wrap=True, highlight=False)
+    console.print(summary_text(verdict, findings, unmodelled, left_open), soft_wrap=True, highlight=False)
 
 
 def _counted(findings: Iterable[Finding]) -> str:

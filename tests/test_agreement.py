@@ -1,0 +1,58 @@
+"""Asking the model about what syncval has judged: who finds what, and what the model says in syncval's terms."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from harness.agreement import ModelAnswer, ask_model
+from harness.check import Analysis
+from tests.support.streams import Stream, two_buffers
+
+
+def copies(*, barrier: bool) -> Stream:
+    stream, a, b = two_buffers(64)
+    stream.begin()
+    stream.fill(a, 7)
+    if barrier:
+        stream.barrier()
+    stream.copy(a, b, 64)
+    stream.end()
+    stream.submit()
+    return stream
+
+
+@pytest.mark.parametrize("barrier", [True, False])
+def test_both_judges_agree(barrier: bool) -> None:
+    analysis = Analysis(keep_events=True).follow(copies(barrier=barrier).blocks)
+    assert ask_model(analysis).answer is ModelAnswer.AGREES
+    assert [each.judges for each in analysis.findings] == [("syncval", "model")] * (not barrier)
+
+
+def test_what_only_the_model_finds_is_a_finding_like_others() -> None:
+    analysis = Analysis(keep_events=True).follow(copies(barrier=False).blocks)
+    (found,) = analysis.findings
+    analysis.findings.clear()
+    assert analysis.verdict == "clean"
+    assert ask_model(analysis).answer is ModelAnswer.DIFFERS
+    (added,) = analysis.findings
+    assert analysis.verdict == "hazards"
+    assert added.judges == ("model",)
+    assert (added.key, added.resource, added.ranges) == (found.key, found.resource, found.ranges)
+    assert "missing" in added.to_dict() and added.missing.startswith("a memory dependency from")
+
+
+def test_what_only_syncval_finds_stays_and_is_marked() -> None:
+    analysis = Analysis(keep_events=True).follow(copies(barrier=True).blocks)
+    (wrong,) = Analysis().follow(copies(barrier=False).blocks).findings
+    analysis.findings.append(replace(wrong))
+    assert ask_model(analysis).answer is ModelAnswer.DIFFERS
+    assert [each.judges for each in analysis.findings] == [("syncval",)]
+
+
+def test_a_long_stream_is_not_given_to_the_model() -> None:
+    blocks = copies(barrier=False).blocks
+    for analysis, limit in ((Analysis(keep_events=True), 2), (Analysis(), 100), (Analysis(True, keep_at_most=2), 100)):
+        assert ask_model(analysis.follow(blocks), limit).answer is ModelAnswer.NOT_ASKED
+        assert [each.judges for each in analysis.findings] == [()]
