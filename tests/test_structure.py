@@ -36,7 +36,7 @@ ALLOWED = {
     "check": "findings spans trace commands syncval report",
     "agreement": "findings trace model check report",
     "fuzz": "agreement check device findings layer model replay rig spec syncval trace",
-    "report": "findings verdicts spec trace model replay",
+    "report": "findings spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace model device rig replay layer agreement report",
     "pytest_plugin": "findings record report suite",
     "cli": "findings verdicts trace model record device replay report suite check agreement fuzz",
@@ -74,6 +74,7 @@ SAME_MODULE_NAME = {
     "check": "the command of that name, and what it calls",
     "drivers": "the command of that name, and what it calls",
     "graph": "the command of that name, and what it calls",
+    "observe": "the command of that name; in replay, what a run left",
 }
 """Names of modules that stand in two packages, each with the reason."""
 

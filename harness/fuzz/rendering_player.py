@@ -235,7 +235,9 @@ class RenderingPlayer:
         )
         if kind == "vertices":
             more |= {"vertex_buffers": ((8, 0),), "attributes": ((0, 0, "VK_FORMAT_R32G32_SFLOAT", 0),)}
-        key = (target.key, target.colors, target.depth, target.samples, kind, str(state))
+        # "The application must ensure (using scissor if necessary) that all rendering is contained within the render
+        # area" (VkRenderPassBeginInfo).
+        key = (target.key, tuple(target.area), target.colors, target.depth, target.samples, kind, str(state))
         if key not in self._drawn:
             self._drawn[key] = self.rig.graphics(
                 shaders.get(kind, "gradient"),
@@ -243,6 +245,7 @@ class RenderingPlayer:
                 bindings=types,
                 extent=EXTENT,
                 samples=target.samples,
+                scissor=target.area,
                 **target.formats,
                 **more,
             )

@@ -30,7 +30,8 @@ class PipelineState:
 
     `vertex_buffers` are (stride, rate), with rate 0 for vertices and 1 for instances. `attributes` are (location,
     buffer, format, offset). `stencil` has the members of VkStencilOpState that are not zero, for both faces. `dynamic`
-    names states without VK_DYNAMIC_STATE_. Comparison values are VkCompareOp.
+    names states without VK_DYNAMIC_STATE_. Comparison values are VkCompareOp. `scissor` is x, y, width and height; the
+    whole extent without it.
     """
 
     vertex_buffers: Sequence[tuple[int, int]] = ()
@@ -46,6 +47,7 @@ class PipelineState:
     discard: bool = False
     views: int = 0
     dynamic: Sequence[str] = ()
+    scissor: Sequence[int] = ()
 
 
 class GraphicsPipelines(ComputePipelines):
@@ -104,7 +106,7 @@ def _fixed_state(vk: Any, state: PipelineState, extent: tuple[int, int], colors:
     return {
         "pVertexInputState": _vertex_input(vk, state),
         "pInputAssemblyState": vk.VkPipelineInputAssemblyStateCreateInfo(topology=state.topology),
-        "pViewportState": _viewport(vk, extent),
+        "pViewportState": _viewport(vk, extent, state.scissor),
         "pRasterizationState": vk.VkPipelineRasterizationStateCreateInfo(
             rasterizerDiscardEnable=state.discard, lineWidth=1.0
         ),
@@ -146,11 +148,12 @@ def _vertex_input(vk: Any, state: PipelineState) -> Any:
     )
 
 
-def _viewport(vk: Any, extent: tuple[int, int]) -> Any:
+def _viewport(vk: Any, extent: tuple[int, int], scissor: Sequence[int]) -> Any:
     viewport = vk.VkViewport(width=float(extent[0]), height=float(extent[1]), maxDepth=1.0)
-    scissor = vk.VkRect2D(extent=vk.VkExtent2D(width=extent[0], height=extent[1]))
+    x, y, width, height = scissor or (0, 0, *extent)
+    clip = vk.VkRect2D(vk.VkOffset2D(x, y), vk.VkExtent2D(width=width, height=height))
     return vk.VkPipelineViewportStateCreateInfo(
-        viewportCount=1, pViewports=[viewport], scissorCount=1, pScissors=[scissor]
+        viewportCount=1, pViewports=[viewport], scissorCount=1, pScissors=[clip]
     )
 
 

@@ -101,6 +101,11 @@ class Aliasing:
         """Whether any resources overlap."""
         return bool(self._overlaps)
 
+    @property
+    def overlapping(self) -> set[int]:
+        """Ids of the resources that overlap others, of which at least one of two is an image."""
+        return set(self._overlaps)
+
     # -- what commands do ----------------------------------------------------------------------------------------------
 
     def widen(self, effects: Iterable[Effect]) -> tuple[Effect, ...]:

@@ -92,13 +92,13 @@ def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> S
 
 def execute(scene: Scene, plan: Plan) -> None:
     """Runs a plan to its end; the device is idle afterwards. Raises `UserError` when the target cannot run a step."""
-    run = _Run(scene)
+    run = PlanRun(scene)
     for item in plan:
         run.one(item)
     scene.recorder.finish()
 
 
-class _Run:
+class PlanRun:
     """The state of one execution: the state commands to repeat after a cut, and whether the next action needs a
     barrier."""
 
@@ -110,6 +110,7 @@ class _Run:
         self._cut = False
 
     def one(self, item: Step | Probe) -> None:
+        """Records one step, or runs one probe."""
         if isinstance(item, Probe):
             self.recorder.finish()
             item.run(self.scene.contents)

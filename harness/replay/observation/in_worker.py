@@ -1,0 +1,57 @@
+"""Observing a trace file in worker processes: a driver that dies costs one command, and the rest goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from harness.device.drivers import find_driver
+from harness.device.process import Died, Worker
+from harness.findings import UserError
+from harness.replay.observation.experiments import Budget
+from harness.trace.observations import Observation
+
+JOB = "harness.replay.observation.observing:observe_some"
+AT_ONCE = 8
+"""Commands of one job."""
+
+
+def observe_in_worker(
+    trace: Path, device: str, budget: Budget, timeout: float, advance: Callable[[int, int], object] = lambda done, of: 0
+) -> Iterator[Observation]:
+    """The observation of each command of a trace file; `advance` gets how many are done, of how many.
+
+    A command whose experiments end the driver gives an observation with a problem, and runs without experiments when
+    the trace is begun anew. Raises `UserError` when the trace cannot run at all.
+    """
+    passed_over: list[int] = []
+    first, done, count, total = 0, 0, AT_ONCE, 0
+    with Worker(find_driver(device), timeout=timeout) as worker:
+        while True:
+            left = {"bytes": budget.bytes, "runs": budget.runs, "spent": budget.spent}
+            arguments = {"trace": str(trace), "device": device, "first": first, "passed_over": passed_over}
+            answer = worker.call(JOB, {**arguments, "count": count, "budget": left})
+            if isinstance(answer, Died):
+                if count > 1:  # which of them it was shows when they come one by one
+                    first, count = done, 1
+                    continue
+                if done in passed_over or (total and done >= total):
+                    raise UserError(f"{device} {answer.reason} while it ran {trace} without experiments")
+                passed_over.append(done)
+                yield Observation((), problem=f"{device} {answer.reason}: {_last(answer)}".rstrip(": "))
+                done += 1
+                first = done
+                continue
+            total = answer["total"] or total
+            budget.spent = answer["spent"]
+            for each in answer["found"]:
+                yield Observation.from_dict(each)
+            done += len(answer["found"])
+            advance(done, total)
+            if len(answer["found"]) < count:
+                return
+            count = AT_ONCE
+
+
+def _last(died: Died) -> str:
+    return (died.stderr_tail.splitlines() or [""])[-1]

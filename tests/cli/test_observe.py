@@ -1,0 +1,93 @@
+"""`vkharness observe`: a trace, scenarios and random streams, each command held against what is declared for it."""
+
+from __future__ import annotations
+
+import os
+import random
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from harness.cli.observe import observe
+from harness.device.process import Died, Worker
+from harness.findings import UserError
+from harness.replay.observation import in_worker
+from harness.replay.observation.experiments import Budget
+from harness.replay.observation.in_worker import observe_in_worker
+from harness.trace.codec import save
+from harness.trace.observations import read_observations
+from tests.support.drivers_here import on_each_driver
+from tests.support.streams import two_buffers
+
+ROOT = Path(__file__).resolve().parents[2]
+SEED = int(os.environ.get("VKHARNESS_TEST_SEED", random.randrange(1 << 20)))
+"""A new one each time; it is printed, and the variable brings it back."""
+
+
+def run(*arguments: str | Path) -> Result:
+    result = CliRunner().invoke(observe, [str(each) for each in arguments], catch_exceptions=False)
+    print(result.output)
+    return result
+
+
+def a_trace(folder: Path) -> tuple[Path, int, int]:
+    stream, a, b = two_buffers()
+    stream.begin()
+    stream.fill(a, 7)
+    stream.copy(a, b, 8)
+    stream.submit()
+    save(folder / "trace.jsonl", stream.blocks)
+    return folder / "trace.jsonl", a, b
+
+
+@on_each_driver
+def test_a_trace_is_observed_and_the_file_says_what_was_seen(driver: str, tmp_path: Path) -> None:
+    trace, a, b = a_trace(tmp_path)
+    result = run(trace, "--device", driver, "-o", tmp_path / "seen")
+    assert result.exit_code == 0
+    assert f"2 of 2 commands observed on {driver}, 0 of 4096 MiB read back" in result.output
+    fill, copy = read_observations(tmp_path / "seen").pieces
+    assert (fill.writes, copy.reads, copy.writes) == ({a: ((0, 16),)}, {a: ((0, 8),)}, {b: ((0, 8),)})
+
+
+@on_each_driver
+def test_a_sample_of_scenarios_touches_only_what_is_declared(driver: str) -> None:
+    print(f"seed {SEED}")
+    folder = ROOT / "scenarios"
+    result = run("--scenarios", folder, "--sample", "25", "--seed", str(SEED), "--device", driver)
+    assert "streams observed" in result.output
+    assert result.exit_code == 0
+
+
+@on_each_driver
+def test_random_streams_touch_only_what_is_declared(driver: str) -> None:
+    result = run("--random", "10", "--seed", str(SEED), "--device", driver)
+    assert f"seeds {SEED} to {SEED + 9}" in result.output
+    assert "10 of 10 streams observed" in result.output
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["x", "--random", "3"], ["--random", "3", "-o", "y"]])
+def test_one_source_is_asked_for(arguments: list[str]) -> None:
+    with pytest.raises(UserError):
+        run(*arguments)
+
+
+@on_each_driver
+def test_a_driver_that_dies_costs_one_command(driver: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace, _, b = a_trace(tmp_path)
+    monkeypatch.setattr(in_worker, "Worker", DiesOfTheFirst)
+    first, second = observe_in_worker(trace, driver, Budget(1 << 20, 4), 60)
+    assert (first.commands, first.problem) == ((), f"{driver} killed by SIGSEGV: a last word")
+    assert second.writes == {b: ((0, 8),)}
+
+
+class DiesOfTheFirst(Worker):
+    """A worker whose driver crashes in the experiments on the first command."""
+
+    def call(self, target: str, arguments: object = None) -> dict[str, object] | Died:
+        assert isinstance(arguments, dict)
+        if arguments["first"] == 0 and 0 not in arguments["passed_over"]:
+            return Died(11, None, "a last word")
+        return super().call(target, arguments)
