@@ -43,6 +43,16 @@ class Hazard(StrEnum):
     RESET_EVENT_AFTER_SET = "vkCmdResetEvent-set-race"
     RESET_EVENT_AFTER_WAIT = "vkCmdResetEvent-wait-race"
     WAIT_FOR_UNORDERED_SET = "vkCmdWaitEvents-unsynchronized-setops"
+    WAIT_AFTER_RESET = "vkCmdWaitEvents-reset-race"
+    """A wait and an earlier reset that nothing orders: the wait may see the event as it was before."""
+    WAIT_STAGES_DIFFER = "vkCmdWaitEvents-stages-differ"
+    """The source stages of a wait are not those of the sets that it waits for."""
+    WAIT_FOR_SECOND_FORM = "vkCmdWaitEvents-second-form-set"
+    WAIT2_FOR_FIRST_FORM = "vkCmdWaitEvents2-first-form-set"
+    WAIT2_DEPENDENCY_DIFFERS = "vkCmdWaitEvents2-dependency-differs"
+    """The VkDependencyInfo of a wait is not that of the set."""
+    WAIT_ON_ANOTHER_QUEUE = "vkCmdWaitEvents-another-queue"
+    """The event was set on another queue."""
 
     UNFLUSHED_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
     """An invalidate discards what the host wrote and did not flush."""
@@ -106,6 +116,12 @@ ADVICE = frozenset(
         Hazard.RESET_EVENT_AFTER_SET,
         Hazard.RESET_EVENT_AFTER_WAIT,
         Hazard.WAIT_FOR_UNORDERED_SET,
+        Hazard.WAIT_AFTER_RESET,
+        Hazard.WAIT_STAGES_DIFFER,
+        Hazard.WAIT_FOR_SECOND_FORM,
+        Hazard.WAIT2_FOR_FIRST_FORM,
+        Hazard.WAIT2_DEPENDENCY_DIFFERS,
+        Hazard.WAIT_ON_ANOTHER_QUEUE,
     }
 )
 """The values that are advice. A test holds the table in `docs/hazards.md` equal to this set."""

@@ -125,6 +125,7 @@ _INSIDE = {
 """Attachment accesses of a subpass, in the order in which they can be: by class and operation, the accesses."""
 _LAYOUTS = ("0->1", "1->2", "2->7")
 _MANY = ("1", "2", "3")
+_EVENTS = ("e1", "e1", "e1", "e2")
 
 
 def make(pick: Pick, features: Sequence[str] = ()) -> str:
@@ -134,6 +135,17 @@ def make(pick: Pick, features: Sequence[str] = ()) -> str:
         made.stream_event()
     made.finish()
     return "\n".join(made.lines) + "\n"
+
+
+@dataclass(frozen=True)
+class RandomSet:
+    """The last set of an event."""
+
+    queue: str
+    stages: str
+    """Its source stages, "2" for a set of the second form."""
+    wait: str
+    """The wait that matches it."""
 
 
 @dataclass
@@ -152,8 +164,8 @@ class RandomText:
     stuck: set[str] = field(default_factory=set)
     """Queues with a batch that waits for a value that is not signalled: they cannot signal it."""
     fences: int = 0
-    events: dict[tuple[str, str], str] = field(default_factory=dict)
-    """By (queue, event), the wait that matches its last set."""
+    events: dict[str, RandomSet] = field(default_factory=dict)
+    """By event, its last set."""
     acquired: bool = False
     """Whether the program has the image of the swapchain."""
 
@@ -307,22 +319,38 @@ class RandomText:
         return ", ".join(parts)
 
     def _event(self, queue: str) -> str:
-        matching = self.events.get((queue, "e1"))
-        if matching is not None and self._coin():
-            return matching
-        if matching is not None and self._coin():
-            del self.events[queue, "e1"]
-            return f"reset e1 {self.pick(_STAGES)}"
-        if any(other != queue for other, _ in self.events):
-            return f"barrier {self._barrier()}"  # an event belongs to one queue
+        """An operation on an event: mostly a wait that matches the last set, sometimes one that breaks a rule."""
+        event = self.pick(_EVENTS)
+        held = self.events.get(event)
+        if held is not None and self._coin():
+            return held.wait if self._coin() else self._other_wait(event, held, queue)
+        if held is not None and self._coin():
+            if self._coin():
+                del self.events[event]
+            return f"reset {event} {self.pick(_STAGES)}"
         if self._coin():
             barrier = self._barrier()
-            self.events[queue, "e1"] = f"wait e1 {barrier}"
-            return f"set e1 {barrier}"
+            self.events[event] = RandomSet(queue, "2", f"wait {event} {barrier}")
+            return f"set {event} {barrier}"
         stages = self.pick(_STAGES)
         accesses = "/MEMORY_WRITE" if self._coin() else ""
-        self.events[queue, "e1"] = f"wait1 e1 {stages}{accesses} > {self.pick(_SCOPES)}"
-        return f"set1 e1 {stages}"
+        self.events[event] = RandomSet(queue, stages, f"wait1 {event} {stages}{accesses} > {self.pick(_SCOPES)}")
+        return f"set1 {event} {stages}"
+
+    def _other_wait(self, event: str, held: RandomSet, queue: str) -> str:
+        """A wait of either form with scopes of its own, or for two events at once."""
+        both = [each for each in _EVENTS if each in self.events]
+        if len(both) == 2 and self._coin():
+            first = all(self.events[each].wait.startswith("wait1 ") for each in both)
+            if first and self._coin():
+                stages = "|".join(dict.fromkeys(self.events[each].stages for each in both))
+                return f"wait1 {' '.join(both)} {stages}/MEMORY_WRITE > {self.pick(_SCOPES)}"
+            if not first:
+                waits = [self.events[each].wait for each in both if self.events[each].stages == "2"]
+                return " & ".join([waits[0], *(each.removeprefix("wait ") for each in waits[1:])])
+        if self._coin():
+            return f"wait {event} {self._barrier()}"
+        return f"wait1 {event} {self.pick(_SCOPES)} > {self.pick(_SCOPES)}"
 
     # -- render passes ------------------------------------------------------------------------------------------------
 

@@ -397,7 +397,7 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
             semaphore, _, value = operation.partition("=")
             return HostSignaled(number(semaphore), int(value))
         case ["host", ("sets" | "resets") as verb, event]:
-            return HostSetEvent(number(event), verb == "sets")
+            return HostSetEvent(number(event), verb == "sets", next(calls))
         case ["host", verb, where, *flags] if verb in _HOST:
             memory, span = _range(where)
             given = {"coherent": False, "non_coherent_atom_size": ATOM} if "incoherent" in flags else {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 from harness.layer.conditions import condition
 from harness.layer.parse import RECORD
@@ -22,18 +24,80 @@ def _events(call: Call) -> set[int]:
     return set(call.args["pEvents"] or ()) if call.name.startswith(WAIT) else set()
 
 
+class EventPath(NamedTuple):
+    """A wait after the first access, the sets of one of its events before it, and the commands of the stream."""
+
+    calls: list[Call]
+    first: int
+    """Position of the first access."""
+    sets: list[int]
+    """Positions of the sets of the event before the wait."""
+    wait: int
+    event: int
+
+
+def _paths(subject: Subject) -> Iterator[EventPath]:
+    """How a wait may order the two accesses: of each wait between them that orders the resource at issue, and of the
+    second command if it is a wait."""
+    for second, before in subject.seconds:
+        calls = [*before, second]
+        first = subject.position if subject.command is not None else -1
+        if first < 0:
+            first = len(before) - len(subject.since_first(second, before)) - 1
+        resources = {touch.resource for touch in subject.stream.touches(second)} | subject.resources()
+        for wait in range(first + 1, len(calls)):
+            if not calls[wait].name.startswith(WAIT):
+                continue
+            if not any(each.resource in (0, *resources) for each in barrier_scopes(calls[wait])):
+                continue
+            for event in _events(calls[wait]):
+                sets = [at for at in range(wait) if calls[at].name.startswith(SET) and event in _events(calls[at])]
+                yield EventPath(calls, first, sets, wait, event)
+
+
 @condition
 def barrier_between_set_and_wait(subject: Subject) -> bool:
-    """Before the second access an event was waited for, and between its set and that wait stands a barrier."""
-    calls = subject.before
-    for position, wait in enumerate(calls):
-        barriers = False
-        for call in reversed(calls[:position] if wait.name.startswith(WAIT) else ()):
-            if call.name.startswith(SET) and _events(call) & _events(wait):
-                break
-            barriers = barriers or call.name.startswith("vkCmdPipelineBarrier")
-        if barriers:
-            return True
+    """A set after the first access, a barrier from one of its stages or to one of the wait's, and a wait for the event
+    before the second access stand in this order; the barrier concerns the resource."""
+    resources = subject.resources()
+    for path in _paths(subject):
+        if path.sets and path.first < path.sets[-1]:
+            between = path.calls[path.sets[-1] : path.wait]
+            barriers = (each for call in between if not _events(call) for each in barrier_scopes(call))
+            if any(each.resource in (0, *resources) for each in barriers):
+                return True
+    return False
+
+
+@condition
+def waited_in_another_way(subject: Subject) -> bool:
+    """A wait between the two, or the second command, is for the last set of an event after the first access, and has
+    another form, other source stages or another VkDependencyInfo than that set."""
+    for path in _paths(subject):
+        if path.sets and path.first < path.sets[-1]:
+            one, wait = path.calls[path.sets[-1]], path.calls[path.wait]
+            if one.name.removesuffix("KHR").endswith("2") != wait.name.removesuffix("KHR").endswith("2"):
+                return True
+            if "stageMask" in one.args and one.args["stageMask"] != wait.args["srcStageMask"]:
+                return True
+            infos = dict(zip(wait.args["pEvents"], wait.args.get("pDependencyInfos") or (), strict=False))
+            if path.event in infos and infos[path.event] != one.args.get("pDependencyInfo"):
+                return True
+    return False
+
+
+@condition
+def waited_for_two_sets(subject: Subject, covered: bool = False) -> bool:
+    """A wait between the two, or the second command, is for an event that was set after another operation on it without
+    a barrier from ALL_COMMANDS between the two operations; `covered`: which both came after the first access."""
+    for path in _paths(subject):
+        operations = [at for at in range(path.wait) if path.event in _events(path.calls[at])]
+        for one, other in pairwise(operations):
+            if not path.calls[other].name.startswith(SET) or (covered and one < path.first):
+                continue
+            between = (each for call in path.calls[one + 1 : other] for each in barrier_scopes(call))
+            if not any(each.src_stages & VkPipelineStage2.ALL_COMMANDS for each in between):
+                return True
     return False
 
 
@@ -51,24 +115,6 @@ def moved_untouched_at_wait(subject: Subject) -> bool:
         return False
     earlier = (call for call in subject.stream.calls if call.index < wait.index)
     return not any(subject.resources() & {each.resource for each in subject.stream.touches(call)} for call in earlier)
-
-
-@condition
-def waited_for_unordered_set(subject: Subject, before: bool = False) -> bool:
-    """One of the two commands waits for an event that was set, and set or reset before that, with no wait between.
-    `before`: some command before the second waits for an event that was set twice with no reset between."""
-    own = [subject.command] if subject.command is not None else []
-    waits = {call.index for call in (*own, subject.first) if call is not None and subject.finding is not None}
-    calls = subject.before if before else [*(call for _, several in subject.seconds for call in several), *own]
-    operations: dict[int, int] = {}
-    for call in calls:
-        is_wait = call.name.startswith(WAIT)
-        if is_wait and (before or call.index in waits) and any(operations.get(each, 0) > 1 for each in _events(call)):
-            return True
-        for event in _events(call):
-            ended = call.name.startswith(RESET) if before else is_wait
-            operations[event] = 0 if ended else operations.get(event, 0) + (not is_wait)
-    return False
 
 
 @condition

@@ -65,6 +65,8 @@ class ConflictKind(StrEnum):
     """The write is available, and not visible to the later use."""
     EVENT_UNORDERED = "event-unordered"
     """Neither of two operations on one event happens before the other."""
+    EVENT_USAGE = "event-usage"
+    """A wait for an event breaks valid usage with the operation that signaled the event."""
     DIRTY = "dirty-invalidate"
     """A write is invalidated before it is flushed. On the host it is lost; on the device that is a remark."""
     OWNERSHIP = "ownership"

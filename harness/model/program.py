@@ -11,6 +11,7 @@ from typing import Any
 from harness.findings import Place
 from harness.model.access_history import AccessHistory
 from harness.model.command_streams import CommandStream
+from harness.model.event_history import EventHistory
 from harness.model.memory import MemoryOperations
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess, Opinion
 from harness.model.order import HOST, NOTHING, ExecutionOrder, Node, NodeSet
@@ -29,27 +30,6 @@ class SemaphoreHistory:
     value: int = 0
     signals: list[tuple[int, NodeSet]] = field(default_factory=list)
     """Pairs of a value and the signal operation, in the order in which the signals happen."""
-
-
-@dataclass(slots=True)
-class EventOperation:
-    """A set, a reset or a wait of an event."""
-
-    kind: str
-    use: ModelAccess
-    stream: CommandStream | None = None
-    """For a set, a copy of its command stream as it was then."""
-    stages: int = 0
-    """For a set, its first synchronization scope."""
-
-
-@dataclass(slots=True)
-class EventHistory:
-    """The operations on an event that can still matter, in order."""
-
-    operations: list[EventOperation] = field(default_factory=list)
-    host: NodeSet = NOTHING
-    """The node set of the host's last vkSetEvent."""
 
 
 @dataclass(slots=True)

@@ -39,8 +39,21 @@ _BETWEEN = {
     Hazard.RESET_EVENT_AFTER_SET: "the set and the reset",
     Hazard.RESET_EVENT_AFTER_WAIT: "the wait and the reset",
     Hazard.WAIT_FOR_UNORDERED_SET: "the set that it waits for and the operation before",
+    Hazard.WAIT_AFTER_RESET: "the reset and the wait",
 }
 """For each hazard of an event, the two operations that nothing orders."""
+
+_USAGE = {
+    Hazard.WAIT_STAGES_DIFFER: "the stages of the sets, and no others, in srcStageMask of the wait "
+    "(VUID-vkCmdWaitEvents-srcStageMask-01158)",
+    Hazard.WAIT_FOR_SECOND_FORM: "a wait of the second form, as the set is (VUID-vkCmdWaitEvents-pEvents-03847)",
+    Hazard.WAIT2_FOR_FIRST_FORM: "a wait of the first form, as the set is (VUID-vkCmdWaitEvents2-pEvents-03837)",
+    Hazard.WAIT2_DEPENDENCY_DIFFERS: "the same VkDependencyInfo in the set and the wait, or HOST alone in its first "
+    "scopes where the host sets the event (VUID-vkCmdWaitEvents2-pEvents-10788, "
+    "VUID-vkCmdWaitEvents2-pEvents-03839)",
+    Hazard.WAIT_ON_ANOTHER_QUEUE: 'a semaphore, since events do not order commands of different queues ("Events")',
+}
+"""For each broken rule of valid usage, what it asks for, with its VUID."""
 
 _OWNERSHIP = {
     Hazard.OWNERSHIP_NOT_TRANSFERRED: "needs the contents of {what}, which belong to queue family {family} by {prior}",
@@ -89,6 +102,8 @@ def _missing(finding: Finding) -> str:
     hazard, gap = finding.hazard, finding.gap
     if hazard in _BETWEEN:
         return f"an execution dependency between {_BETWEEN[hazard]}"
+    if hazard in _USAGE:
+        return _USAGE[hazard]
     if hazard is Hazard.UNFLUSHED_WRITE:
         return "vkFlushMappedMemoryRanges before the invalidate"
     if isinstance(gap, HostStep):
@@ -142,6 +157,8 @@ def _sentence(finding: Finding) -> str:
     hazard, command, prior = finding.hazard, finding.place.command, finding.prior.command
     if hazard in _BETWEEN:
         return f"{command} on {resource_text(finding)} is not ordered after {prior}"
+    if hazard in _USAGE:
+        return f"{command} for {resource_text(finding)} does not fit {prior}"
     if hazard is Hazard.UNFLUSHED_WRITE:
         return f"{command} loses what the host wrote to {resource_text(finding)} and did not flush"
     if isinstance(finding.gap, OwnershipFamilies):

@@ -76,13 +76,19 @@ class EventCommands(BarrierCommands):
 
     def wait_events(self, *events: RigEvent) -> None:
         """vkCmdWaitEvents(2) for events that are equal in `sync2`, without those whose dependency a twin leaves out."""
-        vk = self.vk
         waited = [each for each in events if each.dependency is not None]
-        if not waited:
-            return
-        handles = [each.handle for each in waited]
-        dependencies = [each.dependency or () for each in waited]
-        if waited[0].sync2:
+        if waited:
+            self._wait_events(waited, [each.dependency or () for each in waited], waited[0].sync2)
+
+    def wait_otherwise(self, event: RigEvent, src: str, dst: str, *, sync2: bool) -> None:
+        """A wait with a dependency and in a form of its own, whatever the set of the event has."""
+        self._wait_events([event], [({"src": src, "dst": dst},)], sync2)
+
+    def _wait_events(
+        self, waited: Sequence[RigEvent], dependencies: Sequence[Sequence[Mapping[str, Any]]], sync2: bool
+    ) -> None:
+        vk, handles = self.vk, [each.handle for each in waited]
+        if sync2:
             infos = [self.dependency_info(several) for several in dependencies]
             vk.vkCmdWaitEvents2(self.handle, len(handles), handles, infos)
         else:

@@ -123,6 +123,25 @@ def _marked(state: State, token: int, stages: int, accesses: int, viewer: int) -
     return state.with_view(view._replace(write=ordering, reads=reads))
 
 
+def after_meeting(state: State, tokens: tuple[int, ...], met: int, viewer: int) -> State:
+    """Marks with the token `met` the accesses that have the marks of several sets (memoised)."""
+    return state.after(("meet", tokens, met, viewer), lambda state: _met(state, tokens, met, viewer))
+
+
+def _met(state: State, tokens: tuple[int, ...], met: int, viewer: int) -> State:
+    view = state.view(viewer)
+    held = view.write.tokens
+    marks = set()
+    if all(chained(each) in held for each in tokens):
+        marks.add(chained(met))
+    elif all(each in held or chained(each) in held for each in tokens):
+        marks.add(met)
+    reads = tuple(
+        each._replace(tokens=each.tokens | {met}) if each.tokens.issuperset(tokens) else each for each in view.reads
+    )
+    return state.with_view(view._replace(write=view.write._replace(tokens=held | marks), reads=reads))
+
+
 def after_forgetting(state: State, token: int) -> State:
     """A state without the marks of an event that was reset or set again (memoised)."""
     return state.after(("forget", token), lambda state: _forgotten(state, token))

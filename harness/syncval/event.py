@@ -1,126 +1,228 @@
 """Events: what was in scope when one was set, and whether its operations race (rules.md#event).
 
 Setting an event visits no range: it marks, in each state, the accesses that are in its first scope. A wait orders what
-is still marked; an access after the set has no mark.
+is still marked; an access after the set has no mark. Which sets a wait may see is in `event_state`, and which of them
+it includes in `event_usage`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from itertools import count
 
 from harness.findings import Finding, Hazard, Place
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import execution_scope_src, expand_stages, stage_accesses
-from harness.syncval.barrier import Scope, after_forgetting, after_set, expand
+from harness.syncval.barrier import Scope, after_forgetting, after_meeting, after_set, expand
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeScope
-from harness.syncval.race import NEVER, BatchIndex, batch_index_of
-from harness.trace.effects import Barrier, Dependency, ResetEvent, SetEvent, WaitEvents
+from harness.syncval.event_state import EventState, ExecutedOperation, Mark, OperationKind, common, union_of
+from harness.syncval.event_usage import ALL, dependencies_of, fault, has_other_stages, is_included
+from harness.syncval.race import NEVER, batch_index_of
+from harness.trace.effects import Barrier, Dependency, HostSetEvent, ResetEvent, SetEvent, WaitEvents
 
-SET, RESET, WAIT = "set", "reset", "wait"
-EVERYTHING = VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.BOTTOM_OF_PIPE
-"""Each of the two, in a first scope, stands for all earlier commands."""
-
-
-@dataclass(slots=True)
-class EventState:
-    """One event as the stream left it. `tokens` are the marks of its last set, by source stage mask."""
-
-    last: str = ""
-    place: Place | None = None
-    tokens: dict[int, int] = field(default_factory=dict)
-    barriers: int = 0
-    """Stages ordered after its last operation, which happens in no stage: only ALL_COMMANDS covers it."""
-    unordered: bool = False
-    """Its last operation was a set, and nothing ordered that after the operation before."""
-
-    @property
-    def is_certain(self) -> bool:
-        """Whether a wait comes after the last operation. It may see another set than an unordered one, or one from
-        before a reset that nothing orders before the wait: what follows the wait is then still to be ordered after it.
-        """
-        return not self.unordered and (self.last != RESET or bool(self.barriers & VkPipelineStage2.TOP_OF_PIPE))
+SET, RESET, WAIT = OperationKind.SET, OperationKind.RESET, OperationKind.WAIT
 
 
 class Events:
-    """The events of one stream of commands."""
+    """The events of a device, or of one recording."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, recording: bool = False) -> None:
         self._context = context
-        self._events: dict[int, EventState] = {}
+        self._recording = recording
+        """While recording it is not known what other command buffers do to an event."""
+        self._histories: dict[int, EventState] = {}
+        self._live: dict[int, ExecutedOperation] = {}
+        """By number, the operations in `_histories`."""
+        self._numbers = count(1)
+
+    # -- operations ---------------------------------------------------------------------------------------------------
 
     def set(self, effect: SetEvent, place: Place, queue_flags: int) -> list[Finding]:
-        """Marks what is in the first scopes now.
+        """Marks what is in the first scopes now. It has no effect on an event that is signaled.
 
         Rules: rules.md#a-set-must-come-after-a-reset, rules.md#a-set-must-come-after-a-set,
-        rules.md#a-set-must-come-after-a-wait.
+        rules.md#a-set-must-come-after-a-wait, rules.md#a-set-of-a-signaled-event-has-no-effect.
         """
-        event = self._events.setdefault(effect.event, EventState())
-        masks = {each.src_stages for each in _dependencies(effect.barrier)}
-        spelling = 0 if not effect.sync2 else 2 if place.command.endswith("KHR") else 1
-        hazard = _SET_AFTER[event.last][spelling] if event.last else None
-        problems = self._race(event, effect.event, place, union_of(masks), queue_flags, hazard)
-        if problems and event.last == SET:
-            # A wait may see either set: certain is what both cover, and the earlier one covers less.
-            self._forget(event, kept=masks)
-        else:
-            self._forget(event)
-            self._mark(event, masks, queue_flags)
-        event.unordered = bool(problems)
-        event.last, event.place, event.barriers = SET, place, 0
-        return problems
-
-    def _mark(self, event: EventState, masks: Collection[int], queue_flags: int) -> None:
-        """Marks what is in first scopes of these stages now."""
-        viewer = self._context.viewer
+        masks = {each.src_stages for each in dependencies_of(effect.barrier)}
+        made = self._operation(SET, effect.event, place, self._reached(union_of(masks), place, queue_flags))
+        made.sync2, made.barrier = effect.sync2, effect.barrier
         for mask in sorted(masks):
-            token = self._context.tokens.take()
-            stages = execution_scope_src(mask, queue_flags)
-            accesses = stage_accesses(expand_stages(mask, queue_flags))
-            self._context.map_slots(
-                lambda state, token=token, stages=stages, accesses=accesses: after_set(  # type: ignore[misc]
-                    state, token, stages, accesses, viewer
-                )
-            )
-            event.tokens[mask] = token
+            made.marks[mask] = Mark(self._mark(mask, queue_flags), self._reached(mask, place, queue_flags))
+        spelling = 0 if not effect.sync2 else 2 if place.command.endswith("KHR") else 1
+        return self._keep(made, {kind: names[spelling] for kind, names in _SET_AFTER.items()})
 
     def reset(self, effect: ResetEvent, place: Place, queue_flags: int) -> list[Finding]:
-        """Forgets the last set. Rules: rules.md#a-reset-must-come-after-a-set,
+        """Ends the sets that it comes after. Rules: rules.md#a-reset-must-come-after-a-set,
         rules.md#a-reset-must-come-after-a-wait."""
-        event = self._events.setdefault(effect.event, EventState())
-        hazard = _RESET_AFTER.get(event.last)
-        problems = self._race(event, effect.event, place, effect.stages, queue_flags, hazard)
-        self._forget(event)
-        event.last, event.place, event.barriers, event.unordered = RESET, place, 0, False
-        return problems
+        before = self._reached(effect.stages, place, queue_flags)
+        return self._keep(self._operation(RESET, effect.event, place, before), _RESET_AFTER)
 
-    def host(self, id: int) -> None:
-        """The host set or reset an event: what the device knew of it no longer holds."""
-        event = self._events.pop(id, None)
-        if event is not None:
-            self._forget(event)
+    def host(self, effect: HostSetEvent) -> list[Finding]:
+        """The host sets or resets an event. That comes after what the host knows to be complete.
+
+        Rule: rules.md#the-host-may-set-and-reset-events.
+        """
+        if not effect.call:
+            self._forget(effect.event)
+            return []
+        place = Place(effect.call, "vkSetEvent" if effect.signaled else "vkResetEvent", effect.site)
+        before = frozenset(each.number for each in self._live.values() if each.on_host or self._is_complete(each))
+        self._keep(self._operation(SET if effect.signaled else RESET, effect.event, place, before), {})
+        return []
+
+    def _operation(self, kind: OperationKind, event: int, place: Place, before: frozenset[int]) -> ExecutedOperation:
+        return ExecutedOperation(next(self._numbers), event, kind, place, before)
+
+    def _keep(self, made: ExecutedOperation, hazards: dict[OperationKind, Hazard]) -> list[Finding]:
+        """Adds an operation to its event; the finding names the last operation that it has to come after and may not.
+
+        Rule: rules.md#operations-on-events-have-no-stage.
+        """
+        history = self._histories.setdefault(made.event, EventState())
+        unordered = (
+            each for each in reversed(history.operations) if each.kind in hazards and each.number not in made.before
+        )
+        prior = next(unordered, None)
+        found = [_finding(hazards[prior.kind], made.event, made.place, prior.place)] if prior is not None else []
+        self._live[made.number] = made
+        self._drop(history.add(made))
+        return found
+
+    def _mark(self, mask: int, queue_flags: int) -> int:
+        """A token on what is in a first scope of these stages now."""
+        viewer, token = self._context.viewer, self._context.tokens.take()
+        stages = execution_scope_src(mask, queue_flags)
+        accesses = stage_accesses(expand_stages(mask, queue_flags))
+        self._context.map_slots(lambda state: after_set(state, token, stages, accesses, viewer))
+        return token
+
+    def _drop(self, gone: Iterable[ExecutedOperation]) -> None:
+        for operation in gone:
+            self._live.pop(operation.number, None)
+            for mark in operation.marks.values():
+                self._take_off(mark.token)
+
+    def _take_off(self, token: int) -> None:
+        self._context.map_slots(lambda state: after_forgetting(state, token))
+        self._context.tokens.give(token)
+
+    def _forget(self, event: int) -> None:
+        """An event is gone."""
+        history = self._histories.pop(event, None)
+        if history is not None:
+            self._drop(history.operations)
+
+    # -- waits --------------------------------------------------------------------------------------------------------
 
     def wait(self, effect: WaitEvents, place: Place, queue_flags: int) -> tuple[list[DetectedHazard], list[Finding]]:
-        """Orders what was marked before what follows; transitions happen here."""
-        everything, ranges = self._dependencies(effect, queue_flags)
+        """Orders what was marked before what follows; transitions happen here.
+
+        Rules: rules.md#a-wait-must-match-its-set, rules.md#events-stay-on-their-queue.
+        """
+        queue = self._context.queue
+        over = frozenset(
+            number
+            for number, each in self._live.items()
+            if each.precedes_commands(queue) or self._is_before(each, place)
+        )
+        seen = [self._seen(event, over) for event in effect.events]
+        findings = list(self._faults(effect, seen, place, queue))
+        for event in effect.events:
+            findings += self._unordered(event, place, over)
+        everything, ranges, tokens = self._dependencies(effect, seen, queue_flags)
         hazards = list(self._transition_hazards(effect, ranges))
         self._context.barrier(everything, ranges, place)
-        return hazards, list(self._waited(effect, place, queue_flags))
+        for token in tokens:
+            self._take_off(token)
+        self._order_operations(effect, seen, queue_flags)
+        reached = union_of(expand(each, queue_flags).dst_stages for b in effect.barriers for each in dependencies_of(b))
+        for event in effect.events:
+            made = self._operation(WAIT, event, place, over)
+            made.after[queue] = reached
+            self._keep(made, {})
+        return hazards, findings
 
-    def _dependencies(self, effect: WaitEvents, queue_flags: int) -> tuple[tuple[Scope, ...], list[RangeScope]]:
-        """What the wait orders: over everything, and over ranges."""
+    def _seen(self, event: int, over: frozenset[int]) -> list[ExecutedOperation]:
+        history = self._histories.get(event)
+        return history.seen(lambda reset: reset.number in over) if history is not None else []
+
+    def _faults(
+        self, effect: WaitEvents, seen: list[list[ExecutedOperation]], place: Place, queue: int
+    ) -> Iterator[Finding]:
+        """Where the wait breaks valid usage with what it waits for: one finding for each event."""
+        found = False
+        for position, (event, signals) in enumerate(zip(effect.events, seen, strict=True)):
+            barrier = _barrier_of(effect, position)
+            for signal in reversed(signals):
+                hazard = fault(signal, barrier, effect.sync2, queue)
+                if hazard is not None:
+                    found = True
+                    yield _finding(hazard, event, place, signal.place)
+                    break
+        known = [each for signals in seen for each in signals]
+        if found or effect.sync2 or self._recording or not all(seen):
+            return
+        if has_other_stages(known, effect.barriers[0]):
+            yield _finding(Hazard.WAIT_STAGES_DIFFER, known[-1].event, place, known[-1].place)
+
+    def _unordered(self, event: int, place: Place, over: frozenset[int]) -> Iterator[Finding]:
+        """A wait must know which operation comes last. Rules: rules.md#a-wait-needs-sets-in-order,
+        rules.md#a-wait-must-come-after-a-reset."""
+        history = self._histories.get(event)
+        last = history.last if history is not None else None
+        if history is None or last is None:
+            return
+        if last.kind is SET:
+            earlier = (each for each in history.operations if each.kind is not WAIT and each is not last)
+            if not all(each.number in last.before for each in earlier):
+                yield _finding(Hazard.WAIT_FOR_UNORDERED_SET, event, place, last.place)
+        elif last.number not in over and history.of(SET):
+            yield _finding(Hazard.WAIT_AFTER_RESET, event, place, last.place)
+
+    def _dependencies(
+        self, effect: WaitEvents, seen: list[list[ExecutedOperation]], queue_flags: int
+    ) -> tuple[tuple[Scope, ...], list[RangeScope], list[int]]:
+        """What the wait orders: over everything, and over ranges; and the tokens that serve this wait alone."""
         everything: list[Scope] = []
         ranges: list[RangeScope] = []
-        for position, id in enumerate(effect.events):
+        own: list[int] = []
+        for position, signals in enumerate(seen):
             barrier = _barrier_of(effect, position)
-            event = self._events.get(id, EventState())
-            everything += [s for each in barrier.globals for s in self._scopes(event, each, effect.sync2, queue_flags)]
-            for each in barrier.ranges:
-                for scope in self._scopes(event, each.dependency, effect.sync2, queue_flags):
-                    ranges += [RangeScope(each.space, span, scope, each.transition) for span in each.spans]
-                    ranges += [RangeScope(a.space, span, scope, False) for a in each.aliases for span in a.spans]
-        return tuple(everything), ranges
+            if not self._are_included(signals, barrier, effect.sync2, queue_flags):
+                signals = []
+            tokens: dict[int, int] = {}
+            for each in dependencies_of(barrier):
+                if each.src_stages not in tokens:
+                    tokens[each.src_stages] = self._token(signals, each, own)
+
+            def scoped(dependency: Dependency, tokens: dict[int, int] = tokens) -> Scope:
+                scope, token = expand(dependency, queue_flags), tokens[dependency.src_stages]
+                return scope._replace(event=token) if token else scope._replace(src_stages=0, src_accesses=0)
+
+            everything += map(scoped, barrier.globals)
+            for range in barrier.ranges:
+                scope = scoped(range.dependency)
+                ranges += [RangeScope(range.space, span, scope, range.transition) for span in range.spans]
+                ranges += [RangeScope(a.space, span, scope, False) for a in range.aliases for span in a.spans]
+        return tuple(everything), ranges, own
+
+    def _are_included(self, signals: list[ExecutedOperation], barrier: Barrier, sync2: bool, queue_flags: int) -> bool:
+        queue = self._context.queue
+        return all(is_included(each, barrier, sync2, queue, queue_flags) for each in signals)
+
+    def _token(self, signals: list[ExecutedOperation], dependency: Dependency, own: list[int]) -> int:
+        """The token of what all signals cover that a wait may see; 0 for nothing."""
+        marks = [each.marks.get(dependency.src_stages) or next(iter(each.marks.values()), None) for each in signals]
+        tokens = tuple(mark.token for mark in marks if mark is not None)
+        if len(tokens) != len(signals) or not tokens:
+            return 0
+        if len(tokens) == 1:
+            return tokens[0]
+        viewer, token = self._context.viewer, self._context.tokens.take()
+        self._context.map_slots(lambda state: after_meeting(state, tokens, token, viewer))
+        own.append(token)
+        return token
 
     def _transition_hazards(self, effect: WaitEvents, ranges: list[RangeScope]) -> Iterator[DetectedHazard]:
         for each in (each for barrier in effect.barriers for each in barrier.ranges if each.transition):
@@ -130,64 +232,79 @@ class Events:
                 met = self._context.check_transition(alias.space, alias.spans, scopes, alias.resource)
                 yield from self._context.report_alias_hazards(alias, each.resource, list(met))
 
-    def _waited(self, effect: WaitEvents, place: Place, queue_flags: int) -> Iterator[Finding]:
-        """Events are waited for: what they carry from now on. A set that nothing orders with another is reported.
+    def _order_operations(self, effect: WaitEvents, seen: list[list[ExecutedOperation]], queue_flags: int) -> None:
+        """What follows the wait comes after the signals that it includes, and after the operations that were before
+        those."""
+        queue = self._context.queue
+        everything = union_of(expand(e, queue_flags).dst_stages for b in effect.barriers for e in dependencies_of(b))
+        gained: dict[int, int] = {}
+        for position, signals in enumerate(seen):
+            barrier = _barrier_of(effect, position)
+            if not self._are_included(signals, barrier, effect.sync2, queue_flags):
+                continue
+            alone = (frozenset((each.number,)) | (frozenset() if effect.sync2 else each.before) for each in signals)
+            for number in common(alone):
+                gained[number] = gained.get(number, 0) | everything
+            for dependency in dependencies_of(barrier):
+                marks = [each.marks.get(dependency.src_stages) for each in signals]
+                for number in common(mark.operations if mark is not None else frozenset() for mark in marks):
+                    gained[number] = gained.get(number, 0) | expand(dependency, queue_flags).dst_stages
+        self.received(gained, queue)
 
-        Rule: rules.md#a-wait-needs-sets-in-order.
-        """
-        for position, id in enumerate(effect.events):
-            event = self._events.setdefault(id, EventState())
-            if event.unordered and event.place is not None:
-                yield _finding(Hazard.WAIT_FOR_UNORDERED_SET, id, place, event.place)
-            if event.is_certain:
-                event.last, event.place = WAIT, place
-                dependencies = _dependencies(_barrier_of(effect, position))
-                event.barriers = union_of({expand(each, queue_flags).dst_stages for each in dependencies})
-
-    def _scopes(self, event: EventState, dependency: Dependency, sync2: bool, queue_flags: int) -> list[Scope]:
-        """The dependency, limited to what the event's last set marked; none when it was not set on this stream."""
-        scope = expand(dependency, queue_flags)
-        if sync2:
-            tokens = [event.tokens[dependency.src_stages]] if dependency.src_stages in event.tokens else []
-        else:
-            tokens = list(event.tokens.values())
-        return [scope._replace(event=token) for token in tokens] or [replace_source(scope)]
+    # -- other dependencies -------------------------------------------------------------------------------------------
 
     def after_barrier(self, barrier: Barrier, queue_flags: int) -> None:
         """A barrier orders what follows it after event operations in its first scope."""
-        for event in self._events.values():
-            reached = event.barriers
-            for each in barrier.globals:
-                scope = expand(each, queue_flags)
-                if each.src_stages & EVERYTHING or scope.src_stages & reached:
-                    event.barriers |= scope.dst_stages
+        if not self._live:
+            return
+        queue = self._context.queue
+        scopes = [(each.src_stages & ALL, expand(each, queue_flags)) for each in barrier.globals]
+        for operation in self._live.values():
+            reached = operation.after.get(queue, 0)
+            known = reached or _is_on(operation, queue)
+            gained = union_of(
+                scope.dst_stages for all, scope in scopes if scope.src_stages & reached or (all and known)
+            )
+            if gained:
+                operation.after[queue] = reached | gained
 
-    def after_signal(self, tag: BatchIndex, stages: int) -> None:
-        """What was submitted up to a tag comes before these stages, by a semaphore."""
-        for event in self._events.values():
-            if event.place is not None and batch_index_of(event.place) <= tag:
-                event.barriers |= stages
+    def signaled(self, stages: int, queue_flags: int) -> frozenset[int]:
+        """The operations that a semaphore signal with these stages comes after, on the current queue."""
+        return self._held(stages, queue_flags) if self._live else frozenset()
 
-    def _forget(self, event: EventState, kept: Collection[int] = ()) -> None:
-        """Takes back the marks of the last set, but for those of the masks in `kept`."""
-        for mask in [each for each in event.tokens if each not in kept]:
-            token = event.tokens.pop(mask)
-            self._context.map_slots(lambda state, token=token: after_forgetting(state, token))  # type: ignore[misc]
-            self._context.tokens.give(token)
+    def received(self, stages_after: dict[int, int], queue: int) -> None:
+        """On a queue, these stages come after operations, by number."""
+        for number, stages in stages_after.items():
+            operation = self._live.get(number)
+            if operation is not None:
+                operation.after[queue] = operation.after.get(queue, 0) | stages
 
-    def _race(
-        self, event: EventState, id: int, place: Place, stages: int, queue_flags: int, hazard: Hazard | None
-    ) -> list[Finding]:
-        """`hazard`, if nothing orders an operation after the last one of its event."""
-        # An expanded second scope holds TOP_OF_PIPE only when it is all later commands, operations on events included.
-        reached = event.barriers & (VkPipelineStage2.TOP_OF_PIPE | execution_scope_src(stages, queue_flags))
-        covered = stages & EVERYTHING or reached
-        if covered or hazard is None or event.place is None or self._is_complete(event.place):
-            return []
-        return [_finding(hazard, id, place, event.place)]
+    def _held(self, stages: int, queue_flags: int) -> frozenset[int]:
+        """The operations that a first scope of these stages holds on the current queue."""
+        queue, src = self._context.queue, execution_scope_src(stages, queue_flags) | VkPipelineStage2.TOP_OF_PIPE
+        return frozenset(
+            number
+            for number, each in self._live.items()
+            if each.after.get(queue, 0) & src or (stages & ALL and _is_on(each, queue))
+        )
 
-    def _is_complete(self, place: Place) -> bool:
-        """Whether the host knows that an operation is complete."""
+    def _reached(self, stages: int, place: Place, queue_flags: int) -> frozenset[int]:
+        """The operations that are ordered before one with these stages in its own first scope."""
+        others = (number for number, each in self._live.items() if self._is_before(each, place))
+        return self._held(stages, queue_flags) | frozenset(others)
+
+    def _is_before(self, operation: ExecutedOperation, place: Place) -> bool:
+        """Whether the host made an operation before a submit, or knows that it is complete."""
+        if operation.on_host:
+            return operation.place.call < (place.submit or 0)
+        return self._is_complete(operation)
+
+    def _is_complete(self, operation: ExecutedOperation) -> bool:
+        """Whether the host knows that an operation is complete.
+
+        Rule: rules.md#a-host-wait-ends-operations-on-events.
+        """
+        place = operation.place
         return batch_index_of(place) <= self._context.retired.get(place.queue or 0, NEVER)
 
 
@@ -201,27 +318,15 @@ has a name for each."""
 _RESET_AFTER = {SET: Hazard.RESET_EVENT_AFTER_SET, WAIT: Hazard.RESET_EVENT_AFTER_WAIT}
 
 
-def _finding(hazard: Hazard, id: int, place: Place, prior: Place) -> Finding:
-    return Finding(hazard, "", "", place, prior, resource=id, resource_type="VkEvent")
+def _is_on(operation: ExecutedOperation, queue: int) -> bool:
+    """Whether a queue executes the operation; 0 while recording."""
+    return not operation.on_host and (operation.place.queue or 0) == queue
 
 
-def replace_source(scope: Scope) -> Scope:
-    """A dependency whose first scope is empty: its event was not set on this stream."""
-    return scope._replace(src_stages=0, src_accesses=0)
-
-
-def union_of(masks: set[int]) -> int:
-    """All bits of a set of masks."""
-    total = 0
-    for mask in masks:
-        total |= mask
-    return total
+def _finding(hazard: Hazard, event: int, place: Place, prior: Place) -> Finding:
+    return Finding(hazard, "", "", place, prior, resource=event, resource_type="VkEvent")
 
 
 def _barrier_of(effect: WaitEvents, position: int) -> Barrier:
     """The barrier of one event: vkCmdWaitEvents has one for all of them."""
     return effect.barriers[position if effect.sync2 else 0]
-
-
-def _dependencies(barrier: Barrier) -> list[Dependency]:
-    return [*barrier.globals, *(each.dependency for each in barrier.ranges)]

@@ -43,9 +43,10 @@ class Result:
 class Execution:
     """One stream of commands over one context: a recording, or everything that one queue executes."""
 
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, events: Events | None = None) -> None:
+        """`events` are those of the device; a recording has its own."""
         self.context = context
-        self.events = Events(context)
+        self.events = events or Events(context, recording=True)
         self.family = VK_QUEUE_FAMILY_IGNORED
         """The queue's; unknown while recording, where halves of ownership transfers count as plain barriers."""
         self.transfers = False

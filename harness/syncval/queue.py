@@ -19,6 +19,7 @@ from harness.spec.scopes import execution_scope_dst, execution_scope_src, stage_
 from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, import_dependencies
+from harness.syncval.event import Events
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
 from harness.syncval.tokens import Tokens
@@ -49,6 +50,8 @@ class Signal:
     clock: dict[int, BatchIndex]
     token: int = 0
     """Marks what a narrow first scope holds. Not needed (0) when that is everything so far."""
+    operations: frozenset[int] = frozenset()
+    """The operations on events that it comes after, by number."""
 
     @property
     def reach(self) -> dict[int, BatchIndex]:
@@ -89,8 +92,6 @@ class Batch:
     tag: BatchIndex
     fence: int
     """Signaled when the batch is complete; 0 for all but the last batch of a submit."""
-    after: list[tuple[BatchIndex, int]] = field(default_factory=list)
-    """What its own queue signaled to it: all up to a tag comes before these stages."""
 
 
 @dataclass(slots=True)
@@ -110,8 +111,8 @@ def engine_of(image: int) -> int:
 class Queues:
     """The queues of a device over one context."""
 
-    def __init__(self, context: Context) -> None:
-        self._context = context
+    def __init__(self, context: Context, events: Events) -> None:
+        self._context, self._events = context, events
         self._clocks: dict[int, dict[int, BatchIndex]] = {}
         self._latest: dict[int, BatchIndex] = {}
         self._semaphores: dict[int, SemaphoreState] = {}
@@ -177,7 +178,8 @@ class Queues:
             token = self._tokens.take()
             src = execution_scope_src(stages, flags)
             self._context.map_slots(lambda state: after_set(state, token, src, _accesses(stages, src), queue))
-        made = Signal(queue, batch.tag, stages, flags, dict(self._clocks[queue]), token)
+        operations = self._events.signaled(stages, flags)
+        made = Signal(queue, batch.tag, stages, flags, dict(self._clocks[queue]), token, operations)
         self.dismiss(self._semaphore(operation.semaphore).add(operation.value, made))
 
     def _semaphore(self, id: int) -> SemaphoreState:
@@ -204,9 +206,7 @@ class Queues:
         context = self._context
         context.queue = context.viewer = queue
         for wait in batch.submission.waits:
-            met = self._wait(queue, flags, wait)
-            if met is not None and met.queue == queue and met.stages & WHOLE_PIPE & ~VkPipelineStage2.TOP_OF_PIPE:
-                batch.after.append((met.tag, execution_scope_dst(wait.stages, flags)))
+            self._wait(queue, flags, wait)
         several = len(self._clocks) > 1
         context.racing = RacingWork(queue, self._clocks[queue], frozenset()) if several else NO_RACING_WORK
         yield batch
@@ -216,27 +216,25 @@ class Queues:
         if batch.fence:
             self._fences[batch.fence] = self._mark(queue)
 
-    def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> Signal | None:
-        """Applies a wait; the signal that it waited for, if a queue made it."""
+    def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> None:
+        """Applies a wait for what a queue signaled."""
         semaphore = self._semaphore(wait.semaphore)
         if semaphore.initial is None:
             signal = semaphore.take()
             if signal is not None:
                 self._receive(queue, queue_flags, wait, signal)
                 self.dismiss(signal)
-            return signal
         elif wait.value > semaphore.initial:
             signal = semaphore.find(wait.value)
             if signal is not None and signal.queue != HOST:
                 self._receive(queue, queue_flags, wait, signal)
-                return signal
-        return None
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
         """A signal and the wait for it are a memory dependency. Rules: rules.md#queues-without-a-semaphore-race,
         rules.md#a-semaphore-orders-the-halves-of-a-transfer."""
         scope = _scope(signal, wait.stages, queue_flags)
         giver = signal.queue
+        self._events.received(dict.fromkeys(signal.operations, execution_scope_dst(wait.stages, queue_flags)), queue)
         if giver == queue:
             self._apply(signal, lambda state: after_barrier(state, (scope,), queue))
             return

@@ -13,6 +13,7 @@ from typing import Any
 from harness.findings import Finding, Place
 from harness.spans import Span
 from harness.syncval.context import Context
+from harness.syncval.event import Events
 from harness.syncval.evidence import Describe, Reporter
 from harness.syncval.execution import Execution
 from harness.syncval.host import Host
@@ -39,7 +40,8 @@ class Validator:
     def __init__(self, describe: Describe, is_host_visible: Callable[[int], bool] = lambda space: True) -> None:
         self.unmodelled: dict[str, int] = {}
         self._context = Context(0)
-        self._queues = Queues(self._context)
+        self._events = Events(self._context)
+        self._queues = Queues(self._context, self._events)
         self._presentation = Presentation(self._context, self._queues)
         self._executions: dict[int, Execution] = {}
         self._recordings: dict[int, Recording] = {}
@@ -87,8 +89,7 @@ class Validator:
             case effects.SemaphoreCreated():
                 self._queues.create(stream_event.semaphore, stream_event.initial)
             case effects.HostSetEvent():
-                for execution in self._executions.values():
-                    execution.events.host(stream_event.event)
+                self._events.host(stream_event)
             case effects.QueueObtained():
                 self._ownership.obtained(stream_event.queue, stream_event.family)
             case effects.SharedResource():
@@ -152,11 +153,9 @@ class Validator:
             self._host.begin(queue, batch.tag)
             execution = self._executions.get(queue)
             if execution is None:
-                execution = self._executions[queue] = Execution(self._context)
+                execution = self._executions[queue] = Execution(self._context, self._events)
                 execution.family = family
                 self._ownership.obtained(queue, family)
-            for tag, stages in batch.after:
-                execution.events.after_signal(tag, stages)
             for position, (buffer, commands) in enumerate(batch.submission.buffers):
                 recording = self._recordings.get(buffer)
                 known = recording.reported if recording is not None else set()

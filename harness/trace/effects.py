@@ -127,6 +127,8 @@ class Barrier:
     ranges: tuple[RangeBarrier, ...] = ()
     by_region: bool = False
     """VK_DEPENDENCY_BY_REGION_BIT: the dependencies are framebuffer-local inside a render pass instance."""
+    asymmetric: bool = False
+    """VK_DEPENDENCY_ASYMMETRIC_EVENT_BIT_KHR: a set gives source stages alone, and a wait everything else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,10 +418,12 @@ class HostWaitedSemaphores:
 
 @dataclass(frozen=True, slots=True)
 class HostSetEvent:
-    """The set or reset of an event by the host."""
+    """The set or reset of an event by the host, or its end, which is a reset without a call."""
 
     event: int
     signaled: bool
+    call: int = 0
+    site: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

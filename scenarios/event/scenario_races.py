@@ -1,5 +1,7 @@
 """Operations on one event happen in no pipeline stage: without an order among them nobody knows its state."""
 
+from dataclasses import replace
+
 from harness.suite import Rig, race, scenario
 
 WRITTEN, READ = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ"
@@ -123,6 +125,23 @@ def scenario_what_two_unordered_sets_both_cover(rig: Rig) -> None:
         commands.set_event(event)
         commands.set_event(event)
         commands.wait_events(event)
+        commands.copy(a, b)
+
+
+@scenario(
+    expects=[race("vkCmdSetEvent-set-race", SET, SET), race("vkCmdWaitEvents-unsynchronized-setops", WAIT, SET)],
+    rule="a-wait-needs-sets-in-order",
+)
+def scenario_stages_that_two_unordered_sets_share(rig: Rig) -> None:
+    """Two sets with different stages cover what came before both in the stages that they share."""
+    a, b = rig.buffer(), rig.buffer()
+    event = rig.event("", TRANSFER, READ, sync2=False)
+    more = replace(event, written=[{"src": f"{TRANSFER}|{COMPUTE}", "dst": READ}], dependency=None)
+    with rig.submission() as commands:
+        commands.fill(a, 0x6C6C6C6C)
+        commands.set_event(event)
+        commands.set_event(more)
+        commands.wait_otherwise(event, f"{TRANSFER}|{COMPUTE}/TRANSFER_WRITE", READ, sync2=False)
         commands.copy(a, b)
 
 

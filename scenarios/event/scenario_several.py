@@ -74,7 +74,11 @@ def scenario_two_waits_for_one_event(rig: Rig) -> None:
         commands.copy(a, b)
 
 
-@scenario(without={"second": LATE}, weakened={"second / set too early": LATE}, rule="a-wait-leaves-the-event-set")
+@scenario(
+    without={"second": LATE},
+    weakened={"second / set too early": LATE},
+    rule="a-wait-leaves-the-event-set,a-set-of-a-signaled-event-has-no-effect,a-wait-must-come-after-a-reset",
+)
 def scenario_event_used_again_after_a_reset(rig: Rig) -> None:
     """Reset and set again, an event covers what came before its second set."""
     a, b = rig.buffer(), rig.buffer()
@@ -93,3 +97,24 @@ def scenario_event_used_again_after_a_reset(rig: Rig) -> None:
             commands.fill(a, 0x87878787)
         commands.wait_events(event)
         commands.copy(a, b)
+
+
+@scenario(weakened={"reset / none": LATE}, rule="a-set-of-a-signaled-event-has-no-effect")
+def scenario_second_set_without_a_reset(rig: Rig) -> None:
+    """A set of an event that is still signaled has no effect: the wait orders what came before the first set."""
+    a, b, c, d = rig.buffer(), rig.buffer(), rig.buffer(), rig.buffer()
+    reset = rig.choose("reset", True, {"none": False})
+    event = rig.event("", FILLED, READ)
+    with rig.submission() as commands:
+        commands.fill(a, 0x98989898)
+        commands.set_event(event)
+        commands.wait_events(event)
+        commands.copy(a, c)
+        commands.barrier("", "ALL_COMMANDS", "ALL_COMMANDS")
+        if reset:
+            commands.reset_event(event, "COPY")
+            commands.barrier("", "ALL_COMMANDS", "ALL_COMMANDS")
+        commands.fill(b, 0xA9A9A9A9)
+        commands.set_event(event)
+        commands.wait_events(event)
+        commands.copy(b, d)

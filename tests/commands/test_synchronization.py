@@ -91,11 +91,11 @@ def test_wait_events2_has_a_barrier_for_each(stream: InterpretedStream, name: st
 
 def test_the_host_sets_and_resets_events(stream: InterpretedStream) -> None:
     stream.did()
-    stream.call("vkSetEvent", device=stream.device, event=90)
-    stream.call("vkResetEvent", device=stream.device, event=90)
+    signaled = stream.call("vkSetEvent", device=stream.device, event=90)
+    reset = stream.call("vkResetEvent", device=stream.device, event=90)
     stream.call("vkDestroyEvent", device=stream.device, event=91)
     stream.call("vkDestroyEvent", device=stream.device, event=0)
-    assert stream.did() == [HostSetEvent(90, True), HostSetEvent(90, False), HostSetEvent(91, False)]
+    assert stream.did() == [HostSetEvent(90, True, signaled), HostSetEvent(90, False, reset), HostSetEvent(91, False)]
 
 
 # Secondaries

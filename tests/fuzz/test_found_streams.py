@@ -54,7 +54,7 @@ FOUND = [
     pytest.param(
         """
         submit q1
-            set1 e1 ALL_COMMANDS
+            set e1 COPY > ALL_COMMANDS
             set e1 COPY > ALL_COMMANDS
             wait e1 COPY > ALL_COMMANDS
             set1 e1 COPY

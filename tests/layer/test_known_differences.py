@@ -50,16 +50,18 @@ views-are-layers rendering/layers_that_are_no_views_are_left_alone[whole]
 all-commands-needs-the-write-of-a-transition layout/all_commands_covers_a_transition[after_without_naming_the_write]
 arrays-skipped descriptor/array_copied_from_one_element_to_another[filled_before_the_source_alone]
 atomics-are-reads descriptor/atomic_adds_of_two_dispatches[without_fill_before_the_adds]
-barrier-reaches-a-set-event event/barrier_after_a_set_does_not_reach_its_scope[order_barrier_after_set]
+barrier-after-a-set event/barrier_after_a_set_does_not_reach_its_scope[order_barrier_after_set]
 byte-counts-are-commands feedback/draw_reads_a_byte_count[without_counted_before_drawn]
 byte-counts-beside-commands feedback/draw_reads_a_byte_count[whole]
 draws-of-secondaries secondary/secondaries_of_two_subpasses[without_first_subpass_before_second]
 event-reset-by-the-host event/event_reset_by_the_host[whole]
 input-after-its-load rendering/input_attachment_is_loaded_before_it_is_read[uploaded_before_read_for_the_load_only]
 query-results-are-one-range query/gaps_between_query_results[whole]
-reset-after-wait event/reset_after_wait[wait_before_reset_not_chained]
-unordered-set-orders-nothing event/what_two_unordered_sets_both_cover[whole]
-wait-for-an-unordered-set event/wait_after_two_sets[without_one_set_before_the_other]
+no-rules-of-usage event/wait_of_the_first_form_names_the_stages_of_the_set[stages_more]
+resets-after-waits event/reset_after_wait[wait_before_reset_not_chained]
+common-scope-of-unordered-sets event/what_two_unordered_sets_both_cover[whole]
+wait-without-a-match event/wait_has_the_form_and_the_dependency_of_the_set[wait_wider_second_scope]
+waits-for-unordered-sets event/wait_after_two_sets[without_one_set_before_the_other]
 whole-attachments rendering/clear_of_a_rectangle[whole]
 """,
 }
@@ -201,7 +203,7 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         (EXTERNAL, 1, WRITES, "FRAGMENT_SHADER", 0),
     )],
     "transitions-at-two-waits": [event("COMPUTE_SHADER/SHADER_WRITE", **MOVED), SET, WAIT, WAIT],
-    "unordered-set-moves-nothing": [
+    "transition-for-unordered-sets": [
         event(**MOVED), ("reset_event", 0, "COMPUTE_SHADER"), SET, DOWNLOAD, WAIT,
     ],
     "wait-for-an-event-set-elsewhere": [event(**MOVED), ("resolve", 1, WORD, WORD, 1), WAIT],

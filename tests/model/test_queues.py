@@ -139,7 +139,7 @@ def test_an_event_has_what_came_before_its_set() -> None:
 def test_the_first_form_takes_accesses_from_the_wait() -> None:
     wait = WaitEvents((50,), (barrier(WRITTEN, VISIBLE),), False)
     assert run(WRITE, first_form("COPY"), wait, READ) == []
-    assert run(WRITE, first_form("COMPUTE_SHADER"), wait, READ) == ["unordered"]
+    assert run(WRITE, first_form("COMPUTE_SHADER"), wait, READ) == ["event-usage", "unordered"]
 
 
 def test_dependencies_of_the_second_form_stand_for_themselves() -> None:

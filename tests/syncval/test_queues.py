@@ -179,9 +179,9 @@ def test_operations_on_events_happen_in_no_stage() -> None:
 def test_what_follows_a_wait_is_ordered_after_it() -> None:
     for stage, met in (("COPY", []), ("BLIT", ["vkCmdSetEvent2-wait"])):
         device = Device()
-        assert device.submit(1, set_event("COPY"), wait_event("COPY", "COPY"), set_event(stage)) == met
+        assert device.submit(1, set_event("COPY", "COPY"), wait_event("COPY", "COPY"), set_event(stage)) == met
     device = Device()
-    reset = set_event("COPY"), wait_event("COPY", "BLIT"), effects.ResetEvent(50, scope("COMPUTE_SHADER")[0])
+    reset = set_event("COPY", "BLIT"), wait_event("COPY", "BLIT"), effects.ResetEvent(50, scope("COMPUTE_SHADER")[0])
     assert device.submit(1, *reset) == ["vkCmdResetEvent-wait-race"]
 
 
@@ -196,20 +196,21 @@ def test_of_two_unordered_sets_only_what_both_cover_is_ordered() -> None:
 
 def test_a_wait_for_two_unordered_sets_is_found() -> None:
     device = Device()
-    steps = set_event("COPY"), set_event("COPY"), wait_event("COPY", "COPY")
+    steps = set_event("COPY", "COPY"), set_event("COPY", "COPY"), wait_event("COPY", "COPY")
     assert device.submit(1, *steps) == ["vkCmdSetEvent2-set-race", "vkCmdWaitEvents-unsynchronized-setops"]
 
 
 def test_a_wait_that_may_come_too_early_orders_no_operation() -> None:
     """The set after it is held against what the wait may have missed: an unordered set, or an unordered reset."""
-    stages = scope("COPY")[0]
+    stages, first = scope("COPY")[0], set_event("COPY", "COPY")
     last = wait_event("COPY", "COPY"), set_event("COPY")
-    unordered = Device().submit(1, set_event("COPY"), set_event("COPY"), *last)
+    unordered = Device().submit(1, first, first, *last)
     assert unordered == ["vkCmdSetEvent2-set-race", "vkCmdWaitEvents-unsynchronized-setops", "vkCmdSetEvent2-set-race"]
-    reset = set_event("COPY"), effects.ResetEvent(50, stages), *last
-    assert Device().submit(1, *reset) == ["vkCmdResetEvent-set-race", "vkCmdSetEvent2-reset-race"]
+    reset = first, effects.ResetEvent(50, stages), *last
+    races = ["vkCmdResetEvent-set-race", "vkCmdWaitEvents-reset-race", "vkCmdSetEvent2-reset-race"]
+    assert Device().submit(1, *reset) == races
     ordered = barrier("ALL_COMMANDS", "ALL_COMMANDS")
-    steps = set_event("COPY"), ordered, effects.ResetEvent(50, stages), ordered, *last
+    steps = first, ordered, effects.ResetEvent(50, stages), ordered, *last
     assert Device().submit(1, *steps) == []
 
 

@@ -52,8 +52,9 @@ def make_barrier(objects: ObjectState, lists: dict[str, Any], stages: Any, execu
         ranges += _buffer_barrier(objects, _dependency(stages(each), each), each)
     for each in lists["pImageMemoryBarriers"] or ():
         ranges += _image_barrier(objects, _dependency(stages(each), each), each)
-    by_region = bool(lists.get("dependencyFlags", 0) & VkDependency.BY_REGION)
-    return Barrier(tuple(everything), tuple(ranges), by_region)
+    flags = lists.get("dependencyFlags", 0)
+    asymmetric = bool(flags & VkDependency.ASYMMETRIC_EVENT_KHR)
+    return Barrier(tuple(everything), tuple(ranges), bool(flags & VkDependency.BY_REGION), asymmetric)
 
 
 def _dependency(stages: tuple[int, int], barrier: dict[str, Any]) -> Dependency:

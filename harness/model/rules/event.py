@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from operator import and_
 
 from harness.findings import Place
 from harness.model.command_buffer_run import CommandBufferRun
 from harness.model.command_streams import CommandStream
+from harness.model.event_history import RESET, SET, WAIT, EventHistory, EventOperation
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Node, NodeSet
 from harness.model.pairs import HELD_BACK, NARROW_SIGNAL
-from harness.model.program import EventHistory, EventOperation, Program
+from harness.model.program import Program
 from harness.model.rules.barrier import FirstScope, apply
 from harness.model.stages import SYNCHRONIZATION, first_scope
-from harness.trace.effects import HostSetEvent, ResetEvent, SetEvent, WaitEvents
+from harness.spec.enums import VkPipelineStage2
+from harness.trace.effects import Barrier, Dependency, HostSetEvent, ResetEvent, SetEvent, WaitEvents
 
-SET, RESET, WAIT = "set", "reset", "wait"
 MUST_BE_ORDERED = {SET: (SET, RESET, WAIT), RESET: (SET, WAIT), WAIT: ()}
 """For each operation, the earlier operations on the event that it must happen after.
 
-A wait needs no entry: it is after the set that it waits for, which is after any reset before.
+For a wait, `_judge_order` says more.
 """
 
 
@@ -28,15 +30,15 @@ def set_event(run: CommandBufferRun, effect: SetEvent) -> None:
     """A set happens after its first scope: earlier commands of the queue, in its stages or logically earlier ones.
 
     Specification: "vkCmdSetEvent", "vkCmdSetEvent2". Rules: rules.md#a-set-must-come-after-a-reset,
-    rules.md#a-set-must-come-after-a-set, rules.md#a-set-must-come-after-a-wait.
+    rules.md#a-set-must-come-after-a-set, rules.md#a-set-must-come-after-a-wait,
+    rules.md#a-set-of-a-signaled-event-has-no-effect.
     """
-    barrier = effect.barrier
     stages = 0
-    for each in (*barrier.globals, *(each.dependency for each in barrier.ranges)):
+    for each in _dependencies(effect.barrier):
         stages |= first_scope(each.src_stages, run.queue_flags)
     before = run.stream.snapshot()
-    node = _operation(run, SET, effect.event, stages)
-    made = EventOperation(SET, ModelAccess(run.place, "", True, node), before, stages)
+    node = _operation(run, SET, stages)
+    made = EventOperation(SET, ModelAccess(run.place, "", True, node), effect, before, stages)
     _keep(run, effect.event, made)
 
 
@@ -46,12 +48,12 @@ def reset_event(run: CommandBufferRun, effect: ResetEvent) -> None:
     Specification: "vkCmdResetEvent", "vkCmdResetEvent2". Rules: rules.md#a-reset-must-come-after-a-set,
     rules.md#a-reset-must-come-after-a-wait.
     """
-    node = _operation(run, RESET, effect.event, first_scope(effect.stages, run.queue_flags))
+    node = _operation(run, RESET, first_scope(effect.stages, run.queue_flags))
     made = EventOperation(RESET, ModelAccess(run.place, "", True, node))
     _keep(run, effect.event, made)
 
 
-def _operation(run: CommandBufferRun, kind: str, event: int, stages: int) -> int:
+def _operation(run: CommandBufferRun, kind: str, stages: int) -> int:
     """The node of an operation on an event, after its own first scope.
 
     No pipeline stage performs the operation, so that only dependencies with ALL_COMMANDS have it in a scope.
@@ -76,109 +78,199 @@ def _keep(run: CommandBufferRun, event: int, made: EventOperation) -> None:
     program = run.program
     held = program.event(event)
     for prior in held.operations:
-        ordered = program.order.precedes(prior.use.node, made.use.node)
-        if prior.kind in MUST_BE_ORDERED[made.kind] and not ordered:
+        if prior.kind in MUST_BE_ORDERED[made.kind] and not program.order.precedes(prior.node, made.node):
             _report(run, event, prior.use, made.use)
-    if made.kind != WAIT:  # what is ordered before it is over
-        order = program.order
-        held.operations = [
-            each for each in held.operations if each.kind != WAIT and not order.precedes(each.use.node, made.use.node)
-        ]
-    held.operations.append(made)
+    held.add(program.order, made)
 
 
-def _report(run: CommandBufferRun, event: int, prior: ModelAccess, current: ModelAccess) -> None:
+def _report(
+    run: CommandBufferRun,
+    event: int,
+    prior: ModelAccess,
+    current: ModelAccess,
+    kind: ConflictKind = ConflictKind.EVENT_UNORDERED,
+) -> None:
     masks = ((NARROW_SIGNAL, run.program.assumed), (HELD_BACK, run.learned))
     noted = frozenset(fact for fact, nodes in masks if nodes >> prior.node & 1)
-    run.program.conflict(Conflict(ConflictKind.EVENT_UNORDERED, prior, current, event, (), noted, run.program.order))
+    run.program.conflict(Conflict(kind, prior, current, event, (), noted, run.program.order))
 
 
 def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
-    """A wait happens after the last set of each event.
+    """A wait happens after the last signal of each event that it includes.
 
-    The first scopes of its dependencies hold what was before that set. The second scopes hold the commands after the
+    The first scopes of its dependencies hold what was before that signal. The second scopes hold the commands after the
     wait. With vkCmdWaitEvents each first scope holds what happened before the signals of all events. With
     vkCmdWaitEvents2 each dependency stands for itself. Specification: "vkCmdWaitEvents", "vkCmdWaitEvents2";
     rules.md#a-set-fixes-the-first-scope, rules.md#each-event-of-a-wait-stands-for-itself.
     """
     program = run.program
-    signaled = NOTHING
-    for event in effect.events:
-        signaled |= _signal_of(program, program.event(event), effect.sync2)
-    node = program.order.add(
-        Node(EVENT, f"{run.command.name} ({run.command.call})", run.place), (signaled, "a wait is after its signals")
+    order = program.order
+    barriers = effect.barriers if effect.sync2 else effect.barriers * len(effect.events)
+    earlier = order.add(Node(EVENT, "before a wait", run.place), (run.stream.before(SYNCHRONIZATION), IN_ALL_COMMANDS))
+    found = [program.event(event).may_signal(order, earlier) for event in effect.events]
+    known = [
+        sets if all(includes(run, each, barrier, effect.sync2) for each in sets) else []
+        for sets, barrier in zip(found, barriers, strict=False)
+    ]
+    signaled = reduce(NodeSet.__or__, (_signal_of(program, sets, effect.sync2) for sets in known), NOTHING)
+    node = order.add(
+        Node(EVENT, f"{run.command.name} ({run.command.call})", run.place),
+        (signaled, "a wait is after its signals"),
+        (order.set_of(earlier), IN_ALL_COMMANDS),
     )
-    for event in effect.events:
-        _judge_sets(run, event, node)
-        _keep(run, event, EventOperation(WAIT, ModelAccess(run.place, "", False, node)))
-    waited = program.order.set_of(node)
+    use = ModelAccess(run.place, "", False, node)
+    _judge_usage(run, effect, barriers, found, use)
+    for event in dict.fromkeys(effect.events):
+        _judge_order(run, program.event(event), event, use)
+        _keep(run, event, EventOperation(WAIT, use))
+    waited = order.set_of(node)
     if not effect.sync2:
-        scope = _first_scope(program, effect.events, waited, waited, run.stream)
+        scope = _first_scope(known, waited, waited, run.stream)
         scopes = [(each, scope) for each in effect.barriers]
     else:
-        pairs = zip(effect.events, effect.barriers, strict=False)
-        scopes = [(each, _first_scope(program, (event,), program.event(event).host, waited)) for event, each in pairs]
+        host = [_before_all(program, sets) if _has_host(sets) else NOTHING for sets in known]
+        scopes = [
+            (barrier, _first_scope([sets], after, waited))
+            for barrier, sets, after in zip(barriers, known, host, strict=False)
+        ]
     apply(run, scopes, "first scope of the set")
 
 
-def _signal_of(program: Program, event: EventHistory, sync2: bool) -> NodeSet:
-    """The nodes that a wait comes after: the set of the event and, without `sync2`, all that happened before the set.
+def includes(run: CommandBufferRun, signal: EventOperation, barrier: Barrier, sync2: bool) -> bool:
+    """Whether the first synchronization scope of a wait includes a signal operation.
 
-    With `sync2` the scopes of each dependency say what happened before. If several sets have no order, the result is
-    what all of them have in common.
+    Specification: "vkCmdWaitEvents" (the first synchronization scope), "vkCmdWaitEvents2" (the list of signal
+    operations that are included), "Events" (not between queues). Rules: rules.md#a-wait-must-match-its-set,
+    rules.md#events-stay-on-their-queue, rules.md#the-host-may-set-and-reset-events.
     """
-    sets = [program.order.set_of(each.use.node) for each in _sets(event)]
+    asked = _source_stages(barrier)
+    if signal.effect is None:
+        only = {each.src_stages for each in _dependencies(barrier)} == {VkPipelineStage2.HOST}
+        return only if sync2 else bool(asked & VkPipelineStage2.HOST)
+    if signal.use.queue != run.submitted.queue or signal.effect.sync2 != sync2:
+        return False
+    if sync2:
+        return _same(signal.effect.barrier, barrier)
+    # The logically latest stage of the set must be a stage of the wait, or logically earlier than one.
+    return not signal.stages & ~first_scope(asked, run.queue_flags)
+
+
+def _judge_usage(
+    run: CommandBufferRun,
+    effect: WaitEvents,
+    barriers: tuple[Barrier, ...],
+    found: list[list[EventOperation]],
+    use: ModelAccess,
+) -> None:
+    """Valid usage of a wait and of the signals that it may find.
+
+    Specification: VUID-vkCmdWaitEvents-srcStageMask-01158, VUID-vkCmdWaitEvents-pEvents-03847,
+    VUID-vkCmdWaitEvents2-pEvents-03837, VUID-vkCmdWaitEvents2-pEvents-03839, VUID-vkCmdWaitEvents2-pEvents-10788;
+    "Events" (events must not order commands of different queues). Rules: rules.md#a-wait-must-match-its-set,
+    rules.md#events-stay-on-their-queue.
+    """
+    named = 0
+    for sets in found:
+        for each in sets:
+            named |= VkPipelineStage2.HOST if each.effect is None else _source_stages(each.effect.barrier)
+    for event, barrier, sets in zip(effect.events, barriers, found, strict=False):
+        # Another command buffer may set an event, so that a command buffer alone does not show all stages.
+        exact = run.submitted.call and all(found)
+        asked = _source_stages(barrier)
+        for each in sets:
+            mine = VkPipelineStage2.HOST if each.effect is None else _source_stages(each.effect.barrier)
+            wrong = not includes(run, each, barrier, effect.sync2) or (not effect.sync2 and bool(mine & ~asked))
+            if wrong or (not effect.sync2 and exact and asked & ~named):
+                _report(run, event, each.use, use, ConflictKind.EVENT_USAGE)
+
+
+def _judge_order(run: CommandBufferRun, held: EventHistory, event: int, use: ModelAccess) -> None:
+    """The last set or reset must be ordered after every earlier one. Otherwise the wait may meet any of them.
+
+    A reset that is the last of them must be ordered before the wait, which may otherwise find a signal from before it.
+    Specification: "vkCmdWaitEvents2" (the note on race conditions), "vkCmdSetEvent2".
+    Rules: rules.md#a-wait-needs-sets-in-order, rules.md#a-wait-must-come-after-a-reset.
+    """
+    order = run.program.order
+    operations = [each for each in held.operations if each.kind != WAIT]
+    if not operations:
+        return
+    last = operations[-1]
+    if last.kind == SET and not all(order.precedes(each.node, last.node) for each in operations[:-1]):
+        _report(run, event, last.use, use)
+    if last.kind == RESET and held.all(SET) and not order.precedes(last.node, use.node):
+        _report(run, event, last.use, use)
+
+
+def _signal_of(program: Program, sets: list[EventOperation], sync2: bool) -> NodeSet:
+    """The nodes that a wait comes after: the signal of the event and, without `sync2`, all that happened before it.
+
+    With `sync2` the scopes of each dependency say what happened before. If a wait may find several signals, the result
+    is what all of them have in common.
+    """
     if not sets:
-        return event.host
-    if not sync2:
-        return event.host | reduce(and_, sets)
-    alone = sets[0].direct if len(sets) == 1 else 0
-    return event.host | NodeSet(alone, alone, alone)
+        return NOTHING
+    if not sync2 or _has_host(sets):
+        return _before_all(program, sets)
+    alone = 1 << sets[0].node if len(sets) == 1 else 0
+    return NodeSet(alone, alone, alone)
 
 
-def _sets(event: EventHistory) -> list[EventOperation]:
-    """The sets that a wait may meet: the last set, and those that are not ordered before it."""
-    return [each for each in event.operations if each.kind == SET]
+def _before_all(program: Program, sets: list[EventOperation]) -> NodeSet:
+    """What is before every one of several signals, or is the only one of them."""
+    return reduce(and_, [program.order.set_of(each.node) for each in sets])
+
+
+def _has_host(sets: list[EventOperation]) -> bool:
+    return any(each.effect is None for each in sets)
 
 
 def _first_scope(
-    program: Program, events: tuple[int, ...], after: NodeSet, waited: NodeSet, begins: CommandStream | None = None
+    known: list[list[EventOperation]], after: NodeSet, waited: NodeSet, begins: CommandStream | None = None
 ) -> FirstScope:
     """The first scopes of a wait: what was in the first scope of each event's set.
 
     Transitions of vkCmdWaitEvents happen at the wait. Those of vkCmdWaitEvents2 may happen as soon as the event is set.
     """
-    sets = tuple(
-        tuple((each.stream, each.stages) for each in _sets(program.event(event)) if each.stream is not None)
-        for event in events
+    several = tuple(
+        tuple((each.stream, each.stages) for each in sets if each.stream is not None)
+        for sets in known
+        if sets and not _has_host(sets)
     )
-    known = tuple(each for each in sets if each)
-    return FirstScope(known, after, begins or (None if known else CommandStream(0)), waited)
+    return FirstScope(several, after, begins or (None if several else CommandStream(0)), waited)
 
 
-def _judge_sets(run: CommandBufferRun, event: int, node: int) -> None:
-    """The last set must be ordered after every earlier set and reset. Otherwise the wait may meet any of them.
+def _dependencies(barrier: Barrier) -> tuple[Dependency, ...]:
+    return (*barrier.globals, *(each.dependency for each in barrier.ranges))
 
-    Rule: rules.md#a-wait-needs-sets-in-order.
-    """
-    held = run.program.event(event)
-    sets = _sets(held)
-    if not sets:
-        return
-    last = sets[-1]
-    earlier = [each for each in held.operations if each.kind != WAIT and each is not last]
-    if not all(run.program.order.precedes(each.use.node, last.use.node) for each in earlier):
-        _report(run, event, last.use, ModelAccess(run.place, "", False, node))
+
+def _source_stages(barrier: Barrier) -> int:
+    stages = 0
+    for each in _dependencies(barrier):
+        stages |= each.src_stages
+    return stages
+
+
+def _same(one: Barrier, other: Barrier) -> bool:
+    """Whether two VkDependencyInfo are equal; asymmetric ones need equal source stages only."""
+    if one.asymmetric and other.asymmetric:
+        return _source_stages(one) == _source_stages(other)
+    parts = []
+    for barrier in (one, other):
+        ranges = [replace(each, aliases=()) for each in barrier.ranges]
+        parts.append((set(barrier.globals), ranges, barrier.by_region, barrier.asymmetric))
+    return parts[0] == parts[1]
 
 
 def host_set_event(program: Program, effect: HostSetEvent) -> None:
-    """vkSetEvent comes after all that the host did and waited for. After vkResetEvent no earlier operation counts.
+    """vkSetEvent and vkResetEvent come after all that the host did and waited for. A destroyed event is forgotten.
 
-    Specification: "vkSetEvent", "vkResetEvent".
+    Specification: "vkSetEvent", "vkResetEvent". Rule: rules.md#the-host-may-set-and-reset-events.
     """
-    held = program.event(effect.event)
-    held.operations.clear()
-    held.host = NOTHING
-    if effect.signaled:
-        node = program.host_node("vkSetEvent", Place(0, "vkSetEvent", None))
-        held.host = program.order.set_of(node)
+    if not effect.call:
+        program.events.pop(effect.event, None)
+        return
+    name, kind = ("vkSetEvent", SET) if effect.signaled else ("vkResetEvent", RESET)
+    place = Place(effect.call, name, effect.site)
+    node = program.host_node(name, place)
+    program.event(effect.event).add(program.order, EventOperation(kind, ModelAccess(place, "", True, node)))
