@@ -91,6 +91,8 @@ _STAGES = (
     "VERTEX_SHADER",
     "FRAGMENT_SHADER",
     "TOP_OF_PIPE",
+    "BOTTOM_OF_PIPE",
+    "NONE",
 )
 _PASS_SCOPES = (
     "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
@@ -103,6 +105,10 @@ _PASS_SCOPES = (
     "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
     "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE",
     "ALL_GRAPHICS/MEMORY_READ|MEMORY_WRITE",
+    "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE",
+    "ALL_COMMANDS",
+    "TOP_OF_PIPE",
+    "BOTTOM_OF_PIPE",
     "NONE",
 )
 _INSIDE = {
@@ -307,8 +313,9 @@ class RandomText:
             scopes = f"{self.pick(_SCOPES)} > {self.pick(_HOST_SCOPES if to_host else _SCOPES)}"
             if "families" in self.features and not moved and self._coin():
                 moved = True
-                pair = self.pick(("0->1", "1->0"))
-                parts.append(f"{self._resource()} family {pair} {scopes}")
+                pair = self.pick(("0->1", "1->0", "0->1 stages", "1->0 stages"))
+                layouts = f" {self.pick(_LAYOUTS)}" * ("images" in self.features and self._coin())
+                parts.append(f"{self._resource()}{layouts} family {pair} {scopes}")
             elif not self._coin():
                 parts.append(scopes)
             elif "images" in self.features and not moved and self._coin():

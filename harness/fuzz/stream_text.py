@@ -45,9 +45,10 @@ repeated, with commas between.
 | secondary command buffer | `execute COMMAND / COMMAND` |
 
 FLAG is `atomic`, `marker`, a RasterizationOrder or an AttachmentOperation. OPERATION is `s1@STAGES` or `t1=3@STAGES`.
-SCOPE is `STAGES/ACCESSES` or `STAGES`, names joined by `\|`. DEPENDENCY is `[a] [OLD->NEW] [family 0->1] SCOPE >
-SCOPE`; a layout is a number and an outer subpass `EXTERNAL`. A barrier of a range is also an execution dependency of
-everything, as in the API.
+SCOPE is `STAGES/ACCESSES` or `STAGES`, names joined by `\|`. DEPENDENCY is `[a] [OLD->NEW] [family 0->1 [stages]]
+SCOPE > SCOPE`; a layout is a number and an outer subpass `EXTERNAL`. A barrier of a range is also an execution
+dependency of everything, as in the API. A transfer between families is that only with `stages`, which says that the
+stages count on both sides of it.
 """
 
 from __future__ import annotations
@@ -215,19 +216,27 @@ def _barrier(text: str) -> Barrier:
             families = _pair(words[words.index("family") + 1])
         if "->" in words[1]:
             layouts = _pair(words[1])
-        moved = layouts[0] != layouts[1]
-        ranges.append(RangeBarrier(dependency, resource, (span,), resource, moved, *layouts, *families))
+        where = RangeBarrier(dependency, resource, (span,), resource, layouts[0] != layouts[1], *layouts, *families)
+        ranges.append(replace(where, all_stages="stages" in words))
     for each in ranges:
-        everything[Dependency(each.dependency.src_stages, 0, each.dependency.dst_stages, 0)] = None
+        everything |= dict.fromkeys(_implied(each))
     return Barrier(tuple(everything), tuple(ranges), by_region)
 
 
+def _implied(each: RangeBarrier) -> tuple[Dependency, ...]:
+    """The execution dependency of everything that comes with a barrier of a range, and with no transfer of it."""
+    if each.src_family != each.dst_family and not each.all_stages:
+        return ()
+    return (Dependency(each.dependency.src_stages, 0, each.dependency.dst_stages, 0),)
+
+
 def _spell_barrier(barrier: Barrier) -> str:
-    implied = {Dependency(each.dependency.src_stages, 0, each.dependency.dst_stages, 0) for each in barrier.ranges}
+    implied = {dependency for each in barrier.ranges for dependency in _implied(each)}
     parts = [_spell_dependency(each) for each in barrier.globals if each not in implied]
     for each in barrier.ranges:
         layouts = f"{each.old_layout}->{each.new_layout} " if each.transition else ""
         families = f"family {each.src_family}->{each.dst_family} " if each.src_family != each.dst_family else ""
+        families += "stages " * each.all_stages
         where = _spell_range(each.resource, each.spans)
         parts.append(f"{where} {layouts}{families}{_spell_dependency(each.dependency)}")
     return ("region " if barrier.by_region else "") + ", ".join(parts)

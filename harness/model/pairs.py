@@ -16,8 +16,6 @@ HOST_OVERWRITE = "host-overwrite"
 """A fact: the host writes where the device has written."""
 ATTACHMENT_ORDER = "attachment-order"
 """A fact: rasterization order would hold if both accesses were in one subpass."""
-STAGES_OF_A_RELEASE = "stages-of-a-release"
-"""A fact: the first access is a release of ownership with stages in its second scope, which are ignored."""
 SUPERSEDED_READ = "superseded-read"
 """A fact: a later read of these addresses, in the same stage and queue, is ordered before the other access."""
 REGION = "region"
@@ -26,16 +24,7 @@ HELD_BACK = "held-back"
 """A fact: a batch waited for a signal, and the host did or learned of one access only after it submitted that batch."""
 NARROW_SIGNAL = "narrow-signal"
 """A fact: the host waited for a later signal of the prior access's queue, whose scope does not hold the access."""
-FACTS = (
-    GUARDED_READ,
-    HOST_OVERWRITE,
-    ATTACHMENT_ORDER,
-    STAGES_OF_A_RELEASE,
-    SUPERSEDED_READ,
-    REGION,
-    HELD_BACK,
-    NARROW_SIGNAL,
-)
+FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, SUPERSEDED_READ, REGION, HELD_BACK, NARROW_SIGNAL)
 """Every fact that may be noted of a conflict."""
 
 
@@ -137,8 +126,6 @@ def facts(prior: PastAccess, current: PastAccess, guarded: bool) -> frozenset[st
         noted.add(HELD_BACK)
     if current.assumed >> prior.use.node & 1:
         noted.add(NARROW_SIGNAL)
-    if prior.release:
-        noted.add(STAGES_OF_A_RELEASE)
     return frozenset(noted)
 
 

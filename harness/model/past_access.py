@@ -48,8 +48,6 @@ class PastAccess:
     assumed: int = 0
     """The nodes that came before signals for which the host has waited, in their queues, whether the signals cover them
     or not."""
-    release: bool = False
-    """Whether this is a release of ownership with stages in its second scope. Those stages are ignored."""
     seen_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
     """The reads to which this write is visible, with the addresses."""
     outdone_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)

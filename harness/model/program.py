@@ -101,9 +101,6 @@ class Program:
         lost."""
         self.invalidated: dict[int, list[tuple[int, list[Span]]]] = {}
         """For each memory, the invalidates by the host, as pairs of a node and addresses."""
-        self.releases = 0
-        """The releases of ownership with stages in their second scope, as a set of nodes. A release has no second
-        scope."""
         self.numbers = count(HOST_STREAM + 1)
         """A source of fresh numbers for command streams and for executions of commands."""
 
@@ -157,7 +154,6 @@ class Program:
         for past in self._past_accesses(access, node, place, stream, command):
             past.automatic, past.seen_at, past.instance = automatic, seen_at, instance
             past.learned, past.assumed = learned, self.assumed
-            past.release = bool(self.releases >> node & 1)
             for gap in self.accesses.add(past):
                 self.conflict(gap.conflict(self.order))
 

@@ -68,17 +68,17 @@ def indices(members: int) -> Iterator[int]:
 
 @cache
 def _supported(queue_flags: int) -> int:
-    return sum(stage for stage in tables.EARLIER if tables.STAGE_QUEUES[stage] & queue_flags)
+    return sum(stage for stage in tables.EARLIER if tables.STAGE_QUEUES[stage] & queue_flags) & ~(TOP | BOTTOM)
 
 
 @cache
 def concrete(mask: int, queue_flags: int) -> int:
-    """The stages that a mask names. Meta stages stand for what the queue supports.
+    """The stages that a mask names. Meta stages stand for what the queue supports. The ends of the pipe are no stages.
 
     The stage of acceleration structure builds includes copies of acceleration structures ("VkPipelineStageFlagBits2").
     """
     found = 0
-    for stage in bits(mask):
+    for stage in bits(mask & ~(TOP | BOTTOM)):
         parts = tables.STAGE_EXPANSION.get(stage)
         found |= stage if parts is None else parts & _supported(queue_flags)
     return found | (
@@ -92,23 +92,26 @@ def concrete(mask: int, queue_flags: int) -> int:
 def first_scope(mask: int, queue_flags: int) -> int:
     """The first synchronization scope of a mask: the stages named, and all logically earlier ones.
 
-    ALL_COMMANDS is every operation of every command, and BOTTOM_OF_PIPE is the same here. NONE is nothing. TOP_OF_PIPE
-    is only itself: it joins a second scope that has it (rules.md#none-before-a-transition-is-the-top-of-the-pipe).
+    ALL_COMMANDS is every operation of every command. BOTTOM_OF_PIPE is the same as ALL_COMMANDS here, and TOP_OF_PIPE
+    is NONE. Specification: "VkPipelineStageFlagBits2". Rule: rules.md#ends-of-the-pipe-order-execution.
     """
-    found = concrete(mask, queue_flags)
+    whole = bool(mask & (VkPipelineStage2.ALL_COMMANDS | BOTTOM))
+    found = concrete(mask | VkPipelineStage2.ALL_COMMANDS * whole, queue_flags)
     found |= _union(tables.EARLIER, found) & _supported(queue_flags)
-    return found | (BESIDE_STAGES if mask & (VkPipelineStage2.ALL_COMMANDS | BOTTOM) else 0)
+    return found | BESIDE_STAGES * whole
 
 
 @cache
 def second_scope(mask: int, queue_flags: int) -> int:
     """The second synchronization scope of a mask: the stages named, and all logically later ones.
 
-    TOP_OF_PIPE is the same as ALL_COMMANDS here.
+    TOP_OF_PIPE is the same as ALL_COMMANDS here, and BOTTOM_OF_PIPE is NONE. Specification: "VkPipelineStageFlagBits2".
+    Rule: rules.md#ends-of-the-pipe-order-execution.
     """
-    found = concrete(mask, queue_flags)
+    whole = bool(mask & (VkPipelineStage2.ALL_COMMANDS | TOP))
+    found = concrete(mask | VkPipelineStage2.ALL_COMMANDS * whole, queue_flags)
     found |= _union(tables.LATER, found) & _supported(queue_flags)
-    return found | (BESIDE_STAGES if mask & (VkPipelineStage2.ALL_COMMANDS | TOP) else 0)
+    return found | BESIDE_STAGES * whole
 
 
 @cache

@@ -19,6 +19,12 @@ from harness.spec import _generated as tables
 from harness.spec.enums import VkAccess2, VkPipelineStage2
 
 PRESENT_ENGINE = tables.PSEUDO_STAGES["PRESENT_ENGINE"]
+TOP, BOTTOM = VkPipelineStage2.TOP_OF_PIPE, VkPipelineStage2.BOTTOM_OF_PIPE
+ENDS = TOP | BOTTOM
+WHOLE_FIRST = VkPipelineStage2.ALL_COMMANDS | BOTTOM
+"""Either of them makes a first scope of all operations of all commands."""
+WHOLE_SECOND = VkPipelineStage2.ALL_COMMANDS | TOP
+"""Either of them makes a second scope of all operations of all commands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,35 +89,44 @@ def supported_stages(queue_flags: int) -> int:
 
 @cache
 def expand_stages(mask: int, queue_flags: int) -> int:
-    """Concrete stages of a stage mask. Meta stages stand for what the queue supports; TOP and BOTTOM stay bits.
+    """Concrete stages of a stage mask. Meta stages stand for what the queue supports; TOP and BOTTOM are none.
 
-    ALL_COMMANDS gives every supported stage with TOP and BOTTOM, without HOST. Bits that no table has are kept.
+    ALL_COMMANDS gives every supported stage without HOST. ACCELERATION_STRUCTURE_BUILD includes copies of acceleration
+    structures. Bits that no table has are kept.
     """
     expanded = 0
-    for stage in bits(mask):
+    for stage in bits(mask & ~ENDS):
         parts = tables.STAGE_EXPANSION.get(stage)
         expanded |= stage if parts is None else parts & supported_stages(queue_flags)
-    return expanded
+    if expanded & VkPipelineStage2.ACCELERATION_STRUCTURE_BUILD_KHR:
+        expanded |= VkPipelineStage2.ACCELERATION_STRUCTURE_COPY_KHR
+    return expanded & ~ENDS
 
 
 @cache
 def execution_scope_src(mask: int, queue_flags: int) -> int:
-    """First execution scope: the expanded stages and all logically earlier ones. BOTTOM_OF_PIPE gives everything.
+    """First execution scope: the expanded stages and all logically earlier ones.
 
-    NONE (0) gives the empty scope.
+    ALL_COMMANDS gives BOTTOM_OF_PIPE as well, which stands for what no stage performs: transitions, ownership transfers
+    and the operations of synchronization commands. BOTTOM_OF_PIPE is the same as ALL_COMMANDS here. TOP_OF_PIPE is the
+    same as NONE, which gives the empty scope. Rule: rules.md#ends-of-the-pipe-order-execution.
     """
-    expanded = expand_stages(mask, queue_flags)
-    return expanded | _union(tables.EARLIER, expanded) & supported_stages(queue_flags)
+    if not mask & WHOLE_FIRST:
+        return _with(tables.EARLIER, expand_stages(mask, queue_flags), queue_flags)
+    return _with(tables.EARLIER, expand_stages(mask | VkPipelineStage2.ALL_COMMANDS, queue_flags), queue_flags) | BOTTOM
 
 
 @cache
 def execution_scope_dst(mask: int, queue_flags: int) -> int:
-    """Second execution scope: the expanded stages and all logically later ones. TOP_OF_PIPE gives everything.
+    """Second execution scope: the expanded stages and all logically later ones.
 
-    NONE (0) gives the empty scope.
+    ALL_COMMANDS gives TOP_OF_PIPE as well, which stands for what no stage performs. TOP_OF_PIPE is the same as
+    ALL_COMMANDS here. BOTTOM_OF_PIPE is the same as NONE, which gives the empty scope.
+    Rule: rules.md#ends-of-the-pipe-order-execution.
     """
-    expanded = expand_stages(mask, queue_flags)
-    return expanded | _union(tables.LATER, expanded) & supported_stages(queue_flags)
+    if not mask & WHOLE_SECOND:
+        return _with(tables.LATER, expand_stages(mask, queue_flags), queue_flags)
+    return _with(tables.LATER, expand_stages(mask | VkPipelineStage2.ALL_COMMANDS, queue_flags), queue_flags) | TOP
 
 
 @cache
@@ -128,12 +143,10 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
     """Access scope: the access set legal at the expanded (never extended) stages and in the expanded access mask.
 
     MEMORY_READ and MEMORY_WRITE are every read and every write of those stages. TOP_OF_PIPE and BOTTOM_OF_PIPE make
-    no access. ACCELERATION_STRUCTURE_BUILD covers the accesses of ACCELERATION_STRUCTURE_COPY as well. ALL_COMMANDS
-    holds the pseudo accesses of layout transitions and ownership transfers, whose writes are available unnamed.
+    no access. ALL_COMMANDS holds the pseudo accesses of layout transitions and ownership transfers, whose writes are
+    available unnamed.
     """
     stages = expand_stages(mask, queue_flags)
-    if stages & VkPipelineStage2.ACCELERATION_STRUCTURE_BUILD_KHR:
-        stages |= VkPipelineStage2.ACCELERATION_STRUCTURE_COPY_KHR
     accesses = expand_accesses(access_mask)
     found = 0
     for access in ACCESS_KINDS[1:]:
@@ -149,6 +162,10 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
 def stage_accesses(stages: int) -> int:
     """Access set of everything that concrete stages (such as an execution scope) can do, whatever the access mask."""
     return sum(1 << access.index for access in ACCESS_KINDS[1:] if access.stage & stages)
+
+
+def _with(table: dict[int, int], stages: int, queue_flags: int) -> int:
+    return (stages | _union(table, stages) & supported_stages(queue_flags)) & ~ENDS
 
 
 def _union(table: dict[int, int], mask: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import NamedTuple
 
-from harness.spec.scopes import access_scope, execution_scope_dst, execution_scope_src
+from harness.spec.scopes import BOTTOM, TOP, access_scope, execution_scope_dst, execution_scope_src
 from harness.syncval.state import NO_TOKENS, AccessOrdering, Read, State, View, Write
 from harness.trace.effects import Dependency
 
@@ -13,7 +13,8 @@ from harness.trace.effects import Dependency
 class Scope(NamedTuple):
     """One dependency, expanded: execution scopes as stage masks, access scopes as bits of ACCESS_KINDS indices.
 
-    With an `event` (a token, not 0) the first scope is what was in it when the event was set. `host` (a token, not 0)
+    With an `event` (a token, not 0) the first scope is what was in it when the event was set, and what is before the
+    wait in any case. `host` (a token, not 0)
     marks the writes that the dependency makes visible to the host.
     """
 
@@ -28,12 +29,16 @@ class Scope(NamedTuple):
 @functools.lru_cache(maxsize=1 << 14)
 def expand(dependency: Dependency, queue_flags: int) -> Scope:
     """The scopes of a dependency for the queue that executes it. Execution scopes reach to logically earlier and later
-    stages; access scopes stay with the stages given (rules.md#scopes-stages-and-accesses)."""
+    stages; access scopes stay with the stages given (rules.md#scopes-stages-and-accesses).
+
+    No stage performs the command's own operations. An earlier second scope holds them if it holds everything
+    (TOP_OF_PIPE), a later first scope if it does (BOTTOM_OF_PIPE). Rule: rules.md#all-commands-is-everything.
+    """
     src, dst = dependency.src_stages, dependency.dst_stages
     return Scope(
-        execution_scope_src(src, queue_flags),
+        execution_scope_src(src, queue_flags) | TOP,
         access_scope(src, dependency.src_accesses, queue_flags),
-        execution_scope_dst(dst, queue_flags),
+        execution_scope_dst(dst, queue_flags) | BOTTOM,
         access_scope(dst, dependency.dst_accesses, queue_flags),
     )
 
@@ -64,7 +69,7 @@ def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
                 ordered |= 0 if read.same_command else scope.dst_stages
     return View(
         view.viewer,
-        AccessOrdering(barriers, chain, tokens),
+        AccessOrdering(barriers, chain, tokens, view.write.ordered_subpass_stages),
         tuple(ordering._replace(barriers=more) for ordering, more in zip(view.reads, gained, strict=True)),
         ordered,
     )
@@ -77,15 +82,17 @@ def write_in_scope(write: Write, ordering: AccessOrdering, scope: Scope, viewer:
     """
     access = scope.src_accesses >> write.access_kind & 1
     if scope.event:
-        return bool(chained(scope.event) in ordering.tokens or (access and scope.event in ordering.tokens))
-    chain = scope.src_stages if write.done else ordering.chain & scope.src_stages
+        marked = chained(scope.event) in ordering.tokens or (access and scope.event in ordering.tokens)
+        return bool(marked or ordering.chain & scope.src_stages & TOP)
+    after = ordering.chain | ordering.ordered_subpass_stages
+    chain = scope.src_stages if write.done else after & scope.src_stages
     return bool((access and write.viewer == viewer) or chain)
 
 
 def read_in_scope(read: Read, ordering: AccessOrdering, scope: Scope, viewer: int) -> bool:
     """Whether a first scope holds the read: directly by its stage, or through a chain of earlier barriers."""
     if scope.event:
-        return scope.event in ordering.tokens
+        return scope.event in ordering.tokens or bool(ordering.barriers & scope.src_stages & TOP)
     chained = (ordering.barriers | ordering.ordered_subpass_stages) & scope.src_stages
     return bool((read.stage & scope.src_stages and read.viewer == viewer) or chained)
 
@@ -113,7 +120,7 @@ def _marked(state: State, token: int, stages: int, accesses: int, viewer: int) -
         marks = set()
         if accesses >> state.write.access_kind & 1 and state.write.viewer == viewer:
             marks.add(token)
-        if ordering.chain & stages:
+        if (ordering.chain | ordering.ordered_subpass_stages) & stages:
             marks.add(chained(token))
         ordering = ordering._replace(tokens=ordering.tokens | marks)
     reads = tuple(

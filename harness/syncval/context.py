@@ -76,7 +76,7 @@ from harness.syncval.access import AccessRequest, after_access, written_by_atomi
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.cross_dependency import withheld
 from harness.syncval.entries import DetectedHazard, RangeEntry, RangePiece, RangeScope, ScopesOnRange, Slot
-from harness.syncval.layout_transition import after_transition
+from harness.syncval.layout_transition import Sources, after_transition, transition_hazard
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork, race
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, AccessOutcome, Change, State
 from harness.syncval.tokens import Tokens
@@ -233,14 +233,9 @@ class Context(TrackedRanges):
     # -- barriers ---------------------------------------------------------------------------------------------------
 
     def check_transition(
-        self,
-        space: int,
-        spans: Iterable[Span],
-        scopes: tuple[Scope, ...],
-        resource: int,
-        access_kind: int = LAYOUT_TRANSITION,
+        self, space: int, spans: Iterable[Span], sources: Sources, resource: int, access_kind: int = LAYOUT_TRANSITION
     ) -> Iterator[DetectedHazard]:
-        """The hazards that a layout transition (or what else `access_kind` is) between these scopes meets; nothing
+        """The hazards that a layout transition (or what else `access_kind` is) after these dependencies meets; nothing
         changes."""
         held = self._maps.get(space)
         if held is None:
@@ -253,8 +248,7 @@ class Context(TrackedRanges):
                 raced = None
                 if self.racing is not NO_RACING_WORK:
                     raced = race(state, entry.write, entry.reads, access_kind, self.racing)
-                outcome = after_transition(state, scopes, self.queue, self.viewer, access_kind)
-                hazard, prior = raced or (outcome.hazard, outcome.prior)
+                hazard, prior = raced or transition_hazard(state, sources, self.queue, access_kind)
                 if hazard:
                     yield self._detected(hazard, prior, (piece_begin, piece_end), access, entry)
 
@@ -341,11 +335,11 @@ class Context(TrackedRanges):
 
     def _transition_piece(self, piece: RangePiece, everything: tuple[Scope, ...], place: Place) -> None:
         """A transition of one piece is a new write; nothing that was known of the range before it remains."""
-        space, (begin, end), _, state, (scopes, _, access_kind) = piece
-        outcome = after_transition(state, scopes, self.queue, self.viewer, access_kind)
+        space, (begin, end), _, _, (scopes, _, access_kind) = piece
+        after = after_transition(scopes, self.queue, self.viewer, access_kind)
         if self.journal.on:
             self.journal.add(self.queue, place, space, (piece.span,))
-        self._maps[space].put(begin, end, RangeEntry(self._slot(outcome.state), place, ()))
+        self._maps[space].put(begin, end, RangeEntry(self._slot(after), place, ()))
 
 
 HOST_READ_BIT = 1 << ACCESS_KIND["SYNC_HOST_HOST_READ"].index

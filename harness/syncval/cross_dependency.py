@@ -36,11 +36,20 @@ def _received(state: State, dependencies: tuple[CrossDependency, ...], receiver:
     for dependency in dependencies:
         given = state.view(dependency.giver)
         views.append(
-            view_after(state, given, dependency.scopes)
+            _inside(view_after(state, given, dependency.scopes))
             if dependency.keeps
             else _carried(state, given, dependency.scopes)
         )
     return state.with_view(_united(receiver, views))
+
+
+def _inside(view: View) -> View:
+    """What a subpass knows of what was known before its render pass instance: its own dependencies do not reach back to
+    earlier subpasses (rules.md#subpass-dependencies-chain-along-a-path)."""
+    return view._replace(
+        write=view.write._replace(ordered_subpass_stages=0),
+        reads=tuple(ordering._replace(ordered_subpass_stages=0) for ordering in view.reads),
+    )
 
 
 def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
@@ -127,4 +136,5 @@ def _after_subpass(view: View) -> View:
         AccessOrdering(ordered_subpass_stages=ordering.barriers | ordering.ordered_subpass_stages)
         for ordering in view.reads
     )
-    return View(view.viewer, AccessOrdering(chain=view.write.chain), reads, 0)
+    write = AccessOrdering(ordered_subpass_stages=view.write.chain | view.write.ordered_subpass_stages)
+    return View(view.viewer, write, reads, 0)

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator
 from itertools import count
 
 from harness.findings import Finding, Hazard, Place
-from harness.spec.enums import VkPipelineStage2
-from harness.spec.scopes import execution_scope_src, expand_stages, stage_accesses
+from harness.spec.scopes import TOP, execution_scope_src, expand_stages, stage_accesses
 from harness.syncval.barrier import Scope, after_forgetting, after_meeting, after_set, expand
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeScope
@@ -92,7 +91,7 @@ class Events:
     def _mark(self, mask: int, queue_flags: int) -> int:
         """A token on what is in a first scope of these stages now."""
         viewer, token = self._context.viewer, self._context.tokens.take()
-        stages = execution_scope_src(mask, queue_flags)
+        stages = execution_scope_src(mask, queue_flags) | TOP
         accesses = stage_accesses(expand_stages(mask, queue_flags))
         self._context.map_slots(lambda state: after_set(state, token, stages, accesses, viewer))
         return token
@@ -198,11 +197,13 @@ class Events:
 
             def scoped(dependency: Dependency, tokens: dict[int, int] = tokens) -> Scope:
                 scope, token = expand(dependency, queue_flags), tokens[dependency.src_stages]
-                return scope._replace(event=token) if token else scope._replace(src_stages=0, src_accesses=0)
+                return scope._replace(event=token) if token else scope._replace(src_stages=TOP, src_accesses=0)
 
             everything += map(scoped, barrier.globals)
             for range in barrier.ranges:
                 scope = scoped(range.dependency)
+                if range.transition and effect.sync2:  # it happens as soon as the event is set
+                    scope = scope._replace(src_stages=scope.src_stages & ~TOP)
                 ranges += [RangeScope(range.space, span, scope, range.transition) for span in range.spans]
                 ranges += [RangeScope(a.space, span, scope, False) for a in range.aliases for span in a.spans]
         return tuple(everything), ranges, own
@@ -227,9 +228,10 @@ class Events:
     def _transition_hazards(self, effect: WaitEvents, ranges: list[RangeScope]) -> Iterator[DetectedHazard]:
         for each in (each for barrier in effect.barriers for each in barrier.ranges if each.transition):
             scopes = tuple({s.scope for s in ranges if s.space == each.space and s.moved and s.span in each.spans})
-            yield from self._context.check_transition(each.space, each.spans, scopes, each.resource)
+            sources = ((self._context.viewer, scopes),)
+            yield from self._context.check_transition(each.space, each.spans, sources, each.resource)
             for alias in each.aliases:
-                met = self._context.check_transition(alias.space, alias.spans, scopes, alias.resource)
+                met = self._context.check_transition(alias.space, alias.spans, sources, alias.resource)
                 yield from self._context.report_alias_hazards(alias, each.resource, list(met))
 
     def _order_operations(self, effect: WaitEvents, seen: list[list[ExecutedOperation]], queue_flags: int) -> None:
@@ -270,7 +272,7 @@ class Events:
 
     def signaled(self, stages: int, queue_flags: int) -> frozenset[int]:
         """The operations that a semaphore signal with these stages comes after, on the current queue."""
-        return self._held(stages, queue_flags) if self._live else frozenset()
+        return self._held(stages, execution_scope_src(stages, queue_flags)) if self._live else frozenset()
 
     def received(self, stages_after: dict[int, int], queue: int) -> None:
         """On a queue, these stages come after operations, by number."""
@@ -279,9 +281,9 @@ class Events:
             if operation is not None:
                 operation.after[queue] = operation.after.get(queue, 0) | stages
 
-    def _held(self, stages: int, queue_flags: int) -> frozenset[int]:
-        """The operations that a first scope of these stages holds on the current queue."""
-        queue, src = self._context.queue, execution_scope_src(stages, queue_flags) | VkPipelineStage2.TOP_OF_PIPE
+    def _held(self, stages: int, src: int) -> frozenset[int]:
+        """The operations that a first scope of these stages, `src` when expanded, holds on the current queue."""
+        queue = self._context.queue
         return frozenset(
             number
             for number, each in self._live.items()
@@ -291,7 +293,7 @@ class Events:
     def _reached(self, stages: int, place: Place, queue_flags: int) -> frozenset[int]:
         """The operations that are ordered before one with these stages in its own first scope."""
         others = (number for number, each in self._live.items() if self._is_before(each, place))
-        return self._held(stages, queue_flags) | frozenset(others)
+        return self._held(stages, execution_scope_src(stages, queue_flags) | TOP) | frozenset(others)
 
     def _is_before(self, operation: ExecutedOperation, place: Place) -> bool:
         """Whether the host made an operation before a submit, or knows that it is complete."""

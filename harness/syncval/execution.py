@@ -130,23 +130,28 @@ class Execution:
         context = self.context
         hazards: list[DetectedHazard] = []
         ranges: list[RangeScope] = []
+        everything = [expand(each, queue_flags) for each in barrier.globals]
         for each in barrier.ranges:
             scope = expand(each.dependency, queue_flags)
-            half = OwnershipRole.NONE if each.src_family == each.dst_family else half_of(each, self.family)
-            if half is not OwnershipRole.NONE:
-                self.transfers, scope = True, half_scope(scope, half)
+            half = OwnershipRole.NONE
+            if each.src_family != each.dst_family:
+                half = half_of(each, self.family)
+                if half is OwnershipRole.NONE:
+                    everything.append(scope._replace(src_accesses=0, dst_accesses=0))
+                else:
+                    self.transfers, scope = True, half_scope(scope, half, each.all_stages)
             writes = each.transition or half is not OwnershipRole.NONE
             access_kind = LAYOUT_TRANSITION if each.transition else OWNERSHIP_TRANSFER
+            sources = ((context.viewer, (scope,)),)
             if writes:
-                hazards += context.check_transition(each.space, each.spans, (scope,), each.resource, access_kind)
+                hazards += context.check_transition(each.space, each.spans, sources, each.resource, access_kind)
             ranges += [RangeScope(each.space, span, scope, writes, access_kind) for span in each.spans]
             for alias in each.aliases:
                 if writes:
-                    met = context.check_transition(alias.space, alias.spans, (scope,), alias.resource, access_kind)
+                    met = context.check_transition(alias.space, alias.spans, sources, alias.resource, access_kind)
                     hazards += context.report_alias_hazards(alias, each.resource, list(met))
                 ranges += [RangeScope(alias.space, span, scope, False) for span in alias.spans]
-        everything = tuple(expand(each, queue_flags) for each in barrier.globals)
-        context.barrier(everything, ranges, place)
+        context.barrier(tuple(everything), ranges, place)
         return hazards
 
     def _secondaries(self, effect: Execute, place: Place, queue_flags: int) -> list[Result]:

@@ -3,57 +3,47 @@
 from __future__ import annotations
 
 from harness.findings import Hazard
-from harness.spec.enums import VkPipelineStage2
 from harness.syncval.barrier import Scope, read_in_scope, write_in_scope
-from harness.syncval.state import LAYOUT_TRANSITION, AccessOrdering, AccessOutcome, State, View, Write, intern, union
+from harness.syncval.state import LAYOUT_TRANSITION, AccessOrdering, State, View, Write, intern, union
+
+Sources = tuple[tuple[int, tuple[Scope, ...]], ...]
+"""Who gives dependencies to a transition: viewers with their dependencies."""
 
 
-def after_transition(
-    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int = LAYOUT_TRANSITION
-) -> AccessOutcome:
-    """What a layout transition ordered by these dependencies meets and makes; or, by `access_kind`, half of an
-    ownership transfer without one (memoised)."""
-    key = ("transition", scopes, queue, viewer, access_kind)
-    return state.after(key, lambda state: _transition(state, scopes, queue, viewer, access_kind))
-
-
-def _transition(state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int) -> AccessOutcome:
-    """Later accesses see the transition as a write. Rule: rules.md#accesses-wait-for-the-transition."""
-    hazard, prior = transition_hazard(state, scopes, queue, viewer, access_kind)
+def after_transition(scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int = LAYOUT_TRANSITION) -> State:
+    """The state of a range after a layout transition ordered by these dependencies; or, by `access_kind`, after half of
+    an ownership transfer without one. Later accesses see it as a write: rules.md#accesses-wait-for-the-transition."""
     barriers = union(scope.dst_accesses for scope in scopes)
     chain = union(scope.dst_stages for scope in scopes)
     ordering = AccessOrdering(barriers, chain, frozenset(scope.host for scope in scopes if scope.host))
-    after = intern(Write(access_kind, queue, viewer), (), (View(viewer, ordering, (), 0),))
-    return AccessOutcome(hazard, prior, after, -1)
+    return intern(Write(access_kind, queue, viewer), (), (View(viewer, ordering, (), 0),))
 
 
 def transition_hazard(
-    state: State, scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int = LAYOUT_TRANSITION
+    state: State, sources: Sources, queue: int, access_kind: int = LAYOUT_TRANSITION
 ) -> tuple[Hazard | None, int]:
-    """The first access that a transition is not ordered after: (hazard, -1 for the write or the read's position).
+    """The first access that no source orders before a transition: (hazard, -1 for the write or the read's position).
 
-    Rules: rules.md#a-transition-is-a-write; with `access_kind` rules.md#a-semaphore-orders-the-halves-of-a-transfer.
+    No stage performs it: it comes after earlier dependencies into ALL_COMMANDS whatever its first scope is. Rules:
+    rules.md#a-transition-is-a-write, rules.md#none-before-a-transition-is-the-top-of-the-pipe; with `access_kind`
+    rules.md#a-semaphore-orders-the-halves-of-a-transfer. (Memoised.)
     """
-    scopes = tuple(_source(scope) for scope in scopes)
-    view = state.view(viewer)
-    for position, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
-        if not any(read_in_scope(read, ordering, scope, viewer) for scope in scopes):
+    key = ("transition", sources, queue, access_kind)
+    return state.after(key, lambda state: _hazard(state, sources, queue, access_kind))
+
+
+def _hazard(state: State, sources: Sources, queue: int, access_kind: int) -> tuple[Hazard | None, int]:
+    views = [(state.view(viewer), scopes) for viewer, scopes in sources]
+    for position, read in enumerate(state.reads):
+        if not any(
+            read_in_scope(read, view.reads[position], scope, view.viewer) for view, scopes in views for scope in scopes
+        ):
             return Hazard.WRITE_AFTER_READ, position
     write = state.write
     if state.read_since_write or write is None or write.done:
         return None, -1
     if write.access_kind == access_kind and write.queue == queue and write.viewer >= 0:
         return None, -1  # in submission order; those of one render pass instance are not
-    if any(write_in_scope(write, view.write, scope, viewer) for scope in scopes):
+    if any(write_in_scope(write, view.write, scope, view.viewer) for view, scopes in views for scope in scopes):
         return None, -1
     return Hazard.WRITE_AFTER_WRITE, -1
-
-
-def _source(scope: Scope) -> Scope:
-    """NONE without accesses means TOP_OF_PIPE (specification, VK_PIPELINE_STAGE_2_NONE).
-
-    Rule: rules.md#none-before-a-transition-is-the-top-of-the-pipe.
-    """
-    if scope.src_stages or scope.src_accesses or scope.event:
-        return scope
-    return scope._replace(src_stages=VkPipelineStage2.TOP_OF_PIPE)

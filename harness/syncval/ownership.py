@@ -27,7 +27,7 @@ from typing import NamedTuple
 from harness.findings import Finding, Hazard, OwnershipFamilies, Place
 from harness.spans import ENDLESS, Span, SpanMap, merge
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
-from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS, BOTTOM, TOP
 from harness.syncval.barrier import Scope
 from harness.syncval.evidence import Describe
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
@@ -66,14 +66,16 @@ def half_of(barrier: effects.RangeBarrier, family: int) -> OwnershipRole:
     )
 
 
-def half_scope(scope: Scope, half: OwnershipRole) -> Scope:
-    """The part of a dependency that one half has: a release makes nothing visible, an acquire nothing available.
+def half_scope(scope: Scope, half: OwnershipRole, all_stages: bool) -> Scope:
+    """The part of a dependency that one half has. A release makes nothing visible, an acquire nothing available.
 
-    The stage masks that the specification lets an implementation ignore (of a release's second scope, an acquire's
-    first) count as given: a program that gives them waits for them, one that gives none needs ALL_COMMANDS.
-    Rule: rules.md#a-semaphore-orders-the-halves-of-a-transfer.
+    The second scope of a release and the first scope of an acquire do not apply, unless `all_stages` says that their
+    stages count. Otherwise only ALL_COMMANDS comes after a release and before an acquire.
+    Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#a-semaphore-orders-the-halves-of-a-transfer.
     """
-    return scope._replace(dst_accesses=0) if half is OwnershipRole.RELEASE else scope._replace(src_accesses=0)
+    if half is OwnershipRole.RELEASE:
+        return scope._replace(dst_stages=scope.dst_stages if all_stages else BOTTOM, dst_accesses=0)
+    return scope._replace(src_stages=scope.src_stages if all_stages else TOP, src_accesses=0)
 
 
 class Owner(NamedTuple):

@@ -6,16 +6,33 @@
 from __future__ import annotations
 
 from harness.findings import Place
+from harness.spec.enums import VkPipelineStage2
+from harness.spec.scopes import WHOLE_FIRST, WHOLE_SECOND
 from harness.syncval.barrier import Scope, expand
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, after_render_pass, import_dependencies
 from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.race import RacingWork
 from harness.syncval.state import Change
-from harness.trace.effects import EXTERNAL, AutomaticTransition, PassBegin, PassEnd, SubpassBegin
+from harness.trace.effects import EXTERNAL, AutomaticTransition, Dependency, PassBegin, PassEnd, SubpassBegin
 
-NOTHING = Scope(0, 0, 0, 0)
+NOTHING = expand(Dependency(0, 0, 0, 0), 0)
 """The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
+
+
+def subpass_scope(dependency: Dependency, queue_flags: int) -> Scope:
+    """The scopes of a subpass dependency. What is all commands elsewhere is all graphics stages here.
+
+    Specification: "VkSubpassDependency". Rule: rules.md#all-commands-between-subpasses-is-all-graphics.
+    """
+    src, dst = dependency.src_stages, dependency.dst_stages
+    return expand(
+        dependency._replace(
+            src_stages=src & ~WHOLE_FIRST | VkPipelineStage2.ALL_GRAPHICS if src & WHOLE_FIRST else src,
+            dst_stages=dst & ~WHOLE_SECOND | VkPipelineStage2.ALL_GRAPHICS if dst & WHOLE_SECOND else dst,
+        ),
+        queue_flags,
+    )
 
 
 class InstanceExecution:
@@ -30,7 +47,7 @@ class InstanceExecution:
                 key = (each.src, each.dst)
                 self._scopes[key] = (
                     *self._scopes.get(key, ()),
-                    context.with_host_token(expand(each.dependency, queue_flags)),
+                    context.with_host_token(subpass_scope(each.dependency, queue_flags)),
                 )
         self._subpasses = begin.subpasses
         self._before = self._ancestors()
@@ -103,20 +120,9 @@ class InstanceExecution:
     def _transition_hazards(
         self, transition: AutomaticTransition, givers: list[tuple[int, tuple[Scope, ...]]]
     ) -> list[DetectedHazard]:
-        """A transition is safe when the dependency from one source orders it after the last access."""
-        context = self._context
-        current = context.viewer
-        found: list[list[DetectedHazard]] = []
-        for source, scopes in givers:
-            context.viewer = self._viewer(source)
-            spans = transition.spans
-            given = scopes or (NOTHING,)
-            found.append(list(context.check_transition(transition.space, spans, given, transition.resource)))
-        context.viewer = current
-        common = {detected.span for detected in found[0]}.intersection(
-            *({detected.span for detected in each} for each in found)
-        )
-        return [detected for detected in found[0] if detected.span in common]
+        """What none of the sources orders before a transition."""
+        sources = tuple((self._viewer(source), scopes or (NOTHING,)) for source, scopes in givers)
+        return list(self._context.check_transition(transition.space, transition.spans, sources, transition.resource))
 
     def _move(
         self, transitions: tuple[AutomaticTransition, ...], scopes: list[tuple[Scope, ...]], place: Place

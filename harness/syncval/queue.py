@@ -14,8 +14,7 @@ from operator import itemgetter
 from sortedcontainers import SortedKeyList
 
 from harness.findings import ENGINE_QUEUE
-from harness.spec.enums import VkPipelineStage2
-from harness.spec.scopes import execution_scope_dst, execution_scope_src, stage_accesses
+from harness.spec.scopes import WHOLE_FIRST, execution_scope_dst, execution_scope_src, stage_accesses
 from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, import_dependencies
@@ -28,8 +27,6 @@ from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
 
 HOST = -1
 """The queue of signals made by the host."""
-WHOLE_PIPE = VkPipelineStage2.ALL_COMMANDS | VkPipelineStage2.TOP_OF_PIPE | VkPipelineStage2.BOTTOM_OF_PIPE
-"""Stages with which a semaphore's scope holds layout transitions and ownership transfers too."""
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
 FIRST_TOKEN = 1 << 40
 """Tokens of signals are from here on, those of events below."""
@@ -173,8 +170,9 @@ class Queues:
     def _signal(self, batch: Batch, operation: SemaphoreOperation) -> None:
         """One signal operation at the end of a batch. A narrow first scope is marked now, since barriers that come
         later must not widen it; tokens are used again, so that there are few."""
-        queue, flags, stages, token = batch.submit.queue, batch.submit.queue_flags, operation.stages, 0
-        if stages and not stages & WHOLE_PIPE:
+        queue, flags, token = batch.submit.queue, batch.submit.queue_flags, 0
+        stages = operation.stages if execution_scope_src(operation.stages, flags) else 0
+        if stages and not stages & WHOLE_FIRST:
             token = self._tokens.take()
             src = execution_scope_src(stages, flags)
             self._context.map_slots(lambda state: after_set(state, token, src, _accesses(stages, src), queue))
@@ -312,4 +310,4 @@ def _values(operations: tuple[SemaphoreOperation, ...]) -> Values:
 
 def _accesses(stages: int, extended: int) -> int:
     everything = stage_accesses(extended)
-    return everything | PSEUDO_ACCESSES if stages & WHOLE_PIPE else everything
+    return everything | PSEUDO_ACCESSES if stages & WHOLE_FIRST else everything

@@ -146,8 +146,9 @@ class AccessOrdering(NamedTuple):
     * `chain`: of a write, the stages that happen after it was made available. Of a read R, the stages whose own later
       reads happen after R. A barrier whose first scope has such a stage orders R as well.
     * `tokens`: the events that were set after it (`barrier.after_set`).
-    * `ordered_subpass_stages`: of a read, stages of finished subpasses that were ordered after it. No later command is
-      in such a subpass. A later barrier whose first scope has one of these stages still chains.
+    * `ordered_subpass_stages`: stages of finished subpasses that were ordered after it. No later command is in such a
+      subpass. A later dependency still chains if its first scope has one of these stages and reaches back to before the
+      subpass ended: not one inside a later subpass.
     """
 
     barriers: int = 0

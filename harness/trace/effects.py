@@ -117,6 +117,8 @@ class RangeBarrier:
     src_family: int = VK_QUEUE_FAMILY_IGNORED
     dst_family: int = VK_QUEUE_FAMILY_IGNORED
     aliases: tuple[Alias, ...] = ()
+    all_stages: bool = False
+    """VK_DEPENDENCY_QUEUE_FAMILY_OWNERSHIP_TRANSFER_USE_ALL_STAGES_BIT_KHR: the stages of a transfer count."""
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from harness.rig.queues import SemaphoreUse
-from harness.suite import Rig, race, scenario
+from harness.suite import Rig, race, scenario, write_after_write
 
 BARRIER, COPY, FILL = "vkCmdPipelineBarrier2", "vkCmdCopyBuffer", "vkCmdFillBuffer"
 CLEAR, TO_BUFFER = "vkCmdClearColorImage", "vkCmdCopyImageToBuffer"
@@ -21,22 +21,29 @@ def _transfer(rig: Rig, **options: Any) -> dict[str, Any]:
         "acquire": [race("ownership-not-acquired", COPY, BARRIER)],
         "semaphore": [race("WRITE_RACING_WRITE", BARRIER, BARRIER)],
     },
+    weakened={
+        "semaphore / at copies": [write_after_write(BARRIER, BARRIER)],
+        "signal / of copies and clears": [write_after_write(BARRIER, BARRIER)],
+    },
     queues=["TRANSFER"],
-    rule="what-was-released-must-be-acquired,an-acquire-needs-its-release,a-semaphore-orders-the-halves-of-a-transfer",
+    rule="what-was-released-must-be-acquired,an-acquire-needs-its-release,a-semaphore-orders-the-halves-of-a-transfer,the-halves-of-a-transfer-have-no-stage",
 )
 def scenario_buffer_goes_to_another_family(rig: Rig) -> None:
-    """An exclusive buffer is released by one family and acquired by the other, a semaphore between."""
+    """An exclusive buffer is released by one family and acquired by the other, a semaphore between.
+
+    The stages that the acquire names do not count: only ALL_COMMANDS waits for it and is waited for by it."""
     a, b, s = rig.buffer(exclusive=True), rig.buffer(), rig.semaphore()
     _, other = rig.queues
     both = _transfer(rig, buffer=a)
     with rig.commands() as first:
         first.fill(a, 0x11111111)
-        first.barrier("release", "CLEAR/TRANSFER_WRITE", "NONE", **both)
+        first.barrier("release", "CLEAR/TRANSFER_WRITE", "COPY", **both)
     with rig.commands(queue=other) as second:
         second.barrier("acquire", "COPY", "COPY/TRANSFER_READ", **both)
         second.copy(a, b)
-    rig.submit(first, signals=[SemaphoreUse(s)], sync2=True)
-    rig.submit(second, waits=rig.operation("semaphore", s, "COPY"), sync2=True)
+    signals = rig.operation("signal", s, weaker={"of copies and clears": {"stages": "COPY|CLEAR"}})
+    rig.submit(first, signals=signals, sync2=True)
+    rig.submit(second, waits=rig.operation("semaphore", s, weaker={"at copies": {"stages": "COPY"}}), sync2=True)
 
 
 @scenario(
@@ -60,10 +67,10 @@ def scenario_image_goes_to_another_family(rig: Rig) -> None:
         first.barrier("release", "CLEAR/TRANSFER_WRITE", "NONE", **both)
     with rig.commands(queue=other) as second:
         weaker = {"to another layout": {"new": "GENERAL"}}
-        second.barrier("acquire", "COPY", "COPY/TRANSFER_READ", **both, weaker=weaker)
+        second.barrier("acquire", "NONE", "COPY/TRANSFER_READ", **both, weaker=weaker)
         second.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")
     rig.submit(first, signals=[SemaphoreUse(s)], sync2=True)
-    rig.submit(second, waits=rig.operation("semaphore", s, "COPY"), sync2=True)
+    rig.submit(second, waits=rig.operation("semaphore", s), sync2=True)
 
 
 @scenario(
@@ -80,10 +87,10 @@ def scenario_half_a_buffer_goes_to_another_family(rig: Rig) -> None:
         first.fill(a, 0x11111111)
         first.barrier("", "CLEAR/TRANSFER_WRITE", "NONE", **_transfer(rig, buffer=a, offset=0, size=128))
     with rig.commands(queue=other) as second:
-        second.barrier("", "COPY", "COPY/TRANSFER_READ", **_transfer(rig, buffer=a, offset=0, size=size))
+        second.barrier("", "NONE", "COPY/TRANSFER_READ", **_transfer(rig, buffer=a, offset=0, size=size))
         second.copy(a, b, (0, 0, 64))
     rig.submit(first, signals=[SemaphoreUse(s)], sync2=True)
-    rig.submit(second, waits=[SemaphoreUse(s, "COPY")], sync2=True)
+    rig.submit(second, waits=[SemaphoreUse(s)], sync2=True)
 
 
 @scenario(
@@ -142,12 +149,12 @@ def scenario_there_and_back(rig: Rig) -> None:
         first.fill(a, 0x11111111)
         first.barrier("", "CLEAR/TRANSFER_WRITE", "NONE", buffer=a, families=lent)
     with rig.commands(queue=other) as second:
-        second.barrier("", "CLEAR", "CLEAR/TRANSFER_WRITE", buffer=a, families=lent)
+        second.barrier("", "NONE", "CLEAR/TRANSFER_WRITE", buffer=a, families=lent)
         second.fill(a, 0x22222222, 0, 128)
         second.barrier("return", "CLEAR/TRANSFER_WRITE", "NONE", buffer=a, families=returned)
     with rig.commands() as third:
-        third.barrier("take back", "COPY", "COPY/TRANSFER_READ", buffer=a, families=returned)
+        third.barrier("take back", "NONE", "COPY/TRANSFER_READ", buffer=a, families=returned)
         third.copy(a, b)
     rig.submit(first, signals=[SemaphoreUse(there)], sync2=True)
-    rig.submit(second, waits=[SemaphoreUse(there, "CLEAR")], signals=[SemaphoreUse(back)], sync2=True)
-    rig.submit(third, waits=[SemaphoreUse(back, "COPY")], sync2=True)
+    rig.submit(second, waits=[SemaphoreUse(there)], signals=[SemaphoreUse(back)], sync2=True)
+    rig.submit(third, waits=[SemaphoreUse(back)], sync2=True)

@@ -2,9 +2,10 @@
 
 from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
-from harness.suite import Rig, race, read_after_write, scenario, write_after_write
+from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 NEXT, DRAW, CLEAR = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdClearAttachments"
+COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 OUTPUT, FRAGMENT = "COLOR_ATTACHMENT_OUTPUT", "FRAGMENT_SHADER"
 WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
@@ -217,3 +218,58 @@ def scenario_dependencies_chain_out_of_the_render_pass(rig: Rig) -> None:
         commands.next_subpass()
         commands.end_pass()
         commands.image_to_buffer(first, out)
+
+
+@scenario(
+    weakened={
+        "into the second subpass / from the first subpass": [write_after_read(NEXT, DOWNLOAD)],
+        "into the first instance / of all commands": [],
+    },
+    rule="subpass-dependencies-chain-along-a-path",
+)
+def scenario_dependencies_chain_from_one_instance_to_the_next(rig: Rig) -> None:
+    """What EXTERNAL stands for includes the subpasses of earlier instances. A subpass of the same instance does not."""
+    zero, first, second, out = rig.target(), rig.target(), rig.target(), rig.buffer(1024)
+    into = RigSubpassDependency(
+        "into the first instance",
+        VK_SUBPASS_EXTERNAL,
+        0,
+        "COPY",
+        OUTPUT,
+        weaker={"of all commands": {"before": "ALL_TRANSFER", "after": "ALL_COMMANDS"}},
+    )
+    onward = RigSubpassDependency(
+        "into the second subpass", VK_SUBPASS_EXTERNAL, 1, OUTPUT, USED, weaker={"from the first subpass": {"src": 0}}
+    )
+    kept = RigAttachment(initial="GENERAL", final="GENERAL")
+    one = rig.render_pass([kept], [RigSubpass([(0, "GENERAL")])], [into])
+    moved = RigAttachment(final="COLOR_ATTACHMENT_OPTIMAL")
+    two = rig.render_pass([kept, moved], [RigSubpass([(0, "GENERAL")]), RigSubpass([1])], [onward])
+    with rig.submission() as commands:
+        commands.transition(zero, first, second)
+        commands.image_to_buffer(second, out)
+        commands.begin_pass(one, rig.framebuffer(one, [rig.view(zero)]), clear=[1])
+        commands.end_pass()
+        commands.begin_pass(two, rig.framebuffer(two, [rig.view(first), rig.view(second)]), clear=[1, 2])
+        commands.next_subpass()
+        commands.end_pass()
+
+
+@scenario(
+    weakened={"of the pass / all commands": [write_after_read(FILL, COPY)]},
+    rule="all-commands-between-subpasses-is-all-graphics",
+)
+def scenario_all_commands_before_a_subpass(rig: Rig) -> None:
+    """ALL_COMMANDS in a subpass dependency stands for the graphics stages: it does not wait for a copy."""
+    image, source, target = rig.target(), rig.buffer(256, data=bytes(range(256))), rig.buffer(256)
+    before = RigSubpassDependency(
+        "of the pass", VK_SUBPASS_EXTERNAL, 0, "COPY", OUTPUT, weaker={"all commands": {"before": "ALL_COMMANDS"}}
+    )
+    made = rig.render_pass([RigAttachment(initial="GENERAL")], [RigSubpass([(0, "GENERAL")])], [before])
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.copy(source, target)
+        commands.begin_pass(made, rig.framebuffer(made, [rig.view(image)]), clear=[1])
+        commands.end_pass()
+        commands.barrier("", OUTPUT, "CLEAR")
+        commands.fill(source, 0x1B1B1B1B)

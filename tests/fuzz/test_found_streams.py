@@ -166,6 +166,156 @@ FOUND = [
         ["WRITE_RACING_WRITE"],
         id="two queues that one signal lets go race, whichever is judged first (by the fuzzer)",
     ),
+    pytest.param(
+        """
+        submit q1
+            pass 1 EXTERNAL->0 NONE > COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE
+            subpass 0 i 0->1
+            end
+            pass 2 EXTERNAL->1 COLOR_ATTACHMENT_OUTPUT > COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ
+            subpass 0
+            barrier region COLOR_ATTACHMENT_OUTPUT > COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ i color load
+            subpass 1
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ i color load
+            end
+        """,
+        ["READ_AFTER_WRITE"],
+        id="EXTERNAL has earlier subpasses in it, a barrier inside a later one has not (by the fuzzer)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_READ i
+            pass 1 EXTERNAL->0 COPY > ALL_COMMANDS
+            subpass 0
+            end
+            barrier i 0->1 TOP_OF_PIPE > COPY
+        """,
+        ["WRITE_AFTER_READ"],
+        id="ALL_COMMANDS into a subpass is all graphics stages, and they hold no later transition",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_READ a
+            pass 1 EXTERNAL->0 ALL_COMMANDS > FRAGMENT_SHADER
+            subpass 0
+            FRAGMENT_SHADER_SHADER_STORAGE_WRITE a
+            end
+        """,
+        ["WRITE_AFTER_READ"],
+        id="ALL_COMMANDS before a subpass is all graphics stages, and holds no copy",
+    ),
+    pytest.param(
+        """
+        submit q1
+            ACCELERATION_STRUCTURE_COPY_ACCELERATION_STRUCTURE_READ a
+            barrier ACCELERATION_STRUCTURE_BUILD > CLEAR
+            CLEAR_TRANSFER_WRITE a
+            barrier CLEAR/TRANSFER_WRITE > ACCELERATION_STRUCTURE_BUILD/MEMORY_WRITE
+            ACCELERATION_STRUCTURE_COPY_ACCELERATION_STRUCTURE_WRITE a
+        """,
+        [],
+        id="the stage of acceleration structure builds has their copies in it, in every scope",
+    ),
+    pytest.param(
+        """
+        submit q1 signal s1@TOP_OF_PIPE
+            COPY_TRANSFER_WRITE a
+            barrier COPY/TRANSFER_WRITE > ALL_COMMANDS
+        submit q2 wait s1@ALL_COMMANDS
+            COPY_TRANSFER_READ a
+        """,
+        ["READ_AFTER_WRITE"],
+        id="a signal at the top of the pipe has nothing in its first scope",
+    ),
+    pytest.param(
+        """
+        submit q1 signal s1@BOTTOM_OF_PIPE
+            COPY_TRANSFER_WRITE a
+            barrier COPY/TRANSFER_WRITE > NONE
+        submit q2 wait s1@TOP_OF_PIPE
+            COPY_TRANSFER_READ a
+        """,
+        [],
+        id="a signal at the bottom and a wait at the top are of all commands",
+    ),
+    pytest.param(
+        """
+        submit q1 signal s1@ALL_COMMANDS
+            COPY_TRANSFER_WRITE a
+        submit q2 wait s1@BOTTOM_OF_PIPE
+            barrier ALL_COMMANDS/MEMORY_WRITE > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        """,
+        ["READ_AFTER_WRITE"],
+        id="a wait at the bottom of the pipe has nothing in its second scope",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_READ i
+            barrier COPY > NONE
+            barrier i 0->1 BOTTOM_OF_PIPE > COPY
+            barrier i 1->2 BOTTOM_OF_PIPE > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ i
+        """,
+        [],
+        id="BOTTOM_OF_PIPE before a transition has transitions in it, and all that is before a barrier to NONE",
+    ),
+    pytest.param(
+        """
+        submit q1
+            CLEAR_TRANSFER_WRITE i
+            barrier CLEAR/TRANSFER_WRITE > ALL_COMMANDS
+            barrier i 0->1 HOST > NONE
+        """,
+        [],
+        id="ALL_COMMANDS has later transitions in it, whatever they begin with",
+    ),
+    pytest.param(
+        """
+        queue q1 family 0
+        queue q2 family 1
+        submit q1 signal s1@ALL_COMMANDS family 0
+            CLEAR_TRANSFER_WRITE a
+            barrier a family 0->1 CLEAR/TRANSFER_WRITE > COPY
+        submit q2 wait s1@COPY family 1
+            barrier a family 0->1 COPY > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="the first scope of an acquire does not apply",
+    ),
+    pytest.param(
+        """
+        queue q1 family 0
+        queue q2 family 1
+        submit q1 signal s1@COPY family 0
+            CLEAR_TRANSFER_WRITE a
+            barrier a family 0->1 CLEAR/TRANSFER_WRITE > COPY
+        submit q2 wait s1@ALL_COMMANDS family 1
+            barrier a family 0->1 COPY > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="the second scope of a release does not apply",
+    ),
+    pytest.param(
+        """
+        queue q1 family 0
+        queue q2 family 1
+        submit q1 signal s1@COPY family 0
+            CLEAR_TRANSFER_WRITE a
+            barrier a family 0->1 stages CLEAR/TRANSFER_WRITE > COPY
+        submit q2 wait s1@COPY family 1
+            barrier a family 0->1 stages COPY > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        """,
+        [],
+        id="both apply where the stages of a transfer count",
+    ),
 ]
 
 

@@ -18,18 +18,16 @@ from harness.trace.effects import (
     EXTERNAL,
     AttachmentOperation,
     AutomaticTransition,
-    Barrier,
     HostSignaled,
     HostWaitedSemaphores,
     PassBegin,
     PassEnd,
-    RangeBarrier,
     RasterizationOrder,
     SemaphoreCreated,
     SubpassBegin,
     SubpassDependency,
 )
-from tests.support.effects import IMAGE, access, at, barrier, dependency, ranged
+from tests.support.effects import IMAGE, access, at, barrier, dependency
 from tests.support.model_streams import COMPUTE, COPY_STAGE, FILL, FILL_TO_COPY, READ, WRITE, Stream
 
 BLIT = access("BLIT_TRANSFER_READ")
@@ -80,20 +78,6 @@ def signals_in_order() -> Stream:
     return stream.submit(READ, queue=2, waits=at(8))
 
 
-def beside_the_stages() -> Stream:
-    """ALL_COMMANDS orders the transition, which names no stage that would chain."""
-    move = ranged("HOST", "NONE", IMAGE, move=True)
-    clear = access("CLEAR_TRANSFER_WRITE", IMAGE)
-    return Stream().submit(clear, barrier("CLEAR/TRANSFER_WRITE", "ALL_COMMANDS"), move)
-
-
-def stages_of_a_release() -> Stream:
-    """The copy comes after the stage that the release names, and not after the release."""
-    given = RangeBarrier(dependency("NONE", "COPY"), IMAGE, ((0, 64),), IMAGE, src_family=0, dst_family=1)
-    write = access("COPY_TRANSFER_WRITE", IMAGE)
-    return Stream().submit(Barrier((), (given,)), barrier("COPY", "COPY/TRANSFER_WRITE"), write, family=0)
-
-
 def superseded_read() -> Stream:
     """The second subpass reads at the same stage, and the transition after it knows of no other read."""
     read = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
@@ -119,15 +103,10 @@ ONLY_MODEL: dict[str, Callable[[], Stream]] = {
     "attachment-order": attachment_order,
     "by-region": by_region,
     "superseded-read": superseded_read,
-    "stages-of-a-release": stages_of_a_release,
     "held-back": held_back,
     "narrow-signal": narrow_signal,
 }
-ONLY_SYNCVAL = {
-    "signals-in-order": signals_in_order,
-    "beside-the-stages": beside_the_stages,
-    "through-transitions": through_transitions,
-}
+ONLY_SYNCVAL = {"signals-in-order": signals_in_order, "through-transitions": through_transitions}
 
 
 def findings(stream: Stream) -> list[Finding]:

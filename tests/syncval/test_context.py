@@ -63,7 +63,7 @@ class Cells:
             scopes = tuple(each.scope for each in mine)
             moving = tuple(each.scope for each in mine if each.moved)
             if moving:
-                self.states[space, at] = after_transition(state, moving, QUEUE, QUEUE).state
+                self.states[space, at] = after_transition(moving, QUEUE, QUEUE)
             elif scopes or everything:
                 self.states[space, at] = after_barrier(state, scopes + everything, QUEUE)
 

@@ -50,12 +50,12 @@ def transfer(
     families: tuple[int, int] = (0, 1),
     span: tuple[int, int] = (0, 64),
     layouts: tuple[int, int] = (0, 0),
+    all_stages: bool = False,
 ) -> Barrier:
     old, new = layouts
-    return Barrier(
-        (dependency(src.split("/", maxsplit=1)[0], dst.split("/", maxsplit=1)[0]),),
-        (RangeBarrier(dependency(src, dst), resource, (span,), resource, old != new, old, new, *families),),
-    )
+    given = dependency(src, dst)
+    part = RangeBarrier(given, resource, (span,), resource, old != new, old, new, *families, all_stages=all_stages)
+    return Barrier((given._replace(src_accesses=0, dst_accesses=0),) * all_stages, (part,))
 
 
 WRITTEN, READ = "COPY/TRANSFER_WRITE", "COPY/TRANSFER_READ"
@@ -340,7 +340,11 @@ def test_an_acquire_needs_an_order_after_the_release() -> None:
     assert held.submit(C, ACQUIRE, waits=[operation(7, "COMPUTE_SHADER")]) == ["WRITE_AFTER_WRITE"]
     held = device()
     held.submit(G, write(BUFFER), RELEASE, signals=[operation(7)])
-    assert held.submit(C, transfer("COPY", READ), read(BUFFER), waits=[operation(7, "COPY")]) == []
+    assert held.submit(C, transfer("COPY", READ), read(BUFFER), waits=[operation(7, "COPY")]) == ["WRITE_AFTER_WRITE"]
+    held = device()
+    held.submit(G, write(BUFFER), RELEASE, signals=[operation(7)])
+    counted = transfer("COPY", READ, all_stages=True)
+    assert held.submit(C, counted, read(BUFFER), waits=[operation(7, "COPY")]) == []
 
 
 def test_a_barrier_for_all_commands_covers_an_acquire() -> None:

@@ -8,8 +8,8 @@ from harness.findings import Hazard
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.access import AccessRequest, after_access
-from harness.syncval.barrier import after_barrier, expand
-from harness.syncval.layout_transition import after_transition
+from harness.syncval.barrier import Scope, after_barrier, expand
+from harness.syncval.layout_transition import after_transition, transition_hazard
 from harness.syncval.state import EMPTY, State
 from harness.trace.effects import Dependency
 
@@ -27,7 +27,7 @@ ACCESS = {
 QUEUE = 1
 
 
-def barrier(*several: str) -> tuple[object, ...]:
+def barrier(*several: str) -> tuple[Scope, ...]:
     return tuple(
         expand(Dependency(*scope(one.split(" > ")[0]), *scope(one.split(" > ")[1])), 0x7FFFFFFF) for one in several
     )
@@ -39,11 +39,11 @@ def run(*steps: str) -> list[str | None]:
     met: list[str | None] = []
     for step in steps:
         if step.startswith("transition "):
-            outcome = after_transition(state, barrier(step.removeprefix("transition ")), QUEUE, QUEUE)  # type: ignore[arg-type]
-            met.append(outcome.hazard)
-            state = outcome.state
+            moving = barrier(step.removeprefix("transition "))
+            met.append(transition_hazard(state, ((QUEUE, moving),), QUEUE)[0])
+            state = after_transition(moving, QUEUE, QUEUE)
         elif " > " in step:
-            state = after_barrier(state, barrier(*step.split(" ; ")), QUEUE)  # type: ignore[arg-type]
+            state = after_barrier(state, barrier(*step.split(" ; ")), QUEUE)
         else:
             name, _, atomic = step.partition(" ")
             outcome = after_access(
@@ -144,5 +144,5 @@ def test_equal_histories_share_one_state() -> None:
 def test_applying_a_barrier_twice_is_the_same_as_once() -> None:
     once = after_access(EMPTY, AccessRequest(ACCESS_KIND["SYNC_COPY_TRANSFER_WRITE"].index, QUEUE, QUEUE)).state
     scopes = barrier("COPY/TRANSFER_WRITE > COPY/TRANSFER_READ")
-    after = after_barrier(once, scopes, QUEUE)  # type: ignore[arg-type]
-    assert after_barrier(after, scopes, QUEUE) is after  # type: ignore[arg-type]
+    after = after_barrier(once, scopes, QUEUE)
+    assert after_barrier(after, scopes, QUEUE) is after

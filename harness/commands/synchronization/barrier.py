@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from harness.commands.handlers import command
@@ -16,7 +17,7 @@ from harness.trace.resources import Buffer, Image
 def pipeline_barrier(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """A barrier with one pair of stage masks. Its execution dependency holds whatever barriers are given."""
     src, dst = args["srcStageMask"], args["dstStageMask"]
-    return (make_barrier(objects, args, lambda _: (src, dst), execution=[(src, dst)]),)
+    return (make_barrier(objects, args, lambda _: (src, dst), execution=(src, dst)),)
 
 
 @command("vkCmdPipelineBarrier2")
@@ -27,32 +28,36 @@ def pipeline_barrier2(objects: ObjectState, _: CommandBuffer, args: dict[str, An
 
 def dependency_info(objects: ObjectState, info: dict[str, Any]) -> Barrier:
     """A VkDependencyInfo as one barrier."""
-    pairs = [
-        _own_stages(each) for name in ("pBufferMemoryBarriers", "pImageMemoryBarriers") for each in info[name] or ()
-    ]
-    return make_barrier(objects, info, _own_stages, execution=pairs)
+    return make_barrier(objects, info, _own_stages)
 
 
 def _own_stages(barrier: dict[str, Any]) -> tuple[int, int]:
     return (barrier["srcStageMask"], barrier["dstStageMask"])
 
 
-def make_barrier(objects: ObjectState, lists: dict[str, Any], stages: Any, execution: list[tuple[int, int]]) -> Barrier:
+def make_barrier(
+    objects: ObjectState, lists: dict[str, Any], stages: Any, execution: tuple[int, int] | None = None
+) -> Barrier:
     """A barrier from the three lists of the API. `stages` gives the (source, destination) masks of one list entry.
 
-    `execution` are the pairs whose execution dependency is global although no global barrier states them.
+    `execution` is the pair of the command, if it has one. Otherwise each list entry is an execution dependency of
+    everything. A transfer of ownership is none: one of its scopes does not apply (`RangeBarrier.all_stages` apart).
     """
+    flags = lists.get("dependencyFlags", 0)
+    all_stages = bool(flags & VkDependency.QUEUE_FAMILY_OWNERSHIP_TRANSFER_USE_ALL_STAGES_KHR)
     everything: dict[Dependency, None] = {}
     for each in lists["pMemoryBarriers"] or ():
         everything[_dependency(stages(each), each)] = None
-    for src, dst in execution:
-        everything[Dependency(src, 0, dst, 0)] = None
+    if execution is not None:
+        everything[Dependency(execution[0], 0, execution[1], 0)] = None
     ranges: list[RangeBarrier] = []
-    for each in lists["pBufferMemoryBarriers"] or ():
-        ranges += _buffer_barrier(objects, _dependency(stages(each), each), each)
-    for each in lists["pImageMemoryBarriers"] or ():
-        ranges += _image_barrier(objects, _dependency(stages(each), each), each)
-    flags = lists.get("dependencyFlags", 0)
+    for name, make in (("pBufferMemoryBarriers", _buffer_barrier), ("pImageMemoryBarriers", _image_barrier)):
+        for each in lists[name] or ():
+            dependency = _dependency(stages(each), each)
+            made = list(make(objects, dependency, each))
+            ranges += [replace(part, all_stages=True) for part in made] if all_stages else made
+            if execution is None and (all_stages or all(part.src_family == part.dst_family for part in made)):
+                everything[Dependency(dependency.src_stages, 0, dependency.dst_stages, 0)] = None
     asymmetric = bool(flags & VkDependency.ASYMMETRIC_EVENT_KHR)
     return Barrier(tuple(everything), tuple(ranges), bool(flags & VkDependency.BY_REGION), asymmetric)
 

@@ -47,7 +47,7 @@ def reset_event(_: ObjectState, __: CommandBuffer, args: dict[str, Any]) -> Iter
 def wait_events(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """vkCmdWaitEvents gives one pair of stage masks and one set of barriers for all events together."""
     src, dst = args["srcStageMask"], args["dstStageMask"]
-    barrier = make_barrier(objects, args, lambda _: (src, dst), execution=[(src, dst)])
+    barrier = make_barrier(objects, args, lambda _: (src, dst), execution=(src, dst))
     yield WaitEvents(tuple(args["pEvents"] or ()), (barrier,), sync2=False)
 
 

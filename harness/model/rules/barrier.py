@@ -75,6 +75,8 @@ class OpenDependency:
     """The transitions between its two scopes."""
     through: NodeSet = NOTHING
     """What comes before those transitions by other dependencies."""
+    earlier: NodeSet = NOTHING
+    """What comes before each operation of the command, since no stage performs them."""
     transfers: str = ""
     """Its half of an ownership transfer: RELEASE, ACQUIRE, or empty."""
 
@@ -107,23 +109,27 @@ def open_scope(
 ) -> OpenDependency:
     """The first scope: operations in its stages, or logically earlier ones, are complete before the dependency.
 
-    Writes in the first access scope are made available here, but not by the acquire of an ownership transfer.
-    Specification: "Execution and Memory Dependencies".
+    Writes in the first access scope are made available here. The acquire of an ownership transfer makes nothing
+    available, and has no first scope unless its stages are to count. Specification: "Execution and Memory
+    Dependencies", "Queue Family Ownership Transfer". Rule: rules.md#the-halves-of-a-transfer-have-no-stage.
     """
-    stages = first_scope(dependency.src_stages, run.queue_flags)
+    transfers = part_of(run, ranged)
+    applies = transfers != ACQUIRE or (ranged is not None and ranged.all_stages)
+    stages = first_scope(dependency.src_stages, run.queue_flags) if applies else 0
     nodes, in_all_commands = scope.holds(stages & ~BESIDE_STAGES), scope.holds(stages & BESIDE_STAGES)
     label = f"{run.command.name} ({run.command.call}) from {names.stages(dependency.src_stages)}"
     source = run.program.order.add(
         Node(SRC, label, run.place, stages), (nodes, rule), (in_all_commands, IN_ALL_COMMANDS)
     )
-    transfers = part_of(run, ranged)
     if transfers != ACQUIRE:
         flushes = access_scope(dependency.src_stages, dependency.src_accesses, run.queue_flags)
         for space, spans in reach_of(ranged):
             run.program.memory.add(
                 MemoryOperation(source, nodes.direct | in_all_commands.direct, flushes, 0, space, spans)
             )
-    return OpenDependency(dependency, source, scope, ranged, transfers=transfers)
+    return OpenDependency(
+        dependency, source, scope, ranged, earlier=run.stream.before(SYNCHRONIZATION), transfers=transfers
+    )
 
 
 def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Span, ...]]]:
@@ -161,8 +167,6 @@ def transition(run: CommandBufferRun, pending: OpenDependency) -> None:
     )
     pending.between = order.set_of(node)
     run.stream.issue(stage, pending.between)
-    if pending.transfers == RELEASE and pending.dependency.dst_stages:
-        run.program.releases |= 1 << node
     access = Access(access_kind, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
     run.program.access(access, node, run.place, run.stream.id, run.execution, automatic=True, learned=run.learned)
     if not pending.transfers:
@@ -191,11 +195,14 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
 
     Available writes are made visible to the second access scope here. The execution dependency always concerns all
     memory, while availability and visibility may be limited to a range. With BY_REGION, a dependency between
-    framebuffer-space stages holds only within each region of the framebuffer. The release of an ownership transfer has
-    no second scope. Specification: "Execution and Memory Dependencies", "Framebuffer Region Dependencies", "Queue
-    Family Ownership Transfer".
+    framebuffer-space stages holds only within each region of the framebuffer. The release of an ownership transfer
+    makes nothing visible, and has no second scope unless its stages are to count.
+
+    The dependency is itself an operation of a command: it comes after earlier second scopes with ALL_COMMANDS.
+    Specification: "Execution and Memory Dependencies", "Framebuffer Region Dependencies", "Queue Family Ownership
+    Transfer". Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#all-commands-is-everything.
     """
-    if pending.transfers == RELEASE:
+    if pending.transfers == RELEASE and not (pending.ranged and pending.ranged.all_stages):
         return
     order, flags, dependency = run.program.order, run.queue_flags, pending.dependency
     named = concrete(dependency.src_stages | dependency.dst_stages, flags)
@@ -208,8 +215,10 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
         Node(DST, label, run.place, stages),
         (between, BY_REGION if local else "from the first scope to the second"),
         (through, THROUGH),
+        (pending.earlier, IN_ALL_COMMANDS),
     )
-    invalidates = access_scope(dependency.dst_stages, dependency.dst_accesses, flags)
+    released = pending.transfers == RELEASE
+    invalidates = 0 if released else access_scope(dependency.dst_stages, dependency.dst_accesses, flags)
     for space, spans in reach_of(pending.ranged):
         run.program.memory.add(MemoryOperation(target, 0, 0, invalidates, space, spans))
     for stream in streams:

@@ -129,8 +129,7 @@ def host_waited(program: Program, waited: HostWaited) -> None:
         if fence in program.fences:
             program.host |= program.fences[fence]
     if not waited.fences:
-        queues = [program.queue(waited.queue)] if waited.queue else list(program.queues.values())
-        for queue in queues:
+        for queue in [each for each in program.queues.values() if waited.queue in (0, each.id)]:
             program.host |= fence_of(program, queue, Place(0, "wait for idle", None, queue=queue.id))
 
 

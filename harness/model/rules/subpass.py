@@ -13,13 +13,14 @@ from harness.model.command_streams import CommandStream
 from harness.model.order import IN_ALL_COMMANDS, NOTHING, TRANSITION, Node, NodeSet
 from harness.model.past_access import LAYOUT_TRANSITION
 from harness.model.rules.barrier import FirstScope, OpenDependency, close_scope, open_scope
-from harness.model.stages import ACCESS_KINDS, EVERY_STAGE
+from harness.model.stages import ACCESS_KINDS, BOTTOM, EVERY_STAGE, TOP
 from harness.model.stages import TRANSITION as TRANSITION_STAGE
-from harness.spec.enums import VkImageLayout
+from harness.spec.enums import VkImageLayout, VkPipelineStage2
 from harness.trace.effects import (
     EXTERNAL,
     Access,
     AutomaticTransition,
+    Dependency,
     PassBegin,
     PassEnd,
     SubpassBegin,
@@ -46,8 +47,8 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
     stream = instance.outer.inner(next(run.program.numbers))
     instance.subpasses[effect.index] = stream
     given = [each for each in instance.dependencies if each.dst == effect.index and each.src != each.dst]
-    pending_dependencies = _open(run, instance, given)
     run.stream = stream
+    pending_dependencies = _open(run, instance, given)
     transitions(run, effect.transitions, pending_dependencies, instance)
     for pending in pending_dependencies:
         close_scope(run, pending, stream)
@@ -63,12 +64,11 @@ def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
     instance, run.instance = run.instance, None
     if instance is None:
         return
-    outer = instance.outer
+    outer = run.stream = instance.outer
     by_subpass: dict[int, list[OpenDependency]] = {}
     for subpass in instance.subpasses:
         given = [each for each in instance.dependencies if (each.src, each.dst) == (subpass, EXTERNAL)]
         by_subpass[subpass] = _open(run, instance, given)
-    run.stream = outer
     for stream in instance.subpasses.values():
         outer.leave(stream)
     for each, last in zip(effect.transitions, effect.last, strict=False):
@@ -87,8 +87,23 @@ def _open(
         source: CommandStream | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
         if source is not None:
             scope = FirstScope((((source, EVERY_STAGE),),), by_region=each.by_region)
-            pending_dependencies.append(open_scope(run, each.dependency, scope, "first scope of a subpass dependency"))
+            given = _of_graphics(each.dependency)
+            pending_dependencies.append(open_scope(run, given, scope, "first scope of a subpass dependency"))
     return pending_dependencies
+
+
+def _of_graphics(given: Dependency) -> Dependency:
+    """A subpass dependency with ALL_GRAPHICS in place of ALL_COMMANDS, and of what is equivalent to that.
+
+    Specification: "VkSubpassDependency" (srcStageMask, dstStageMask).
+    Rule: rules.md#all-commands-between-subpasses-is-all-graphics.
+    """
+    src, dst = given.src_stages, given.dst_stages
+    if src & (VkPipelineStage2.ALL_COMMANDS | BOTTOM):
+        src = src & ~(VkPipelineStage2.ALL_COMMANDS | BOTTOM) | VkPipelineStage2.ALL_GRAPHICS
+    if dst & (VkPipelineStage2.ALL_COMMANDS | TOP):
+        dst = dst & ~(VkPipelineStage2.ALL_COMMANDS | TOP) | VkPipelineStage2.ALL_GRAPHICS
+    return given._replace(src_stages=src, dst_stages=dst)
 
 
 def transitions(
