@@ -58,6 +58,9 @@ MEASUREMENTS = {
         "vkharness matrix --sample 300 --seed 21",
         r"\d+ of \d+ cells.*|(?:defect|primitive|resource) +cells.*|[a-z].* +\d+ +\d+ +\d+ +\d+",
     ),
+    "judges": Measurement(
+        "Who notices when a rule of a judge is disabled?", "vkharness mutate --judges --sample 300 --seed 1"
+    ),
     "mutate": Measurement(
         "Who notices when one piece of a dependency is dropped?", "vkharness mutate --sample 60 --seed 1"
     ),

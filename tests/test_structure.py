@@ -37,7 +37,7 @@ ALLOWED = {
     "agreement": "findings trace model check report",
     "fuzz": "agreement check device findings layer model replay rig spec syncval trace",
     "report": "findings spans verdicts spec trace model replay",
-    "suite": "findings verdicts spec trace model device rig replay layer agreement report",
+    "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz",
     "pytest_plugin": "findings record report suite",
     "cli": "findings verdicts trace model record device replay report suite check agreement fuzz",
 }

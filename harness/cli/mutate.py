@@ -1,4 +1,5 @@
-"""`vkharness mutate [SCENARIOS]`: drops each piece of each named dependency, and scores who notices."""
+"""`vkharness mutate [SCENARIOS]`: drops each piece of each named dependency, and scores who notices. With `--judges` it
+disables the rules of the judges instead."""
 
 from __future__ import annotations
 
@@ -10,6 +11,8 @@ import click
 
 from harness.cli import CLEAN, HAZARDS
 
+RANDOM_STREAMS = 330
+
 
 @click.command()
 @click.argument("scenarios", nargs=-1, type=click.Path(path_type=Path))
@@ -18,6 +21,7 @@ from harness.cli import CLEAN, HAZARDS
 @click.option("--sample", "count", type=click.IntRange(1), help="Only that many scenarios, chosen by --seed.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the sample.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Processes side by side.")
+@click.option("--judges", is_flag=True, help="Disable rules of syncval and the model instead, one at a time.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every mutant to this file.")
 @click.pass_context
 def mutate(
@@ -28,13 +32,20 @@ def mutate(
     count: int | None,
     seed: int,
     jobs: int,
+    judges: bool,
     json_path: Path | None,
 ) -> None:
     """Score how well each judge notices what is missing (SCENARIOS: files or folders; default: scenarios).
 
     Every named dependency of every scenario is left out and weakened, one piece at a time. What the model calls legal
     must leave syncval silent, anything else it must catch: exit code 1 when one does not.
+
+    With --judges, the functions of syncval and the model are changed, one condition or update at a time, and the
+    scenarios, 330 random streams and the pixels must notice: exit code 1 when no change of a function is noticed.
+    --sample then is a number of changes.
     """
+    if judges:
+        ctx.exit(_mutate_judges(scenarios, device, count, seed, jobs, json_path))
     from harness.device.pool import sample
     from harness.report.console import progress_bars, terminal
     from harness.report.findings_json import write_json
@@ -59,3 +70,40 @@ def mutate(
         kind = "syncval is not silent" if mutant.legal else "syncval misses it"
         click.echo(f"{kind}: {mutant}: {'; '.join(mutant.syncval or mutant.model)}")
     ctx.exit(HAZARDS if disagreements else CLEAN)
+
+
+def _mutate_judges(
+    scenarios: tuple[Path, ...], device: str, count: int | None, seed: int, jobs: int, json_path: Path | None
+) -> int:
+    from tempfile import TemporaryDirectory
+
+    from harness.device.pool import sample
+    from harness.report.console import progress_bars, terminal
+    from harness.report.findings_json import write_json
+    from harness.suite.mutation import rule_score
+    from harness.suite.mutation.judge_mutants import claims
+    from harness.suite.mutation.rule_judging import Corpus, judge_rules
+    from harness.suite.mutation.rule_mutants import rule_mutants
+
+    mutants = rule_mutants()
+    if count is not None:
+        mutants = [mutants[at] for at in sample(len(mutants), count, seed)]
+    click.echo(f"{len(mutants)} mutants of the judges, seed {seed}")
+    several, corpus = claims(scenarios or (Path("scenarios"),), every=True), Corpus()
+    with progress_bars() as progress, TemporaryDirectory() as folder:
+        bar = progress.add_task("scenarios", total=len(several))
+        corpus.add_scenarios(several, device, Path(folder), jobs, partial(progress.advance, bar))
+        corpus.add_random(RANDOM_STREAMS, seed)
+        bar = progress.add_task("mutants", total=len(mutants))
+        noticed = []
+        for each in judge_rules(mutants, corpus, jobs):
+            noticed.append(each)
+            progress.advance(bar)
+    noticed.sort(key=lambda each: (each.mutant.module, each.mutant.line, each.mutant.number))
+    if json_path is not None:
+        write_json(json_path, {"version": 1, "seed": seed, "mutants": [each.to_dict() for each in noticed]})
+    terminal().print(rule_score.table(noticed))
+    unnoticed = rule_score.unnoticed_rules(noticed)
+    for rule in unnoticed:
+        click.echo(f"nobody notices a change of {rule}")
+    return HAZARDS if unnoticed else CLEAN

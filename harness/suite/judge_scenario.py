@@ -69,9 +69,11 @@ def run(
 
 def ask(
     row: Row, claim: Claim, layer: str, *, execute: bool = True, native: int = 0, artifacts: str | None = None
-) -> None:
-    """Records the row's variant of a claim and fills in what every judge says. `execute`: hazards are shown in bytes;
-    `artifacts` is the folder for what is shown; the rest as for `run`."""
+) -> list[Block]:
+    """Records the row's variant of a claim, fills in what every judge says, and returns the recorded blocks.
+
+    `execute`: hazards are shown in bytes; `artifacts` is the folder for what is shown; the rest as for `run`.
+    """
     chosen = claim.variant(row.variant)
     try:
         # One layer to an instance: every one asked has its own recording. The newest one's is what goes on.
@@ -87,7 +89,7 @@ def ask(
                 _ask_layer(row, session, listener)
     except UserError as error:
         row.problem, row.status = str(error), Status.UNAVAILABLE
-        return
+        return []
     row.syncval = sorted({str(_expect(each)) for each in session.findings})
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
     row.messages = [each.message for each in session.findings]
@@ -96,7 +98,7 @@ def ask(
     _ask_model(row, session.findings, opinion)
     folder = Path(artifacts) / row.scenario / row.variant / row.device if artifacts else None
     if not execute:
-        return
+        return blocks
     if session.findings:
         _show(row, blocks, session.findings, folder)
     if not is_null_hardware():
@@ -105,6 +107,7 @@ def ask(
         serial = attack(row, blocks, opinion, folder) if clean else None
         if native:
             _run_native(row, blocks, folder, native, serial)
+    return blocks
 
 
 def _ask_model(row: Row, findings: Sequence[Finding], opinion: Opinion) -> None:

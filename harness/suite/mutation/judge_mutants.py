@@ -22,15 +22,15 @@ Named = tuple[Path, str]
 """A scenario: its file and its name there."""
 
 
-def claims(paths: Sequence[Path]) -> list[Named]:
-    """Every scenario with a named dependency in these files and folders, in order."""
+def claims(paths: Sequence[Path], *, every: bool = False) -> list[Named]:
+    """Every scenario with a named dependency in these files and folders, in order; with `every` those without, too."""
     files = [file for path in paths for file in (sorted(path.rglob("scenario_*.py")) if path.is_dir() else [path])]
     found = []
     for file in files:
         if not file.is_file():
             raise UserError(f"{file}: no such file")
         for name, value in vars(load_module(file.resolve())).items():
-            if isinstance(value, Claim) and len(value.variants) > 1:
+            if isinstance(value, Claim) and (every or len(value.variants) > 1):
                 found.append((file.resolve(), name))
     return found
 

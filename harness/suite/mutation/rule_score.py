@@ -1,0 +1,33 @@
+"""The score of the judges' mutants, as a table: how many rules each way of noticing covers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+
+from harness.suite.mutation.rule_judging import Noticed
+from harness.suite.mutation.rule_mutants import JUDGES
+
+WAYS = ("scenarios", "agreement", "pixels")
+
+
+def table(noticed: Sequence[Noticed]) -> Table:
+    """A row a judge: its rules (functions), its mutants, and how many of both are noticed, by whom."""
+    made = Table(box=None, pad_edge=False, header_style="bold", title="rules and mutants noticed", title_justify="left")
+    made.add_column("judge")
+    for heading in ("rules", "noticed", "mutants", "noticed", *WAYS, "by error"):
+        made.add_column(heading, justify="right")
+    for judge in JUDGES:
+        own = [each for each in noticed if each.mutant.judge == judge]
+        rules = {each.mutant.rule for each in own}
+        counts = [sum(bool(getattr(each, way)) for each in own) for way in (*WAYS, "error")]
+        cells = (len(rules), len(rules) - len(unnoticed_rules(own)), len(own), sum(map(bool, own)), *counts)
+        made.add_row(judge, *map(str, cells))
+    return made
+
+
+def unnoticed_rules(noticed: Sequence[Noticed]) -> list[str]:
+    """The functions of which no change was noticed by anyone."""
+    found = {each.mutant.rule for each in noticed if each}
+    return sorted({each.mutant.rule for each in noticed} - found)

@@ -1,0 +1,46 @@
+"""Mutants of the judges: what they change, that a wrong judge is noticed, and that the right one is not."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.fuzz.stream_text import parse
+from harness.suite.mutation.rule_judging import Corpus, Noticed, judge_rules, judged
+from harness.suite.mutation.rule_mutants import rule_mutants
+from harness.suite.mutation.rule_score import unnoticed_rules
+
+HAZARD = "submit q1\n    COPY_TRANSFER_WRITE a\n    COPY_TRANSFER_READ a\n"
+BARRIER = "    barrier COPY/TRANSFER_WRITE > COPY/TRANSFER_READ\n"
+CLEAN = HAZARD.replace("    COPY_TRANSFER_READ", f"{BARRIER}    COPY_TRANSFER_READ")
+
+
+def test_every_mutant_has_a_name_of_its_own_and_each_judge_at_least_sixty_rules() -> None:
+    mutants = rule_mutants()
+    assert len({(each.rule, each.number) for each in mutants}) == len(mutants)
+    for judge in ("syncval", "model"):
+        assert len({each.rule for each in mutants if each.judge == judge}) >= 60
+
+
+@pytest.mark.parametrize("text", [HAZARD, CLEAN])
+def test_a_rule_that_reads_need_no_order_is_noticed(text: str) -> None:
+    mutants = [each for each in rule_mutants() if each.rule == "harness.syncval.access:_read_conflicts"]
+    corpus = Corpus([judged("a scenario", parse(text), shown=text == HAZARD)])
+    corpus.random = corpus.scenarios
+    noticed = list(judge_rules(mutants, corpus, 1))
+    assert any(each.pixels if text == HAZARD else each.scenarios for each in noticed)
+    for each in noticed:
+        assert bool(each.scenarios) == bool(each.agreement)
+        assert not each.pixels or text == HAZARD
+
+
+def test_a_corpus_that_says_nothing_notices_nothing() -> None:
+    mutants = rule_mutants()[:3]
+    noticed = list(judge_rules(mutants, Corpus(), 1))
+    assert {str(each.mutant) for each in noticed} == {str(each) for each in mutants} and not any(noticed)
+    assert unnoticed_rules(noticed) == sorted({each.rule for each in mutants})
+
+
+def test_a_rule_is_noticed_when_one_of_its_mutants_is() -> None:
+    one, other = rule_mutants()[:2]
+    assert one.rule == other.rule
+    assert unnoticed_rules([Noticed(one, scenarios="a row"), Noticed(other)]) == []
