@@ -18,6 +18,7 @@ NAMED = (
     "VkCommandBufferUsageFlagBits",
     "VkCompareOp",
     "VkCompositeAlphaFlagBitsKHR",
+    "VkCullModeFlagBits",
     "VkDebugUtilsMessageSeverityFlagBitsEXT",
     "VkDebugUtilsMessageTypeFlagBitsEXT",
     "VkDependencyFlagBits",

@@ -223,9 +223,20 @@ def _draw(rng: random.Random) -> Step:
     if rng.random() < 0.5:
         state |= {"depth_test": True, "depth_write": rng.random() < 0.6}
     if rng.random() < 0.2:
-        state["stencil"] = {"compareOp": 7, "passOp": rng.choice((0, 2)), "writeMask": rng.choice((0, 255))}
-    kind = rng.choice(("plain", "plain", "vertices", "vertices", "sample", "input"))
+        state["stencil"] = {"compareOp": rng.choice((1, 7)), "compareMask": 255, **_operation(rng)}
+        state["back"] = {"compareOp": 7, **_operation(rng)}
+    if rng.random() < 0.25:
+        state["cull"] = rng.choice((1, 2, 3, 3))
+        state["topology"] = rng.choice((2, 3, 3))  # lines, or triangles
+    if "depth_test" in state and rng.random() < 0.5:
+        state["depth_compare"] = 1
+    kind = rng.choice(("plain", "plain", "early", "no_fragment", "vertices", "vertices", "sample", "input"))
     return ("draw", kind, state, rng.randrange(4), rng.choice(("draw", "draw", "indexed", "indirect")))
+
+
+def _operation(rng: random.Random) -> dict[str, int]:
+    """What a stencil face does to the stored value, and to which bits."""
+    return {"passOp": rng.choice((0, 2, 3)), "writeMask": rng.choice((0, 15, 255, 255))}
 
 
 def _inside(rng: random.Random) -> Step:

@@ -103,6 +103,8 @@ _PASS_SCOPES = (
     "FRAGMENT_SHADER/SHADER_STORAGE_READ",
     "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ",
     "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
+    "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
+    "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE",
     "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE",
     "ALL_GRAPHICS/MEMORY_READ|MEMORY_WRITE",
     "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE",
@@ -111,6 +113,8 @@ _PASS_SCOPES = (
     "BOTTOM_OF_PIPE",
     "NONE",
 )
+_EARLY = "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT"
+_LATE = "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT"
 _INSIDE = {
     "color load": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ", "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"),
     "depth_stencil load": (
@@ -120,15 +124,18 @@ _INSIDE = {
     "color": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
     "raster": ("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ",),
     "depth_stencil": (
-        "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ",
-        "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",
+        f"{_EARLY}_READ; {_LATE}_READ; {_LATE}_WRITE",
+        f"{_EARLY}_READ; {_EARLY}_WRITE",
+        f"{_EARLY}_READ; {_LATE}_READ",
+        f"{_LATE}_READ; {_LATE}_WRITE",
+        f"{_LATE}_WRITE",
     ),
     "color resolve_read": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ",),
     "color resolve_write": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
     "color store": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
     "depth_stencil store": ("LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",),
 }
-"""Attachment accesses of a subpass, in the order in which they can be: by class and operation, the accesses."""
+"""Attachment accesses of a subpass, in the order in which they can be: by class and operation, those of a command."""
 _LAYOUTS = ("0->1", "1->2", "2->7")
 _MANY = ("1", "2", "3")
 _EVENTS = ("e1", "e1", "e1", "e2")
@@ -396,4 +403,4 @@ class RandomText:
 
     def _attachment(self, kind: str) -> str:
         where = "d" if "depth" in kind else "j" if "resolve_write" in kind else "i"
-        return f"{self.pick(_INSIDE[kind])} {where} {kind}"
+        return "; ".join(f"{each} {where} {kind}" for each in self.pick(_INSIDE[kind]).split("; "))

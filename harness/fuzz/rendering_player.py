@@ -225,13 +225,13 @@ class RenderingPlayer:
                 commands.draw(3)
 
     def _drawn_with(self, target: DrawTarget, kind: str, state: dict[str, Any], sampled: int) -> tuple[Any, Any]:
-        shaders = {"sample": "sample_color", "input": "invert_input"}
+        shaders = {"sample": "sample_color", "input": "invert_input", "early": "early_color", "no_fragment": None}
         types = {"sample": {0: "COMBINED_IMAGE_SAMPLER"}, "input": {0: "INPUT_ATTACHMENT"}}.get(kind, {})
         held = {"sample": (self.view(sampled, 0), self.sampler, 1), "input": target.input}.get(kind)
         more = (
             dict(state)
             if target.depth
-            else {key: state[key] for key in state if not key.startswith(("depth", "stencil"))}
+            else {key: state[key] for key in state if not key.startswith(("depth", "stencil", "back"))}
         )
         if kind == "vertices":
             more |= {"vertex_buffers": ((8, 0),), "attributes": ((0, 0, "VK_FORMAT_R32G32_SFLOAT", 0),)}

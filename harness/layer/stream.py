@@ -9,13 +9,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from harness.commands.drawing.dynamic_state import vertex_input
+from harness.commands.drawing.dynamic_state import CULL_MODE, TOPOLOGY, vertex_input
+from harness.commands.drawing.shaders import shader_effects
 from harness.commands.interpret import Interpreter
 from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.rendering import attachment_access
 from harness.commands.rendering.attachments import area_of
 from harness.spans import Span, subtract
 from harness.spec.command_classes import is_recorded, is_submit
-from harness.spec.enums import VkCommandBufferUsage, VkPipelineBindPoint
+from harness.spec.enums import VkCommandBufferUsage, VkCullMode, VkPipelineBindPoint, VkPrimitiveTopology, VkShaderStage
 from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.calls import Block, Call
 from harness.trace.effects import (
@@ -36,6 +38,7 @@ from harness.trace.submits import batches
 
 EXECUTE, CLEAR_ATTACHMENTS = "vkCmdExecuteCommands", "vkCmdClearAttachments"
 TRANSITION = "SYNC_IMAGE_LAYOUT_TRANSITION"
+COLOR_WRITE = "SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
 
 SYNC_OPERATIONS = (
     "vkCmdPipelineBarrier", "vkCmdSetEvent", "vkCmdResetEvent", "vkCmdWaitEvents", "vkCmdBeginRenderPass",
@@ -103,6 +106,10 @@ class Facts(NamedTuple):
     """Vertex buffers of which a draw reads elements of instance rate alone."""
     in_part: frozenset[int] = frozenset()
     """Images that the command begins to render to, or clears, in a part of its attachments alone."""
+    culled: tuple[Touch, ...] = ()
+    """What a draw would touch if no face were culled, beyond what it touches."""
+    undefined: tuple[Touch, ...] = ()
+    """What a draw without a fragment shader may write to colour."""
     later_layer: bool = False
     """It clears attachments, one of them through a view that begins at another layer than the first."""
 
@@ -209,7 +216,10 @@ class Stream:
     def _interpret(self) -> dict[int, Facts]:
         interpreter, found = self._interpreter, dict[int, Facts]()
         for call in self.calls:
-            for event in interpreter.step(call):
+            events = interpreter.step(call)
+            if not events and call.name.startswith("vkCmdDraw"):  # it accesses nothing
+                found[call.index] = _facts_of(interpreter.objects, call, ())
+            for event in events:
                 if isinstance(event, Recorded):
                     found[call.index] = _facts_of(interpreter.objects, call, event.command.effects)
                 elif isinstance(event, Submitted | HostWaitedSemaphores):
@@ -355,7 +365,13 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
     rendering = buffer.rendering if buffer is not None else None
     begins = "pRenderingInfo" in call.args or "pRenderPassBegin" in call.args
     if buffer is not None and call.name.startswith("vkCmdDraw"):
-        return Facts(effects, touches, instanced=_instanced(buffer))
+        return Facts(
+            effects,
+            touches,
+            instanced=_instanced(buffer),
+            culled=tuple(_culled(objects, buffer, touches)),
+            undefined=() if _shaded(buffer) else tuple(one for one in touches if one.access == COLOR_WRITE),
+        )
     if rendering is None or not (begins or call.name == CLEAR_ATTACHMENTS):
         return Facts(effects, touches)
     several = [(*each.colors, each.depth, each.stencil, *each.inputs) for each in _subpasses(rendering)]
@@ -381,6 +397,24 @@ def _instanced(buffer: CommandBuffer) -> frozenset[int]:
         if bound is not None:
             rates.setdefault(bound.buffer, []).append(binding.per_instance)
     return frozenset(held for held, several in rates.items() if all(several))
+
+
+def _shaded(buffer: CommandBuffer) -> bool:
+    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+    return pipeline is not None and any(stage.stage == VkShaderStage.FRAGMENT for stage in pipeline.stages)
+
+
+def _culled(objects: ObjectState, buffer: CommandBuffer, touches: tuple[Touch, ...]) -> Iterator[Touch]:
+    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+    if not isinstance(pipeline, GraphicsPipeline) or buffer.rendering is None:
+        return
+    state = pipeline.state
+    fixed = state.dynamic - {CULL_MODE, TOPOLOGY}
+    whole = replace(state, cull=VkCullMode.NONE, topology=VkPrimitiveTopology.TRIANGLE_LIST, dynamic=fixed)
+    targets = attachment_access.targets_of(replace(pipeline, state=whole), buffer.drawing)
+    accesses = attachment_access.accesses(objects, buffer.rendering, targets)
+    shaders = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS)
+    yield from (touch for touch in _touches((*shaders, *accesses)) if touch not in touches)
 
 
 def _subpasses(rendering: RenderingState | None) -> Iterator[RenderingState]:

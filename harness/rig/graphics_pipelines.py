@@ -9,7 +9,7 @@ from typing import Any
 from harness.rig.compute_pipelines import ComputePipelines
 from harness.rig.core import COLOR_FORMAT, RigPipeline
 from harness.rig.render_passes import RigRenderPass
-from harness.spec.enums import VkCompareOp, VkPipelineBindPoint, VkPrimitiveTopology, VkShaderStage
+from harness.spec.enums import VkCompareOp, VkCullMode, VkPipelineBindPoint, VkPrimitiveTopology, VkShaderStage
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
@@ -29,9 +29,9 @@ class PipelineState:
     """Fixed state of a graphics pipeline.
 
     `vertex_buffers` are (stride, rate), with rate 0 for vertices and 1 for instances. `attributes` are (location,
-    buffer, format, offset). `stencil` has the members of VkStencilOpState that are not zero, for both faces. `dynamic`
-    names states without VK_DYNAMIC_STATE_. Comparison values are VkCompareOp. `scissor` is x, y, width and height; the
-    whole extent without it.
+    buffer, format, offset). `stencil` has the members of VkStencilOpState that are not zero, for both faces; `back` is
+    for the back face, if it differs. `cull` is VkCullModeFlags. `dynamic` names states without VK_DYNAMIC_STATE_.
+    Comparison values are VkCompareOp. `scissor` is x, y, width and height; the whole extent without it.
     """
 
     vertex_buffers: Sequence[tuple[int, int]] = ()
@@ -44,7 +44,9 @@ class PipelineState:
     depth_write: bool = False
     depth_compare: int = VkCompareOp.ALWAYS
     stencil: Mapping[str, int] = field(default_factory=dict)
+    back: Mapping[str, int] | None = None
     discard: bool = False
+    cull: int = VkCullMode.NONE
     views: int = 0
     dynamic: Sequence[str] = ()
     scissor: Sequence[int] = ()
@@ -108,7 +110,7 @@ def _fixed_state(vk: Any, state: PipelineState, extent: tuple[int, int], colors:
         "pInputAssemblyState": vk.VkPipelineInputAssemblyStateCreateInfo(topology=state.topology),
         "pViewportState": _viewport(vk, extent, state.scissor),
         "pRasterizationState": vk.VkPipelineRasterizationStateCreateInfo(
-            rasterizerDiscardEnable=state.discard, lineWidth=1.0
+            rasterizerDiscardEnable=state.discard, cullMode=state.cull, lineWidth=1.0
         ),
         "pMultisampleState": vk.VkPipelineMultisampleStateCreateInfo(rasterizationSamples=state.samples),
         "pDepthStencilState": _depth_stencil(vk, state),
@@ -158,14 +160,15 @@ def _viewport(vk: Any, extent: tuple[int, int], scissor: Sequence[int]) -> Any:
 
 
 def _depth_stencil(vk: Any, state: PipelineState) -> Any:
-    face = vk.VkStencilOpState(**state.stencil)
+    front = vk.VkStencilOpState(**state.stencil)
+    back = front if state.back is None else vk.VkStencilOpState(**state.back)
     return vk.VkPipelineDepthStencilStateCreateInfo(
         depthTestEnable=state.depth_test,
         depthWriteEnable=state.depth_write,
         depthCompareOp=state.depth_compare,
         stencilTestEnable=bool(state.stencil),
-        front=face,
-        back=face,
+        front=front,
+        back=back,
     )
 
 

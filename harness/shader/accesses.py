@@ -17,6 +17,9 @@ READ_MODIFY_WRITE = 4
 Range = tuple[int, int]
 """(offset, size) in bytes from the start of the block."""
 
+MOST_LOCATIONS = 256
+"""Vulkan allows far fewer locations; the bound keeps a hostile array length from taking memory."""
+
 
 @dataclass(slots=True)
 class DescriptorAccess:
@@ -97,8 +100,7 @@ class ShaderAccesses:
         if location is None:
             return
         whole = self._types[ref.type].op in ARRAYS or ref.element is None
-        # Vulkan allows far fewer locations; the bound keeps a hostile array length from taking memory.
-        size = min(variable.array_size, 256)
+        size = min(variable.array_size, MOST_LOCATIONS)
         self.outputs.update(range(location, location + size) if whole else (location + (ref.element or 0),))
 
 

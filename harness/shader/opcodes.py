@@ -190,9 +190,25 @@ class ExecutionMode(IntEnum):
     """Execution modes that the reader keeps (SPIR-V specification, section 3.6)."""
 
     EarlyFragmentTests = 9
+    PointMode = 10
     DepthReplacing = 12
+    DepthGreater = 14
+    DepthLess = 15
+    DepthUnchanged = 16
     LocalSize = 17
+    Isolines = 25
+    OutputPoints = 27
+    OutputLineStrip = 28
     LocalSizeId = 38
+    EarlyAndLateFragmentTestsAMD = 5017
+    StencilRefReplacingEXT = 5027
+    StencilRefUnchangedFrontAMD = 5079
+    StencilRefGreaterFrontAMD = 5080
+    StencilRefLessFrontAMD = 5081
+    StencilRefUnchangedBackAMD = 5082
+    StencilRefGreaterBackAMD = 5083
+    StencilRefLessBackAMD = 5084
+    OutputLinesEXT = 5269
 
 
 DIM_BUFFER = 5

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from threading import Lock
 
-from harness.shader.accesses import DescriptorAccess, Range, ShaderAccesses
+from harness.shader.accesses import MOST_LOCATIONS, DescriptorAccess, Range, ShaderAccesses
 from harness.shader.flow import follow
 from harness.shader.opcodes import BUILT_IN_WORKGROUP_SIZE, STAGES, Decoration, ExecutionMode, Op
 from harness.shader.spirv import EntryPoint, Module, SpirvError, parse
-from harness.shader.variables import BUFFERS, PUSH_CONSTANTS, RESOURCES, Declarations, Variable, declare
+from harness.shader.variables import BUFFERS, OUTPUT, PUSH_CONSTANTS, RESOURCES, Declarations, Variable, declare
 from harness.spec.enums import VkShaderStage
 
 CACHED_ENTRIES = 1024
@@ -71,8 +71,10 @@ class ReflectedEntryPoint:
     """Locations that a fragment shader writes."""
     local_size: tuple[int, int, int] | None
     """Workgroup size of a compute, task or mesh shader; None for other stages or when it is not known."""
-    early_fragment_tests: bool
-    depth_replacing: bool
+    declared_outputs: frozenset[int]
+    """Locations for which a fragment shader declares an output, whether it writes it or not."""
+    modes: frozenset[int]
+    """Execution modes; `ExecutionMode` names those that matter."""
     unmodelled: tuple[str, ...]
     """Ways to reach memory that are not followed (addresses, instructions not known): the uses may not be all."""
 
@@ -129,10 +131,20 @@ def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: in
         push_constants=any(variable.kind == PUSH_CONSTANTS for variable in referenced),
         outputs=frozenset(accesses.outputs) if STAGES[point.model] == VkShaderStage.FRAGMENT else frozenset(),
         local_size=_local_size(declarations, modes),
-        early_fragment_tests=ExecutionMode.EarlyFragmentTests in modes,
-        depth_replacing=ExecutionMode.DepthReplacing in modes,
+        declared_outputs=_declared_outputs(declarations, point),
+        modes=frozenset(modes),
         unmodelled=tuple(accesses.unmodelled),
     )
+
+
+def _declared_outputs(declarations: Declarations, point: EntryPoint) -> frozenset[int]:
+    """The locations of the outputs in a fragment shader's interface (specification: "Fragment Output Interface")."""
+    found: set[int] = set()
+    for id in point.interface if STAGES[point.model] == VkShaderStage.FRAGMENT else ():
+        variable, location = declarations.variables.get(id), declarations.decorations(id).get(Decoration.Location)
+        if variable is not None and variable.kind == OUTPUT and location is not None:
+            found.update(range(location, location + min(variable.array_size, MOST_LOCATIONS)))
+    return frozenset(found)
 
 
 def _entry_point(module: Module, name: str, stage: int) -> EntryPoint:

@@ -45,6 +45,8 @@ class EntryPoint:
     model: int
     function: int
     name: str
+    interface: tuple[int, ...] = ()
+    """Ids of the variables that the entry point declares as its own: all inputs and outputs."""
 
 
 @dataclass(slots=True)
@@ -132,7 +134,9 @@ def _outside(module: Module, op: int, operands: tuple[int, ...]) -> None:
     elif op == Op.MemberDecorate:
         _decorate(module.member_decorations.setdefault((operands[0], operands[1]), {}), operands[2:])
     elif op == Op.EntryPoint:
-        module.entry_points.append(EntryPoint(operands[0], operands[1], _string(operands[2:])))
+        name = _string(operands[2:])
+        words = len(name.encode()) // 4 + 1
+        module.entry_points.append(EntryPoint(operands[0], operands[1], name, operands[2 + words :]))
     elif op in (Op.ExecutionMode, Op.ExecutionModeId):
         module.modes.setdefault(operands[0], {})[operands[1]] = operands[2:]
     elif op == Op.ExtInstImport:

@@ -255,6 +255,13 @@ class VkCompositeAlpha:
     INHERIT = 0x8
 
 
+class VkCullMode:
+    NONE = 0x0
+    FRONT = 0x1
+    BACK = 0x2
+    FRONT_AND_BACK = 0x3
+
+
 class VkDebugUtilsMessageSeverity:
     VERBOSE = 0x1
     INFO = 0x10

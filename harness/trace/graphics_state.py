@@ -9,7 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.spec.enums import VK_WHOLE_SIZE, VkBlendFactor, VkBlendOp, VkCompareOp, VkStencilOp
+from harness.spec.enums import (
+    VK_WHOLE_SIZE,
+    VkBlendFactor,
+    VkBlendOp,
+    VkCompareOp,
+    VkCullMode,
+    VkPrimitiveTopology,
+    VkStencilOp,
+)
 from harness.trace.resources import Pipeline
 
 
@@ -28,6 +36,10 @@ class VertexBinding:
     divisor: int = 1
 
 
+ALL_STENCIL_BITS = 0xFF
+"""Every stencil format has 8 bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class StencilFace:
     """A VkStencilOpState without its reference."""
@@ -39,18 +51,23 @@ class StencilFace:
     compare_mask: int = 0
     write_mask: int = 0
 
-    def writes(self, depth_test: bool) -> bool:
-        """Whether some outcome of the tests changes the stored value."""
-        if not self.write_mask:
-            return False
-        failing = self.fail != VkStencilOp.KEEP and self.compare != VkCompareOp.ALWAYS
-        passing = self.passed != VkStencilOp.KEEP and self.compare != VkCompareOp.NEVER
-        return failing or passing or (self.depth_fail != VkStencilOp.KEEP and depth_test)
+    def operations(self, depth_test: bool) -> set[int]:
+        """The VkStencilOps that some outcome of the tests performs, without KEEP; none where nothing may be written."""
+        outcomes = {self.fail} if self.compare != VkCompareOp.ALWAYS else set()
+        if self.compare != VkCompareOp.NEVER:
+            outcomes |= {self.passed, self.depth_fail} if depth_test else {self.passed}
+        return outcomes - {VkStencilOp.KEEP} if self.write_mask & ALL_STENCIL_BITS else set()
 
-    @property
-    def reads(self) -> bool:
-        """Whether the outcome of the test depends on the stored value."""
-        return self.compare not in (VkCompareOp.NEVER, VkCompareOp.ALWAYS) and self.compare_mask != 0
+    def reads(self, depth_test: bool) -> bool:
+        """Whether the outcome, or the new value, depends on the stored value.
+
+        The new value is `(stored & ~write_mask) | (generated & write_mask)`.
+        """
+        if self.compare not in (VkCompareOp.NEVER, VkCompareOp.ALWAYS) and self.compare_mask & ALL_STENCIL_BITS:
+            return True
+        operations = self.operations(depth_test)
+        in_part = self.write_mask & ALL_STENCIL_BITS != ALL_STENCIL_BITS
+        return bool(operations) and (in_part or not operations <= {VkStencilOp.ZERO, VkStencilOp.REPLACE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,12 +97,12 @@ class DepthStencil:
     @property
     def writes_stencil(self) -> bool:
         """Whether fragments of either face may write stencil."""
-        return self.stencil_test and (self.front.writes(self.depth_test) or self.back.writes(self.depth_test))
+        return self.stencil_test and any(face.operations(self.depth_test) for face in (self.front, self.back))
 
     @property
     def reads_stencil(self) -> bool:
         """Whether the test of either face depends on the stored stencil."""
-        return self.stencil_test and (self.front.reads or self.back.reads)
+        return self.stencil_test and any(face.reads(self.depth_test) for face in (self.front, self.back))
 
 
 Equation = tuple[int, int, int, int, int, int]
@@ -136,6 +153,8 @@ class GraphicsState:
 
     vertex_input: tuple[VertexBinding, ...] = ()
     discard: bool = False
+    cull: int = VkCullMode.NONE
+    topology: int = VkPrimitiveTopology.TRIANGLE_LIST
     depth_stencil: DepthStencil = DepthStencil()
     colors: tuple[ColorBlend, ...] = ()
     logic_enabled: bool = False

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 from harness.spec._generated import ENUMS
-from harness.spec.enums import VkBlendFactor, VkBlendOp, VkStencilFace
+from harness.spec.enums import VkBlendFactor, VkBlendOp, VkPrimitiveTopology, VkStencilFace
 from harness.trace.calls import Call
 from harness.trace.effects import Access, Execute, InheritedTargets, RasterizationOrder
 from tests.support import drawing, passes
 from tests.support.drawing import (
     ALWAYS,
     DEPTH_SPANS,
+    GREATER,
     KEEP,
     LESS,
     NEVER,
@@ -22,6 +23,7 @@ from tests.support.drawing import (
     WHOLE_COLOR,
     accesses,
     blend,
+    declares,
     depth_tests,
     draw,
     face,
@@ -36,6 +38,9 @@ EARLY_READ = "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"
 LATE_READ = "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"
 LATE_WRITE = "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"
 INPUT_READ = "FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"
+EARLY_WRITE = "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"
+FRONT, BACK, BOTH = VkStencilFace.FRONT, VkStencilFace.BACK, VkStencilFace.FRONT_AND_BACK
+TRIANGLES, LINES = VkPrimitiveTopology.TRIANGLE_LIST, VkPrimitiveTopology.LINE_LIST
 STATES = {name.removeprefix("VK_DYNAMIC_STATE_"): value for name, value in ENUMS["VkDynamicState"].items()}
 ZERO = VkBlendFactor.ZERO
 ONE = VkBlendFactor.ONE
@@ -71,12 +76,27 @@ class TestColors:
         assert seen(stream, draw(stream)) == [(targets[1][0], COLOR_WRITE, WHOLE_COLOR)]
 
     @pytest.mark.parametrize(
-        "more", [{"colors": [blend(write=0)]}, {"colors": []}, {"fragment": None}, {"discard": True}, {"formats": [0]}]
+        "more", [{"colors": [blend(write=0)]}, {"colors": []}, {"discard": True}, {"cull": BOTH}, {"formats": [0]}]
     )
     def test_what_is_masked_absent_or_discarded_is_not_written(self, more: dict[str, Any]) -> None:
         stream = Stream()
         _, index = color_draw(stream, **more)
         assert seen(stream, index) == []
+
+    def test_without_a_fragment_shader_undefined_values_may_be_written(self) -> None:
+        stream = Stream()
+        image, index = color_draw(stream, fragment=None)
+        assert seen(stream, index) == [(image, COLOR_WRITE, WHOLE_COLOR)]
+
+    def test_an_output_that_is_declared_and_never_written_counts(self) -> None:
+        stream = Stream()
+        targets = [drawing.color_target(stream) for _ in range(3)]
+        made = drawing.pipeline(stream, declares(0, 2), vertex="fullscreen.vert", colors=[blend()] * 3)
+        stream.begin()
+        drawing.render(stream, *(view for _, view in targets))
+        drawing.bind(stream, made)
+        written = [(targets[at][0], COLOR_WRITE, WHOLE_COLOR) for at in (0, 2)]
+        assert seen(stream, draw(stream)) == written
 
     def test_writes_are_limited_to_the_render_area_and_its_layers(self) -> None:
         stream = Stream()
@@ -179,7 +199,9 @@ class TestDynamicColors:
         assert [len(seen(stream, each)) for each in found] == [2, 1, 1]
 
 
-def tested_draw(stream: Stream, state: dict[str, Any], fragment: str | None = None, **more: Any) -> tuple[int, int]:
+def tested_draw(
+    stream: Stream, state: dict[str, Any], fragment: str | bytes | None = None, **more: Any
+) -> tuple[int, int]:
     """(image, draw) of a draw with depth and stencil attached."""
     image, view = drawing.depth_target(stream)
     made = drawing.pipeline(stream, fragment, vertex="fullscreen.vert", colors=None, depth_stencil=state, **more)
@@ -195,7 +217,8 @@ class TestDepth:
         [
             (depth_tests(), []),
             (depth_tests(write=True), []),
-            (depth_tests(depth=True, write=True), [LATE_WRITE]),
+            (depth_tests(depth=True, write=True), [EARLY_READ, LATE_READ, LATE_WRITE]),
+            (depth_tests(depth=True, write=True, compare=ALWAYS), [LATE_WRITE]),
             (depth_tests(depth=True, write=True, compare=NEVER), [LATE_WRITE]),
             (depth_tests(depth=True), [EARLY_READ, LATE_READ]),
             (depth_tests(depth=True, compare=ALWAYS), []),
@@ -212,12 +235,33 @@ class TestDepth:
         assert drawing.unrecorded(stream, index) == [each != LATE_WRITE for each in expected]
 
     @pytest.mark.parametrize(
-        ("fragment", "expected"), [("early_tests.frag", [EARLY_READ]), ("write_depth.frag", [LATE_READ])]
+        ("modes", "compare", "reads", "write"),
+        [
+            ((), LESS, [EARLY_READ, LATE_READ], LATE_WRITE),
+            (("EarlyFragmentTests",), LESS, [EARLY_READ], EARLY_WRITE),
+            (("EarlyFragmentTests", "DepthReplacing"), LESS, [EARLY_READ], EARLY_WRITE),
+            (("EarlyAndLateFragmentTestsAMD",), LESS, [EARLY_READ], EARLY_WRITE),
+            (("DepthReplacing",), LESS, [LATE_READ], LATE_WRITE),
+            (("DepthReplacing", "DepthUnchanged"), LESS, [EARLY_READ, LATE_READ], LATE_WRITE),
+            (("DepthReplacing", "DepthGreater"), LESS, [EARLY_READ, LATE_READ], LATE_WRITE),
+            (("DepthReplacing", "DepthLess"), LESS, [LATE_READ], LATE_WRITE),
+            (("DepthReplacing", "DepthLess"), GREATER, [EARLY_READ, LATE_READ], LATE_WRITE),
+            (("EarlyAndLateFragmentTestsAMD", "DepthReplacing"), LESS, [LATE_READ], LATE_WRITE),
+        ],
     )
-    def test_the_fragment_shader_may_say_when_tests_happen(self, fragment: str, expected: list[str]) -> None:
+    @pytest.mark.parametrize("writes", [False, True])
+    def test_the_fragment_shader_may_say_when_tests_happen(
+        self, modes: tuple[str, ...], compare: int, reads: list[str], write: str, writes: bool
+    ) -> None:
         stream = Stream()
-        _, index = tested_draw(stream, depth_tests(depth=True), fragment)
-        assert [each[1] for each in seen(stream, index)] == expected
+        state = depth_tests(depth=True, write=writes, compare=compare)
+        _, index = tested_draw(stream, state, declares(modes=modes))
+        assert [each[1] for each in seen(stream, index)] == [*reads, *([write] if writes else [])]
+
+    def test_a_shader_that_stores_runs_before_the_tests(self) -> None:
+        stream = Stream()
+        _, index = tested_draw(stream, depth_tests(depth=True), "store_columns.frag")
+        assert [each[1] for each in seen(stream, index)] == [LATE_READ]
 
     def test_nothing_is_tested_where_nothing_is_rasterized(self) -> None:
         stream = Stream()
@@ -247,7 +291,7 @@ class TestStencil:
         faces = (face(), front) if back else (front, face())
         state = depth_tests(depth, compare=ALWAYS, stencil=front, front=faces[0], back=faces[1])
         image, index = tested_draw(stream, state)
-        expected = [LATE_WRITE] if writes else [EARLY_READ, LATE_READ]
+        expected = [EARLY_READ, LATE_READ, *([LATE_WRITE] if writes else [])]
         assert seen(stream, index) == [(image, each, STENCIL_SPANS) for each in expected]
 
     @pytest.mark.parametrize("compare", [ALWAYS, NEVER])
@@ -271,7 +315,6 @@ DYNAMIC_TESTS = [
         "STENCIL_COMPARE_MASK",
     )
 ]
-FRONT, BACK, BOTH = VkStencilFace.FRONT, VkStencilFace.BACK, VkStencilFace.FRONT_AND_BACK
 
 
 class TestDynamicTests:
@@ -304,7 +347,7 @@ class TestDynamicTests:
             [("SetDepthBoundsTestEnable", {"depthBoundsTestEnable": 1})],
         )
         reads = [(EARLY_READ, DEPTH_SPANS), (LATE_READ, DEPTH_SPANS)]
-        assert found == [reads, [(LATE_WRITE, DEPTH_SPANS)], [], reads]
+        assert found == [reads, [*reads, (LATE_WRITE, DEPTH_SPANS)], [], reads]
 
     def test_stencil(self) -> None:
         def operations(faces: int, passed: int, compare: int) -> tuple[str, dict[str, Any]]:
@@ -316,10 +359,96 @@ class TestDynamicTests:
             [("SetStencilTestEnable", {"stencilTestEnable": 1}), operations(BOTH, KEEP, LESS)],
             [("SetStencilCompareMask", {"faceMask": FRONT, "compareMask": 0})],
             [("SetStencilCompareMask", {"faceMask": BACK, "compareMask": 0})],
-            [operations(BACK, REPLACE, ALWAYS), ("SetStencilWriteMask", {"faceMask": BACK, "writeMask": 1})],
+            [operations(BACK, REPLACE, ALWAYS), ("SetStencilWriteMask", {"faceMask": BACK, "writeMask": 255})],
+            [("SetStencilWriteMask", {"faceMask": BACK, "writeMask": 1})],
             [("SetStencilWriteMask", {"faceMask": BOTH, "writeMask": 0})],
         )
-        assert found == [reads, reads, [], [(LATE_WRITE, STENCIL_SPANS)], []]
+        write = (LATE_WRITE, STENCIL_SPANS)
+        assert found == [reads, reads, [], [write], [*reads, write], []]
+
+
+class TestCulling:
+    """What is left of a draw whose polygons are culled."""
+
+    @pytest.mark.parametrize("topology", list(range(11)))
+    def test_polygons_are_culled_and_points_and_lines_are_not(self, topology: int) -> None:
+        stream = Stream()
+        _, index = tested_draw(stream, depth_tests(depth=True, write=True), cull=BOTH, topology=topology)
+        lines = topology in (0, 1, 2, 6, 7, 10)
+        assert bool(seen(stream, index)) is lines
+
+    @pytest.mark.parametrize(
+        ("stage", "modes", "polygons"),
+        [
+            (0x8, "OutputTriangleStrip", True),
+            (0x8, "OutputLineStrip", False),
+            (0x8, "OutputPoints", False),
+            (0x4, "Triangles", True),
+            (0x4, "Isolines", False),
+            (0x4, "Triangles PointMode", False),
+            (0x80, "OutputTrianglesEXT", True),
+            (0x80, "OutputLinesEXT", False),
+            (0x80, "OutputPoints", False),
+        ],
+    )
+    def test_the_last_stage_before_the_rasterizer_decides(self, stage: int, modes: str, polygons: bool) -> None:
+        stream = Stream()
+        made = drawing.stage(stream, drawing.reads_uniform_writes_storage(stage, modes), stage)
+        _, index = tested_draw(stream, depth_tests(depth=True), cull=BOTH, stages=[made])
+        assert bool(seen(stream, index)) is not polygons
+
+    @pytest.mark.parametrize(
+        ("cull", "topology", "used"),
+        [
+            (0, TRIANGLES, (True, True)),
+            (FRONT, TRIANGLES, (False, True)),
+            (BACK, TRIANGLES, (True, False)),
+            (0, LINES, (True, False)),
+            (FRONT, LINES, (True, False)),
+            (BOTH, LINES, (True, False)),
+        ],
+    )
+    def test_only_faces_that_are_rasterized_have_a_stencil_test(
+        self, cull: int, topology: int, used: tuple[bool, bool]
+    ) -> None:
+        found = []
+        for written in (0, 1):
+            stream = Stream()
+            keeps, replaces = face(compare=ALWAYS), face(passed=REPLACE, compare=ALWAYS)
+            faces = (replaces, keeps) if written == 0 else (keeps, replaces)
+            state = depth_tests(stencil=faces[0], back=faces[1])
+            _, index = tested_draw(stream, state, cull=cull, topology=topology)
+            found.append([each[1] for each in seen(stream, index)] == [LATE_WRITE])
+        assert tuple(found) == used
+
+    def test_cull_mode_and_topology_may_be_dynamic(self) -> None:
+        stream = Stream()
+        _, view = drawing.color_target(stream)
+        dynamic = [STATES["CULL_MODE"], STATES["PRIMITIVE_TOPOLOGY"]]
+        made = drawing.pipeline(stream, vertex="fullscreen.vert", dynamic=dynamic)
+        stream.begin()
+        drawing.render(stream, view)
+        drawing.bind(stream, made)
+        found = []
+        for cull, topology in ((FRONT, TRIANGLES), (BOTH, TRIANGLES), (BOTH, LINES), (BACK, TRIANGLES)):
+            stream.cmd("SetCullMode", cullMode=cull)
+            stream.cmd("SetPrimitiveTopologyEXT", primitiveTopology=topology)
+            found.append(draw(stream))
+        assert [len(seen(stream, each)) for each in found] == [1, 0, 1, 1]
+
+    def test_a_culled_draw_reads_its_vertices_and_runs_no_fragment_shader(self) -> None:
+        stream = Stream()
+        vertices, storage = stream.buffer(64), stream.buffer(64)
+        _, view = drawing.color_target(stream)
+        given = drawing.vertex_input([drawing.binding()], [drawing.attribute()])
+        made = drawing.pipeline(stream, "early_tests.frag", input=given, cull=BOTH)
+        stream.begin()
+        drawing.render(stream, view)
+        drawing.bind(stream, made)
+        drawing.bind_vertices(stream, vertices)
+        drawing.bind_descriptors(stream, (7, storage))
+        read = (vertices, "VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ", ((0, 24),))
+        assert seen(stream, draw(stream)) == [read]
 
 
 class TestInputAttachments:

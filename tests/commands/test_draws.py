@@ -399,6 +399,8 @@ class TestLibraries:
         assert seen(stream, draw(stream)) == [
             (vertices, VERTEX_READ, ((0, 24),)),
             (target, "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", drawing.WHOLE_COLOR),
+            (deep, "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ", drawing.DEPTH_SPANS),
+            (deep, "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ", drawing.DEPTH_SPANS),
             (deep, "LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE", drawing.DEPTH_SPANS),
         ]
 

@@ -53,7 +53,9 @@ atomics-are-reads descriptor/atomic_adds_of_two_dispatches[without_fill_before_t
 barrier-after-a-set event/barrier_after_a_set_does_not_reach_its_scope[order_barrier_after_set]
 byte-counts-are-commands feedback/draw_reads_a_byte_count[without_counted_before_drawn]
 byte-counts-beside-commands feedback/draw_reads_a_byte_count[whole]
+culled-draws rendering/culled_draw_leaves_attachments_alone[whole]
 draws-of-secondaries secondary/secondaries_of_two_subpasses[without_first_subpass_before_second]
+draws-write-in-the-late-tests rendering/early_write_is_read_as_input[whole]
 event-reset-by-the-host event/event_reset_by_the_host[whole]
 input-after-its-load rendering/input_attachment_is_loaded_before_it_is_read[uploaded_before_read_for_the_load_only]
 query-results-are-one-range query/gaps_between_query_results[whole]
@@ -172,6 +174,9 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         [attachment(1, layer=1)], [{"colors": [COLOR]}, {"colors": [MOVED_COLOR]}], (0, 1, FRAGMENTS, OUTPUT, 0),
         draws=((0, ("clear_inside", 0, False)),),
     )],
+    "draws-without-a-fragment-shader": [
+        DOWNLOAD, rendering([1], draws=(("draw", "no_fragment", {"blend": False}, 0, "draw"),)),
+    ],
     "first-piece-of-an-access": [upload(1, 5, 4), render_pass([attachment(1)], [{"colors": [COLOR]}])],
     "host-wait-for-an-older-value": [
         fill(), submit(0, signal=1), ("idle",), submit(0, signal=1), ("host_wait", 0, 1), submit(0),

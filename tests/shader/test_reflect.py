@@ -15,6 +15,7 @@ from harness.shader import reflect as room
 from harness.shader.library import load, names
 from harness.shader.reflect import ResourceUse, reflect
 
+EARLY, REPLACING = opcodes.ExecutionMode.EarlyFragmentTests, opcodes.ExecutionMode.DepthReplacing
 SHADERS = {
     "add_words.comp": ["0.0 storage_buffer read", "0.1 storage_buffer read", "0.2 storage_buffer write"],
     "array_constant_copy.comp": ["0.0[0] storage_buffer read", "0.0[3] storage_buffer write"],
@@ -30,6 +31,7 @@ SHADERS = {
     "copy_two_sets.comp": ["0.0 storage_buffer read", "1.0 storage_buffer write"],
     "copy_words.comp": ["0.0 storage_buffer read", "0.1 storage_buffer write"],
     "copy_words_plain.comp": ["0.0 storage_buffer read", "0.1 storage_buffer write"],
+    "early_color.frag": [],
     "early_tests.frag": ["0.0 storage_buffer atomic 0+4"],
     "feedback_words.vert": [],
     "fetch_ms_color.comp": ["0.0 combined read", "0.1 storage_buffer write"],
@@ -153,10 +155,17 @@ def test_outputs_are_the_locations_that_are_written(name: str, outputs: set[int]
     assert reflect(load(name), "main").outputs == outputs
 
 
+def test_an_output_that_is_declared_need_not_be_written() -> None:
+    entry = reflect(load("input_color.frag"), "main")
+    assert entry.outputs == {0}
+    assert entry.declared_outputs == {0, 2}
+    assert reflect(load("fullscreen.vert"), "main").declared_outputs == frozenset()
+
+
 def test_execution_modes_and_stages() -> None:
     early, depth, compute = (reflect(load(name), "main") for name in ("early_tests", "write_depth", "half_range"))
-    assert (early.early_fragment_tests, early.depth_replacing, early.stage) == (True, False, 0x10)
-    assert (depth.early_fragment_tests, depth.depth_replacing, depth.stage) == (False, True, 0x10)
+    assert (EARLY in early.modes, REPLACING in early.modes, early.stage) == (True, False, 0x10)
+    assert (EARLY in depth.modes, REPLACING in depth.modes, depth.stage) == (False, True, 0x10)
     assert (compute.local_size, compute.stage) == ((1, 1, 1), 0x20)
     assert reflect(load("fullscreen"), "main").stage == 1
     assert reflect(load("fill_words"), "main").local_size == (64, 1, 1)

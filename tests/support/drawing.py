@@ -9,7 +9,7 @@ from typing import Any
 from harness.layer.silence import is_unrecorded
 from harness.layer.stream import Stream as RecordedStream
 from harness.shader.library import load
-from harness.spec.enums import VkCompareOp, VkFormat, VkShaderStage, VkStencilOp
+from harness.spec.enums import VkCompareOp, VkFormat, VkPrimitiveTopology, VkShaderStage, VkStencilOp
 from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.effects import Access, Unmodelled
 from tests.support import passes
@@ -22,7 +22,7 @@ R32G32, R32 = VkFormat.R32G32_SFLOAT, VkFormat.R32_SFLOAT
 FLOAT2 = 8
 """Bytes of R32G32."""
 KEEP, REPLACE = VkStencilOp.KEEP, VkStencilOp.REPLACE
-NEVER, LESS, ALWAYS = VkCompareOp.NEVER, VkCompareOp.LESS, VkCompareOp.ALWAYS
+NEVER, LESS, GREATER, ALWAYS = VkCompareOp.NEVER, VkCompareOp.LESS, VkCompareOp.GREATER, VkCompareOp.ALWAYS
 SIZE = (8, 8)
 
 
@@ -116,6 +116,8 @@ def pipeline(
     colors: Sequence[dict[str, Any]] | None = (blend(),),
     depth_stencil: dict[str, Any] | None = None,
     discard: bool = False,
+    cull: int = 0,
+    topology: int = VkPrimitiveTopology.TRIANGLE_LIST,
     dynamic: Iterable[int] = (),
     logic: int | None = None,
     formats: Sequence[int] | None = None,
@@ -136,8 +138,9 @@ def pipeline(
             "pStages": [*shaders, *stages],
             "pVertexInputState": input or vertex_input(),
             "pRasterizationState": struct(
-                "VkPipelineRasterizationStateCreateInfo", rasterizerDiscardEnable=int(discard)
+                "VkPipelineRasterizationStateCreateInfo", rasterizerDiscardEnable=int(discard), cullMode=cull
             ),
+            "pInputAssemblyState": struct("VkPipelineInputAssemblyStateCreateInfo", topology=topology),
             "pDepthStencilState": depth_stencil,
             "pColorBlendState": None if colors is None else _color_blend(colors, logic),
             "pDynamicState": struct("VkPipelineDynamicStateCreateInfo", pDynamicStates=states),
@@ -328,15 +331,52 @@ OpFunctionEnd
 """
 
 
-def reads_uniform_writes_storage(which: int) -> bytes:
+DECLARES_OUTPUTS = """
+OpCapability Shader
+{capabilities}
+OpMemoryModel Logical GLSL450
+OpEntryPoint Fragment %main "main" {interface}
+OpExecutionMode %main OriginUpperLeft
+{modes}
+{locations}
+%void = OpTypeVoid
+%float = OpTypeFloat 32
+%float4 = OpTypeVector %float 4
+%function = OpTypeFunction %void
+%output = OpTypePointer Output %float4
+{variables}
+%main = OpFunction %void None %function
+%entry = OpLabel
+OpReturn
+OpFunctionEnd
+"""
+
+
+def declares(*locations: int, modes: Iterable[str] = ()) -> bytes:
+    """SPIR-V of a fragment shader that declares outputs and writes none, with these execution modes."""
+    return assemble(
+        DECLARES_OUTPUTS.format(
+            capabilities='OpExtension "SPV_AMD_shader_early_and_late_fragment_tests"',
+            interface=" ".join(f"%out{at}" for at in locations),
+            modes="\n".join(f"OpExecutionMode %main {mode}" for mode in modes),
+            locations="\n".join(f"OpDecorate %out{at} Location {at}" for at in locations),
+            variables="\n".join(f"%out{at} = OpVariable %output Output" for at in locations),
+        ),
+        "vulkan1.1",
+    )
+
+
+def reads_uniform_writes_storage(which: int, modes: str = "") -> bytes:
     """SPIR-V of any stage before the rasterizer: word 0 of the uniform buffer at binding 0 goes into word 0 of the
-    storage buffer at binding 1."""
+    storage buffer at binding 1. `modes` are execution modes without operands, instead of those that such a stage has.
+    """
     model = MODELS[which]
     mesh = model.endswith("EXT")
+    named = "\n".join(f"OpExecutionMode %main {mode}" for mode in modes.split())
     return assemble(
         BUFFERS_ONLY.format(
             model=model,
-            modes=MODES[model],
+            modes=named or MODES[model],
             capability='OpCapability MeshShadingEXT\nOpExtension "SPV_EXT_mesh_shader"' if mesh else "",
             interface="%source %target" if mesh else "",
         ),

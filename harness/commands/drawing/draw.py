@@ -10,7 +10,7 @@ from operator import is_
 from typing import Any
 
 from harness.commands.compute import INDIRECT_READ
-from harness.commands.drawing.dynamic_state import discards
+from harness.commands.drawing.fragments import makes_none
 from harness.commands.drawing.graphics import UNSEEN
 from harness.commands.drawing.shaders import shader_effects
 from harness.commands.drawing.transform_feedback import feedback_effects
@@ -68,7 +68,7 @@ def _effects_of_bindings(objects: ObjectState, buffer: CommandBuffer, pipeline: 
     last = drawing.last_draw
     if last is not None and last[1] == numbers and len(last[0]) == len(key) and all(map(is_, last[0], key)):
         return tuple(last[2])
-    idle = VkShaderStage.FRAGMENT if discards(pipeline.state, drawing) else 0
+    idle = VkShaderStage.FRAGMENT if makes_none(pipeline, drawing) else 0
     effects = (
         *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, idle),
         *attachment_effects(objects, buffer, targets),

@@ -27,6 +27,8 @@ DEPTH_COMPARE = _STATES["VK_DYNAMIC_STATE_DEPTH_COMPARE_OP"]
 DEPTH_BOUNDS_TEST = _STATES["VK_DYNAMIC_STATE_DEPTH_BOUNDS_TEST_ENABLE"]
 STENCIL_TEST = _STATES["VK_DYNAMIC_STATE_STENCIL_TEST_ENABLE"]
 DISCARD = _STATES["VK_DYNAMIC_STATE_RASTERIZER_DISCARD_ENABLE"]
+CULL_MODE = _STATES["VK_DYNAMIC_STATE_CULL_MODE"]
+TOPOLOGY = _STATES["VK_DYNAMIC_STATE_PRIMITIVE_TOPOLOGY"]
 LOGIC_OP = _STATES["VK_DYNAMIC_STATE_LOGIC_OP_EXT"]
 LOGIC_OP_ENABLE = _STATES["VK_DYNAMIC_STATE_LOGIC_OP_ENABLE_EXT"]
 COLOR_WRITE_ENABLE = _STATES["VK_DYNAMIC_STATE_COLOR_WRITE_ENABLE_EXT"]
@@ -44,6 +46,8 @@ VALUES = {
     "vkCmdSetDepthBoundsTestEnable": (DEPTH_BOUNDS_TEST, "depthBoundsTestEnable"),
     "vkCmdSetStencilTestEnable": (STENCIL_TEST, "stencilTestEnable"),
     "vkCmdSetRasterizerDiscardEnable": (DISCARD, "rasterizerDiscardEnable"),
+    "vkCmdSetCullMode": (CULL_MODE, "cullMode"),
+    "vkCmdSetPrimitiveTopology": (TOPOLOGY, "primitiveTopology"),
     "vkCmdSetLogicOpEXT": (LOGIC_OP, "logicOp"),
     "vkCmdSetLogicOpEnableEXT": (LOGIC_OP_ENABLE, "logicOpEnable"),
 }
@@ -77,9 +81,7 @@ CHANGES_NO_ACCESS = (
     "vkCmdSetDepthBounds",
     "vkCmdSetBlendConstants",
     "vkCmdSetStencilReference",
-    "vkCmdSetCullMode",
     "vkCmdSetFrontFace",
-    "vkCmdSetPrimitiveTopology",
     "vkCmdSetPrimitiveRestartEnable",
     "vkCmdSetAlphaToCoverageEnableEXT",
     "vkCmdSetAlphaToOneEnableEXT",
@@ -198,6 +200,16 @@ def vertex_input(state: GraphicsState, drawing: DrawState) -> tuple[VertexBindin
 def discards(state: GraphicsState, drawing: DrawState) -> bool:
     """Whether a draw rasterizes nothing."""
     return bool(_value(state, drawing, DISCARD, state.discard))
+
+
+def cull_mode(state: GraphicsState, drawing: DrawState) -> int:
+    """The VkCullModeFlags that apply to a draw."""
+    return int(_value(state, drawing, CULL_MODE, state.cull))
+
+
+def topology(state: GraphicsState, drawing: DrawState) -> int:
+    """The VkPrimitiveTopology of a draw's input."""
+    return int(_value(state, drawing, TOPOLOGY, state.topology))
 
 
 def depth_stencil(state: GraphicsState, drawing: DrawState) -> DepthStencil:

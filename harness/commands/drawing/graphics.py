@@ -12,7 +12,13 @@ from typing import Any
 from harness.commands.drawing.pipelines import make_stage
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
-from harness.spec.enums import VkGraphicsPipelineLibrary, VkPipelineBindPoint, VkStructureType
+from harness.spec.enums import (
+    VkCullMode,
+    VkGraphicsPipelineLibrary,
+    VkPipelineBindPoint,
+    VkPrimitiveTopology,
+    VkStructureType,
+)
 from harness.spec.formats import format_of
 from harness.trace.calls import Call
 from harness.trace.chain import chained
@@ -75,7 +81,9 @@ def _linked(made: GraphicsPipeline, library: GraphicsPipeline | None) -> Graphic
         vertex_input=more.vertex_input
         if library.parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE
         else state.vertex_input,
+        topology=more.topology if library.parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE else state.topology,
         discard=more.discard if library.parts & VkGraphicsPipelineLibrary.PRE_RASTERIZATION_SHADERS else state.discard,
+        cull=more.cull if library.parts & VkGraphicsPipelineLibrary.PRE_RASTERIZATION_SHADERS else state.cull,
         depth_stencil=more.depth_stencil
         if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_SHADER
         else state.depth_stencil,
@@ -108,6 +116,7 @@ def _state(info: dict[str, Any], parts: int) -> GraphicsState:
     """The state of the parts that this create info gives. Parts that it leaves out have no effect."""
     dynamic = frozenset((info["pDynamicState"] or {}).get("pDynamicStates") or ())
     raster = info["pRasterizationState"] if parts & VkGraphicsPipelineLibrary.PRE_RASTERIZATION_SHADERS else None
+    assembly = info["pInputAssemblyState"] if parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE else None
     depth_stencil = info["pDepthStencilState"] if parts & VkGraphicsPipelineLibrary.FRAGMENT_SHADER else None
     blend = info["pColorBlendState"] if parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE else None
     return GraphicsState(
@@ -115,6 +124,8 @@ def _state(info: dict[str, Any], parts: int) -> GraphicsState:
             info["pVertexInputState"] if parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE else None
         ),
         discard=bool(raster and raster["rasterizerDiscardEnable"]),
+        cull=raster["cullMode"] if raster else VkCullMode.NONE,
+        topology=assembly["topology"] if assembly else VkPrimitiveTopology.TRIANGLE_LIST,
         depth_stencil=_depth_stencil(depth_stencil),
         colors=_colors(blend),
         logic_enabled=bool(blend and blend["logicOpEnable"]),

@@ -9,24 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
-from harness.commands.drawing import dynamic_state
+from harness.commands.drawing import dynamic_state, fragments
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.commands.rendering.attachments import COLOR_READ, COLOR_WRITE, EARLY_READ, LATE_WRITE, find_attachment
-from harness.spec.enums import VkShaderStage
+from harness.commands.rendering.attachments import COLOR_READ, COLOR_WRITE, find_attachment
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, Command, Effect, InheritedTargets, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DrawState, GraphicsPipeline, Targets
 from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.resources import ImageView
 
-if TYPE_CHECKING:
-    from harness.shader.reflect import ReflectedEntryPoint
-
 INPUT_READ = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index
-LATE_READ = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
-
 
 NO_TARGETS = Targets()
 
@@ -35,7 +28,7 @@ def targets_for(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
     """The attachments that a draw with this pipeline would access. Kept until another pipeline or dynamic
     state is set."""
     if drawing.targets is None or drawing.targets[0] is not pipeline:
-        drawing.targets = (pipeline, _targets(pipeline, drawing))
+        drawing.targets = (pipeline, targets_of(pipeline, drawing))
     return drawing.targets[1]
 
 
@@ -51,46 +44,27 @@ def attachment_effects(objects: ObjectState, buffer: CommandBuffer, targets: Tar
         yield Unmodelled("a draw outside a render pass instance that was seen")
 
 
-def _targets(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
-    state = pipeline.state
-    if dynamic_state.discards(state, drawing):
+def targets_of(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
+    """The attachments that a draw with this pipeline would access."""
+    if fragments.makes_none(pipeline, drawing):
         return NO_TARGETS
-    entry = fragment_entry(pipeline)
-    outputs = entry.outputs if entry is not None else frozenset()
+    state = pipeline.state
+    entry = fragments.fragment_entry(pipeline)
     logic = dynamic_state.logic_op(state, drawing)
     written, blended = [], []
     for location, color in dynamic_state.colors(state, drawing):
-        if location in outputs and color.writes:
+        # Without a fragment shader, undefined values may be written to every attachment.
+        if color.writes and (entry is None or location in entry.declared_outputs):
             written.append(location)
             if color.blend_reads if logic is None else logic not in LOGIC_OPS_THAT_IGNORE:
                 blended.append(location)
-    tests = dynamic_state.depth_stencil(state, drawing)
-    reads = _stages_of_tests(entry)
+    tests = fragments.tests_of(pipeline, drawing)
     return Targets(
         tuple(written),
         tuple(blended),
-        (LATE_WRITE,) if tests.writes_depth else reads if tests.reads_depth else (),
-        (LATE_WRITE,) if tests.writes_stencil else reads if tests.reads_stencil else (),
+        fragments.test_accesses(entry, tests, stencil=False),
+        fragments.test_accesses(entry, tests, stencil=True),
     )
-
-
-def fragment_entry(pipeline: GraphicsPipeline) -> ReflectedEntryPoint | None:
-    """The entry point of the fragment shader; None without such a shader."""
-    for stage in pipeline.stages:
-        if stage.stage == VkShaderStage.FRAGMENT:
-            from harness.shader.reflect import reflect
-
-            return reflect(stage.code, stage.entry, stage.specialization, stage.stage)
-    return None
-
-
-def _stages_of_tests(entry: ReflectedEntryPoint | None) -> tuple[int, ...]:
-    """The stages in which tests happen: early, late, or both where nothing decides it."""
-    if entry is not None and entry.early_fragment_tests:
-        return (EARLY_READ,)
-    if entry is not None and entry.depth_replacing:
-        return (LATE_READ,)
-    return (EARLY_READ, LATE_READ)
 
 
 def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) -> Iterator[Access]:

@@ -1,0 +1,175 @@
+"""In which stages depth and stencil are tested and written, and which fragments there are to test."""
+
+from typing import Any
+
+from harness.rig.command_buffers import Commands
+from harness.rig.core import RigImage
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.spec.enums import VkCompareOp, VkCullMode, VkDependency, VkStencilOp
+from harness.suite import Rig, read_after_write, scenario, write_after_read
+
+BEGIN, DRAW, CLEAR, DOWNLOAD = (
+    "vkCmdBeginRendering",
+    "vkCmdDraw",
+    "vkCmdClearDepthStencilImage",
+    "vkCmdCopyImageToBuffer",
+)
+DEPTH, BOTH = "VK_FORMAT_D32_SFLOAT", "VK_FORMAT_D32_SFLOAT_S8_UINT"
+TESTS = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS"
+WRITE, AT = "DEPTH_STENCIL_ATTACHMENT_WRITE", "GENERAL"
+WRITTEN, INPUT = f"{TESTS}/{WRITE}", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ"
+USED = f"{TESTS}/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
+LESS, ALWAYS = VkCompareOp.LESS, VkCompareOp.ALWAYS
+REPLACE = VkStencilOp.REPLACE
+WRITES: dict[str, Any] = {"depth_test": True, "depth_write": True}
+
+
+def _draws(commands: Commands, image: RigImage, color: RigImage, fragment: str = "gradient", **state: Any) -> None:
+    """Draws over all of a depth/stencil image that was loaded, and stores only where something was written."""
+    rig = commands.rig
+    both = bool(state.get("stencil"))
+    kept = RenderingAttachment(rig.view(image, aspect=6 if both else 2), load="LOAD", store="NONE")
+    commands.begin_rendering(RenderingAttachment(rig.view(color)), depth=kept, stencil=kept if both else None)
+    commands.bind(rig.graphics(fragment, depth=BOTH if both else DEPTH, **state))
+    commands.draw()
+    commands.end_rendering()
+
+
+def _downloaded_first(commands: Commands, image: RigImage, color: RigImage, aspect: int = 2) -> None:
+    """The image is cleared, visible to everything, and then downloaded, with no barrier for what comes after."""
+    commands.transition(color, image)
+    commands.clear_depth_stencil(image, 0.5, 3)
+    commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
+    commands.image_to_buffer(image, commands.rig.buffer(1024), {"aspect": aspect})
+
+
+@scenario(
+    without={"cleared before tested": [read_after_write(BEGIN, CLEAR), read_after_write(DRAW, CLEAR)]},
+    weakened={
+        "cleared before tested / for writes alone": [read_after_write(BEGIN, CLEAR), read_after_write(DRAW, CLEAR)],
+        "cleared before tested / in the early tests": [read_after_write(DRAW, CLEAR)],
+    },
+    rule="depth-and-stencil-tests-read",
+)
+def scenario_test_reads_what_it_overwrites(rig: Rig) -> None:
+    """A depth test that also writes reads as well: earlier writes must be visible to its reads in either stage."""
+    image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
+    with rig.submission() as commands:
+        commands.transition(color, image)
+        commands.clear_depth_stencil(image, 0.0)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "CLEAR/TRANSFER_WRITE")
+        commands.clear_depth_stencil(image, 0.5)
+        weaker = {
+            "for writes alone": {"dst": f"{TESTS}/DEPTH_STENCIL_ATTACHMENT_WRITE"},
+            "in the early tests": {
+                "dst": "EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
+            },
+        }
+        commands.barrier("cleared before tested", "CLEAR/TRANSFER_WRITE", USED, weaker=weaker)
+        _draws(commands, image, color, **WRITES, depth_compare=LESS)
+        commands.barrier("", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(color, out)
+
+
+@scenario(
+    without={"downloaded before drawn": [write_after_read(DRAW, DOWNLOAD)]},
+    weakened={
+        "downloaded before drawn / before the late tests": [write_after_read(DRAW, DOWNLOAD)],
+        "shader / without the mode": [],
+    },
+    rule="the-shader-decides-when-tests-happen",
+)
+def scenario_early_tests_write_early(rig: Rig) -> None:
+    """With early fragment tests depth is written in the early tests: an order before the late tests is too late."""
+    image, color = rig.target(DEPTH), rig.target()
+    shader = rig.choose("shader", "early_color", {"without the mode": "gradient"})
+    with rig.submission() as commands:
+        _downloaded_first(commands, image, color)
+        commands.barrier(
+            "downloaded before drawn",
+            "COPY",
+            "EARLY_FRAGMENT_TESTS",
+            weaker={"before the late tests": {"dst": "LATE_FRAGMENT_TESTS"}},
+        )
+        _draws(commands, image, color, shader, **WRITES)
+
+
+@scenario(
+    without={"written before read": [read_after_write(DRAW, DRAW)]},
+    weakened={"written before read / of the late tests": [read_after_write(DRAW, DRAW)]},
+    rule="the-shader-decides-when-tests-happen",
+)
+def scenario_early_write_is_read_as_input(rig: Rig) -> None:
+    """What a draw with early fragment tests wrote to depth is available to later draws through the early tests."""
+    shown, read, out = rig.target(), rig.target(DEPTH), rig.buffer(1024)
+    dependency = RigSubpassDependency("", 0, 0, WRITTEN, INPUT, VkDependency.BY_REGION)
+    made = rig.render_pass(
+        [RigAttachment(load="CLEAR"), RigAttachment(DEPTH, "LOAD", "STORE", AT)],
+        [RigSubpass([(0, AT)], depth=(1, AT), inputs=[(1, AT)])],
+        [dependency],
+    )
+    views = [rig.view(shown), rig.view(read, aspect=2)]
+    frame = rig.framebuffer(made, views)
+    early = rig.graphics("early_color", render_pass=made, **WRITES)
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
+    with rig.submission() as commands:
+        commands.transition(shown, read)
+        commands.clear_depth_stencil(read, 0.25)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"FRAGMENT_SHADER|{TESTS}/MEMORY_READ|MEMORY_WRITE")
+        commands.begin_pass(made, frame)
+        commands.bind(early)
+        commands.draw()
+        commands.barrier(
+            "written before read",
+            f"EARLY_FRAGMENT_TESTS/{WRITE}",
+            INPUT,
+            flags=VkDependency.BY_REGION,
+            weaker={"of the late tests": {"src": f"LATE_FRAGMENT_TESTS/{WRITE}"}},
+        )
+        commands.bind(invert, held)
+        commands.draw()
+        commands.end_pass()
+        commands.barrier("", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(shown, out)
+
+
+@scenario(weakened={"culled / front": [write_after_read(DRAW, DOWNLOAD)]}, rule="culled-polygons-make-no-fragments")
+def scenario_culled_draw_leaves_attachments_alone(rig: Rig) -> None:
+    """A draw of triangles of which both faces are culled touches no attachment, whatever its depth state says."""
+    image, color = rig.target(DEPTH), rig.target()
+    culled = rig.choose("culled", VkCullMode.FRONT_AND_BACK, {"front": VkCullMode.FRONT})
+    with rig.submission() as commands:
+        _downloaded_first(commands, image, color)
+        _draws(commands, image, color, **WRITES, cull=culled)
+
+
+@scenario(
+    weakened={
+        "culled / nothing": [write_after_read(DRAW, DOWNLOAD)],
+        "culled / front": [write_after_read(DRAW, DOWNLOAD)],
+        "culled / back, set by a command": [],
+        "culled / front, set by a command": [write_after_read(DRAW, DOWNLOAD)],
+    },
+    rule="culled-polygons-make-no-fragments",
+)
+def scenario_stencil_of_a_culled_face(rig: Rig) -> None:
+    """Only the stencil state of a face that is rasterized counts: the back may replace, where the back is culled."""
+    image, color = rig.target(BOTH), rig.target()
+    front, back, none = VkCullMode.FRONT, VkCullMode.BACK, VkCullMode.NONE
+    forms = {
+        "nothing": (none, None),
+        "front": (front, None),
+        "back, set by a command": (none, back),
+        "front, set by a command": (none, front),
+    }
+    fixed, given = rig.choose("culled", (back, None), forms)
+    keeps = {"compareOp": ALWAYS, "compareMask": 255, "writeMask": 255, "reference": 9}
+    faces: dict[str, Any] = {"stencil": keeps, "back": {**keeps, "passOp": REPLACE}}
+    with rig.submission() as commands:
+        _downloaded_first(commands, image, color, aspect=4)
+        if given is not None:
+            commands.set_state("CullMode", given)
+        dynamic = ["CULL_MODE"] if given is not None else []
+        _draws(commands, image, color, cull=fixed, dynamic=dynamic, **faces)
