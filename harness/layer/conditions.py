@@ -156,6 +156,22 @@ def _stages_after(start: int, commands: Iterable[Call], of: set[int] | None = No
     return ordered
 
 
+@condition
+def ordered_after_a_read(subject: Subject) -> bool:
+    """Another command between the two reads what the second one reads, and barriers order the second one after it."""
+    own, window, stream = subject.command, subject.window, subject.stream
+    access = subject.key[3]
+    if own is None or access not in ACCESS_KIND:
+        return False
+    mine = stream.touches(own)
+    return any(
+        _stages_after(touch.stage, window[position + 1 :]) & ACCESS_KIND[access].stage
+        for position, call in enumerate(window)
+        for touch in stream.touches(call)
+        if not touch.write and common([touch], mine)
+    )
+
+
 # --- what the layer takes commands for -------------------------------------------------------------------------------
 
 

@@ -198,31 +198,27 @@ class AccessHistory:
         """
         ordered = self._order.precedes(prior.use.node, current.use.node, by_region)
         if not (ordered or after_load(prior, current, shared)):
-            return DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared), facts(prior, current, False))
+            return DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared), facts(prior, current))
         if not prior.writes:
             return None
         query = VisibilityQuery(self._order, self._operations, current, by_region)
-        hidden, guarded = self._hidden(prior, current, shared, query)
+        hidden = self._hidden(prior, current, shared, query)
         if hidden:
-            kind = ConflictKind.INVISIBLE if guarded or query.is_available(prior, hidden) else ConflictKind.UNAVAILABLE
-            return DependencyGap(kind, prior, current, tuple(hidden), facts(prior, current, guarded))
+            kind = ConflictKind.INVISIBLE if query.is_available(prior, hidden) else ConflictKind.UNAVAILABLE
+            return DependencyGap(kind, prior, current, tuple(hidden), facts(prior, current))
         return None
 
-    def _hidden(
-        self, prior: PastAccess, current: PastAccess, shared: list[Span], query: VisibilityQuery
-    ) -> tuple[list[Span], bool]:
-        """The addresses at which `current` does not see the prior write, and whether it is ordered after reads that saw
-        it there.
+    def _hidden(self, prior: PastAccess, current: PastAccess, shared: list[Span], query: VisibilityQuery) -> list[Span]:
+        """The addresses at which `current` does not see the prior write.
 
         A write that comes after a read needs no visibility of its own, if the read saw the earlier write: it could not
         change what either left in memory ("Location-Ordered": read, then write). Rule: rules.md#most-recent-access.
         """
-        left = hidden = query.hidden(prior, shared)
-        for _, spans in readers_before(prior.seen_by, current, query):
-            left = subtract(left, spans)
+        hidden = query.hidden(prior, shared)
         if current.writes and not current.access.atomic:
-            return left, False
-        return hidden, bool(hidden) and not left
+            for _, spans in readers_before(prior.seen_by, current, query):
+                hidden = subtract(hidden, spans)
+        return hidden
 
 
 def readers_before(

@@ -10,8 +10,6 @@ from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.spans import Span, subtract
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 
-GUARDED_READ = "guarded-read"
-"""A fact: the read is ordered after another read to which the write is visible."""
 HOST_OVERWRITE = "host-overwrite"
 """A fact: the host writes where the device has written."""
 ATTACHMENT_ORDER = "attachment-order"
@@ -24,7 +22,7 @@ HELD_BACK = "held-back"
 """A fact: a batch waited for a signal, and the host did or learned of one access only after it submitted that batch."""
 NARROW_SIGNAL = "narrow-signal"
 """A fact: the host waited for a later signal of the prior access's queue, whose scope does not hold the access."""
-FACTS = (GUARDED_READ, HOST_OVERWRITE, ATTACHMENT_ORDER, SUPERSEDED_READ, REGION, HELD_BACK, NARROW_SIGNAL)
+FACTS = (HOST_OVERWRITE, ATTACHMENT_ORDER, SUPERSEDED_READ, REGION, HELD_BACK, NARROW_SIGNAL)
 """Every fact that may be noted of a conflict."""
 
 
@@ -113,11 +111,9 @@ def superseded(prior: PastAccess, current: PastAccess) -> bool:
     return same and prior.use.queue == current.use.queue and not (prior.writes or current.writes)
 
 
-def facts(prior: PastAccess, current: PastAccess, guarded: bool) -> frozenset[str]:
+def facts(prior: PastAccess, current: PastAccess) -> frozenset[str]:
     """The facts to note of two accesses that conflict."""
     noted = set()
-    if guarded:
-        noted.add(GUARDED_READ)
     if current.stream == HOST_STREAM and current.writes:
         noted.add(HOST_OVERWRITE)
     if attachment_ordered(prior, current):

@@ -1,7 +1,6 @@
 """Reads and writes: which prior access conflicts, and what the state becomes (rules.md#hazards).
 
-* A read conflicts with the last write unless the write was made visible to it, or an earlier read that did not
-  conflict is ordered before it.
+* A read conflicts with the last write unless the write was made visible to it.
 * A write conflicts with reads since the last write unless an execution dependency orders each before it. Only when
   there are none is it held against the write, which needs a memory dependency. Reads by the command of the last write
   are held against it as well, and the write with them.
@@ -65,12 +64,7 @@ def _written(request: AccessRequest, access_kind: int) -> State:
 def _read_conflicts(state: State, view: View, request: AccessRequest) -> bool:
     """Whether a read does not see the last write. Rules: rules.md#read-after-write, rules.md#most-recent-access."""
     write = state.write
-    if (
-        write is None
-        or write.done
-        or view.ordered & ACCESS_KINDS[request.access_kind].stage
-        or view.write.barriers >> request.access_kind & 1
-    ):
+    if write is None or write.done or view.write.barriers >> request.access_kind & 1:
         return False
     return not _read_is_ordered(state, write, request)
 

@@ -50,7 +50,7 @@ def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State
 
 def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
     """A view after several dependencies. Each is applied to the view as it was before; their effects are united."""
-    barriers, chain, ordered = view.write.barriers, view.write.chain, view.ordered
+    barriers, chain = view.write.barriers, view.write.chain
     tokens = view.write.tokens
     gained = [ordering.barriers for ordering in view.reads]
     for scope in scopes:
@@ -66,12 +66,10 @@ def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
         for at, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
             if (read.stage | ordering.chain) & stages:
                 gained[at] |= scope.dst_stages
-                ordered |= 0 if read.same_command else scope.dst_stages
     return View(
         view.viewer,
         AccessOrdering(barriers, chain, tokens, view.write.ordered_subpass_stages),
         tuple(ordering._replace(barriers=more) for ordering, more in zip(view.reads, gained, strict=True)),
-        ordered,
     )
 
 

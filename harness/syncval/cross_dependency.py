@@ -54,7 +54,7 @@ def _inside(view: View) -> View:
 
 def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
     """What a receiver learns without `keeps`: accesses in the first scope are ordered before the second scope."""
-    barriers = chain = ordered = 0
+    barriers = chain = 0
     tokens: set[int] = set()
     gained = [0] * len(state.reads)
     for scope in scopes:
@@ -66,12 +66,8 @@ def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
         for at, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
             if read_in_scope(read, ordering, scope, view.viewer):
                 gained[at] |= scope.dst_stages
-                ordered |= 0 if read.same_command else scope.dst_stages
     return View(
-        view.viewer,
-        AccessOrdering(barriers, chain, frozenset(tokens)),
-        tuple(AccessOrdering(each) for each in gained),
-        ordered,
+        view.viewer, AccessOrdering(barriers, chain, frozenset(tokens)), tuple(AccessOrdering(each) for each in gained)
     )
 
 
@@ -81,7 +77,6 @@ def _united(viewer: int, views: Iterable[View]) -> View:
         viewer,
         _joined(view.write for view in several),
         tuple(_joined(orderings) for orderings in zip(*(view.reads for view in several), strict=True)),
-        union(view.ordered for view in several),
     )
 
 
@@ -103,8 +98,7 @@ def withheld(before: State, after: State, viewer: int, write: bool, reads: froze
     """
     old, new = before.view(viewer), after.view(viewer)
     orderings = tuple(old.reads[at] if at in reads else ordering for at, ordering in enumerate(new.reads))
-    ordered = old.ordered if write or len(reads) == len(orderings) else new.ordered
-    return after.with_view(View(viewer, old.write if write else new.write, orderings, ordered))
+    return after.with_view(View(viewer, old.write if write else new.write, orderings))
 
 
 def after_render_pass(state: State, dependencies: tuple[CrossDependency, ...], outer: int) -> State:
@@ -137,4 +131,4 @@ def _after_subpass(view: View) -> View:
         for ordering in view.reads
     )
     write = AccessOrdering(ordered_subpass_stages=view.write.chain | view.write.ordered_subpass_stages)
-    return View(view.viewer, write, reads, 0)
+    return View(view.viewer, write, reads)

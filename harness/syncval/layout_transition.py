@@ -16,7 +16,7 @@ def after_transition(scopes: tuple[Scope, ...], queue: int, viewer: int, access_
     barriers = union(scope.dst_accesses for scope in scopes)
     chain = union(scope.dst_stages for scope in scopes)
     ordering = AccessOrdering(barriers, chain, frozenset(scope.host for scope in scopes if scope.host))
-    return intern(Write(access_kind, queue, viewer), (), (View(viewer, ordering, (), 0),))
+    return intern(Write(access_kind, queue, viewer), (), (View(viewer, ordering, ()),))
 
 
 def transition_hazard(

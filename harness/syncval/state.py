@@ -161,22 +161,16 @@ NO_ORDERING = AccessOrdering()
 
 
 class View(NamedTuple):
-    """What one viewer may assume about the write, and about each read in the state's order.
-
-    `ordered` holds the stages that happen after some read. A read in one of them cannot conflict with the write.
-    """
+    """What one viewer may assume about the write, and about each read in the state's order."""
 
     viewer: int
     write: AccessOrdering
     reads: tuple[AccessOrdering, ...]
-    ordered: int
 
     @property
     def empty(self) -> bool:
         """Whether nothing may be assumed: such views are not kept."""
-        return (
-            self.write == NO_ORDERING and not self.ordered and all(ordering == NO_ORDERING for ordering in self.reads)
-        )
+        return self.write == NO_ORDERING and all(ordering == NO_ORDERING for ordering in self.reads)
 
 
 class AccessOutcome(NamedTuple):
@@ -225,7 +219,7 @@ class State:
         for view in self.views:
             if view.viewer == viewer:
                 return view
-        return View(viewer, NO_ORDERING, (NO_ORDERING,) * len(self.reads), 0)
+        return View(viewer, NO_ORDERING, (NO_ORDERING,) * len(self.reads))
 
     def with_view(self, view: View) -> State:
         """This state with one view replaced."""
@@ -245,10 +239,7 @@ class State:
 
     def _without_reads(self, positions: tuple[int, ...]) -> State:
         kept = [at for at in range(len(self.reads)) if at not in positions]
-        views = tuple(
-            view._replace(reads=tuple(view.reads[at] for at in kept), ordered=view.ordered if kept else 0)
-            for view in self.views
-        )
+        views = tuple(view._replace(reads=tuple(view.reads[at] for at in kept)) for view in self.views)
         return intern(_completed(self.write), tuple(self.reads[at] for at in kept), views)
 
     def _check(self) -> None:

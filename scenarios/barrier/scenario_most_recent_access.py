@@ -14,21 +14,22 @@ DISPATCH = "vkCmdDispatch"
 
 @scenario(
     without={
-        "M": [read_after_write(COPY_IMAGE, CLEAR), read_after_write(DOWNLOAD, CLEAR)],
+        "M": [read_after_write(each, CLEAR) for each in (COPY_IMAGE, DOWNLOAD, BLIT)],
         "E": [read_after_write(BLIT, CLEAR)],
         "for R3": [read_after_write(DISPATCH, CLEAR)],
     },
     weakened={
-        "M / to resolves": [read_after_write(COPY_IMAGE, CLEAR), read_after_write(DOWNLOAD, CLEAR)],
+        "M / to resolves": [read_after_write(each, CLEAR) for each in (COPY_IMAGE, DOWNLOAD, BLIT)],
         "E / not after R1": [read_after_write(BLIT, CLEAR)],
         "E / to resolves": [read_after_write(BLIT, CLEAR)],
+        "E / execution only": [read_after_write(BLIT, CLEAR)],
         "for R3 / execution only": [read_after_write(DISPATCH, CLEAR)],
     },
     rule="most-recent-access",
 )
 def scenario_reads_after_a_guarded_read(rig: Rig) -> None:
-    """M guards R0 and R1 against W. R2 happens after R1 by E, which is enough. R3 is in the second scope of neither,
-    so that it needs a dependency on W of its own."""
+    """M makes W visible to R0 and R1. E chains with M and makes W visible to R2: to happen after R1 is not enough. R3
+    is in the second scope of neither, so that it needs a dependency on W of its own."""
     a, b, c = rig.image(), rig.image(), rig.image(extent=(8, 8, 1))
     first, last = rig.buffer(1024), rig.buffer(1024)
     load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
@@ -43,7 +44,14 @@ def scenario_reads_after_a_guarded_read(rig: Rig) -> None:
         commands.copy_image(a, b)  # R0
         commands.image_to_buffer(a, first)  # R1
         commands.barrier(
-            "E", "COPY", "BLIT", weaker={"not after R1": {"src": "RESOLVE"}, "to resolves": {"dst": "RESOLVE"}}
+            "E",
+            "COPY",
+            "BLIT/TRANSFER_READ",
+            weaker={
+                "not after R1": {"src": "RESOLVE"},
+                "to resolves": {"dst": "RESOLVE/TRANSFER_READ"},
+                "execution only": {"dst": "BLIT"},
+            },
         )
         commands.blit(a, c)  # R2
         commands.barrier(

@@ -27,15 +27,11 @@ from harness.trace.effects import (
     SubpassBegin,
     SubpassDependency,
 )
-from tests.support.effects import IMAGE, access, at, barrier, dependency
+from tests.support.effects import IMAGE, access, at, dependency
 from tests.support.model_streams import COMPUTE, COPY_STAGE, FILL, FILL_TO_COPY, READ, WRITE, Stream
 
 BLIT = access("BLIT_TRANSFER_READ")
 OTHER_IMAGE = 77
-
-
-def guarded_read() -> Stream:
-    return Stream().submit(FILL, FILL_TO_COPY, READ, barrier("COPY", "BLIT"), BLIT)
 
 
 def host_overwrite() -> Stream:
@@ -98,7 +94,6 @@ def through_transitions() -> Stream:
 
 
 ONLY_MODEL: dict[str, Callable[[], Stream]] = {
-    "guarded-read": guarded_read,
     "host-overwrite": host_overwrite,
     "attachment-order": attachment_order,
     "by-region": by_region,
@@ -191,8 +186,8 @@ def test_the_first_offender_must_be_the_same() -> None:
         ("[[difference]]\nid='x'\nrule='r'\nreason='z'", "difference 1: needs either 'fact' or 'omitted'"),
         ("[[difference]]\nid='x'\nrule='r'\nreason='z'\nomitted='y'", "rule 'y' is none of"),
         ("[[difference]]\nid='x'\nfact='y'\nrule='r'\nreason='z'\nkinds=['invisible']", "fact 'y' is none of"),
-        ("[[difference]]\nid='x'\nfact='guarded-read'\nrule='r'\nreason='z'", "needs 'kinds'"),
-        ("[[difference]]\nid='x'\nfact='guarded-read'\nrule='r'\nreason='z'\nkinds=['odd']", "kind 'odd' is none of"),
+        ("[[difference]]\nid='x'\nfact='region'\nrule='r'\nreason='z'", "needs 'kinds'"),
+        ("[[difference]]\nid='x'\nfact='region'\nrule='r'\nreason='z'\nkinds=['odd']", "kind 'odd' is none of"),
         ("[[difference", "Expected"),
     ],
 )

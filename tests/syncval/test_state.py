@@ -82,6 +82,16 @@ SEQUENCES = [
     (["copy_write", "COPY/TRANSFER_WRITE > BLIT/TRANSFER_READ", "blit_read", "copy_read"], [None, None, RAW]),
     (
         ["copy_write", "COPY/TRANSFER_WRITE > BLIT/TRANSFER_READ", "blit_read", "BLIT > COPY", "copy_read"],
+        [None, None, RAW],
+    ),
+    (
+        [
+            "copy_write",
+            "COPY/TRANSFER_WRITE > BLIT/TRANSFER_READ",
+            "blit_read",
+            "BLIT > COPY/TRANSFER_READ",
+            "copy_read",
+        ],
         [None, None, None],
     ),
     (
