@@ -24,7 +24,7 @@ ALLOWED = {
     "verdicts": "",
     "spec": "findings",
     "trace": "findings spans spec",
-    "shader": "findings spec",
+    "shader": "findings spans spec",
     "commands": "findings spans spec trace shader",
     "model": "findings spans spec trace commands",
     "syncval": "findings spans spec trace",

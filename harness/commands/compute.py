@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, dispatched
 from harness.commands.drawing.shaders import shader_effects
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
@@ -20,8 +21,11 @@ DISPATCH_INDIRECT_BYTES = 12
 @command("vkCmdDispatch", "vkCmdDispatchBase")
 def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """The shader's accesses. A dispatch without workgroups runs nothing."""
-    runs = args["groupCountX"] and args["groupCountY"] and args["groupCountZ"]
-    return shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE) if runs else ()
+    count = (args["groupCountX"], args["groupCountY"], args["groupCountZ"])
+    if not all(count):
+        return ()
+    base = (args.get("baseGroupX", 0), args.get("baseGroupY", 0), args.get("baseGroupZ", 0))
+    return shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, dispatched(base, count))
 
 
 @command("vkCmdDispatchIndirect")
@@ -30,4 +34,4 @@ def dispatch_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[st
     source = objects.buffer(args["buffer"])
     if source is not None:
         yield from buffer_access(INDIRECT_READ, source, [source.span(args["offset"], DISPATCH_INDIRECT_BYTES)])
-    yield from shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE)
+    yield from shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, UNKNOWN_INVOCATIONS)

@@ -14,6 +14,7 @@ from harness.trace.rendering_state import RenderingState
 from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
 
 R = TypeVar("R")
+MOST_PUSHED = 1 << 16
 ALL_QUEUE_FLAGS = 0x7FFFFFFF
 
 
@@ -28,6 +29,32 @@ class BoundSet:
     def key(self) -> tuple[int, ...]:
         """A key for everything that the set refers to while no object is destroyed. Pushed sets have none."""
         return (self.set.id, self.set.version, *self.offsets.values())
+
+
+class PushConstants:
+    """The push constants of a command buffer, as far as they were pushed."""
+
+    __slots__ = ("_bytes", "_known")
+
+    def __init__(self) -> None:
+        self._bytes = b""
+        self._known = b""
+
+    def write(self, offset: int, data: bytes) -> None:
+        """Replaces the bytes from `offset` on. No device has as many bytes as MOST_PUSHED, and what lies behind is not
+        kept."""
+        end = offset + len(data)
+        if end > MOST_PUSHED:
+            return
+        self._bytes = self._bytes[:offset].ljust(offset, b"\0") + data + self._bytes[end:]
+        self._known = self._known[:offset].ljust(offset, b"\0") + b"\1" * len(data) + self._known[end:]
+
+    def read(self, offset: int, size: int) -> int | None:
+        """An unsigned value; None when a byte of it was not pushed."""
+        end = offset + size
+        if self._known.count(1, offset, end) != size:
+            return None
+        return int.from_bytes(self._bytes[offset:end], "little")
 
 
 @dataclass(slots=True)
@@ -48,6 +75,7 @@ class CommandBuffer:
     queue_flags: int = ALL_QUEUE_FLAGS
     """The VkQueueFlags of its pool's family. All flags are set when that is not known: masks then stand for every
     stage."""
+    constants: PushConstants = field(default_factory=PushConstants)
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
@@ -61,6 +89,7 @@ class CommandBuffer:
         self.pipelines = {}
         self.sets = {}
         self.drawing = DrawState()
+        self.constants = PushConstants()
 
 
 class ObjectState:
@@ -70,6 +99,8 @@ class ObjectState:
         self._by_id: dict[int, Any] = {}
         self.shader_effects: dict[Hashable, tuple[Effect, ...]] = {}
         """What shaders access, by what is bound (`shaders`); forgotten when an object goes or is bound to memory."""
+        self.reflected: dict[int, Any] = {}
+        """What the stages of a pipeline use, by its id (`shaders.StageUses`)."""
         self.children: dict[int, set[int]] = {}
         """Ids of command buffers and descriptor sets by pool."""
         self.devices: dict[int, int] = {}
@@ -105,6 +136,7 @@ class ObjectState:
     def remove(self, id: int) -> Any:
         """Removes and returns an object; None when it is unknown."""
         self.shader_effects.clear()
+        self.reflected.pop(id, None)
         return self._by_id.pop(id, None)
 
     def every(self, kind: type[R]) -> list[R]:

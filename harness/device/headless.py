@@ -42,6 +42,7 @@ USUAL_FEATURES = (
     "sampleRateShading",
     "separateDepthStencilLayouts",
     "shaderImageGatherExtended",
+    "shaderStorageBufferArrayDynamicIndexing",
     "shaderStorageImageExtendedFormats",
     "shaderStorageImageMultisample",
     "shaderStorageImageReadWithoutFormat",

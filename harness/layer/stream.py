@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 from harness.commands.drawing.dynamic_state import CULL_MODE, TOPOLOGY, vertex_input
+from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
 from harness.commands.drawing.shaders import shader_effects
 from harness.commands.interpret import Interpreter
 from harness.commands.object_state import CommandBuffer, ObjectState
@@ -413,7 +414,7 @@ def _culled(objects: ObjectState, buffer: CommandBuffer, touches: tuple[Touch, .
     whole = replace(state, cull=VkCullMode.NONE, topology=VkPrimitiveTopology.TRIANGLE_LIST, dynamic=fixed)
     targets = attachment_access.targets_of(replace(pipeline, state=whole), buffer.drawing)
     accesses = attachment_access.accesses(objects, buffer.rendering, targets)
-    shaders = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS)
+    shaders = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, UNKNOWN_INVOCATIONS)
     yield from (touch for touch in _touches((*shaders, *accesses)) if touch not in touches)
 
 

@@ -4,7 +4,9 @@
 |---|---|
 | `opcodes`, `spirv` | numbers and instructions of a module, without meaning |
 | `types`, `constants`, `variables` | its declarations |
+| `guards`, `values` | under which conditions a block runs; integers as expressions of what a dispatch decides |
 | `pointers`, `flow`, `accesses` | what an entry point reaches, followed instruction by instruction |
+| `affine`, `reach`, `narrowing` | which bytes that is in one dispatch |
 | `reflect` | `reflect()`: the resources that an entry point uses, and how |
 | `library` | the project's own shaders |
 """

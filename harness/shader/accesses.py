@@ -5,20 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harness.shader.opcodes import Decoration
-from harness.shader.pointers import ARRAYS, Ref, extent
-from harness.shader.types import Types
-from harness.shader.variables import BUFFERS, OUTPUT, RESOURCES, SAMPLER, WRITABLE, Declarations, Variable
+from harness.shader.pointers import Ref, extent
+from harness.shader.reach import ShaderTouch
+from harness.shader.types import ARRAYS, Types
+from harness.shader.variables import ADDRESS, BUFFERS, OUTPUT, RESOURCES, SAMPLER, WRITABLE, Declarations, Variable
 
 READ = 1
 WRITE = 2
 READ_MODIFY_WRITE = 4
 """An atomic that reads and writes."""
 
+MOST_TOUCHES = 512
+"""The most different accesses of one entry point that are told apart."""
+
 Range = tuple[int, int]
 """(offset, size) in bytes from the start of the block."""
 
 MOST_LOCATIONS = 256
 """Vulkan allows far fewer locations; the bound keeps a hostile array length from taking memory."""
+
+
+Conditions = tuple[tuple[int, bool], ...]
+"""Nodes of booleans, and the values that they must have."""
 
 
 @dataclass(slots=True)
@@ -73,6 +81,10 @@ class ShaderAccesses:
         """Locations that are written."""
         self.referenced: set[int] = set()
         """Module-scope variables that an instruction names."""
+        self.touches: dict[int, dict[ShaderTouch, None]] = {}
+        """Variable -> its accesses one by one."""
+        self.too_many = False
+        """Whether there are more than MOST_TOUCHES."""
         self.unmodelled: dict[str, None] = {}
         """What may reach memory in a way that is not followed, in order of appearance."""
 
@@ -84,16 +96,39 @@ class ShaderAccesses:
         elements = self.of.setdefault(variable.id, {})
         return elements.setdefault(None if undecided else ref.element, DescriptorAccess())
 
-    def add(self, variable: Variable, ref: Ref, flags: int) -> None:
-        """Note that an instruction reads or writes what `ref` means."""
+    def add(self, variable: Variable, ref: Ref, flags: int, conditions: Conditions = (), certain: bool = False) -> None:
+        """Note that an instruction reads or writes what `ref` means, where the conditions hold."""
         if variable.kind == OUTPUT and flags & WRITE:
             self._output(variable, ref)
+        if variable.kind == ADDRESS and flags:
+            self._keep(
+                variable, self._touch(ref, flags)._replace(conditions=conditions, certain=certain, base=ref.element)
+            )
         access = self.touch(variable, ref)
         if access is None or variable.kind == SAMPLER:
             return
         if variable.kind not in WRITABLE:
             flags = READ if flags & (READ | READ_MODIFY_WRITE) else 0
         access.add(flags, extent(ref, self._types) if variable.kind in BUFFERS else None)
+        if flags:
+            touch = self._touch(ref, flags) if variable.kind in BUFFERS else ShaderTouch(flags, None, None, 0, None)
+            if ref.inside or self._types[ref.type].op not in ARRAYS:
+                touch = touch._replace(element=ref.element, chosen=ref.chosen)
+            self._keep(variable, touch._replace(conditions=conditions, certain=certain))
+
+    def _touch(self, ref: Ref, flags: int) -> ShaderTouch:
+        """The bytes of one access."""
+        size = self._types.size(ref.type, ref.matrix)
+        if ref.offset is not None and size is not None:
+            return ShaderTouch(flags, None, None, ref.offset, size, ref.terms)
+        offset, covered = extent(ref, self._types) or (0, None)
+        return ShaderTouch(flags, None, None, offset, covered, covers=True)
+
+    def _keep(self, variable: Variable, touch: ShaderTouch) -> None:
+        kept = self.touches.setdefault(variable.id, {})
+        self.too_many = self.too_many or sum(map(len, self.touches.values())) >= MOST_TOUCHES
+        if not self.too_many:
+            kept[touch] = None
 
     def _output(self, variable: Variable, ref: Ref) -> None:
         location = self._declarations.decorations(variable.id).get(Decoration.Location)

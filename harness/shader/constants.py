@@ -51,6 +51,10 @@ class Constants:
         value = self._values.get(id)
         return tuple(part if isinstance(part, int) else None for part in value) if isinstance(value, tuple) else ()
 
+    def type_of(self, id: int) -> Type | None:
+        """The type of a constant; None for an id that is none."""
+        return self._type_of.get(id)
+
     def declare(self, instruction: Instruction) -> None:
         """Add the constant that one instruction of `CONSTANTS` declares."""
         op, operands = instruction

@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from harness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE, ShaderAccesses
+from harness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE, Conditions, ShaderAccesses
+from harness.shader.guards import Guards
 from harness.shader.opcodes import Op, StorageClass, is_plain, op_name
 from harness.shader.pointers import EXACT, Ref, any_element, step, widen
 from harness.shader.spirv import Instruction, SpirvError
-from harness.shader.variables import BUFFERS, HOLDER, RESOURCES, UNKNOWN, Declarations, make_variable
+from harness.shader.values import ValueNode, Values
+from harness.shader.variables import ADDRESS, BUFFERS, HOLDER, RESOURCES, UNKNOWN, Declarations, Variable, make_variable
 
 Operands = tuple[int, ...]
+Size = tuple[int, int, int]
 Refs = tuple[Ref, ...]
 
 BASE_WORK = 200_000
@@ -25,13 +28,19 @@ MODF, FREXP = 35, 51
 """The instructions of GLSL.std.450 that store through a pointer operand."""
 
 
-def follow(declarations: Declarations, function: int) -> ShaderAccesses:
-    """What the call tree of one function accesses. Raises SpirvError for recursion or a missing function."""
-    return _Flow(declarations, function).run()
+def follow(
+    declarations: Declarations, function: int, local_size: Size | None
+) -> tuple[ShaderAccesses, list[ValueNode]]:
+    """What the call tree of one function accesses, and the nodes that the accesses name.
+
+    Raises SpirvError for recursion or a missing function.
+    """
+    flow = _Flow(declarations, function, local_size)
+    return flow.run(), flow.values.nodes
 
 
 class _Flow:
-    def __init__(self, declarations: Declarations, function: int) -> None:
+    def __init__(self, declarations: Declarations, function: int, local_size: Size | None) -> None:
         self.declarations = declarations
         self.types = declarations.types
         self.accesses = ShaderAccesses(declarations)
@@ -45,7 +54,13 @@ class _Flow:
         }
         self.held: dict[int, Refs] = {}
         self.returned: dict[int, Refs] = {}
-        self.function = function
+        self.function = self.entry = function
+        self.block = 0
+        self.values = Values(declarations, local_size)
+        self.guards = {id: Guards(self.functions[id].body) for id in self.order}
+        for id in self.order:
+            self.values.read(self.functions[id], self.guards[id])
+        self.kept: dict[tuple[int, int], tuple[Conditions, bool]] = {}
         self.again = False
         self.work = BASE_WORK + WORK_PER_INSTRUCTION * sum(len(self.functions[id].body) for id in self.order)
         self.physical = {
@@ -59,21 +74,41 @@ class _Flow:
         self.again = True
         while self.again:
             self.again = False
+            self.accesses.touches.clear()
             for function in self.order:
                 self.function = function
                 for op, operands in self.functions[function].body:
+                    if op == Op.Label:
+                        self.block = operands[0]
                     self._instruction(op, operands)
         return self.accesses
 
     def _instruction(self, op: int, operands: Operands) -> None:
         self._spend(1)
-        if self.physical and operands and operands[0] in self.physical:
-            self._note("PhysicalStorageBuffer")
         handler = HANDLERS.get(op)
         if handler is not None:
             handler(self, op, operands)
         elif not is_plain(op):
             self._caution(op_name(op), operands)
+        if self.physical and len(operands) > 1 and operands[0] in self.physical and op not in PASSES_POINTERS:
+            self._addressed(op, operands)
+
+    def _addressed(self, op: int, operands: Operands) -> None:
+        """A pointer to memory behind a device address. It is not followed when its value comes from no known place."""
+        if self.refs.get(operands[1]):
+            return
+        if op == Op.Load and any(self.variables[ref.variable].kind == HOLDER for ref in self.of(operands[2])):
+            return
+        node = self.values.address(operands[1])
+        if node is None and op in (Op.Bitcast, Op.ConvertUToPtr):
+            node = self.values.address(operands[2])
+        if node is None:
+            self._note("PhysicalStorageBuffer")
+            return
+        type = self.types[operands[0]].element
+        made = Variable(-1 - node, ADDRESS, type, 1, False)
+        self.variables[made.id] = made
+        self.refs[operands[1]] = (Ref(made.id, node, type, True, 0, EXACT, 0),)
 
     def _spend(self, steps: int) -> None:
         self.work -= steps
@@ -102,14 +137,26 @@ class _Flow:
         return len(after) > len(before)
 
     def _use(self, refs: Refs, flags: int) -> None:
+        conditions, certain = self._guard()
         for ref in refs:
-            self.accesses.add(self.variables[ref.variable], ref, flags)
+            self.accesses.add(self.variables[ref.variable], ref, flags, conditions, certain and len(refs) == 1)
+
+    def _guard(self) -> tuple[Conditions, bool]:
+        """What must hold where the instruction at hand runs, and whether it then runs for sure."""
+        found = self.kept.get((self.function, self.block))
+        if found is None:
+            guard = self.guards[self.function].of(self.block)
+            nodes = [(self.values.node(id), wanted) for id, wanted in guard.conditions]
+            known = tuple((node, wanted) for node, wanted in nodes if node is not None)
+            certain = guard.certain and len(known) == len(nodes) and self.function == self.entry
+            found = self.kept[self.function, self.block] = known, certain
+        return found
 
     def _caution(self, what: str, operands: Operands) -> None:
         """Take each operand that refers to a resource as read and written anywhere."""
         for id in operands:
             refs = self.of(id)
-            if any(self.variables[ref.variable].kind in RESOURCES for ref in refs):
+            if any(self.variables[ref.variable].kind in REACHED for ref in refs):
                 self._note(what)
                 self._use(tuple(map(widen, refs)), READ | WRITE)
 
@@ -130,7 +177,8 @@ class _Flow:
         for id in operands[first:]:
             index = self.declarations.constants.integer(id)
             self._spend(len(refs))
-            refs = tuple(dict.fromkeys(step(ref, index, self.types) for ref in refs))
+            node = None if index is not None else self.values.node(id)
+            refs = tuple(dict.fromkeys(step(ref, index, self.types, node) for ref in refs))
         self.refs[operands[1]] = refs
 
     def load(self, op: int, operands: Operands) -> None:
@@ -138,8 +186,8 @@ class _Flow:
         loaded: list[Ref] = []
         for ref in self.of(operands[2]):
             variable = self.variables[ref.variable]
-            if variable.kind in BUFFERS:
-                self.accesses.add(variable, ref, READ)
+            if variable.kind in BUFFERS or variable.kind == ADDRESS:
+                self._use((ref,), READ)
             elif variable.kind == HOLDER:
                 loaded.extend(self.held.get(variable.id, ()))
             elif variable.kind in RESOURCES:
@@ -205,6 +253,15 @@ class _Flow:
         """A resource made from a number."""
         self._note(op_name(op))
 
+
+REACHED = RESOURCES | {ADDRESS}
+PASSES_POINTERS = frozenset(
+    {
+        Op.AccessChain, Op.InBoundsAccessChain, Op.PtrAccessChain, Op.InBoundsPtrAccessChain, Op.Undef, Op.Variable,
+        Op.Phi, Op.Select, Op.CopyObject, Op.FunctionParameter, Op.FunctionCall,
+    }
+)  # fmt: skip
+"""Instructions that make pointers from pointers alone."""
 
 Handler = Callable[[_Flow, int, Operands], None]
 

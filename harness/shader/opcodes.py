@@ -64,6 +64,7 @@ class Op(IntEnum):
     MemberDecorate = 72
     GroupDecorate = 74
     GroupMemberDecorate = 75
+    VectorShuffle = 79
     CompositeConstruct = 80
     CompositeExtract = 81
     CompositeInsert = 82
@@ -77,6 +78,7 @@ class Op(IntEnum):
     ImageQuerySamples = 107
     UConvert = 113
     SConvert = 114
+    ConvertPtrToU = 117
     ConvertUToPtr = 120
     Bitcast = 124
     SNegate = 126
@@ -117,6 +119,9 @@ class Op(IntEnum):
     AtomicXor = 242
     Phi = 245
     Label = 248
+    Branch = 249
+    BranchConditional = 250
+    Switch = 251
     ReturnValue = 254
     ImageSparseSampleImplicitLod = 305
     ImageSparseDrefGather = 315
@@ -344,6 +349,10 @@ _MINIMUM = {
     Op.AtomicFlagTestAndSet: 5,
     Op.AtomicFlagClear: 3,
     Op.Phi: 2,
+    Op.Label: 1,
+    Op.Branch: 1,
+    Op.BranchConditional: 3,
+    Op.Switch: 2,
     Op.ReturnValue: 1,
     Op.CopyLogical: 3,
     Op.TraceRayKHR: 11,

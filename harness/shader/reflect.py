@@ -9,14 +9,25 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from threading import Lock
 
-from harness.shader.accesses import MOST_LOCATIONS, DescriptorAccess, Range, ShaderAccesses
+from harness.shader.accesses import (
+    MOST_LOCATIONS,
+    READ,
+    READ_MODIFY_WRITE,
+    WRITE,
+    DescriptorAccess,
+    Range,
+    ShaderAccesses,
+)
 from harness.shader.flow import follow
+from harness.shader.narrowing import Narrowing, narrowing
 from harness.shader.opcodes import BUILT_IN_WORKGROUP_SIZE, STAGES, Decoration, ExecutionMode, Op
+from harness.shader.reach import ShaderTouch
 from harness.shader.spirv import EntryPoint, Module, SpirvError, parse
+from harness.shader.values import ValueNode
 from harness.shader.variables import BUFFERS, OUTPUT, PUSH_CONSTANTS, RESOURCES, Declarations, Variable, declare
 from harness.spec.enums import VkShaderStage
 
@@ -55,6 +66,8 @@ class ResourceUse:
     write_ranges: tuple[Range, ...] | None
     input_attachment_index: int | None
     """Of element 0; element n reads index + n."""
+    touches: tuple[ShaderTouch, ...] = field(default=(), compare=False)
+    """The accesses one by one, which `reach.Evaluation` narrows for a dispatch. They lie in the ranges above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +90,14 @@ class ReflectedEntryPoint:
     """Execution modes; `ExecutionMode` names those that matter."""
     unmodelled: tuple[str, ...]
     """Ways to reach memory that are not followed (addresses, instructions not known): the uses may not be all."""
+    nodes: tuple[ValueNode, ...] = field(default=(), compare=False)
+    """The expressions that the touches name."""
+    addressed: tuple[ShaderTouch, ...] = field(default=(), compare=False)
+    """Accesses through device addresses."""
+    varies: bool = False
+    """Whether what is accessed depends on the dispatch, so that `Evaluation` says more than the ranges."""
+    pushed: tuple[tuple[int, int], ...] = ()
+    """(offset, size) in bytes of the push constants on which it depends."""
 
 
 _cache: OrderedDict[tuple[bytes, str, int, tuple[tuple[int, bytes], ...]], ReflectedEntryPoint] = OrderedDict()
@@ -118,11 +139,13 @@ def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: in
     module = parse(code)
     point = _entry_point(module, name, stage)
     declarations = declare(module, specialization)
-    accesses = follow(declarations, point.function)
-    referenced = [declarations.variables[id] for id in accesses.referenced]
     modes = module.modes.get(point.function, {})
+    local_size = _local_size(declarations, modes)
+    accesses, nodes = follow(declarations, point.function, local_size)
+    narrowed = narrowing(accesses, nodes)
+    referenced = [declarations.variables[id] for id in accesses.referenced]
     resources = [variable for variable in referenced if variable.kind in RESOURCES]
-    uses = [use for variable in resources for use in _uses(declarations, accesses, variable)]
+    uses = [use for variable in resources for use in _uses(declarations, accesses, variable, narrowed)]
     uses.sort(key=lambda use: (use.set, use.binding, use.elements or (), use.kind))
     return ReflectedEntryPoint(
         name=name,
@@ -130,10 +153,14 @@ def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: in
         uses=tuple(uses),
         push_constants=any(variable.kind == PUSH_CONSTANTS for variable in referenced),
         outputs=frozenset(accesses.outputs) if STAGES[point.model] == VkShaderStage.FRAGMENT else frozenset(),
-        local_size=_local_size(declarations, modes),
+        local_size=local_size,
         declared_outputs=_declared_outputs(declarations, point),
         modes=frozenset(modes),
         unmodelled=tuple(accesses.unmodelled),
+        nodes=narrowed.nodes,
+        addressed=narrowed.addressed,
+        varies=narrowed.varies,
+        pushed=narrowed.pushed,
     )
 
 
@@ -158,7 +185,9 @@ def _entry_point(module: Module, name: str, stage: int) -> EntryPoint:
     raise SpirvError(f"SPIR-V has no entry point {name!r} for this stage; it has {names or 'none'}")
 
 
-def _uses(declarations: Declarations, accesses: ShaderAccesses, variable: Variable) -> list[ResourceUse]:
+def _uses(
+    declarations: Declarations, accesses: ShaderAccesses, variable: Variable, narrowed: Narrowing
+) -> list[ResourceUse]:
     decorations = declarations.decorations(variable.id)
     if Decoration.DescriptorSet not in decorations or Decoration.Binding not in decorations:
         raise SpirvError(f"SPIR-V uses the resource %{variable.id}, which has no DescriptorSet or no Binding")
@@ -174,7 +203,7 @@ def _uses(declarations: Declarations, accesses: ShaderAccesses, variable: Variab
         _restrict(declarations, variable, access)
         use = _use(variable, access, decorations)
         uses.setdefault(use, []).extend([] if element is None else [element])
-    return [_with_elements(use, elements) for use, elements in uses.items()]
+    return [_with_elements(use, elements, narrowed.touches.get(variable.id)) for use, elements in uses.items()]
 
 
 def _use(variable: Variable, access: DescriptorAccess, decorations: Mapping[int, int]) -> ResourceUse:
@@ -195,9 +224,33 @@ def _use(variable: Variable, access: DescriptorAccess, decorations: Mapping[int,
     )
 
 
-def _with_elements(use: ResourceUse, elements: list[int]) -> ResourceUse:
-    values = {name: getattr(use, name) for name in ResourceUse.__slots__}
-    return ResourceUse(**(values | {"elements": tuple(sorted(elements)) or None}))
+def _with_elements(use: ResourceUse, elements: list[int], touches: tuple[ShaderTouch, ...] | None) -> ResourceUse:
+    chosen = tuple(sorted(elements)) or None
+    if touches is None:
+        own = _as_touches(use)
+    else:
+        own = tuple(touch for touch in map(partial(_allowed, use), touches) if touch.flags)
+    if chosen is not None:
+        own = tuple(touch for touch in own if touch.element is None or touch.element in chosen)
+    return replace(use, elements=chosen, touches=own)
+
+
+def _allowed(use: ResourceUse, touch: ShaderTouch) -> ShaderTouch:
+    """A touch without what NonWritable or NonReadable exclude."""
+    reads, writes = touch.flags & (READ | READ_MODIFY_WRITE), touch.flags & (WRITE | READ_MODIFY_WRITE)
+    if touch.flags & READ_MODIFY_WRITE and not use.atomics:
+        return touch._replace(flags=(READ if use.reads else 0) | (WRITE if use.writes else 0))
+    return touch._replace(flags=touch.flags if (reads and use.reads) or (writes and use.writes) else 0)
+
+
+def _as_touches(use: ResourceUse) -> tuple[ShaderTouch, ...]:
+    """The ranges of a use as touches, where its accesses are not known one by one."""
+    written = WRITE if use.plain_writes or not use.atomics else READ_MODIFY_WRITE
+    made = []
+    for flags, happens, ranges in ((READ, use.reads, use.read_ranges), (written, use.writes, use.write_ranges)):
+        for offset, size in (ranges if ranges is not None else ((0, None),)) if happens else ():
+            made.append(ShaderTouch(flags, None, None, offset, size, covers=True))
+    return tuple(made)
 
 
 def _restrict(declarations: Declarations, variable: Variable, access: DescriptorAccess) -> None:

@@ -14,6 +14,7 @@ from harness.shader.spirv import Decorations, Module, SpirvError
 LIMIT = 1 << 64
 """Nothing is larger; sizes stop growing here, so that nested arrays cannot make huge numbers."""
 WIDTHS = (8, 16, 32, 64)
+ARRAYS = (Op.TypeArray, Op.TypeRuntimeArray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ class Types:
             return Type(op, id, operands[1], dim=self[operands[1]].dim, opaque=True)
         if op in (Op.TypeSampler, Op.TypeAccelerationStructureKHR):
             return Type(op, id, opaque=True)
-        if op in (Op.TypeArray, Op.TypeRuntimeArray):
+        if op in ARRAYS:
             return self._array(op, id, operands[1], length)
         if op == Op.TypeStruct:
             return self._structure(id, operands[1:])
@@ -141,7 +142,7 @@ class Types:
         """
         count = 1
         # Types are declared before use, so this walk ends.
-        while self[id].op in (Op.TypeArray, Op.TypeRuntimeArray):
+        while self[id].op in ARRAYS:
             count = min(count * (self[id].count or 0), LIMIT)
             id = self[id].element
         return id, count

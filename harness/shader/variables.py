@@ -30,6 +30,8 @@ PUSH_CONSTANTS = "push_constants"
 OUTPUT = "output"
 HOLDER = "holder"
 """Private or function memory that holds handles or pointers."""
+ADDRESS = "address"
+"""Memory behind a device address."""
 UNKNOWN = "unknown"
 """A resource of a type that the reader does not know."""
 

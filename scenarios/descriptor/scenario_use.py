@@ -48,16 +48,16 @@ def scenario_length_of_a_block(rig: Rig) -> None:
 
 @scenario(without={"fill before dispatch": [AFTER_FILL]}, rule="static-use-decides")
 def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
-    """A store counts although the push constants of this dispatch keep it from happening."""
-    a = rig.buffer()
-    pipeline = rig.compute("branch_not_taken", {0: "STORAGE_BUFFER"}, push_bytes=8)
+    """A store counts although a word in memory keeps it from happening: what it holds is not known in advance."""
+    a, switch = rig.buffer(), rig.buffer()
+    pipeline = rig.compute("branch_on_a_word", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"}, push_bytes=4)
     with rig.submission() as commands:
         commands.fill(a, 0x33)
         commands.barrier(
             "fill before dispatch", "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/SHADER_WRITE", sync2=False
         )
-        commands.bind(pipeline, rig.descriptors(pipeline, b0=a))
-        commands.push_constants(pipeline, 0, 0x3000)
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=switch))
+        commands.push_constants(pipeline, 0x3000)
         commands.dispatch()
 
 

@@ -360,16 +360,27 @@ def test_a_ray_query_reads_its_acceleration_structure() -> None:
     assert reflect(code, "main").unmodelled == ()
 
 
-def test_memory_behind_an_address_is_reported_as_unmodelled() -> None:
-    declarations = """
+ADDRESSES = """
 %far = OpTypePointer PhysicalStorageBuffer %uint
+%far_far = OpTypePointer PhysicalStorageBuffer %far
 %long = OpTypeInt 64 0
 %address = OpConstant %long 4096
 """
+FAR_CAPABILITIES = "OpCapability PhysicalStorageBufferAddresses\nOpCapability Int64"
+
+
+def test_memory_behind_a_known_address_is_followed() -> None:
     body = "%p = OpConvertUToPtr %far %address\nOpStore %p %one Aligned 4"
-    capabilities = "OpCapability PhysicalStorageBufferAddresses\nOpCapability Int64"
-    code = module(body, declarations=declarations, capabilities=capabilities)
-    assert reflect(code, "main").unmodelled == ("PhysicalStorageBuffer",)
+    entry = reflect(module(body, declarations=ADDRESSES, capabilities=FAR_CAPABILITIES), "main")
+    assert entry.unmodelled == () and entry.uses == ()
+    (touch,) = entry.addressed
+    assert (touch.offset, touch.size, touch.certain) == (0, 4, True)
+
+
+def test_memory_behind_an_address_from_memory_is_reported_as_unmodelled() -> None:
+    body = "%p = OpConvertUToPtr %far_far %address\n%q = OpLoad %far %p Aligned 8\nOpStore %q %one Aligned 4"
+    entry = reflect(module(body, declarations=ADDRESSES, capabilities=FAR_CAPABILITIES), "main")
+    assert entry.unmodelled == ("PhysicalStorageBuffer",)
 
 
 def test_an_unknown_instruction_reads_and_writes_what_it_names() -> None:

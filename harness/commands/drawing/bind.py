@@ -1,4 +1,4 @@
-"""State that later commands read: pipelines, descriptor sets, push descriptors, push constants; debug labels."""
+"""State that later commands read: pipelines, descriptor sets, push descriptors; debug labels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from harness.trace.effects import Effect
 from harness.trace.resources import DescriptorSet, Pipeline, PipelineLayout
 
 TOUCHES_NOTHING = (
-    "vkCmdPushConstants",
-    "vkCmdPushConstants2KHR",
     "vkCmdBeginDebugUtilsLabelEXT",
     "vkCmdEndDebugUtilsLabelEXT",
     "vkCmdInsertDebugUtilsLabelEXT",

@@ -12,7 +12,8 @@ from typing import Any
 from harness.commands.compute import INDIRECT_READ
 from harness.commands.drawing.fragments import makes_none
 from harness.commands.drawing.graphics import UNSEEN
-from harness.commands.drawing.shaders import shader_effects
+from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, Invocations, drawn
+from harness.commands.drawing.shaders import shader_effects, stage_uses
 from harness.commands.drawing.transform_feedback import feedback_effects
 from harness.commands.drawing.vertex import (
     EVERYTHING,
@@ -43,19 +44,24 @@ Reads = Callable[[GraphicsState], Iterable[Effect]]
 """The reads of a draw before shaders run, given the state of the bound pipeline."""
 
 
-def draw_effects(objects: ObjectState, buffer: CommandBuffer, reads: Reads) -> Iterator[Effect]:
-    """All effects of a draw with the bound pipeline."""
+def draw_effects(
+    objects: ObjectState, buffer: CommandBuffer, reads: Reads, run: Invocations = UNKNOWN_INVOCATIONS
+) -> Iterator[Effect]:
+    """All effects of a draw with the bound pipeline. `run` says which vertices and instances are drawn."""
     pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
     if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
         yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
         return
     yield from reads(pipeline.state)
-    yield from _effects_of_bindings(objects, buffer, pipeline)
+    yield from _effects_of_bindings(objects, buffer, pipeline, run)
     yield from feedback_effects(objects, buffer)
 
 
-def _effects_of_bindings(objects: ObjectState, buffer: CommandBuffer, pipeline: GraphicsPipeline) -> tuple[Effect, ...]:
-    """The accesses of shaders and attachments, which are the same for every draw until something else is bound.
+def _effects_of_bindings(
+    objects: ObjectState, buffer: CommandBuffer, pipeline: GraphicsPipeline, run: Invocations
+) -> tuple[Effect, ...]:
+    """The accesses of shaders and attachments, which are the same for every draw until something else is bound, or
+    until a draw differs in what the shaders depend on.
 
     A bound descriptor set may not be written before it is bound again, so that its identity stands for its contents.
     (Where a layout allows such writes, no verdict is clean.)
@@ -64,13 +70,14 @@ def _effects_of_bindings(objects: ObjectState, buffer: CommandBuffer, pipeline: 
     bound = tuple(buffer.sets.get(VkPipelineBindPoint.GRAPHICS, {}).items())
     targets = targets_for(pipeline, drawing)
     key = (pipeline, targets, buffer.rendering, *(each for _, each in bound))
-    numbers = [number for number, _ in bound]
+    uses = stage_uses(objects, pipeline) if pipeline.stages else None
+    numbers = [*(number for number, _ in bound), *(uses.key(buffer, run) if uses is not None else ())]
     last = drawing.last_draw
     if last is not None and last[1] == numbers and len(last[0]) == len(key) and all(map(is_, last[0], key)):
         return tuple(last[2])
     idle = VkShaderStage.FRAGMENT if makes_none(pipeline, drawing) else 0
     effects = (
-        *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, idle),
+        *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, idle),
         *attachment_effects(objects, buffer, targets),
     )
     drawing.last_draw = (key, numbers, effects)
@@ -85,7 +92,8 @@ def _draw(
     if not chosen or not args["instanceCount"]:
         return ()
     instances = _instances(args)
-    return draw_effects(objects, buffer, lambda state: vertex_effects(objects, buffer, state, chosen, instances))
+    run = drawn(chosen[0] if len(chosen) == 1 else EVERYTHING, instances)
+    return draw_effects(objects, buffer, lambda state: vertex_effects(objects, buffer, state, chosen, instances), run)
 
 
 def _draw_indexed(
@@ -102,7 +110,7 @@ def _draw_indexed(
         vertices = [reached_by_indices(buffer, offset) for offset in sorted({part[2] for part in chosen})]
         yield from vertex_effects(objects, buffer, state, vertices, instances)
 
-    return draw_effects(objects, buffer, reads)
+    return draw_effects(objects, buffer, reads, drawn(EVERYTHING, instances))
 
 
 def _instances(args: dict[str, Any]) -> Elements:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from harness.commands.drawing.bind import STAGES_OF
-from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
+from harness.commands.drawing.invocations import Invocations, built_ins
+from harness.commands.drawing.shader_memory import ReachedMemory, behind_address, behind_descriptor
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects
 from harness.commands.resources.acceleration_structures import structure
 from harness.findings import Certainty
-from harness.spans import Span, merge, subtract
+from harness.spans import Span, merge
 from harness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND, bits
 from harness.trace.effects import Access, Effect, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import Targets
-from harness.trace.resources import BufferView, Descriptor, DescriptorSet, ImageView, Pipeline, Stage
+from harness.trace.resources import DescriptorSet, Pipeline
 
 if TYPE_CHECKING:
-    from harness.shader.reflect import ResourceUse
+    from harness.shader.reach import Reach, ShaderTouch
+    from harness.shader.reflect import ReflectedEntryPoint, ResourceUse
 
 STAGE_NAMES = {
     VkShaderStage.VERTEX: "VERTEX_SHADER",
@@ -34,35 +37,63 @@ STAGE_NAMES = {
 """The name of each VkShaderStageFlagBits stage as access names spell it."""
 STAGE_NAMES |= dict.fromkeys(bits(STAGES_OF[VkPipelineBindPoint.RAY_TRACING_KHR]), "RAY_TRACING_SHADER")
 
+SURE_STAGES = (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
+"""Stages that run for sure once a dispatch or draw does."""
+FAR = 1 << 32
 MOST_SHADER_EFFECTS = 1 << 14
 """The most combinations of a pipeline and its bindings that are remembered."""
-UNIFORM_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.UNIFORM_BUFFER_DYNAMIC)
-STORAGE_TYPES = (
-    VkDescriptorType.STORAGE_BUFFER,
-    VkDescriptorType.STORAGE_BUFFER_DYNAMIC,
-    VkDescriptorType.STORAGE_IMAGE,
-    VkDescriptorType.STORAGE_TEXEL_BUFFER,
-)
+MOST_ELEMENTS = 4096
+"""The most descriptors that one index that is not known may choose from."""
 
 
-def shader_effects(objects: ObjectState, buffer: CommandBuffer, bind_point: int, idle: int = 0) -> tuple[Effect, ...]:
-    """The accesses of every stage of the bound pipeline. The spans of equal accesses are joined.
+class StageUses:
+    """What the stages of one pipeline use."""
 
-    `idle` holds the stages (VkShaderStageFlags) that do not run. The result is remembered for a pipeline and its sets
-    until a set is written or any object that a descriptor may refer to is destroyed.
+    def __init__(self, pipeline: Pipeline) -> None:
+        from harness.shader.reflect import reflect  # a program without shaders does without it
+
+        self.entries = [reflect(each.code, each.entry, each.specialization, each.stage) for each in pipeline.stages]
+        self._varies = any(entry.varies for entry in self.entries)
+        self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
+
+    def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
+        """What the accesses depend on beside the descriptor sets."""
+        if not self._varies:
+            return ()
+        return run, *(buffer.constants.read(*place) for place in self._pushed)
+
+
+def stage_uses(objects: ObjectState, pipeline: Pipeline) -> StageUses:
+    """What the stages of a pipeline use. Their code is read once."""
+    found = objects.reflected.get(pipeline.id)
+    if found is None:
+        found = objects.reflected[pipeline.id] = StageUses(pipeline)
+    assert isinstance(found, StageUses)
+    return found
+
+
+def shader_effects(
+    objects: ObjectState, buffer: CommandBuffer, bind_point: int, run: Invocations, idle: int = 0
+) -> tuple[Effect, ...]:
+    """The accesses of every stage of the bound pipeline in the invocations `run`. The spans of equal accesses are
+    joined.
+
+    `idle` holds the stages (VkShaderStageFlags) that do not run. The result is remembered for a pipeline, its sets and
+    what it depends on beside them, until a set is written or any object that a descriptor may refer to is destroyed.
     """
     pipeline = buffer.pipelines.get(bind_point)
     if pipeline is None or not pipeline.stages:
         return (Unmodelled("a pipeline whose shaders were not seen"),)
     sets = buffer.sets.get(bind_point, {})
+    uses = stage_uses(objects, pipeline)
     if any(_depends_on_more(bound.set) for bound in sets.values()):
-        return tuple(_shader_effects(objects, buffer, pipeline, sets, idle))
-    key = (pipeline.id, idle, *((index, *bound.key) for index, bound in sets.items()))
+        return tuple(_shader_effects(objects, buffer, uses, sets, run, idle))
+    key = (pipeline.id, idle, uses.key(buffer, run), *((index, *bound.key) for index, bound in sets.items()))
     made = objects.shader_effects.get(key)
     if made is None:
         if len(objects.shader_effects) >= MOST_SHADER_EFFECTS:
             objects.shader_effects.clear()
-        made = objects.shader_effects[key] = tuple(_shader_effects(objects, buffer, pipeline, sets, idle))
+        made = objects.shader_effects[key] = tuple(_shader_effects(objects, buffer, uses, sets, run, idle))
     return made
 
 
@@ -77,13 +108,13 @@ def _depends_on_more(held: DescriptorSet) -> bool:
 
 
 def _shader_effects(
-    objects: ObjectState, buffer: CommandBuffer, pipeline: Pipeline, sets: dict[int, BoundSet], idle: int
+    objects: ObjectState, buffer: CommandBuffer, uses: StageUses, sets: dict[int, BoundSet], run: Invocations, idle: int
 ) -> Iterator[Effect]:
     joined: dict[tuple[int, int, int, bool, RasterizationOrder, Certainty], list[Span]] = {}
-    for stage in pipeline.stages:
-        if stage.stage & idle:
+    for entry in uses.entries:
+        if entry.stage & idle:
             continue
-        for effect in _stage_effects(objects, buffer, stage, sets):
+        for effect in StageAccesses(objects, buffer, entry, sets, run).effects():
             if isinstance(effect, Access):
                 key = (effect.access_kind, effect.space, effect.resource, effect.atomic, effect.order, effect.certainty)
                 joined.setdefault(key, []).extend(effect.spans)
@@ -95,101 +126,102 @@ def _shader_effects(
         yield Access(access_kind, space, tuple(merge(spans)), resource, atomic, order, certainty=certainty)
 
 
-def _stage_effects(
-    objects: ObjectState, buffer: CommandBuffer, stage: Stage, sets: dict[int, BoundSet]
-) -> Iterator[Effect]:
-    from harness.shader.reflect import reflect  # a program without shaders does without it
+class StageAccesses:
+    """The accesses of one stage in one dispatch or draw."""
 
-    entry = reflect(stage.code, stage.entry, stage.specialization, stage.stage)
-    for what in entry.unmodelled:
-        yield Unmodelled(what)
-    name = STAGE_NAMES[entry.stage]
-    for use in entry.uses:
-        bound = sets.get(use.set)
-        if bound is None or not (use.reads or use.writes):
-            continue
-        if use.elements is None:
-            yield Unmodelled("descriptor arrays indexed at run time")
-            continue
-        for element in use.elements:
-            # Elements past the end of a binding continue in the next one only for updates, never for access.
-            held = bound.set.slots.get((use.binding, element))
-            if held is not None and held.type == VkDescriptorType.INPUT_ATTACHMENT:
-                yield from attachment_effects(objects, buffer, Targets(inputs=(held.resource,)))
-            elif held is not None and held.type == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
-                read = ACCESS_KIND[f"SYNC_{name}_ACCELERATION_STRUCTURE_READ"].index
-                yield from structure(objects, read, held.resource)
-            elif held is not None:
-                offset = bound.offsets.get((use.binding, element), 0)
-                yield from _descriptor_effects(objects, name, use, held, offset)
+    def __init__(
+        self,
+        objects: ObjectState,
+        buffer: CommandBuffer,
+        entry: ReflectedEntryPoint,
+        sets: dict[int, BoundSet],
+        run: Invocations,
+    ) -> None:
+        from harness.shader.reach import Evaluation, KnownInputs
 
+        self._objects = objects
+        self._buffer = buffer
+        self._entry = entry
+        self._sets = sets
+        self._memory: dict[tuple[int, ...], ReachedMemory | None] = {}
+        """By (set, binding, element), or by (buffer,) behind an address."""
+        self._others: dict[Effect, None] = {}
+        """Accesses that are no plain memory of a descriptor, and what is not modelled."""
+        ranges, complete = built_ins(run, entry)
+        self._evaluation = Evaluation(entry.nodes, KnownInputs(ranges, complete, buffer.constants.read, self._length))
 
-def _descriptor_effects(
-    objects: ObjectState, stage: str, use: ResourceUse, held: Descriptor, dynamic_offset: int
-) -> Iterator[Effect]:
-    """The accesses through one descriptor. An address that is both read and written counts as written only.
+    def effects(self) -> Iterator[Effect]:
+        """All of them."""
+        self._others.update(dict.fromkeys(map(Unmodelled, self._entry.unmodelled)))
+        for use in self._entry.uses:
+            bound = self._sets.get(use.set)
+            for touch in use.touches if bound is not None else ():
+                reach = self._evaluation.reach(touch)
+                if reach is not None:
+                    for element in self._elements(use, reach.elements):
+                        self._touch(use, element, touch, reach)
+        for touch in self._entry.addressed:
+            reach = self._evaluation.reach(touch)
+            if reach is not None:
+                self._follow(touch, reach)
+        yield from self._others
+        name = STAGE_NAMES[self._entry.stage]
+        for memory in self._memory.values():
+            if memory is not None:
+                yield from memory.accesses(name)
 
-    The shader orders its own accesses of one address.
-    """
-    target = _addresses(objects, held, dynamic_offset)
-    if target is None:
-        return
-    resource, space, spans = target
-    if held.type not in STORAGE_TYPES:
-        access = "UNIFORM_READ" if held.type in UNIFORM_TYPES else "SHADER_SAMPLED_READ"
-        sure = _certainty(held, use.read_ranges)
-        yield from _access(stage, access, space, _narrowed(held, spans, use.read_ranges), resource, sure)
-        return
-    atomic = use.atomics and not use.plain_writes
-    written = _narrowed(held, spans, use.write_ranges) if use.writes else []
-    read = _narrowed(held, spans, use.read_ranges) if use.reads else []
-    access = "SHADER_STORAGE_READ" if atomic else "SHADER_STORAGE_WRITE"
-    yield from _access(stage, access, space, written, resource, _certainty(held, use.write_ranges), atomic)
-    left = subtract(read, written)
-    yield from _access(stage, "SHADER_STORAGE_READ", space, left, resource, _certainty(held, use.read_ranges))
+    def _elements(self, use: ResourceUse, chosen: Span | None) -> Iterable[int]:
+        """The descriptors of an array that may be meant. Those that were never written are none."""
+        if chosen is not None and chosen[1] - chosen[0] < MOST_ELEMENTS:
+            return range(chosen[0], chosen[1] + 1)
+        low, high = (0, FAR) if chosen is None else chosen
+        slots = self._sets[use.set].set.slots
+        found = [at for binding, at in slots if binding == use.binding and low <= at <= high]
+        if len(found) > MOST_ELEMENTS:
+            self._others[Unmodelled(f"an index into an array of more than {MOST_ELEMENTS} descriptors")] = None
+            return ()
+        return found
 
+    def _touch(self, use: ResourceUse, element: int, touch: ShaderTouch, reach: Reach) -> None:
+        # Elements past the end of a binding continue in the next one only for updates, never for access.
+        bound = self._sets[use.set]
+        held = bound.set.slots.get((use.binding, element))
+        if held is None:
+            return
+        if held.type == VkDescriptorType.INPUT_ATTACHMENT:
+            targets = Targets(inputs=(held.resource,))
+            self._others.update(dict.fromkeys(attachment_effects(self._objects, self._buffer, targets)))
+        elif held.type == VkDescriptorType.ACCELERATION_STRUCTURE_KHR:
+            read = ACCESS_KIND[f"SYNC_{STAGE_NAMES[self._entry.stage]}_ACCELERATION_STRUCTURE_READ"].index
+            for effect in structure(self._objects, read, held.resource):
+                self._others[
+                    replace(effect, certainty=Certainty.DECLARED) if isinstance(effect, Access) else effect
+                ] = None
+        else:
+            memory = self._behind(bound, use.set, use.binding, element)
+            if memory is not None:
+                memory.add(touch, reach, self._entry.stage in SURE_STAGES)
 
-def _access(
-    stage: str, access: str, space: int, spans: list[Span], resource: int, certainty: Certainty, atomic: bool = False
-) -> Iterator[Access]:
-    if spans:
-        kind = ACCESS_KIND[f"SYNC_{stage}_{access}"].index
-        yield Access(kind, space, tuple(spans), resource, atomic, certainty=certainty)
+    def _behind(self, bound: BoundSet, index: int, binding: int, element: int) -> ReachedMemory | None:
+        place = (index, binding, element)
+        if place not in self._memory:
+            held = bound.set.slots.get((binding, element))
+            offset = bound.offsets.get((binding, element), 0)
+            self._memory[place] = None if held is None else behind_descriptor(self._objects, held, offset)
+        return self._memory[place]
 
+    def _follow(self, touch: ShaderTouch, reach: Reach) -> None:
+        """An access through a device address."""
+        found = behind_address(self._objects, touch, reach)
+        if found is None:
+            self._others[Unmodelled("PhysicalStorageBuffer")] = None
+            return
+        memory = self._memory.setdefault((found[0].resource,), found[0])
+        assert memory is not None
+        memory.add(touch, found[1], self._entry.stage in SURE_STAGES)
 
-def _certainty(held: Descriptor, ranges: tuple[Span, ...] | None) -> Certainty:
-    """Whether the bytes that a shader touches are known, or it may touch any byte of the descriptor."""
-    return Certainty.EXACT if ranges is not None and held.type in BUFFER_TYPES else Certainty.DECLARED
-
-
-def _narrowed(held: Descriptor, spans: list[Span], ranges: tuple[Span, ...] | None) -> list[Span]:
-    """The spans of a bound buffer range that a block's constant offsets reach; all spans when the offsets are not
-    known.
-
-    `ranges` are (offset, size) in bytes from the start of the range.
-    """
-    if ranges is None or held.type not in BUFFER_TYPES:
-        return spans
-    begin, end = spans[0]
-    return merge([(begin + at, min(end, begin + at + size)) for at, size in ranges if begin + at < end])
-
-
-def _addresses(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> tuple[int, int, list[Span]] | None:
-    """(resource, space, spans) behind one descriptor. None when the descriptor refers to nothing known, or
-    to no bytes."""
-    if held.type in IMAGE_TYPES:
-        view = objects.get(ImageView, held.resource)
-        if view is None or objects.image(view.image) is None:
-            return None
-        return view.image, view.image, list(view.spans)
-    id, offset, size = held.resource, held.offset, held.size
-    if held.type in TEXEL_TYPES:
-        texels = objects.get(BufferView, held.resource)
-        if texels is None:
-            return None
-        id, offset, size = texels.buffer, texels.offset, texels.size
-    buffer = objects.buffer(id)
-    if buffer is None:
-        return None
-    span = buffer.span(offset + dynamic_offset, size)
-    return (buffer.id, buffer.space, [span]) if span[0] < span[1] else None
+    def _length(self, index: int, binding: int, element: int) -> int | None:
+        """The bytes of the range of a buffer descriptor."""
+        bound = self._sets.get(index)
+        memory = None if bound is None else self._behind(bound, index, binding, element)
+        return None if memory is None else memory.spans[0][1] - memory.spans[0][0]

@@ -11,6 +11,7 @@ from typing import Any
 
 from harness.commands.compute import INDIRECT_READ
 from harness.commands.drawing.geometry import geometries, inputs
+from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
 from harness.commands.drawing.pipelines import make_stage
 from harness.commands.drawing.shaders import shader_effects
 from harness.commands.handlers import call, command
@@ -149,7 +150,7 @@ def trace_rays_indirect2(objects: ObjectState, buffer: CommandBuffer, args: dict
     """Reads the places of the binding tables, too, from device memory."""
     yield from addressed(objects, INDIRECT_READ, args["indirectDeviceAddress"], RAYS2_BYTES)
     yield Unmodelled("shader binding tables named in device memory")
-    yield from shader_effects(objects, buffer, VkPipelineBindPoint.RAY_TRACING_KHR)
+    yield from shader_effects(objects, buffer, VkPipelineBindPoint.RAY_TRACING_KHR, UNKNOWN_INVOCATIONS)
 
 
 def _traced(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterator[Effect]:
@@ -157,4 +158,4 @@ def _traced(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -
         table = args[name]
         if table and table["size"]:
             yield from addressed(objects, TABLE_READ, table["deviceAddress"], table["size"])
-    yield from shader_effects(objects, buffer, VkPipelineBindPoint.RAY_TRACING_KHR)
+    yield from shader_effects(objects, buffer, VkPipelineBindPoint.RAY_TRACING_KHR, UNKNOWN_INVOCATIONS)

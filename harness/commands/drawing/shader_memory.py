@@ -1,0 +1,118 @@
+"""The memory that the accesses of one shader stage reach, gathered by descriptor or by buffer behind an address.
+
+An address that is both read and written counts as written only: the shader orders its own accesses of one address.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from harness.commands.drawing.descriptors import BUFFER_TYPES, IMAGE_TYPES, TEXEL_TYPES
+from harness.commands.object_state import ObjectState
+from harness.findings import Certainty
+from harness.spans import Span, merge, subtract
+from harness.spec.enums import VkDescriptorType
+from harness.spec.scopes import ACCESS_KIND
+from harness.trace.effects import Access
+from harness.trace.resources import BufferView, Descriptor, ImageView
+
+if TYPE_CHECKING:
+    from harness.shader.reach import Reach, ShaderTouch
+
+UNIFORM_TYPES = (VkDescriptorType.UNIFORM_BUFFER, VkDescriptorType.UNIFORM_BUFFER_DYNAMIC)
+STORAGE_TYPES = (
+    VkDescriptorType.STORAGE_BUFFER,
+    VkDescriptorType.STORAGE_BUFFER_DYNAMIC,
+    VkDescriptorType.STORAGE_IMAGE,
+    VkDescriptorType.STORAGE_TEXEL_BUFFER,
+)
+SURE_FIRST = (Certainty.EXACT, Certainty.DECLARED)
+
+
+@dataclass(slots=True)
+class ReachedMemory:
+    """What one stage reaches of one resource."""
+
+    resource: int
+    space: int
+    spans: tuple[Span, ...]
+    """All that the descriptor or buffer stands for, as addresses."""
+    read_access: str = "SHADER_STORAGE_READ"
+    whole: bool = False
+    """Whether any access counts for all of it: an image or a texel buffer."""
+    reached: dict[tuple[int, Certainty], list[Span]] = field(default_factory=dict)
+
+    def add(self, touch: ShaderTouch, reach: Reach, exact: bool) -> None:
+        """Notes one access. One that may lie past the end of the range may touch any byte of it: "robustBufferAccess"
+        lets such a store modify any memory within the range."""
+        spans, sure = self.spans, Certainty.DECLARED
+        if not self.whole:
+            begin, end = self.spans[0]
+            inside = begin + reach.spans[-1][1] <= end
+            if inside or reach.clipped:
+                spans = tuple((begin + low, min(end, begin + high)) for low, high in reach.spans if begin + low < end)
+            if inside and exact and reach.exact:
+                sure = Certainty.EXACT
+        self.reached.setdefault((touch.flags, sure), []).extend(spans)
+
+    def accesses(self, stage: str) -> Iterator[Access]:
+        """The accesses in the stage of this name. Each address counts once, as what is strongest and most certain."""
+        from harness.shader.accesses import READ, READ_MODIFY_WRITE, WRITE
+
+        taken: list[Span] = []
+        for flags in (WRITE, READ_MODIFY_WRITE, READ):
+            kind = "SHADER_STORAGE_WRITE" if flags == WRITE else self.read_access
+            for certainty in SURE_FIRST:
+                spans = merge(self.reached.get((flags, certainty), ()))
+                left = subtract(spans, taken) if taken else spans
+                if left:
+                    access_kind = ACCESS_KIND[f"SYNC_{stage}_{kind}"].index
+                    atomic = flags == READ_MODIFY_WRITE
+                    yield Access(access_kind, self.space, tuple(left), self.resource, atomic, certainty=certainty)
+                    taken = merge([*taken, *left])
+
+
+def behind_descriptor(objects: ObjectState, held: Descriptor, dynamic_offset: int) -> ReachedMemory | None:
+    """The memory of one descriptor. None when it refers to nothing known, or to no bytes."""
+    read = "UNIFORM_READ" if held.type in UNIFORM_TYPES else "SHADER_SAMPLED_READ"
+    read = "SHADER_STORAGE_READ" if held.type in STORAGE_TYPES else read
+    if held.type in IMAGE_TYPES:
+        view = objects.get(ImageView, held.resource)
+        if view is None or objects.image(view.image) is None:
+            return None
+        return ReachedMemory(view.image, view.image, view.spans, read, True)
+    id, offset, size = held.resource, held.offset, held.size
+    if held.type in TEXEL_TYPES:
+        texels = objects.get(BufferView, held.resource)
+        if texels is None:
+            return None
+        id, offset, size = texels.buffer, texels.offset, texels.size
+    buffer = objects.buffer(id)
+    if buffer is None:
+        return None
+    span = buffer.span(offset + dynamic_offset, size)
+    if span[0] >= span[1]:
+        return None
+    return ReachedMemory(buffer.id, buffer.space, (span,), read, held.type not in BUFFER_TYPES)
+
+
+def behind_address(objects: ObjectState, touch: ShaderTouch, reach: Reach) -> tuple[ReachedMemory, Reach] | None:
+    """The buffer behind the device address of an access, and what the access reaches of it. None when no buffer is
+    known to be there.
+
+    A pointer that moves in a loop may move anywhere in its buffer. Any other access reaches no byte before its address.
+    """
+    first = reach.spans[0][0] if reach.spans else 0
+    found = objects.addresses.find(first) if reach.spans else None
+    if found is None:
+        return None
+    buffer, offset = found
+    start = first - offset
+    anywhere = touch.size is None and touch.covers
+    spans = ((0, buffer.size),) if anywhere else tuple((low - start, high - start) for low, high in reach.spans)
+    # What lies outside of the buffer is no defined access, so that the rest of it is left out.
+    inside = tuple((low, min(high, buffer.size)) for low, high in spans if low < buffer.size)
+    memory = ReachedMemory(buffer.id, buffer.space, (buffer.span(0, buffer.size),))
+    return memory, reach._replace(spans=inside, clipped=True, exact=reach.exact and spans == inside)

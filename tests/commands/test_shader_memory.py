@@ -1,0 +1,108 @@
+"""Which bytes a dispatch touches, and how sure that is: by workgroups, push constants, conditions and addresses."""
+
+from __future__ import annotations
+
+from harness.findings import Certainty
+from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.effects import Access, Effect, Unmodelled
+from tests.support.interpreted import InterpretedStream
+from tests.support.streams import Dispatch, words
+
+WRITE, READ = "SHADER_STORAGE_WRITE", "SHADER_STORAGE_READ"
+EXACT, DECLARED = Certainty.EXACT, Certainty.DECLARED
+Seen = tuple[str, int, tuple[tuple[int, int], ...], Certainty]
+
+
+def seen(effects: tuple[Effect, ...]) -> list[Seen]:
+    """(access without its stage, resource, spans, certainty) of each access; an atomic is a read with a star."""
+    assert all(isinstance(each, Access) for each in effects), effects
+    return [
+        (
+            ACCESS_KINDS[each.access_kind].name.removeprefix("SYNC_COMPUTE_SHADER_") + "*" * each.atomic,
+            each.resource,
+            each.spans,
+            each.certainty,
+        )
+        for each in effects
+        if isinstance(each, Access)
+    ]
+
+
+def ready(stream: InterpretedStream, dispatch: Dispatch, *pushed: int) -> None:
+    stream.cmd("BindPipeline", pipelineBindPoint=1, pipeline=dispatch.pipeline)
+    stream.cmd("BindDescriptorSets", pipelineBindPoint=1, layout=dispatch.layout, pDescriptorSets=[dispatch.set])
+    push(stream, dispatch, *pushed)
+
+
+def push(stream: InterpretedStream, dispatch: Dispatch, *pushed: int, at: int = 0) -> None:
+    data = words(*pushed)
+    stream.cmd("PushConstants", layout=dispatch.layout, stageFlags=0x20, offset=at, size=len(data), pValues=data)
+
+
+def run(stream: InterpretedStream, *count: int, base: tuple[int, int, int] = (0, 0, 0)) -> tuple[Effect, ...]:
+    counts = dict(zip(("groupCountX", "groupCountY", "groupCountZ"), (*count, 1, 1), strict=False))
+    bases = dict(zip(("baseGroupX", "baseGroupY", "baseGroupZ"), base, strict=True))
+    return stream.effects("DispatchBase", **counts, **bases)
+
+
+def test_workgroups_decide_the_bytes(stream: InterpretedStream) -> None:
+    a = stream.buffer(4096)
+    ready(stream, stream.compute("fill_words", [a], b"1234"), 7)
+    assert seen(run(stream, 1)) == [(WRITE, a, ((0, 256),), EXACT)]
+    assert seen(run(stream, 2, base=(3, 0, 0))) == [(WRITE, a, ((768, 1280),), EXACT)]
+    assert seen(run(stream, 100)) == [(WRITE, a, ((0, 4096),), EXACT)], "the length of the block is the guard"
+    assert run(stream, 1, base=(16, 0, 0)) == ()
+
+
+def test_push_constants_decide_the_bytes(stream: InterpretedStream) -> None:
+    a = stream.buffer(512)
+    dispatch = stream.compute("limited_words", [a], b"1" * 12)
+    ready(stream, dispatch)
+    assert seen(run(stream, 1)) == [(WRITE, a, ((0, 512),), DECLARED)], "nothing was pushed"
+    push(stream, dispatch, 10, 40, 7)
+    assert seen(run(stream, 1)) == [(WRITE, a, ((40, 200),), EXACT)]
+    push(stream, dispatch, 5, at=4)
+    assert seen(run(stream, 1)) == [(WRITE, a, ((40, 60),), EXACT)]
+    push(stream, dispatch, 0, at=4)
+    assert run(stream, 1) == ()
+
+
+def test_what_may_lie_past_the_end_is_the_whole_range(stream: InterpretedStream) -> None:
+    a = stream.buffer(512)
+    dispatch = stream.compute("limited_words", [a], b"1" * 12)
+    ready(stream, dispatch, 100, 64, 7)
+    assert seen(run(stream, 1)) == [(WRITE, a, ((0, 512),), DECLARED)]
+    push(stream, dispatch, 0xFFFFFFFF)
+    assert seen(run(stream, 1)) == [(WRITE, a, ((0, 512),), DECLARED)], "the sum may wrap"
+
+
+def test_an_indirect_dispatch_is_bounded_by_its_guard(stream: InterpretedStream) -> None:
+    a, parameters = stream.buffer(512), stream.buffer(64)
+    ready(stream, stream.compute("limited_words", [a], b"1" * 12), 10, 40, 7)
+    effects = stream.effects("DispatchIndirect", buffer=parameters, offset=0)
+    assert seen(effects[1:]) == [(WRITE, a, ((40, 200),), DECLARED)]
+
+
+def test_tiles_are_rows(stream: InterpretedStream) -> None:
+    a = stream.buffer(4096)
+    ready(stream, stream.compute("tile_words", [a], b"1" * 12), 8, 16, 7)
+    rows = tuple((32 + 64 * row, 64 + 64 * row) for row in range(8))
+    assert seen(run(stream, 1)) == [(WRITE, a, rows, EXACT)]
+    (everything,) = seen(run(stream, 2, 1))
+    assert everything[2] == ((32, 32 + 7 * 64 + 64),)
+
+
+def test_each_instruction_has_its_own_kind_and_bytes(stream: InterpretedStream) -> None:
+    a = stream.buffer(4 + 128)
+    ready(stream, stream.compute("count_and_store", [a], b"1" * 8), 3, 7)
+    assert seen(run(stream, 1)) == [(WRITE, a, ((16, 80),), EXACT), (READ + "*", a, ((0, 4),), EXACT)]
+
+
+def test_a_condition_on_memory_narrows_nothing(stream: InterpretedStream) -> None:
+    a, switch = stream.buffer(512), stream.buffer(64)
+    ready(stream, stream.compute("branch_on_a_word", [a, switch], b"1234"), 7)
+    assert seen(run(stream, 1)) == [(WRITE, a, ((0, 256),), DECLARED), (READ, switch, ((0, 4),), EXACT)]
+
+
+def test_a_pipeline_whose_shaders_were_not_seen_is_not_modelled(stream: InterpretedStream) -> None:
+    assert run(stream, 1) == (Unmodelled("a pipeline whose shaders were not seen"),)
