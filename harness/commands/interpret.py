@@ -10,7 +10,7 @@ from harness import commands
 from harness.commands.handlers import ACTS_THOUGH, CALLS, COMMANDS
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources import host_access
-from harness.spec.command_classes import is_debug, is_recorded
+from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
 from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.effects import Command, Effect, Recorded, StreamEvent, Unmodelled, UnmodelledCall
 
@@ -52,6 +52,8 @@ class Interpreter:
         handler = COMMANDS.get(call.name)
         effects: tuple[Effect, ...]
         effects = (Unmodelled(call.name),) if handler is None else tuple(handler(self.objects, buffer, args))
+        if buffer.condition and call.name.startswith(CONDITIONAL):
+            effects = buffer.condition + effects
         if not effects:
             return ()
         if self.objects.aliasing:

@@ -72,6 +72,8 @@ class CommandBuffer:
     inheritance: dict[str, Any] | None = None
     """The VkCommandBufferInheritanceInfo of a secondary that continues a render pass, otherwise None."""
     drawing: DrawState = field(default_factory=DrawState)
+    condition: tuple[Effect, ...] = ()
+    """The read of the condition while conditional rendering is active."""
     queue_flags: int = ALL_QUEUE_FLAGS
     """The VkQueueFlags of its pool's family. All flags are set when that is not known: masks then stand for every
     stage."""
@@ -82,6 +84,7 @@ class CommandBuffer:
         self.commands = []
         self.inheritance = None
         self.rendering = None
+        self.condition = ()
         self.unbind()
 
     def unbind(self) -> None:

@@ -28,6 +28,14 @@ RENDERING = (BEGINS_RENDERING, NEXT_SUBPASS, ENDS_RENDERING)
 DRAWS = ("vkCmdDraw", "vkCmdClearAttachments")
 """Access the attachments of a render pass instance, inside it."""
 RUNS_SHADERS = ("vkCmdDraw", "vkCmdDispatch", "vkCmdTraceRays")
+CONDITIONAL = (
+    "vkCmdDraw",
+    "vkCmdDispatch",
+    "vkCmdClearAttachments",
+    "vkCmdExecuteGeneratedCommands",
+    "vkCmdBeginCustomResolve",
+)
+"""Are discarded where conditional rendering says so."""
 TRANSFERS = ("vkCmdFill", "vkCmdUpdate", "vkCmdCopy", "vkCmdClear", "vkCmdBlit", "vkCmdResolve")
 """Write exactly the ranges that their arguments name."""
 RENDERING_OBJECTS = ("vkCreateImage", "vkCreateRenderPass", "vkCreateFramebuffer")

@@ -9,7 +9,7 @@ DISPATCH = "vkCmdDispatch"
 FILLED, CONDITION = "CLEAR/TRANSFER_WRITE", "CONDITIONAL_RENDERING/CONDITIONAL_RENDERING_READ"
 STORED, READ = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COPY/TRANSFER_READ"
 NEEDS = ["VK_EXT_conditional_rendering"]
-EARLY = [read_after_write(BEGIN, FILL)]
+EARLY = [read_after_write(BEGIN, FILL), read_after_write(DISPATCH, FILL)]
 
 
 @scenario(
@@ -42,7 +42,7 @@ def scenario_condition_that_a_fill_wrote(rig: Rig) -> None:
 
 
 @scenario(
-    without={"read before filled": [write_after_read(FILL, BEGIN)]},
+    without={"read before filled": [write_after_read(FILL, DISPATCH)]},
     needs=NEEDS,
     rule="a-condition-is-read-in-its-own-stage",
 )
@@ -59,6 +59,33 @@ def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
         commands.end_condition()
         commands.barrier("read before filled", "CONDITIONAL_RENDERING", "CLEAR")
         commands.fill(condition, 0)
+
+
+@scenario(
+    without={"filled before read again": [read_after_write(DISPATCH, FILL)]},
+    weakened={"filled before read again / for the shader": [read_after_write(DISPATCH, FILL)]},
+    needs=NEEDS,
+    rule="a-condition-is-read-in-its-own-stage",
+)
+def scenario_condition_that_changes_while_it_is_active(rig: Rig) -> None:
+    """The condition may be read before every command that it decides about: a fill between two must be visible."""
+    condition, a = rig.buffer(64, data=struct.pack("<I", 1)), rig.buffer()
+    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    stored = rig.descriptors(pipeline, b0=a)
+    with rig.submission() as commands:
+        commands.bind(pipeline, stored)
+        commands.push_constants(pipeline, 4)
+        commands.begin_condition(condition)
+        commands.barrier("", "CONDITIONAL_RENDERING", "CLEAR")
+        commands.fill(condition, 0)
+        commands.barrier(
+            "filled before read again",
+            FILLED,
+            CONDITION,
+            weaker={"for the shader": {"dst": "COMPUTE_SHADER/SHADER_STORAGE_READ|SHADER_STORAGE_WRITE"}},
+        )
+        commands.dispatch()
+        commands.end_condition()
 
 
 @scenario(weakened={"condition / the filled word": EARLY}, needs=NEEDS, rule="a-condition-is-read-in-its-own-stage")

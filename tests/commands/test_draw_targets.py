@@ -571,14 +571,31 @@ class TestFeedback:
         stream.cmd("BeginTransformFeedbackEXT", pCounterBuffers=[counters])
         assert drawing.unmodelled(stream, draw(stream)) == ["transform feedback that goes on after a counter"]
 
-    def test_the_condition_of_conditional_rendering_is_read(self) -> None:
+    def test_the_condition_is_read_at_the_begin_and_at_every_command_under_it(self) -> None:
         stream = Stream()
-        condition = stream.buffer(64)
-        stream.begin()
+        condition, other = stream.buffer(64), stream.buffer(64)
+        image, view = drawing.color_target(stream)
+        made = drawing.pipeline(stream, vertex="fullscreen.vert")
+        secondary, _ = TestSecondaries().secondary(stream)
         info = struct("VkConditionalRenderingBeginInfoEXT", buffer=condition, offset=8)
+        stream.begin()
         begun = stream.cmd("BeginConditionalRenderingEXT", pConditionalRenderingBegin=info)
+        copied = stream.copy(condition, other, 64)
+        drawing.render(stream, view)
+        cleared = passes.clear_attachments(stream, [(1, 0)], [(passes.rect((8, 1)), 0, 1)])
+        drawing.bind(stream, made)
+        drawn = draw(stream)
+        run = stream.cmd("ExecuteCommands", pCommandBuffers=[secondary])
         ended = stream.cmd("EndConditionalRenderingEXT")
-        name = "CONDITIONAL_RENDERING_EXT_CONDITIONAL_RENDERING_READ_EXT"
-        assert seen(stream, begun) == [(condition, name, ((8, 12),))]
-        assert seen(stream, ended) == []
-        assert drawing.unrecorded(stream, begun) == [True]
+        drawing.bind(stream, made)
+        after = draw(stream)
+        read = (condition, "CONDITIONAL_RENDERING_EXT_CONDITIONAL_RENDERING_READ_EXT", ((8, 12),))
+        whole = (image, COLOR_WRITE, WHOLE_COLOR)
+        assert seen(stream, begun) == [read] and drawing.unrecorded(stream, begun) == [True]
+        assert read not in seen(stream, copied)
+        assert seen(stream, cleared) == [read, (image, COLOR_WRITE, ((0, 8),))]
+        assert seen(stream, drawn) == [read, whole]
+        (executed,) = (each for each in effects_of(stream)[run] if isinstance(each, Execute))
+        ((_, commands),) = executed.buffers
+        assert [len(command.effects) for command in commands] == [2]
+        assert seen(stream, ended) == [] and seen(stream, after) == [whole]

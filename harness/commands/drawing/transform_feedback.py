@@ -6,15 +6,17 @@ Specification: "Transform Feedback", "Conditional Rendering". The Khronos layer 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from harness.commands.drawing.vertex import access_of, bound_span
 from harness.commands.handlers import command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
 from harness.spans import Span
+from harness.spec.command_classes import CONDITIONAL
 from harness.spec.enums import VK_WHOLE_SIZE
 from harness.spec.scopes import ACCESS_KIND
-from harness.trace.effects import Effect, Unmodelled
+from harness.trace.effects import Command, Effect, Unmodelled
 from harness.trace.graphics_state import BoundBuffer
 
 COUNTER_READ = ACCESS_KIND["SYNC_TRANSFORM_FEEDBACK_EXT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
@@ -96,15 +98,29 @@ def feedback_effects(objects: ObjectState, buffer: CommandBuffer) -> Iterator[Ef
 
 
 @command("vkCmdBeginConditionalRenderingEXT")
-def begin_condition(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
-    """Reads the condition. Commands under it count as if the condition held."""
+def begin_condition(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+    """Reads the condition, and so does every command that it decides about. These count as if the condition held.
+
+    "Some implementations may latch the value of the predicate upon beginning conditional rendering while others may
+    read it before every rendering command."
+    """
     info = args["pConditionalRenderingBegin"]
     held = objects.buffer(info["buffer"])
     if held is not None:
-        yield from access_of(held, CONDITION_READ, [held.span(info["offset"], CONDITION_BYTES)])
+        buffer.condition = tuple(access_of(held, CONDITION_READ, [held.span(info["offset"], CONDITION_BYTES)]))
+    return buffer.condition
 
 
 @command("vkCmdEndConditionalRenderingEXT")
 def end_condition(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """A command with no effect on memory."""
+    buffer.condition = ()
     return NOTHING
+
+
+def under_condition(commands: Iterable[Command], condition: tuple[Effect, ...]) -> tuple[Command, ...]:
+    """The commands of a secondary, of which each reads the condition of the primary that executes it."""
+    return tuple(
+        replace(each, effects=condition + each.effects) if each.name.startswith(CONDITIONAL) else each
+        for each in commands
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from harness.commands.drawing.transform_feedback import under_condition
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import inherited
@@ -27,7 +28,8 @@ def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str
         else:
             # Clears are told apart from draws by their effect, and come first.
             commands = inherited_clears(secondary.commands, buffer.rendering)
-            held.append((id, inherited(objects, commands, buffer.rendering)))
+            commands = inherited(objects, commands, buffer.rendering)
+            held.append((id, under_condition(commands, buffer.condition) if buffer.condition else commands))
     buffer.unbind()
     if held:
         yield Execute(tuple(held))
