@@ -54,7 +54,7 @@ def transition_image_layout(objects: ObjectState, call: Call) -> Iterable[Stream
 
 def _whole(image: Image, part: dict[str, Any]) -> list[Span]:
     return list(
-        image.subresources(
+        image.barrier_spans(
             part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
         )
     )

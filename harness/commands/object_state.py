@@ -108,6 +108,8 @@ class ObjectState:
         """Ids of command buffers and descriptor sets by pool."""
         self.devices: dict[int, int] = {}
         """Physical device by device."""
+        self.barriers_by_slice: dict[int, bool | None] = {}
+        """Whether the maintenance9 feature is enabled, by device; None when the trace does not say."""
         self.families: dict[int, list[int]] = {}
         """VkQueueFlags of each queue family, by physical device."""
         self.queue_family: dict[int, tuple[int, int]] = {}

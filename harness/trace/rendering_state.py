@@ -63,9 +63,12 @@ class Attachment:
     def subresources(self, layers: Sequence[int]) -> tuple[Span, ...]:
         """Addresses that a layout transition covers: whole layers, or the whole mip level of a 3D image.
 
-        Specification: "automatic layout transitions apply to the entire subresource referenced".
+        Specification: "automatic layout transitions apply to the entire subresource referenced". With maintenance9 they
+        apply only to the slices that the view refers to.
         """
-        mip = self.view.mips.start
+        mip, held = self.view.mips.start, self.view.layers
+        if self.view.sliced and self.image.by_slice:
+            return self.image.barrier_spans(self.aspects, mip, 1, held.start, len(held))
         if self.view.sliced:
             return self.image.subresources(self.aspects, mip, 1, 0, 1)
         width, height, depth = self.image.texels(self.image.aspects[0], mip)

@@ -73,6 +73,8 @@ class Image:
     offset: int = 0
     bytes: int = 0
     """The size of its memory from VkMemoryRequirements; 0 when the program never asked."""
+    by_slice: bool | None = False
+    """Whether the array layers of an image memory barrier are slices of this 3D image; None when that is not known."""
 
     @property
     def concurrent(self) -> bool:
@@ -153,6 +155,20 @@ class Image:
                 at, (width, height, depth) = self._level_index[aspect, mip]
                 layer = width * height * depth
                 spans.append((at + chosen.start * layer, at + chosen.stop * layer))
+        return tuple(merge(spans))
+
+    def barrier_spans(self, aspects: int, base_mip: int, mips: int, base_layer: int, layers: int) -> tuple[Span, ...]:
+        """Addresses of the VkImageSubresourceRange of an image memory barrier or layout transition.
+
+        With maintenance9 its array layers are slices of a 3D image (specification: VkImageMemoryBarrier2).
+        """
+        if not self.by_slice:
+            return self.subresources(aspects, base_mip, mips, base_layer, layers)
+        spans: list[Span] = []
+        for mip in self.level_range(base_mip, mips):
+            width, height, depth = self.texels(self.aspects[0], mip)
+            count = depth - base_layer if layers == VK_REMAINING_ARRAY_LAYERS else layers
+            spans += self.region(aspects, mip, (0,), (0, 0, base_layer), (width, height, max(0, count)))
         return tuple(merge(spans))
 
     def region(self, aspects: int, mip: int, layers: Sequence[int], offset: Extent, extent: Extent) -> tuple[Span, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.commands.object_state import CommandBuffer
-from harness.spec.enums import VkAccess2, VkPipelineStage2
+from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkAccess2, VkImageCreate, VkPipelineStage2, VkStructureType
 from harness.trace.effects import (
     Barrier,
     CommandBufferReset,
@@ -20,13 +20,17 @@ from harness.trace.effects import (
     ResetEvent,
     SemaphoreCreated,
     SetEvent,
+    SubpassBegin,
     Unmodelled,
+    UnmodelledCall,
     WaitEvents,
 )
-from tests.support.interpreted import InterpretedStream
-from tests.support.streams import struct
+from tests.support import passes
+from tests.support.interpreted import InterpretedStream, effects_of
+from tests.support.streams import R8G8B8A8, struct
 
 COPY, COPY_WRITE = VkPipelineStage2.COPY, VkAccess2.TRANSFER_WRITE
+SLICES, REST = VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE, VK_REMAINING_ARRAY_LAYERS
 FRAGMENT, SAMPLED = VkPipelineStage2.FRAGMENT_SHADER, VkAccess2.SHADER_SAMPLED_READ
 
 
@@ -194,3 +198,66 @@ def test_only_certain_waits_count(
     info = struct("VkSemaphoreWaitInfo", flags=flags, pSemaphores=semaphores, pValues=[3, 4][: len(semaphores)])
     stream.call("vkWaitSemaphores", device=stream.device, pWaitInfo=info)
     assert stream.did(result) == ([] if known is None else [HostWaitedSemaphores(known)])
+
+
+# Slices of 3D images
+
+
+@pytest.mark.parametrize(
+    ("enabled", "flags", "layers", "spans"),
+    [
+        ([{"maintenance9": 1}], SLICES, (1, 2), ((64, 192),)),
+        ([{"maintenance9": 1}], SLICES, (3, REST), ((192, 256),)),
+        ([{"maintenance9": 1}], SLICES, (0, REST), ((0, 256),)),
+        ([{"maintenance9": 1}], 0, (0, 1), ((0, 256),)),
+        ([{"maintenance9": 0}], SLICES, (0, 1), ((0, 256),)),
+        ([], SLICES, (0, 1), ((0, 256),)),
+    ],
+)
+def test_a_barrier_names_slices_of_a_3d_image_where_maintenance9_is_enabled(
+    enabled: list[dict[str, int]], flags: int, layers: tuple[int, int], spans: tuple[tuple[int, int], ...]
+) -> None:
+    stream = with_features(enabled)
+    image = stream.image((8, 8, 4), kind=2, flags=flags)
+    stream.begin()
+    part = {"aspectMask": 1, "baseMipLevel": 0, "levelCount": 1, "baseArrayLayer": layers[0], "layerCount": layers[1]}
+    moved = struct("VkImageMemoryBarrier2", image=image, subresourceRange=part, oldLayout=0, newLayout=1)
+    (effect,) = stream.effects("PipelineBarrier2", pDependencyInfo=dependency_info(pImageMemoryBarriers=[moved]))
+    assert isinstance(effect, Barrier)
+    assert [each.spans for each in effect.ranges] == [spans]
+
+
+@pytest.mark.parametrize(("slices", "spans"), [(True, ((128, 256),)), (False, ((0, 256),))])
+def test_a_transition_by_a_render_pass_moves_the_slices_of_its_view(
+    slices: bool, spans: tuple[tuple[int, int], ...]
+) -> None:
+    stream = with_features([{"maintenance9": 1}] if slices else [])
+    image = stream.image((8, 8, 4), kind=2, flags=SLICES)
+    view = passes.view(stream, image, R8G8B8A8, kind=5, layers=(2, 2))
+    render_pass = passes.render_pass(stream, [passes.described()], [passes.subpass([passes.refer(0)])])
+    frame = passes.framebuffer(stream, render_pass, [view], (8, 8))
+    stream.begin()
+    begun = passes.begin_pass(stream, render_pass, frame, passes.rect((8, 8)))
+    subpasses = [effect for effect in effects_of(stream)[begun] if isinstance(effect, SubpassBegin)]
+    moved = [each for effect in subpasses for each in effect.transitions]
+    assert [each.spans for each in moved] == [spans]
+
+
+def test_a_trace_without_the_value_of_maintenance9_is_named() -> None:
+    stream = with_features([{}])
+    stream.image((8, 8, 4), kind=2)
+    stream.image((8, 8, 4), kind=2, flags=SLICES)
+    named = [each.what for each in stream.did() if isinstance(each, UnmodelledCall)]
+    assert len(named) == 1 and "maintenance9" in named[0]
+
+
+def with_features(chain: list[dict[str, int]]) -> InterpretedStream:
+    """A stream on a device with VkPhysicalDeviceMaintenance9FeaturesKHR, or without."""
+    stream = InterpretedStream()
+    link: dict[str, object] | None = None
+    for each in chain:
+        link = {"sType": VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_9_FEATURES_KHR, "pNext": link, **each}
+    stream.device = stream.id()
+    info = struct("VkDeviceCreateInfo", pNext=link)
+    stream.call("vkCreateDevice", physicalDevice=0, pCreateInfo=info, pDevice=stream.device)
+    return stream

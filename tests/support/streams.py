@@ -151,10 +151,12 @@ class Stream:
         samples: int = 1,
         usage: int = IMAGE_USAGE,
         kind: int = 1,
+        flags: int = 0,
     ) -> int:
         """A bound VkImage."""
         info = struct(
             "VkImageCreateInfo",
+            flags=flags,
             imageType=kind,
             format=format_value,
             extent=extent(size),

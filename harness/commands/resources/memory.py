@@ -8,7 +8,14 @@ from typing import Any
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.commands.resources.host_access import new_memory
-from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_WHOLE_SIZE, VkImageType, VkSharingMode, VkStructureType
+from harness.spec.enums import (
+    VK_REMAINING_ARRAY_LAYERS,
+    VK_WHOLE_SIZE,
+    VkImageCreate,
+    VkImageType,
+    VkSharingMode,
+    VkStructureType,
+)
 from harness.trace.calls import Call
 from harness.trace.chain import chained
 from harness.trace.effects import Destroyed, SharedResource, StreamEvent, UnmodelledCall
@@ -62,8 +69,13 @@ def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         samples=info["samples"],
         info=info,
     )
+    if image.type == VkImageType.TYPE_3D and info["flags"] & VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE:
+        image.by_slice = objects.barriers_by_slice.get(call.args["device"], False)
     objects.add(image)
-    return (SharedResource(image.id),) if image.concurrent else ()
+    if image.by_slice is None:
+        yield UnmodelledCall("barriers of slices of a 3D image, which maintenance9 allows")
+    if image.concurrent:
+        yield SharedResource(image.id)
 
 
 @call("vkGetImageMemoryRequirements", "vkGetImageMemoryRequirements2")

@@ -78,7 +78,7 @@ def _image_barrier(objects: ObjectState, dependency: Dependency, barrier: dict[s
     image = objects.image(barrier["image"])
     if image is not None:
         part = barrier["subresourceRange"]
-        spans = image.subresources(
+        spans = image.barrier_spans(
             part["aspectMask"], part["baseMipLevel"], part["levelCount"], part["baseArrayLayer"], part["layerCount"]
         )
         old, new = barrier["oldLayout"], barrier["newLayout"]

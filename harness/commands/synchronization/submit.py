@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from harness.commands.handlers import call
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult, VkStructureType
 from harness.trace.calls import Call
+from harness.trace.chain import chained
 from harness.trace.effects import FenceReset, HostWaited, QueueObtained, StreamEvent, Submission, Submitted
 from harness.trace.submits import SubmitBatch, batches
 
@@ -71,8 +72,12 @@ def queue_families2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 @call("vkCreateDevice")
 def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
-    """Remembers which physical device it came from."""
+    """Remembers which physical device it came from, and whether barriers of 3D images name slices (maintenance9)."""
     objects.devices[call.args["pDevice"]] = call.args["physicalDevice"]
+    enabled = chained(call.args["pCreateInfo"], VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_9_FEATURES_KHR)
+    if enabled is not None:
+        value = enabled.get("maintenance9")  # a recording of ours has the struct without its members
+        objects.barriers_by_slice[call.args["pDevice"]] = None if value is None else bool(value)
     return ()
 
 
