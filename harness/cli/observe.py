@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,9 +68,9 @@ def observe(
         from harness.fuzz.observe_fuzz import observe_streams
 
         click.echo(f"seeds {seed} to {seed + count - 1}")
-        found = _several(observe_streams(range(seed, seed + count), device), count)
+        found = _several(observe_streams(range(seed, seed + count), device, cost["runs"]), count)
     else:
-        found = _observe_scenarios(scenarios, device, sample, seed, jobs)
+        found = _observe_scenarios(scenarios, device, (sample, seed), cost["runs"], jobs)
     ctx.exit(_code(found))
 
 
@@ -116,16 +115,16 @@ def _observe_trace(trace: Path, device: str, output: Path | None, cost: dict[str
 
 
 def _observe_scenarios(
-    paths: Sequence[Path], device: str, count: int | None, seed: int, jobs: int
+    paths: Sequence[Path], device: str, chosen: tuple[int | None, int], runs: int, jobs: int
 ) -> list[Observation]:
     from harness.device.pool import sample
     from harness.suite.observe_scenarios import observe_scenarios, scenarios
 
-    several = scenarios(paths)
+    several, (count, seed) = scenarios(paths), chosen
     if count is not None:
         several = [several[at] for at in sample(len(several), count, seed)]
         click.echo(f"{len(several)} scenarios, seed {seed}")
-    return _several(partial(observe_scenarios, several, device, jobs)(), len(several))
+    return _several(observe_scenarios(several, device, runs, jobs), len(several))
 
 
 def _several(streams: Named, total: int) -> list[Observation]:

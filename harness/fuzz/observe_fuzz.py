@@ -12,26 +12,27 @@ from harness.findings import UserError
 from harness.fuzz.random_steps import Step, make
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.replay.observation.experiments import Budget
-from harness.replay.observation.observing import BYTES, RUNS, observe_trace
+from harness.replay.observation.observing import BYTES, observe_trace
 from harness.trace.observations import Observation
 
 
-def run(steps: Sequence[Step], device: str) -> dict[str, Any]:
-    """Plays steps on this process' driver and observes them: `{"pieces": [...], "problem": ""}`."""
+def run(steps: Sequence[Step], device: str, runs: int) -> dict[str, Any]:
+    """Plays steps on this process' driver and observes them: `{"pieces": [...], "problem": ""}`. `runs` as in
+    `Budget`."""
     with harness.attach(keep_trace=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(steps)
     try:
-        found = list(observe_trace(session.blocks or [], device, Budget(BYTES, RUNS)))
+        found = list(observe_trace(session.blocks or [], device, Budget(BYTES, runs)))
     except UserError as error:
         return {"pieces": [], "problem": str(error)}
     return {"pieces": [each.to_dict() for each in found if isinstance(each, Observation)], "problem": ""}
 
 
-def observe_streams(seeds: Sequence[int], device: str) -> Iterator[tuple[str, list[Observation], str]]:
-    """(name, what its commands did, why it could not be observed) of the stream of each seed."""
+def observe_streams(seeds: Sequence[int], device: str, runs: int) -> Iterator[tuple[str, list[Observation], str]]:
+    """(name, what its commands did, why it could not be observed) of the stream of each seed. `runs` as in `Budget`."""
     with Worker(find_driver(device)) as worker:
         for seed in seeds:
-            answer = worker.call(f"{__name__}:run", {"steps": make(seed), "device": device})
+            answer = worker.call(f"{__name__}:run", {"steps": make(seed), "device": device, "runs": runs})
             if isinstance(answer, Died):
                 yield f"seed {seed}", [], f"{device} {answer.reason}"
             else:

@@ -8,7 +8,7 @@ from typing import Any
 
 from harness.findings import UserError
 from harness.replay.observation.experiments import Budget
-from harness.replay.observation.observing import BYTES, RUNS, observe_trace
+from harness.replay.observation.observing import BYTES, observe_trace
 from harness.suite.claims import Claim, Variant
 from harness.suite.judge_scenario import load_module, record
 from harness.suite.runner import NoAnswer, run_tasks
@@ -35,10 +35,10 @@ def scenarios(paths: Sequence[Path]) -> list[Named]:
 
 
 def observe_scenarios(
-    several: Sequence[Named], device: str, processes: int, advance: Callable[[int], object] = lambda _: None
+    several: Sequence[Named], device: str, runs: int, processes: int, advance: Callable[[int], object] = lambda _: None
 ) -> Iterator[tuple[str, list[Observation], str]]:
-    """(name, what its commands did, why it could not be observed) of each scenario."""
-    tasks = [{"module": str(file), "scenario": name, "device": device} for file, name in several]
+    """(name, what its commands did, why it could not be observed) of each scenario. `runs` as in `Budget`."""
+    tasks = [{"module": str(file), "scenario": name, "device": device, "runs": runs} for file, name in several]
     for at, answer in run_tasks(f"{__name__}:run", tasks, device, processes, advance=advance):
         file, name = several[at]
         title = f"{file.parent.name}/{name}"
@@ -48,13 +48,13 @@ def observe_scenarios(
             yield title, [Observation.from_dict(each) for each in answer["pieces"]], ""
 
 
-def run(module: str, scenario: str, device: str) -> dict[str, Any]:
+def run(module: str, scenario: str, device: str, runs: int) -> dict[str, Any]:
     """One scenario with all its dependencies, recorded and observed on this process' driver: `{"pieces": [...]}`.
 
-    Raises `UserError` when the device cannot record or run it.
+    `runs` as in `Budget`. Raises `UserError` when the device cannot record or run it.
     """
     claim = getattr(load_module(Path(module)), scenario)
     assert isinstance(claim, Claim)
     session, _, _ = record(claim, Twin(Variant()).amend, None)
-    found = observe_trace(session.blocks or [], device, Budget(BYTES, RUNS))
+    found = observe_trace(session.blocks or [], device, Budget(BYTES, runs))
     return {"pieces": [each.to_dict() for each in found if isinstance(each, Observation)]}

@@ -119,3 +119,18 @@ def test_a_spent_budget_leaves_the_rest_unobserved(driver: str) -> None:
     stream.submit()
     first, second = observed(stream, driver, budget=1)
     assert first.writes and (second.writes, second.problem) == ({}, "the budget is spent")
+
+
+def test_reads_are_found_by_changing_what_is_declared(driver: str) -> None:
+    """The whole of a storage buffer is declared as read and written; the shader reads all of one and writes another."""
+    stream, a, b = two_buffers(64)
+    copy, double = stream.compute("copy_words", [a, b]), stream.compute("scale_words", [a], words(2))
+    stream.begin()
+    stream.fill(a, 5)
+    copy.run()
+    double.run()
+    stream.submit()
+    fill, copied, doubled = observed(stream, driver)
+    assert fill.reads == {}
+    assert (copied.reads, copied.writes) == ({a: ((0, 64),)}, {b: ((0, 64),)})
+    assert (doubled.reads, doubled.writes) == ({a: ((0, 64),)}, {a: ((0, 64),)})

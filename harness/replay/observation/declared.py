@@ -30,6 +30,10 @@ from harness.trace.effects import (
 
 ExecutionKey = tuple[int, int, int, int, tuple[int, int]]
 """Submit, batch, position, call, and `executed_by`, as in `harness.replay.schedule.steps.Identity`."""
+PLAIN = ("TRANSFER_READ", "COLOR_ATTACHMENT_READ", "DEPTH_STENCIL_ATTACHMENT_READ")
+"""Ends of the names of access kinds that take values as they are."""
+COUNTS = ("INDIRECT_COMMAND_READ", "INDEX_READ")
+"""The same for those that say how much a command does."""
 BySpace = dict[int, list[Span]]
 """Spans by address space."""
 
@@ -40,6 +44,10 @@ class Declared:
 
     reads: BySpace = field(default_factory=dict)
     writes: BySpace = field(default_factory=dict)
+    plain_reads: BySpace = field(default_factory=dict)
+    """The part of `reads` that takes values as they are: of transfers and attachments. Others steer what happens."""
+    counts: BySpace = field(default_factory=dict)
+    """The part of `reads` that says how much a command does: indices and indirect parameters."""
     shader_writes: BySpace = field(default_factory=dict)
     """The part of `writes` that shaders make. They may read the same bytes, which no effect says."""
     resolves: BySpace = field(default_factory=dict)
@@ -66,6 +74,8 @@ class Declared:
         for mine, theirs in (
             (self.reads, other.reads),
             (self.writes, other.writes),
+            (self.plain_reads, other.plain_reads),
+            (self.counts, other.counts),
             (self.shader_writes, other.shader_writes),
             (self.resolves, other.resolves),
         ):
@@ -80,6 +90,10 @@ class Declared:
             targets = [self.reads, self.writes, self.shader_writes]
         elif kind.write and "SHADER" in kind.name:
             targets.append(self.shader_writes)
+        elif kind.name.endswith(PLAIN):
+            targets.append(self.plain_reads)
+        elif kind.name.endswith(COUNTS):
+            targets.append(self.counts)
         elif access.operation is AttachmentOperation.RESOLVE_WRITE:
             targets.append(self.resolves)
         for target in targets:

@@ -13,15 +13,27 @@ counts as read whole.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from harness.replay.contents.contents import Bytes, StagingImage
+from harness.replay.contents.observe import WORD
 from harness.replay.observation.declared import BySpace, Declared, DeclaredAccesses
 from harness.replay.observation.driver_faults import Faults, known_faults
-from harness.replay.observation.snapshots import Key, Mask, Snapshot, Snapshots, SurfacePlace, filled, mask_of, spans_of
+from harness.replay.observation.snapshots import (
+    OTHER,
+    Key,
+    Mask,
+    Snapshot,
+    Snapshots,
+    SurfacePlace,
+    filled,
+    mask_of,
+    spans_of,
+)
 from harness.replay.outcomes.executor import PlanRun, Scene
 from harness.replay.schedule.screens import OURS
 from harness.replay.schedule.steps import Step, StepKind
@@ -68,6 +80,7 @@ class Experimenter:
         self._scene = scene
         self._declarations = declarations
         self._budget = budget
+        self.runs = budget.runs
         self._execution = PlanRun(scene)
         self.snapshots = Snapshots(scene, declarations.shared)
         self._now: Snapshot | None = None
@@ -165,20 +178,21 @@ class _Observing:
         self._notes: list[str] = []
         self.reads = experimenter.masks(piece.whole.reads)
         self.writes = experimenter.masks(piece.whole.writes)
+        shaders = experimenter.masks(piece.whole.shader_writes)
+        # Shaders may read what they are declared to write, without a word.
+        self._inputs = {key: mask | shaders[key] for key, mask in self.reads.items()}
+        self._left = self._before
 
     def go(self) -> Observation:
         """Runs the unit with another filling, then as it is, then with changed inputs."""
         own, found = self._own, self._found
         repeatable = not self._touches_what_is_not_observed()
-        shaders = own.masks(self._piece.whole.shader_writes)
-        # Shaders may read what they are declared to write, and are run once with that as it is.
-        kept = {key: mask | shaders[key] for key, mask in self.reads.items()}
-        other, other_after = self._with_another_filling(kept) if repeatable else ({}, {})
+        other, other_after = self._with_another_filling(self._inputs) if repeatable else ({}, {})
         runs = [(other, other_after)]
-        if repeatable and any(mask.any() for mask in shaders.values()):
+        if repeatable and self._piece.whole.shader_writes:
             runs.append(self._with_another_filling(self.reads))
         own.run_as_it_is(self._piece.unit)
-        after = own.current()
+        after = self._left = own.current()
         runs.append((self._before, after))
         written = {key: np.zeros(surface.count, np.bool_) for key, surface in self._snapshots.surfaces.items()}
         for filling, left in runs:
@@ -190,7 +204,7 @@ class _Observing:
         found.writes = self._spans(written)
         if not self._piece.whole.anything:
             found.undeclared_writes = self._undeclared(written)
-        read = self._read(after, written) if repeatable else dict(self.reads)
+        read = self._read(after) if repeatable else dict(self._inputs)
         found.reads = self._spans(read)
         found.figures = tuple(self._figures(written, read))
         found.notes = tuple(self._notes)
@@ -260,16 +274,17 @@ class _Observing:
             seen = [self._again({key: other[key]}) for _ in range(REPEATED)]
             if all(self._outcome_differs(each, after, input, stable) for each in seen):
                 found.update(input)
-        self._restore_after()
+        self._leave()
         return found
 
     def _again(self, changed: Snapshot) -> Snapshot:
         """Runs the unit again from its state, with changed surfaces. What it leaves then."""
-        self._put_back(self._own.read())
+        self._put_back(self._left)
         if changed:
             self._snapshots.put(changed, self._before, {})
         self._own.execute(self._piece.unit)
-        return self._own.read()
+        self._left = self._own.read()
+        return self._left
 
     def _outcome_differs(self, seen: Snapshot, after: Snapshot, input: Masks, stable: Masks) -> bool:
         """Whether a run left other bytes than the true one, beside those changed before it and not written."""
@@ -282,14 +297,45 @@ class _Observing:
                 return True
         return False
 
-    def _restore_after(self) -> None:
+    def _leave(self) -> None:
         """Leaves what the unit leaves with its true inputs."""
-        self._put_back(self._own.read())
+        self._put_back(self._left)
         self._own.run_as_it_is(self._piece.unit)
+        self._left = self._own.current()
 
-    def _read(self, after: Snapshot, written: Masks) -> Masks:
-        """The addresses that are read: for now what is declared."""
-        return dict(self.reads)
+    def _read(self, after: Snapshot) -> Masks:
+        """The addresses that may be read, without parts of which other contents change nothing that the unit leaves.
+
+        Parts are halved breadth first, in a bounded number of runs.
+        """
+        read = {key: mask.copy() for key, mask in self._inputs.items()}
+        left = self._own.runs - 1
+        parts = deque((key, *_ends(mask)) for key, mask in read.items() if mask.any() and self._single(key))
+        if left < 1 or not parts:
+            return read
+        stable = {key: ~_differ(data, after[key]) for key, data in self._again({}).items()}
+        plain, counts = (self._own.masks(each) for each in (self._piece.whole.plain_reads, self._piece.whole.counts))
+        while parts and left > 0:
+            key, begin, end = parts.popleft()
+            part = np.zeros_like(read[key])
+            part[begin:end] = self._inputs[key][begin:end]
+            if not part.any():
+                continue
+            mild = 1 if counts[key][part].any() else 2
+            changes = CHANGES[-1:] if plain[key][part].all() else CHANGES[:mild]
+            for change in changes:
+                left -= 1
+                changed = {key: change(self._before[key], part)}
+                if self._outcome_differs(self._again(changed), after, {key: part}, stable):
+                    parts += ((key, *half) for half in _halves(begin, end, 1 if key[1] else WORD))
+                    break
+            else:
+                read[key] &= ~part
+        self._leave()
+        return read
+
+    def _single(self, key: Key) -> bool:
+        return self._snapshots.surfaces[key].samples == 1
 
     def _spans(self, masks: Masks) -> Spans:
         found: dict[int, list[Span]] = {}
@@ -303,6 +349,49 @@ class _Observing:
         for step, declared in zip(self._piece.steps, self._piece.declared, strict=True):
             writes, reads = self._own.masks(declared.writes), self._own.masks(declared.reads)
             yield (step.name, *_counted(writes, written), *_counted(reads, read))
+
+
+def _ends(mask: Mask) -> Span:
+    """From the first to behind the last address of a mask."""
+    places = np.flatnonzero(mask)
+    return int(places[0]), int(places[-1]) + 1
+
+
+def _halves(begin: int, end: int, grain: int) -> Iterator[Span]:
+    """Two halves, where the part is larger than the grain, of which the second begins at a multiple of it."""
+    half = (begin + end) // 2
+    half = half // grain * grain if half // grain * grain > begin else half
+    if end - begin > grain:
+        yield begin, half
+        yield half, end
+
+
+def _slightly(data: Bytes, part: Mask) -> Bytes:
+    """Changes the lowest bit of each word of a buffer, or of each byte of a texel: what steers a command stays sane."""
+    changed = data.copy()
+    if data.shape[1] == 1:
+        part = part & (np.arange(len(part)) % WORD == 0)
+    changed[part] ^= np.uint8(1)
+    return changed
+
+
+def _largely(data: Bytes, part: Mask) -> Bytes:
+    """Changes every byte, the higher two of each word of a buffer but a little: it may say how much there is to do."""
+    changed = data.copy()
+    values = np.full(len(part), OTHER, np.uint8)
+    if data.shape[1] == 1:
+        values[2::WORD], values[3::WORD] = 0x04, 0
+    changed[part] ^= values[part][:, np.newaxis]
+    return changed
+
+
+def _wholly(data: Bytes, part: Mask) -> Bytes:
+    """Changes every byte."""
+    return filled(data, ~part)
+
+
+CHANGES = (_slightly, _largely, _wholly)
+"""Changes of inputs, the mildest first; the last one only for what is taken as it is."""
 
 
 def _differ(one: Bytes, other: Bytes) -> Mask:
