@@ -16,10 +16,13 @@ class Op(IntEnum):
     """Instructions (SPIR-V specification, section 3.56)."""
 
     Undef = 1
+    Extension = 10
     ExtInstImport = 11
     ExtInst = 12
+    MemoryModel = 14
     EntryPoint = 15
     ExecutionMode = 16
+    Capability = 17
     TypeVoid = 19
     TypeBool = 20
     TypeInt = 21
@@ -71,6 +74,7 @@ class Op(IntEnum):
     CopyObject = 83
     SampledImage = 86
     ImageSampleImplicitLod = 87
+    ImageFetch = 95
     ImageRead = 98
     ImageWrite = 99
     Image = 100
@@ -116,12 +120,15 @@ class Op(IntEnum):
     AtomicLoad = 227
     AtomicStore = 228
     AtomicExchange = 229
+    AtomicIAdd = 234
     AtomicXor = 242
     Phi = 245
+    SelectionMerge = 247
     Label = 248
     Branch = 249
     BranchConditional = 250
     Switch = 251
+    Return = 253
     ReturnValue = 254
     ImageSparseSampleImplicitLod = 305
     ImageSparseDrefGather = 315

@@ -65,6 +65,12 @@ class Module:
     functions: dict[int, Function] = field(default_factory=dict)
 
 
+def read(code: bytes) -> tuple[tuple[int, ...], list[Instruction]]:
+    """The header's words and all instructions in order. Raises SpirvError as `parse` does."""
+    words = _words(code)
+    return tuple(words[:HEADER_WORDS]), list(_instructions(words))
+
+
 def parse(code: bytes) -> Module:
     """Read a module of either byte order. Raises SpirvError when it is not one, is truncated, or is over 16 MiB."""
     module = Module()

@@ -18,6 +18,8 @@ from harness.trace.calls import Block, block_name
 from harness.trace.lines import Corrupt, read_objects
 
 VERSION = 1
+ALL = "all"
+"""`Observation.shaders` of a piece of which every shader noted every access."""
 MOST_RECORDS = 1_000_000
 """The most lines of a file that are read."""
 MOST_SPANS = 1 << 12
@@ -50,6 +52,9 @@ class Observation:
     commands: tuple[ObservedCommand, ...]
     writes: Spans = field(default_factory=dict)
     reads: Spans = field(default_factory=dict)
+    shader_writes: Spans = field(default_factory=dict)
+    shader_reads: Spans = field(default_factory=dict)
+    """What instrumented shaders noted."""
     undeclared_writes: Spans = field(default_factory=dict)
     """Written, though `harness.commands` declares no write of it."""
     undeclared_reads: Spans = field(default_factory=dict)
@@ -57,6 +62,8 @@ class Observation:
     """For each command: its name, addresses declared as written, how many of them were written, and the same for
     reads."""
     notes: tuple[str, ...] = ()
+    shaders: str = ""
+    """`ALL` when the notes of the shaders tell all that they access, else why they do not; empty without shaders."""
     problem: str = ""
     """Why nothing was seen: the driver died, the budget was spent."""
 
@@ -83,6 +90,7 @@ class Observation:
             **{name: _ranges(getattr(self, name)) for name in RANGES},
             "figures": [list(each) for each in self.figures],
             "notes": list(self.notes),
+            "shaders": self.shaders,
             "problem": self.problem,
         }
 
@@ -95,13 +103,14 @@ class Observation:
                 **{name: _spans(value[name]) for name in RANGES},
                 figures=tuple(_figure(each) for each in value["figures"]),
                 notes=tuple(_text(each) for each in value["notes"]),
+                shaders=_text(value["shaders"]),
                 problem=_text(value["problem"]),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise Corrupt(f"malformed ({type(error).__name__}: {error})") from None
 
 
-RANGES = ("writes", "reads", "undeclared_writes", "undeclared_reads")
+RANGES = ("writes", "reads", "shader_writes", "shader_reads", "undeclared_writes", "undeclared_reads")
 """Members of an `Observation` that hold ranges."""
 
 

@@ -52,7 +52,7 @@ def test_a_trace_is_observed_and_the_file_says_what_was_seen(driver: str, tmp_pa
 
 
 @on_each_driver
-def test_a_sample_of_scenarios_touches_only_what_is_declared(driver: str) -> None:
+def test_a_sample_of_the_suite_touches_only_what_is_declared(driver: str) -> None:
     print(f"seed {SEED}")
     folder = ROOT / "scenarios"
     result = run("--scenarios", folder, "--sample", "25", "--seed", str(SEED), "--device", driver)

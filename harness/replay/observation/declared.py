@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 
 from harness.commands.interpret import Interpreter
 from harness.commands.object_state import ObjectState
+from harness.replay.observation.shader_bindings import Bound, bound
 from harness.replay.schedule.render_pass_effects import transitions_of
 from harness.replay.schedule.steps import Step, StepKind, reading
 from harness.spans import Span, merge
+from harness.spec.command_classes import RUNS_SHADERS
 from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.calls import Block, Call
 from harness.trace.effects import (
@@ -23,6 +25,7 @@ from harness.trace.effects import (
     Effect,
     Execute,
     RangeBarrier,
+    Recorded,
     Submitted,
     Unmodelled,
     WaitEvents,
@@ -121,6 +124,8 @@ class DeclaredAccesses:
         self._commands: dict[ExecutionKey, Command] = {}
         self.places: dict[int, tuple[int, int]] = {}
         """Buffer to the space of its addresses and where it begins there."""
+        self.bound: dict[int, Bound] = {}
+        """What commands that run shaders were recorded with, by call."""
         self.shared: set[int] = set()
         """Resources that share memory with an image."""
         interpreter = Interpreter()
@@ -129,6 +134,9 @@ class DeclaredAccesses:
                 for event in interpreter.step(block):
                     if isinstance(event, Submitted):
                         self._submitted(event)
+                    elif isinstance(event, Recorded) and event.command.name.startswith(RUNS_SHADERS):
+                        call, name = event.command.call, event.command.name
+                        self.bound[call] = bound(interpreter.objects, event.command_buffer, name)
                 if isinstance(block, Call) and block.name.startswith("vkBind"):
                     self._bound(interpreter.objects, block)
 

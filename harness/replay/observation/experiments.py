@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,6 +23,8 @@ from harness.replay.contents.contents import Bytes, StagingImage
 from harness.replay.contents.observe import WORD
 from harness.replay.observation.declared import BySpace, Declared, DeclaredAccesses
 from harness.replay.observation.driver_faults import Faults, known_faults
+from harness.replay.observation.shader_bindings import Bound
+from harness.replay.observation.shader_notes import ShaderNotes
 from harness.replay.observation.snapshots import (
     OTHER,
     Key,
@@ -40,8 +42,9 @@ from harness.replay.schedule.steps import Step, StepKind
 from harness.replay.schedule.units import Unit
 from harness.spans import Span, merge, subtract
 from harness.trace.calls import Call, HostWrite
-from harness.trace.observations import Observation, ObservedCommand, Spans
+from harness.trace.observations import ALL, Observation, ObservedCommand, Spans
 
+DISPATCHES = ("vkCmdDispatch", "vkCmdDispatchBase", "vkCmdDispatchBaseKHR", "vkCmdDispatchIndirect")
 REPEATED = 4
 """How often each run is repeated before a difference between two is believed."""
 Masks = dict[Key, Mask]
@@ -76,9 +79,13 @@ class _Piece:
 class Experimenter:
     """Runs the units of a trace in submission order, each with its experiments."""
 
-    def __init__(self, scene: Scene, declarations: DeclaredAccesses, budget: Budget) -> None:
+    def __init__(
+        self, scene: Scene, declarations: DeclaredAccesses, budget: Budget, notes: ShaderNotes | None = None
+    ) -> None:
+        """`notes` is where shaders note what they access; without it none is instrumented."""
         self._scene = scene
         self._declarations = declarations
+        self.notes = notes
         self._budget = budget
         self.runs = budget.runs
         self._execution = PlanRun(scene)
@@ -93,6 +100,9 @@ class Experimenter:
             self._now = None if written or not unit.host else self._now
         else:
             self._now = None
+        call = unit.steps[0].block
+        if self.notes is not None and isinstance(call, Call) and call.name == "vkCreateShaderModule":
+            unit = Unit([replace(unit.steps[0], block=self.notes.instrumented(call))])
         self.execute(unit)
 
     def run_as_it_is(self, unit: Unit) -> None:
@@ -149,6 +159,10 @@ class Experimenter:
         space, offset = self._declarations.places.get(surface.resource, (surface.resource, 0))
         return [(begin - offset, end - offset) for begin, end in declared.get(space, ()) if end > offset]
 
+    def bound(self, step: Step) -> Bound | None:
+        """What a command that runs shaders was recorded with; None for any other."""
+        return self._declarations.bound.get(step.block.index)
+
     def faults(self, steps: list[Step], declared: Declared) -> Faults:
         """What the driver is known to write without right."""
         images = {image.id: image.image for image in self._scene.contents.resources.images.values()}
@@ -191,24 +205,53 @@ class _Observing:
         runs = [(other, other_after)]
         if repeatable and self._piece.whole.shader_writes:
             runs.append(self._with_another_filling(self.reads))
+        if own.notes is not None:
+            own.notes.clear()
         own.run_as_it_is(self._piece.unit)
+        if own.notes is not None:
+            self._take_notes(own.notes)
         after = self._left = own.current()
         runs.append((self._before, after))
         written = {key: np.zeros(surface.count, np.bool_) for key, surface in self._snapshots.surfaces.items()}
         for filling, left in runs:
             for key in filling:
                 written[key] |= _differ(filling[key], left[key])
+        for key in written:
+            written[key] |= self._noted(found.shader_writes, key)
         suspects = self._suspects(other, other_after, after)
         if suspects and repeatable:
-            found.undeclared_reads = self._spans(self._confirmed(other, after))
+            found.undeclared_reads |= self._spans(self._confirmed(other, after))
         found.writes = self._spans(written)
         if not self._piece.whole.anything:
-            found.undeclared_writes = self._undeclared(written)
+            found.undeclared_writes |= self._undeclared(written)
         read = self._read(after) if repeatable else dict(self._inputs)
+        for key in read:
+            read[key] |= self._noted(found.shader_reads, key)
         found.reads = self._spans(read)
         found.figures = tuple(self._figures(written, read))
         found.notes = tuple(self._notes)
         return found
+
+    def _take_notes(self, notes: ShaderNotes) -> None:
+        """Takes in what the shaders noted in the run with the true contents."""
+        commands = [each for step in self._piece.steps if (each := self._own.bound(step)) is not None]
+        if not commands:
+            return
+        noted, found = notes.read(commands), self._found
+        found.shaders = noted.reason or ALL
+        found.shader_reads, found.shader_writes = noted.reads, noted.writes
+        if len(commands) == 1 and not self._piece.whole.anything:
+            # Of several commands with one shader, it is not known which one made a note.
+            found.undeclared_reads = self._beyond(noted.reads, self._inputs)
+            found.undeclared_writes = self._beyond(noted.writes, self.writes)
+
+    def _beyond(self, noted: Spans, declared: Masks) -> Spans:
+        return self._spans({key: self._noted(noted, key) & ~mask for key, mask in declared.items()})
+
+    def _noted(self, noted: Spans, key: Key) -> Mask:
+        """What shaders noted, on one surface."""
+        place = self._snapshots.surfaces[key]
+        return mask_of(place, list(noted.get(place.resource, ())))
 
     def _undeclared(self, written: Masks) -> Spans:
         """What is written without being declared, beside the known faults of the driver."""
@@ -308,6 +351,10 @@ class _Observing:
 
         Parts are halved breadth first, in a bounded number of runs.
         """
+        if self._found.shaders == ALL and len(self._piece.steps) == 1 and self._piece.steps[0].name in DISPATCHES:
+            # The shader says it all; beside it there are only indirect parameters.
+            counts = self._own.masks(self._piece.whole.counts)
+            return {key: mask | self._noted(self._found.shader_reads, key) for key, mask in counts.items()}
         read = {key: mask.copy() for key, mask in self._inputs.items()}
         left = self._own.runs - 1
         parts = deque((key, *_ends(mask)) for key, mask in read.items() if mask.any() and self._single(key))

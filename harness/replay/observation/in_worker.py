@@ -25,32 +25,32 @@ def observe_in_worker(
     the trace is begun anew. Raises `UserError` when the trace cannot run at all.
     """
     passed_over: list[int] = []
-    first, done, count, total = 0, 0, AT_ONCE, 0
+    first, done, count, total, shaders, deaths = 0, 0, AT_ONCE, 0, True, 0
     with Worker(find_driver(device), timeout=timeout) as worker:
         while True:
             left = {"bytes": budget.bytes, "runs": budget.runs, "spent": budget.spent}
             arguments = {"trace": str(trace), "device": device, "first": first, "passed_over": passed_over}
-            answer = worker.call(JOB, {**arguments, "count": count, "budget": left})
-            if isinstance(answer, Died):
-                if count > 1:  # which of them it was shows when they come one by one
-                    first, count = done, 1
-                    continue
-                if done in passed_over or (total and done >= total):
-                    raise UserError(f"{device} {answer.reason} while it ran {trace} without experiments")
-                passed_over.append(done)
-                yield Observation((), problem=f"{device} {answer.reason}: {_last(answer)}".rstrip(": "))
-                done += 1
-                first = done
+            answer = worker.call(JOB, {**arguments, "shaders": shaders, "count": count, "budget": left})
+            if not isinstance(answer, Died):
+                total, deaths, budget.spent = answer["total"] or total, 0, answer["spent"]
+                yield from (Observation.from_dict(each) for each in answer["found"])
+                done += len(answer["found"])
+                advance(done, total)
+                if len(answer["found"]) < count:
+                    return
+                count = AT_ONCE
                 continue
-            total = answer["total"] or total
-            budget.spent = answer["spent"]
-            for each in answer["found"]:
-                yield Observation.from_dict(each)
-            done += len(answer["found"])
-            advance(done, total)
-            if len(answer["found"]) < count:
-                return
-            count = AT_ONCE
+            first, deaths = done, deaths + 1
+            if count > 1:  # which of them it was shows when they come one by one
+                count = 1
+            elif deaths <= 2:
+                yield Observation((), problem=f"{device} {answer.reason}: {_last(answer)}".rstrip(": "))
+                passed_over.append(done)
+                done += 1
+            elif shaders:  # it was not the command, then
+                shaders = False
+            else:
+                raise UserError(f"{device} {answer.reason} while it ran {trace} without experiments")
 
 
 def _last(died: Died) -> str:

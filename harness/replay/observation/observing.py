@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
+from harness.replay.objects.target import open_target
 from harness.replay.observation.declared import DeclaredAccesses
 from harness.replay.observation.experiments import Budget, Experimenter
+from harness.replay.observation.shader_notes import ShaderNotes, why_not, with_features
 from harness.replay.outcomes.executor import open_scene
 from harness.replay.schedule.screens import without_presentation
 from harness.replay.schedule.steps import flatten
@@ -24,19 +26,41 @@ RUNS = 24
 
 
 def observe_trace(
-    blocks: list[Block], device: str, budget: Budget, first: int = 0, passed_over: tuple[int, ...] = ()
+    blocks: list[Block],
+    device: str,
+    budget: Budget,
+    first: int = 0,
+    passed_over: tuple[int, ...] = (),
+    shaders: bool = True,
 ) -> Iterator[Observation | int]:
     """The observation of each command in submission order, from number `first` on. Before them comes the number of all
     commands.
 
-    Commands before `first`, and those whose numbers are in `passed_over`, run without experiments. Raises `UserError`
-    when the trace cannot run.
+    Commands before `first`, and those whose numbers are in `passed_over`, run without experiments. With `shaders` they
+    are instrumented, as far as the device can run that. Raises `UserError` when the trace cannot run.
     """
     blocks = without_presentation(blocks)
+    done = first
+    try:
+        for each in _observations(blocks, device, budget, (first, passed_over), shaders):
+            done += not isinstance(each, int)
+            yield each
+    except UserError:
+        if not shaders:
+            raise
+        # A driver may refuse an instrumented shader. Without them the trace may run.
+        yield from _observations(blocks, device, budget, (done, passed_over), False)
+
+
+def _observations(
+    blocks: list[Block], device: str, budget: Budget, which: tuple[int, tuple[int, ...]], shaders: bool
+) -> Iterator[Observation | int]:
     declarations = DeclaredAccesses(blocks)
     units = units_of(flatten(blocks))
-    with open_scene(blocks, device) as scene:
-        experimenter = Experimenter(scene, declarations, budget)
+    instrumented = shaders and not why_not(open_target(device))
+    with open_scene(with_features(blocks) if instrumented else blocks, device) as scene:
+        notes = ShaderNotes(scene.device) if instrumented else None
+        experimenter = Experimenter(scene, declarations, budget, notes)
         try:
             yield sum(map(experimenter.is_observed, units))
             number = 0
@@ -44,13 +68,16 @@ def observe_trace(
                 if not experimenter.is_observed(unit):
                     experimenter.run(unit)
                     continue
-                if number >= first and number not in passed_over:
+                if number >= which[0] and number not in which[1]:
                     yield experimenter.observe(unit)
                 else:
                     experimenter.run(unit)
                 number += 1
         finally:
             experimenter.snapshots.close()
+            if notes is not None:
+                scene.device.function("vkDeviceWaitIdle")(scene.device.handle)
+                notes.close()
 
 
 class _Going:
@@ -62,19 +89,19 @@ class _Going:
 
 
 def observe_some(
-    trace: str, device: str, first: int, passed_over: list[int], count: int, budget: dict[str, int]
+    trace: str, device: str, first: int, passed_over: list[int], shaders: bool, count: int, budget: dict[str, int]
 ) -> dict[str, Any]:
     """The next `count` observations of a trace file, as a job for a `Worker`: `{"total", "found", "spent"}`.
 
     The first job of a process opens the trace and begins at command number `first`; later ones with the same other
     arguments go on from where the last one stopped. Raises `UserError` when the trace cannot run.
     """
-    key = (trace, device, first, *passed_over)
+    key = (trace, device, first, shaders, *passed_over)
     if _Going.key != key:
         if isinstance(_Going.found, Generator):
             _Going.found.close()
         _Going.key, _Going.budget = key, Budget(**budget)
-        _Going.found = observe_trace(load(Path(trace)), device, _Going.budget, first, tuple(passed_over))
+        _Going.found = observe_trace(load(Path(trace)), device, _Going.budget, first, tuple(passed_over), shaders)
     total, found = 0, []
     try:
         for each in _Going.found:
