@@ -12,7 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import NamedTuple
 
 from harness.findings import Finding, Place
@@ -104,7 +105,7 @@ def compare(
     left_of_ours, left_of_theirs = _match(ours, theirs, result, stream)
     for side, left in ((OURS, left_of_ours), (LAYER, left_of_theirs)):
         for said in left:
-            subject = _subject(side, said, ours, theirs, stream)
+            subject = replace(_subject(side, said, ours, theirs, stream), renamed=partial(_renamed, differences))
             explained = _explain(subject, differences)
             if explained is None:
                 result.disagreements.append(subject)
@@ -115,9 +116,7 @@ def compare(
 
 def _said_by_us(finding: Finding, differences: Sequence[LayerDifference], by_call: bool) -> Said:
     hazard, command, prior_command, access, prior_access = finding.key
-    for each in differences:
-        access = each.renamed(command, access)
-        prior_access = each.renamed(prior_command, prior_access)
+    access, prior_access = _renamed(differences, command, access), _renamed(differences, prior_command, prior_access)
     place, submit = finding.place, _tested_at(finding.place)
     call = (place.call if submit is None else submit) if by_call else None
     key = (hazard, plain_command(command), plain_command(prior_command), access, prior_access)
@@ -127,6 +126,13 @@ def _said_by_us(finding: Finding, differences: Sequence[LayerDifference], by_cal
     if place.submit is None and place.executed_by is not None:
         return Said(call, SUBMIT, key, resource, None, place.executed_by[1])
     return Said(call, SUBMIT, key, resource, place.batch, place.position)
+
+
+def _renamed(differences: Sequence[LayerDifference], command: str, access: str) -> str:
+    """The layer's name for our access of a command."""
+    for each in differences:
+        access = each.renamed(command, access)
+    return access
 
 
 def _tested_at(place: Place) -> int | None:
@@ -210,7 +216,7 @@ def _subject(
 def _is_repeated(ours: Said, theirs: Said) -> bool:
     """True when we said before, in another call or of another execution, what the layer says now."""
     now = (theirs.call or 0, theirs.batch or 0, theirs.entry or 0)
-    if theirs.batch is None and theirs.kind == SUBMIT:
+    if theirs.batch is None:
         now = (theirs.call or 0, ENDLESS, 0)
     return (
         (ours.call or 0, ours.batch or 0, ours.entry or 0) < now

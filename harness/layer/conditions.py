@@ -13,8 +13,7 @@ from typing import Any
 
 from harness.findings import Finding, Hazard
 from harness.layer.parse import RECORD, SUBMIT, plain_command
-from harness.layer.silence import is_unrecorded
-from harness.layer.stream import barrier_scopes, common
+from harness.layer.stream import barrier_scopes
 from harness.layer.subject import Subject, scopes_of
 from harness.spec.enums import VkPipelineStage2, VkQueueFlag
 from harness.spec.masks import scope
@@ -170,71 +169,6 @@ def ordered_after_a_read(subject: Subject) -> bool:
         for touch in stream.touches(call)
         if not touch.write and common([touch], mine)
     )
-
-
-# --- what the layer takes commands for -------------------------------------------------------------------------------
-
-
-@condition
-def passed_over(subject: Subject, calls: Sequence[str]) -> bool:
-    """One of the two commands, or one before the second that touches what it touches, is nothing to this layer."""
-    own, stream = subject.command, subject.stream
-    if own is None:
-        return False
-    if matches(subject.key[1], calls) or matches(subject.key[2], calls):
-        return True
-    mine = stream.touches(own)
-    return any(matches(call.name, calls) and common(stream.touches(call), mine) for call in subject.before)
-
-
-@condition
-def atomic_access(subject: Subject) -> bool:
-    """One of the two commands, or one between them, updates atomically what the second one touches."""
-    # What a message counts commands by differs between versions; only our own first command is sure. It is not the
-    # layer's where that took an older atomic for the first of the reads since.
-    sure = subject.finding is not None and not any(
-        (each.hazard, plain_command(each.command), each.access)
-        == (Hazard.WRITE_AFTER_READ, subject.key[1], subject.key[3])
-        and each.prior_access.endswith("_SHADER_STORAGE_READ")
-        for each in subject.messages
-    )
-    return any(
-        touch.atomic and common([touch], subject.stream.touches(second))
-        for second, before in subject.seconds
-        for call in (*before[max(0, subject.position) if sure else 0 :], second)
-        for touch in subject.stream.touches(call)
-    )
-
-
-@condition
-def read_unrecorded_before(subject: Subject) -> bool:
-    """A command before the second reads what that one writes, and the layer does not record it."""
-    stream = subject.stream
-    return any(
-        common(
-            (touch for call in before for touch in stream.touches(call) if is_unrecorded(call, touch, stream)),
-            [touch for touch in stream.touches(second) if touch.write],
-        )
-        for second, before in subject.seconds
-    )
-
-
-@condition
-def query_results_as_one_range(subject: Subject, last_stride: bool = False) -> bool:
-    """One of the two copies query results whose bytes the layer does not have: with gaps between them, with
-    availability, or (`last_stride`) with a stride after the last one."""
-    own = subject.command
-    earlier = [call for call in subject.stream.calls if own is not None and call.index < own.index]
-    calls = [own, *([subject.first] if subject.finding is not None else earlier)]
-    return any(call is not None and _leaves_gaps(call, last_stride) for call in calls)
-
-
-def _leaves_gaps(call: Call, last_stride: bool) -> bool:
-    if call.name != "vkCmdCopyQueryPoolResults":
-        return False
-    stride, count, flags = (call.args[name] for name in ("stride", "queryCount", "flags"))
-    number = 8 if flags & 0x1 else 4  # VK_QUERY_RESULT_64_BIT
-    return (stride > number and (last_stride or count > 1)) or bool(flags & 0x4)  # WITH_AVAILABILITY
 
 
 # --- how much the layer says -----------------------------------------------------------------------------------------

@@ -13,7 +13,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from harness.layer import event_conditions, rendering_conditions, submit_conditions  # noqa: F401 (they register theirs)
+from harness.layer import (  # noqa: F401 (they register their conditions)
+    event_conditions,
+    rendering_conditions,
+    submit_conditions,
+    view_conditions,
+)
 from harness.layer.conditions import CONDITIONS, matches
 from harness.layer.manifest import Version, parse_version
 from harness.layer.subject import Subject

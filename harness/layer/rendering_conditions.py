@@ -11,11 +11,10 @@ from harness.layer.parse import plain_command
 from harness.layer.stream import CLEAR_ATTACHMENTS, Stream, Touch, barrier_scopes, common, is_sync_operation
 from harness.layer.subject import Subject
 from harness.spans import Span
-from harness.spec.command_classes import DRAWS, is_submit
+from harness.spec.command_classes import is_submit
 from harness.trace.calls import Call
 from harness.trace.effects import EXTERNAL, PassBegin, SubpassDependency
 
-EARLY_WRITE = "SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE"
 BEGINS, NEXT, ENDS = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRender"
 
 
@@ -50,53 +49,6 @@ def rendered_in_part(subject: Subject) -> bool:
     calls += subject.window if subject.finding is not None else []
     images, known = subject.resources(), subject.finding is not None or subject.command is not None
     return any(images & part or (part and not known) for part in (subject.stream.facts(c).in_part for c in calls))
-
-
-@condition
-def tested_early(subject: Subject) -> bool:
-    """The second access, or what lies before it at its addresses, is what a draw wrote to depth or stencil in the early
-    tests."""
-    stream = subject.stream
-
-    def early(call: Call) -> list[Touch]:
-        return [touch for touch in stream.touches(call) if call.name.startswith(DRAWS) and touch.access == EARLY_WRITE]
-
-    return any(
-        early(second) or any(common(early(call), stream.touches(second)) for call in before)
-        for second, before in subject.seconds
-    )
-
-
-@condition
-def drawn_without_a_fragment_shader(subject: Subject) -> bool:
-    """One of the two accesses is what a draw without a fragment shader writes to colour. Of the layer's: such a draw
-    comes between the two, and the second access touches what it writes."""
-    stream = subject.stream
-    if subject.finding is not None:
-        draws = [call for call in (subject.command, subject.first) if call is not None]
-        return any(
-            touch.resource == subject.finding.resource for draw in draws for touch in stream.facts(draw).undefined
-        )
-    return any(
-        common(stream.facts(call).undefined, stream.touches(second))
-        for second, before in subject.seconds
-        for call in subject.since_first(second, before)
-    )
-
-
-@condition
-def culled(subject: Subject) -> bool:
-    """The second command is a draw that would touch more if no face were culled, or one before it would, at addresses
-    that the second touches. Of ours: such a draw comes between the two accesses."""
-    stream = subject.stream
-    ours = subject.finding is not None
-    return any(
-        (not ours and stream.facts(second).culled)
-        or any(
-            common(stream.facts(call).culled, stream.touches(second)) for call in (subject.window if ours else before)
-        )
-        for second, before in subject.seconds
-    )
 
 
 @condition
@@ -234,17 +186,4 @@ def barrier_in_secondary(subject: Subject) -> bool:
         for batch in stream.executed(submit)
         for primary in batch
         for command in stream.recorded(primary, submit.index)
-    )
-
-
-@condition
-def drawn_in_secondary(subject: Subject) -> bool:
-    """The command buffer of the second access renders, and executed secondaries that draw or clear attachments."""
-    own = subject.command
-    commands = subject.stream.recorded(own.args["commandBuffer"], max(subject.call or 0, own.index)) if own else ()
-    return any(
-        call.name.startswith(("vkCmdDraw", CLEAR_ATTACHMENTS))
-        and own is not None
-        and call.args["commandBuffer"] != own.args["commandBuffer"]
-        for call in commands
     )

@@ -22,6 +22,8 @@ class Only(Enum):
     """Reads of vertex buffers that are bound at instance rate alone."""
     INHERITED = auto()
     """Those of a secondary command buffer that continues a render pass instance."""
+    ATOMIC = auto()
+    """Those of atomic updates."""
 
 
 SILENCES: tuple[tuple[str, str, Only, str], ...] = (
@@ -32,6 +34,7 @@ SILENCES: tuple[tuple[str, str, Only, str], ...] = (
     ("vkCmdDraw*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.INSTANCES, "vertex buffers of instance rate"),
     ("vkCmdDraw*", "SYNC_*_COLOR_ATTACHMENT_READ", Only.ALL, "what blending and logical operations read"),
     ("vkCmdDraw*", "SYNC_*_DEPTH_STENCIL_ATTACHMENT_READ", Only.ALL, "what depth and stencil tests read"),
+    ("*", "SYNC_*_SHADER_STORAGE_WRITE", Only.ATOMIC, "what atomic updates write"),
     ("*", "SYNC_TRANSFORM_FEEDBACK_*", Only.ALL, "transform feedback"),
     ("*", "SYNC_CONDITIONAL_RENDERING_*", Only.ALL, "what conditional rendering reads"),
     ("*", "SYNC_*_ATTACHMENT_*", Only.INHERITED, "what secondary command buffers do to attachments"),
@@ -45,10 +48,7 @@ def reason_for_silence(finding: Finding, stream: Stream) -> str:
     if finding.hazard.is_ownership:
         return "queue family ownership"
     for place, access in ((finding.place, finding.access), (finding.prior, finding.prior_access)):
-        marks = _marks(stream.at(place.call), finding.resource, stream)
-        if place.executed_by is not None and stream.inherits(place.call):
-            marks.add(Only.INHERITED)
-        if reason := _reason(place.command, access, marks):
+        if reason := _reason(place.command, access, _marks(stream.at(place.call), finding.resource, stream)):
             return reason
     own = stream.at(finding.place.call)
     aliases = [alias for alias in stream.facts(own).aliases if not alias.alike] if own is not None else []
@@ -63,8 +63,15 @@ def is_unrecorded(call: Call, touch: Touch, stream: Stream) -> bool:
 
 
 def _marks(call: Call | None, resource: int, stream: Stream) -> set[Only]:
-    instanced = call is not None and resource in stream.facts(call).instanced
-    return {Only.ALL, Only.INSTANCES} if instanced else {Only.ALL}
+    if call is None:
+        return {Only.ALL}
+    marks = {
+        Only.ALL: True,
+        Only.INSTANCES: resource in stream.facts(call).instanced,
+        Only.INHERITED: stream.inherits(call.index),
+        Only.ATOMIC: any(touch.atomic for touch in stream.touches(call) if touch.resource == resource),
+    }
+    return {only for only, holds in marks.items() if holds}
 
 
 def _reason(command: str, access: str, marks: set[Only]) -> str:

@@ -26,6 +26,7 @@ from harness.trace.effects import (
     Alias,
     Barrier,
     Effect,
+    Execute,
     HostWaitedSemaphores,
     PassEnd,
     Recorded,
@@ -87,6 +88,7 @@ class Touch:
     stage: int = 0
     """VkPipelineStageFlagBits2 of the access; 0 for a layout transition."""
     atomic: bool = False
+    """Part of an update in one piece, which is a read and a write."""
 
 
 class Address(NamedTuple):
@@ -223,6 +225,11 @@ class Stream:
             for event in events:
                 if isinstance(event, Recorded):
                     found[call.index] = _facts_of(interpreter.objects, call, event.command.effects)
+                    for held in (each for each in event.command.effects if isinstance(each, Execute)):
+                        # Now the attachments are known that the commands of a secondary access.
+                        for command in (command for _, commands in held.buffers for command in commands):
+                            effects, touches = command.effects, tuple(_touches(command.effects))
+                            found[command.call] = found[command.call]._replace(effects=effects, touches=touches)
                 elif isinstance(event, Submitted | HostWaitedSemaphores):
                     self._values.append((call.index, event))
         return found
@@ -350,6 +357,8 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
             kind = ACCESS_KINDS[effect.access_kind]
             where = (effect.resource, effect.space, effect.spans)
             yield Touch(*where, kind.name, kind.write, kind.stage, effect.atomic)
+            if effect.atomic:
+                yield Touch(*where, kind.name.removesuffix("READ") + "WRITE", True, kind.stage, True)
         for barrier in _barriers(effect):
             for part in barrier.ranges:
                 if part.transition:

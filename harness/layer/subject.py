@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -14,12 +14,14 @@ from harness.layer.stream import (
     BarrierScope,
     Executed,
     Stream,
+    Touch,
     barrier_scopes,
     common,
     is_numbered,
     is_sync_operation,
 )
-from harness.spec.command_classes import DRAWS, RENDERING
+from harness.spans import overlap
+from harness.spec.command_classes import DRAWS, RENDERING, is_submit
 from harness.trace.calls import Call
 
 OURS = "ours-only"
@@ -59,6 +61,8 @@ class Subject:
     """We said the same in an earlier API call, or of another command buffer of the same submit."""
     of_command: tuple[Finding, ...] = field(default=())
     """All that we said of the finding's own command, whenever we said it; for a message, of all commands so called."""
+    renamed: Callable[[str, str], str] = lambda command, access: access
+    """The layer's name for our access of a command."""
 
     @property
     def limit(self) -> int:
@@ -92,23 +96,57 @@ class Subject:
         return self.stream.at(self.finding.prior.call) if self.finding is not None else None
 
     @cached_property
+    def occurrences(self) -> list[list[ExecutedCommand]]:
+        """What the second command can be: for each candidate it and the commands before it, as recorded, or at submit
+        as executed so far."""
+        call = self.stream.at(self.call)
+        if self.kind != SUBMIT or call is None or not is_submit(call.name):
+            own, before = self.command, self._executing
+            if own is not None and not before:
+                before = self.stream.recorded(own.args["commandBuffer"], own.index + 1)
+            alone = [ExecutedCommand(0, None, each) for each in before]
+            return [alone[: at + 1] for at, step in enumerate(alone) if self._may_be_second(step)]
+        steps = [
+            ExecutedCommand(number, place, each)
+            for number, place, commands in self.stream.executions(self.call or 0)
+            for each in commands
+        ]
+        return [steps[: at + 1] for at, step in enumerate(steps) if self._may_be_second(step)]
+
+    def _may_be_second(self, step: ExecutedCommand) -> bool:
+        if step.place is not None and not self.is_own(step.place):
+            return False
+        own = self.command
+        return step.call is own if own is not None else plain_command(step.call.name) == self.key[1]
+
+    def may_be_first(self, step: ExecutedCommand) -> bool:
+        """True when a step can be that of the first access."""
+        if self.finding is not None:
+            prior = self.finding.prior
+            return step.call.index == prior.call and step.place in (None, (prior.submit, prior.batch, prior.position))
+        number = self.message.seq_no if self.message is not None else None
+        named = plain_command(step.call.name) == self.key[2]
+        return named and (not number or number in self.stream.numbers_of(step.call.index))
+
+    def at_issue(self, touch: Touch) -> Touch:
+        """The part of a touch of the second command that the judge can mean: by its access, resource and bytes."""
+        resource, told = 0, tuple[tuple[int, int], ...]()
+        if self.finding is not None:
+            resource, told = self.finding.through or self.finding.resource, self.finding.ranges
+        elif self.message is not None:
+            resource = self.stream.viewed(self.message.resource)
+            told = (self.message.bytes,) if self.message.bytes else ()
+        if self.renamed(self.key[1], touch.access) != self.key[3] or resource not in (0, touch.resource):
+            return replace(touch, spans=())
+        base = self.stream.address_of(touch.resource).offset
+        spans = overlap(touch.spans, [(base + at, base + at + size) for at, size in told]) if told else touch.spans
+        return replace(touch, spans=tuple(spans))
+
+    @cached_property
     def steps(self) -> list[ExecutedCommand]:
-        """Commands before the second access: of its command buffer, or at submit of every execution so far."""
-        own, stream = self.command, self.stream
-        if own is None:
-            return []
-        if self.kind != SUBMIT:
-            return [ExecutedCommand(0, None, call) for call in stream.recorded(own.args["commandBuffer"], own.index)]
-        if self._executing:
-            return [ExecutedCommand(0, None, call) for call in _until(self._executing, own)]
-        steps: list[ExecutedCommand] = []
-        before = steps
-        for number, place, commands in stream.executions(self.call or 0):
-            if self.is_own(place):
-                # A message does not name its batch: all that may lie before its command, up to the last it can mean.
-                before = steps + [ExecutedCommand(number, place, call) for call in _until(commands, own)]
-            steps += [ExecutedCommand(number, place, call) for call in commands]
-        return before
+        """Commands before the second access, up to the last that it can be: of its command buffer, or at submit of
+        every execution so far."""
+        return self.occurrences[-1][:-1] if self.command is not None and self.occurrences else []
 
     @cached_property
     def _executing(self) -> list[Call]:
@@ -126,21 +164,10 @@ class Subject:
     @cached_property
     def position(self) -> int:
         """Position in `steps` of the latest step that can be the first access, -1 when there is none."""
-        prior = self.finding.prior if self.finding is not None else None
-        number = self.message.seq_no if self.message is not None else None
         for position in range(len(self.steps) - 1, -1, -1):
             step = self.steps[position]
-            if prior is not None:
-                place = (prior.submit, prior.batch, prior.position)
-                if step.call.index == prior.call and step.place in (None, place):
-                    return position
-            elif (
-                number
-                and plain_command(step.call.name) == self.key[2]
-                and not (step.place and self.is_own(step.place))
-                and number
-                == sum(map(is_numbered, self.stream.recorded(step.call.args["commandBuffer"], step.call.index + 1)))
-            ):
+            known = self.finding is not None or (self.message is not None and self.message.seq_no)
+            if known and self.may_be_first(step) and (self.finding or not (step.place and self.is_own(step.place))):
                 return position
         return -1
 
@@ -152,21 +179,8 @@ class Subject:
 
     @cached_property
     def seconds(self) -> list[tuple[Call, list[Call]]]:
-        """What the second command can be, each with the commands before it. Which one it is, today's layer does not say
-        at submit: then all of its name that the submit executes."""
-        if self.command is not None:
-            return [(self.command, self.before)]
-        if self._executing:
-            named = [call for call in self._executing if plain_command(call.name) == self.key[1]]
-            return [(call, _until(self._executing, call)) for call in named]
-        before: list[Call] = []
-        found: list[tuple[Call, list[Call]]] = []
-        for _, place, commands in self.stream.executions(self.call or 0):
-            for call in commands:
-                if place[0] == self.call and plain_command(call.name) == self.key[1]:
-                    found.append((call, list(before)))
-                before.append(call)
-        return found
+        """What the second command can be, each with the commands before it."""
+        return [(steps[-1].call, [step.call for step in steps[:-1]]) for steps in self.occurrences]
 
     def since_first(self, second: Call, before: list[Call]) -> list[Call]:
         """The commands after the last one so called as the first access that touches what the second command does."""
@@ -211,7 +225,10 @@ class Subject:
         if self.finding is not None:
             own = self.finding.place
             return place == (own.submit, own.batch, own.position)
-        return self.message is not None and (place[0], place[2]) == (self.call, self.message.entry)
+        said = self.message
+        if said is None or place[0] != self.call:
+            return False
+        return said.batch in (None, place[1]) and said.entry in (None, place[2])
 
     @property
     def touches_rendering(self) -> bool:
@@ -230,11 +247,3 @@ class Subject:
 def scopes_of(calls: Iterable[Call]) -> list[BarrierScope]:
     """The barriers of these commands."""
     return [scope for call in calls for scope in barrier_scopes(call)]
-
-
-def _until(commands: list[Call], own: Call) -> list[Call]:
-    """The commands before the (first) place where that one runs; before it in the trace when it does not run here."""
-    for position, command in enumerate(commands):
-        if command is own:
-            return commands[:position]
-    return [command for command in commands if command.index < own.index]

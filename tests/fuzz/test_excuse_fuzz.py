@@ -12,8 +12,8 @@ from harness.layer.manifest import find_layer
 
 STREAMS = 40
 MOST_EXCUSED = {
-    ("transfers", DROPPED): 0.30,
-    ("transfers", INVENTED): 0.30,
+    ("transfers", DROPPED): 0.15,
+    ("transfers", INVENTED): 0.25,
     ("rendering", DROPPED): 0.40,
     ("rendering", INVENTED): 0.55,
 }

@@ -49,12 +49,10 @@ views-are-layers rendering/layers_that_are_no_views_are_left_alone[whole]
     TODAY: """
 all-commands-needs-the-write-of-a-transition layout/all_commands_covers_a_transition[after_without_naming_the_write]
 arrays-skipped descriptor/array_copied_from_one_element_to_another[filled_before_the_source_alone]
-atomics-are-reads descriptor/atomic_adds_of_two_dispatches[without_fill_before_the_adds]
 barrier-after-a-set event/barrier_after_a_set_does_not_reach_its_scope[order_barrier_after_set]
 byte-counts-are-commands feedback/draw_reads_a_byte_count[without_counted_before_drawn]
 byte-counts-beside-commands feedback/draw_reads_a_byte_count[whole]
 culled-draws rendering/culled_draw_leaves_attachments_alone[whole]
-draws-of-secondaries secondary/secondaries_of_two_subpasses[without_first_subpass_before_second]
 draws-write-in-the-late-tests rendering/early_write_is_read_as_input[whole]
 event-reset-by-the-host event/event_reset_by_the_host[whole]
 input-after-its-load rendering/input_attachment_is_loaded_before_it_is_read[uploaded_before_read_for_the_load_only]
@@ -161,7 +159,7 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     ],
     "only-the-first-read/then-written": [fill(), NEXT, copy(0, 1), fill(), submit(0), submit(1)],
 }, TODAY: {
-    "after-an-unrecorded-read": [
+    "after-an-unrecorded-access": [
         copy(1, 0), rendering([1], draws=(("draw", "vertices", {"blend": False}, 0, "indexed"),)), submit(0, 0),
     ],
     "another-of-several-reads": [fill(), copy(0, 1), dispatch("sum_uniform"), submit(0), submit(0)],
