@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.findings import Finding, Hazard
 from harness.layer.parse import RECORD, SUBMIT, plain_command
-from harness.layer.stream import barrier_scopes
+from harness.layer.stream import barrier_scopes, common
 from harness.layer.subject import Subject, scopes_of
 from harness.spec.enums import VkPipelineStage2, VkQueueFlag
 from harness.spec.masks import scope

@@ -56,7 +56,7 @@ def met(before: Sequence[Seen], touch: Touch) -> Iterator[Met]:
     for position in range(len(before) - 1, -1, -1):
         if not unwritten.spans:
             return
-        for prior in before[position]:
+        for prior in reversed(before[position]):
             if prior.write:
                 yield from (Met(position, prior, each) for each in common([unread], [prior]))
                 unwritten, unread = apart(unwritten, prior), apart(unread, prior)

@@ -13,9 +13,9 @@ from harness.layer.manifest import find_layer
 STREAMS = 40
 MOST_EXCUSED = {
     ("transfers", DROPPED): 0.15,
-    ("transfers", INVENTED): 0.25,
+    ("transfers", INVENTED): 0.40,
     ("rendering", DROPPED): 0.40,
-    ("rendering", INVENTED): 0.55,
+    ("rendering", INVENTED): 0.60,
 }
 
 

@@ -189,6 +189,7 @@ def lost(at: tuple[int, int]) -> Finding:
 
 
 T = TRANSFER
+NO_GROUPS = dict.fromkeys(("groupCountX", "groupCountY", "groupCountZ"), 0)
 DISPATCHED = ("vkCmdDispatch", STORED, 3), ("vkCmdDispatch", STORED, 2)
 FROM_NONE = "transition-after-barrier"
 # fmt: off
@@ -221,7 +222,7 @@ CASES: list[tuple[Finding | LayerMessage, Version, Tape | None, str]] = [
     (ours(WAW, *DISPATCHED), OLD, None, "same-descriptor-write-twice"),
     (ours(WAW, *DISPATCHED, 4), OLD, None, ""),
     (ours(WAW, *DISPATCHED), (1, 4, 348), None, ""),
-    (ours(RAW, ("vkCmdDispatch", STORED, 3), FILLED), OLD, Tape().fill().add("vkCmdDispatch", groupCountX=0), ""),
+    (ours(RAW, ("vkCmdDispatch", STORED, 3), FILLED), OLD, Tape().fill().add("vkCmdDispatch", **NO_GROUPS), ""),
     (lost((64, 64)), OLD, tracked((A, 0, 64)), "beyond-tracked-memory"),
     (lost((64, 64)), (1, 3, 261), tracked((A, 0, 64)), ""),
     (lost((32, 32)), OLD, tracked((A, 0, 64)), ""),  # that part was tracked
