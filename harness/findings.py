@@ -211,6 +211,8 @@ class HostStep(Enum):
     """The same, and the dependency before it."""
     DEPENDENCY = 3
     """The host waits, but no dependency makes the write visible to it."""
+    DEPENDENCY_TO_WRITE = 5
+    """The same, before a write of the host: a dependency must bring the write into the host's memory domain."""
     INVALIDATE = 4
     """The memory is not HOST_COHERENT."""
 

@@ -40,10 +40,10 @@ access are bits; here the write is kind 5 and the read kind 6.
 >>> memory = MemoryOperations(order)
 >>> memory.add(MemoryOperation(flush, first=1 << write, flushes=1 << 5))
 >>> memory.add(MemoryOperation(invalidate, invalidates=1 << 6))
->>> seen = memory.seen(1 << invalidate, 6, by_region=False)
+>>> seen = memory.seen(1 << invalidate, 1 << 6, by_region=False)
 >>> memory.flushed(write, 5, by=seen)
 True
->>> memory.flushed(write, 5, by=memory.seen(1 << invalidate, 7, by_region=False))
+>>> memory.flushed(write, 5, by=memory.seen(1 << invalidate, 1 << 7, by_region=False))
 False
 """
 
@@ -103,12 +103,12 @@ class MemoryOperations:
 
     def flushed(self, writer: int, index: int, by: int) -> bool:
         """Whether a write of kind `index` at node `writer` is flushed, for all memory, by a node of the set `by`."""
-        flushers = by & _with(self._flushers, index)
+        flushers = by & _with(self._flushers, 1 << index)
         return bool(self._union(self._first, "flushed", flushers) >> writer & 1)
 
-    def seen(self, scopes: int, index: int, by_region: bool) -> int:
-        """All nodes before, or at, some invalidate for all memory, of kind `index`, that is in the set `scopes`."""
-        invalidators = scopes & _with(self._invalidators, index)
+    def seen(self, scopes: int, accesses: int, by_region: bool) -> int:
+        """All nodes before, or at, some invalidate for all memory, of one of these kinds, that is in `scopes`."""
+        invalidators = scopes & _with(self._invalidators, accesses)
         before = self._order.closure(by_region)
         return self._union(before, "by region" if by_region else "seen", invalidators) | invalidators
 
@@ -129,11 +129,11 @@ class MemoryOperations:
         return self._ranged.get(space, [])
 
 
-def _with(table: dict[int, int], index: int) -> int:
-    """The nodes whose access scope has this kind of access."""
+def _with(table: dict[int, int], accesses: int) -> int:
+    """The nodes whose access scope has one of these kinds of access."""
     found = 0
     for scope, nodes in table.items():
-        if scope >> index & 1:
+        if scope & accesses:
             found |= nodes
     return found
 

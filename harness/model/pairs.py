@@ -10,8 +10,6 @@ from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.spans import Span, subtract
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 
-HOST_OVERWRITE = "host-overwrite"
-"""A fact: the host writes where the device has written."""
 ATTACHMENT_ORDER = "attachment-order"
 """A fact: rasterization order would hold if both accesses were in one subpass."""
 SUPERSEDED_READ = "superseded-read"
@@ -22,7 +20,7 @@ HELD_BACK = "held-back"
 """A fact: a batch waited for a signal, and the host did or learned of one access only after it submitted that batch."""
 NARROW_SIGNAL = "narrow-signal"
 """A fact: the host waited for a later signal of the prior access's queue, whose scope does not hold the access."""
-FACTS = (HOST_OVERWRITE, ATTACHMENT_ORDER, SUPERSEDED_READ, REGION, HELD_BACK, NARROW_SIGNAL)
+FACTS = (ATTACHMENT_ORDER, SUPERSEDED_READ, REGION, HELD_BACK, NARROW_SIGNAL)
 """Every fact that may be noted of a conflict."""
 
 
@@ -114,8 +112,6 @@ def superseded(prior: PastAccess, current: PastAccess) -> bool:
 def facts(prior: PastAccess, current: PastAccess) -> frozenset[str]:
     """The facts to note of two accesses that conflict."""
     noted = set()
-    if current.stream == HOST_STREAM and current.writes:
-        noted.add(HOST_OVERWRITE)
     if attachment_ordered(prior, current):
         noted.add(ATTACHMENT_ORDER)
     if current.learned >> prior.use.node & 1:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from harness.model.memory import MemoryOperation, MemoryOperations, pieces
 from harness.model.order import ExecutionOrder
 from harness.model.past_access import HOST_STREAM, NOWHERE, PastAccess, written
+from harness.model.stages import ACCESS_KIND
 from harness.spans import Span, overlap, subtract
+
+HOST_READ, HOST_WRITE = (ACCESS_KIND[f"SYNC_HOST_HOST_{each}"].index for each in ("READ", "WRITE"))
 
 
 class VisibilityQuery:
@@ -18,14 +21,18 @@ class VisibilityQuery:
         self._before = order.closure(by_region)
         self._current = current
         node = current.use.node
-        self._access_kind = current.access.access_kind
+        self._access_kinds = 1 << current.access.access_kind
+        if current.access.access_kind == HOST_WRITE:
+            # Before a write it need only be available to the host domain ("Location-Ordered"), to which a dependency
+            # with either access in its second scope brings it ("Availability, Visibility, and Domain Operations").
+            self._access_kinds |= 1 << HOST_READ
         self._earlier = self._before[node]
         self._scopes = self._earlier if current.stream == HOST_STREAM else order.direct[node]
         """The second scopes that hold the access. An access of the host is in those of all that the host waited for."""
         if current.seen_at is not None:
             self._scopes = 0 if current.seen_at == NOWHERE else self._before[current.seen_at]
         self._seen = (
-            operations.seen(self._scopes, self._access_kind, by_region) if not current.automatic else self._earlier
+            operations.seen(self._scopes, self._access_kinds, by_region) if not current.automatic else self._earlier
         )
         """The nodes before an invalidate, for all memory, that covers this access. Automatic accesses see all that is
         available."""
@@ -43,7 +50,7 @@ class VisibilityQuery:
         for part, covering in pieces(shared, operations):
             seen = self._seen
             for operation in covering:
-                if operation.invalidates >> self._access_kind & 1 and self._scopes >> operation.node & 1:
+                if operation.invalidates & self._access_kinds and self._scopes >> operation.node & 1:
                     seen |= self._before[operation.node] | 1 << operation.node
             if not any(_flushes(operation, prior, seen) for operation in covering) and not self._covers(prior, seen):
                 hidden += part

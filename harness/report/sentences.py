@@ -23,6 +23,8 @@ _HOST_STEPS = {
     HostStep.WAIT_TO_READ: f"{_WAIT}, and a memory dependency before it to {_HOST}",
     HostStep.DEPENDENCY: f"a memory dependency from the write to {_HOST} that the host waits for; a wait alone makes "
     "no write visible to the host",
+    HostStep.DEPENDENCY_TO_WRITE: f"a memory dependency from the write to {_HOST}, or HOST_WRITE_BIT there, that the "
+    "host waits for; a wait alone leaves the write in the memory domain of the device",
     HostStep.INVALIDATE: "vkInvalidateMappedMemoryRanges after the wait; the memory is not HOST_COHERENT",
 }
 

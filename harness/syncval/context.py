@@ -97,8 +97,9 @@ class Context(TrackedRanges):
         self.viewer = queue
         self.racing: RacingWork = NO_RACING_WORK
         """Whose accesses race with those of the current viewer."""
-        self.host_token: Callable[[bool], int] = lambda everywhere: 0
-        """The token of dependencies that make writes visible to the host now: everywhere, or in some ranges."""
+        self.host_token: Callable[[bool, bool], int] = lambda everywhere, reads: 0
+        """The token of dependencies that make writes available to the host now: everywhere, or in some ranges; and
+        visible to its reads, or not."""
         self.tokens = Tokens(1)
         """The tokens of events."""
         self._requests: dict[tuple[int | bool | Certainty, ...], AccessRequest] = {}
@@ -277,10 +278,11 @@ class Context(TrackedRanges):
             self._maps[space].put(begin, end, RangeEntry(slot, entry.write, entry.reads))
 
     def with_host_token(self, scope: Scope, everywhere: bool = True) -> Scope:
-        """The scope with the token of the current batch, when it makes writes visible to the host; else unchanged."""
-        if not scope.dst_accesses & HOST_READ_BIT or not (scope.src_stages or scope.event):
+        """The scope with the token of the current batch, when it makes writes available to the host; else unchanged."""
+        if not scope.dst_accesses & HOST_ACCESSES:
             return scope
-        return scope._replace(host=self.host_token(everywhere and not scope.event))
+        reads = bool(scope.dst_accesses & HOST_READ_BIT)
+        return scope._replace(host=self.host_token(everywhere and not scope.event, reads))
 
     def map_before(
         self, change: Callable[[State], State], clock: Mapping[int, BatchIndex], queues: Iterable[int]
@@ -343,6 +345,7 @@ class Context(TrackedRanges):
 
 
 HOST_READ_BIT = 1 << ACCESS_KIND["SYNC_HOST_HOST_READ"].index
+HOST_ACCESSES = HOST_READ_BIT | 1 << ACCESS_KIND["SYNC_HOST_HOST_WRITE"].index
 _NEVER = RangeEntry(Slot(EMPTY), None, ())
 
 

@@ -17,8 +17,9 @@ What the host writes
 * In memory that is not HOST_COHERENT that holds only for writes that were flushed. A write that was not flushed stays
   in the context, as a write of a queue of the host's own (`HOST_QUEUE`) that no dependency of the device reaches.
 * A write that is made while a submit still waits for a signal is kept in the same way until the next submit.
-* Before it writes, the host must know that the device's accesses of the bytes are complete. Knowing it is enough,
-  because the signal of a fence makes all writes of the device available.
+* Before it writes, the host must know that the device's accesses of the bytes are complete. The signal of a fence
+  makes all writes of the device available, but to the device: a dependency must bring them to the memory domain of the
+  host, as before a read.
 
 What the host reads
 -------------------
@@ -95,12 +96,13 @@ class Host:
         self._batch: tuple[int, BatchIndex] = (0, (0, 0))
         self._marks: dict[tuple[int, BatchIndex], int] = {}
         """By queue and batch: the token of what it made visible to the host, until the host waits for it."""
-        self._before: dict[tuple[int, BatchIndex], dict[int, BatchIndex]] = {}
-        """Of batches with a dependency to the host over everything: what the host had waited for, by queue."""
+        self._before: dict[tuple[tuple[int, BatchIndex], bool], dict[int, BatchIndex]] = {}
+        """Of batches with a dependency to the host over everything, to its reads or to any access of it: what the host
+        had waited for, by queue."""
         self._late: list[tuple[int, Span]] = []
         """Coherent memory that was written since the last submit, while another one was waiting for a signal."""
-        self._shown: dict[int, BatchIndex] = {}
-        """By queue: complete writes up to this tag are visible to the host."""
+        self._shown: dict[tuple[int, bool], BatchIndex] = {}
+        """By queue: complete writes up to this tag are visible to the host's reads, or at least available to it."""
         context.host_token = self._mark
         context.must_remember = lambda space, state, place: is_visible(space) and not self._sees(state, place)
 
@@ -110,13 +112,16 @@ class Host:
         """A batch is about to be judged."""
         self._batch = (queue, tag)
 
-    def _mark(self, everywhere: bool) -> int:
+    def _mark(self, everywhere: bool, reads: bool) -> int:
         if everywhere:
-            self._before.setdefault(self._batch, dict(self._context.retired))
+            before = dict(self._context.retired)
+            self._before.setdefault((self._batch, False), before)
+            if reads:
+                self._before.setdefault((self._batch, True), before)
         token = self._marks.get(self._batch)
         if token is None:
             token = self._marks[self._batch] = self._tokens.take()
-        return token
+        return token if reads else -token
 
     def waited(self) -> None:
         """The host waited for something: dependencies to the host that are complete have done their work."""
@@ -128,15 +133,17 @@ class Host:
             for at, token in over.items():
                 del self._marks[at]
                 self._tokens.give(token)
-                for queue, tag in self._before.pop(at, {}).items():
-                    self._shown[queue] = max(tag, self._shown.get(queue, tag))
+                for reads in (False, True):
+                    for queue, tag in self._before.pop((at, reads), {}).items():
+                        self._shown[queue, reads] = max(tag, self._shown.get((queue, reads), tag))
 
-    def _sees(self, state: State, place: Place) -> bool:
-        """Whether the last write is complete and visible to the host."""
+    def _sees(self, state: State, place: Place, reads: bool = True) -> bool:
+        """Whether the last write is complete and visible to the host's reads, or at least available to the host."""
         if state.write is None or not state.write.done:
             return False
-        shown = batch_index_of(place) <= self._shown.get(state.write.queue, (-1, 0))
-        return shown or any(SEEN in view.write.tokens for view in state.views)
+        shown = batch_index_of(place) <= self._shown.get((state.write.queue, reads), (-1, 0))
+        seen = {SEEN} if reads else {SEEN, -SEEN}
+        return shown or any(seen & view.write.tokens for view in state.views)
 
     def _missing_step(self, state: State, place: Place, coherent: bool) -> HostStep | None:
         """What keeps the host from seeing the last write; None when it sees it, or wrote it itself.
@@ -167,7 +174,7 @@ class Host:
         `late`: a submit waits for a signal, so that it was made before this."""
         place = Place(effect.call, "host write", effect.site)
         memory, span = effect.memory, effect.span
-        yield from self._conflicts(place, memory, memory, [_atoms(span, effect.non_coherent_atom_size)])
+        yield from self._conflicts(place, memory, memory, [span], effect.non_coherent_atom_size)
         context = self._context
         if effect.coherent:
             context.drop_writes(memory, span, _is_done)
@@ -209,7 +216,7 @@ class Host:
         if not effect.write:
             yield from self._reads(place, effect.space, effect.resource, effect.spans, True, 1)
             return
-        yield from self._conflicts(place, effect.space, effect.resource, effect.spans)
+        yield from self._conflicts(place, effect.space, effect.resource, effect.spans, 1)
         for span in effect.spans:
             self._context.drop_writes(effect.space, span, _is_done)
 
@@ -233,24 +240,31 @@ class Host:
         for span in spans:
             self._context.drop_writes(space, span, _is_done)
 
-    def _conflicts(self, place: Place, space: int, resource: int, spans: Iterable[Span]) -> Iterator[Finding]:
-        """Accesses of the device that the host does not know to be complete, where it writes.
+    def _conflicts(
+        self, place: Place, space: int, resource: int, spans: Iterable[Span], atom_size: int
+    ) -> Iterator[Finding]:
+        """Accesses of the device that the host does not know to be complete, where it writes, and complete writes that
+        are not in its memory domain.
 
-        Rule: rules.md#a-host-write-waits-for-the-device.
+        Rules: rules.md#a-host-write-waits-for-the-device, rules.md#a-host-write-needs-the-host-domain.
         """
         hazards: list[DetectedHazard] = []
         before: Read | Write
-        for begin, end in spans:
-            for span, entry in self._context.unfinished(space, begin, end):
-                state = entry.slot.find().state
+        for whole in spans:
+            for span, entry in self._context.known(space, *_atoms(whole, atom_size)):
+                state, step = entry.slot.find().state, HostStep.WAIT_TO_WRITE
                 if entry.reads:
                     kind, prior, before = Hazard.WRITE_AFTER_READ, entry.reads[0], state.reads[0]
-                elif entry.write is not None and state.write is not None:
+                elif entry.write is not None and state.write is not None and not _is_dirty(state, entry.write):
                     kind, prior, before = Hazard.WRITE_AFTER_WRITE, entry.write, state.write
+                    if state.write.done:
+                        span, step = (max(span[0], whole[0]), min(span[1], whole[1])), HostStep.DEPENDENCY_TO_WRITE
+                        if state.write.read or self._sees(state, entry.write, reads=False) or span[0] >= span[1]:
+                            continue
                 else:
                     continue
                 found = DetectedHazard(kind, span, HOST_WRITE, prior, before.access_kind, state, resource)
-                hazards.append(found._replace(host_step=HostStep.WAIT_TO_WRITE, certainty=before.certainty))
+                hazards.append(found._replace(host_step=step, certainty=before.certainty))
         yield from (finding for finding, _ in self._report.findings(hazards, place))
 
 
@@ -268,8 +282,10 @@ def _seen(state: State, tokens: frozenset[int]) -> State:
     """A state once the host waited for the batches of these tokens."""
     for view in state.views:
         held = view.write.tokens
-        if held & tokens:
-            state = state.with_view(view._replace(write=view.write._replace(tokens=held - tokens | {SEEN})))
+        over = {each for each in held if abs(each) in tokens}
+        if over:
+            seen = {SEEN if each > 0 else -SEEN for each in over}
+            state = state.with_view(view._replace(write=view.write._replace(tokens=held - over | seen)))
     return state
 
 

@@ -121,6 +121,8 @@ class Write(NamedTuple):
     operation: int = 0
     done: bool = False
     certainty: Certainty = Certainty.EXACT
+    read: bool = False
+    """It is done, and so is a read that saw it: what the host writes over it comes after that read."""
 
 
 class Read(NamedTuple):
@@ -240,7 +242,10 @@ class State:
     def _without_reads(self, positions: tuple[int, ...]) -> State:
         kept = [at for at in range(len(self.reads)) if at not in positions]
         views = tuple(view._replace(reads=tuple(view.reads[at] for at in kept)) for view in self.views)
-        return intern(_completed(self.write), tuple(self.reads[at] for at in kept), views)
+        write = _completed(self.write)
+        if write is not None and not all(self.reads[at].same_command for at in positions):
+            write = write._replace(read=True)
+        return intern(write, tuple(self.reads[at] for at in kept), views)
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""

@@ -130,11 +130,7 @@ def scenario_wait_covers_the_dependency_to_the_host(rig: Rig) -> None:
 
 @scenario(
     without={"to the host": UNSEEN},
-    weakened={
-        "to the host / after nothing": UNSEEN,
-        "to the host / after shaders": [],
-        "to the host / top of pipe": [],
-    },
+    weakened={"to the host / after nothing": [], "to the host / after shaders": [], "to the host / top of pipe": []},
     rule="a-host-read-needs-a-dependency-and-a-wait",
 )
 def scenario_dependency_to_the_host_after_a_wait(rig: Rig) -> None:

@@ -149,13 +149,28 @@ def scenario_flushed_host_writes(rig: Rig) -> None:
 
 
 @scenario(
-    without={"wait": [write_after_write("host write", "vkCmdFillBuffer")]}, rule="a-host-write-waits-for-the-device"
+    without={
+        "wait": [write_after_write("host write", "vkCmdFillBuffer")],
+        "to the host": [write_after_write("host write", "vkCmdFillBuffer")],
+    },
+    weakened={
+        "to the host / to its reads": [],
+        "to the host / execution only": [write_after_write("host write", "vkCmdFillBuffer")],
+    },
+    rule="a-host-write-waits-for-the-device,a-host-write-needs-the-host-domain",
 )
 def scenario_host_writes_over_device_writes(rig: Rig) -> None:
-    """A host write over bytes that the device is still writing loses one of the two."""
+    """A host write over bytes that the device is still writing loses one of the two. When the device has done with
+    them, its write must also be available to the host, so that it cannot reach memory afterwards."""
     a = rig.buffer()
     with rig.submission() as commands:
         commands.fill(a, 0x11111111)
+        commands.barrier(
+            "to the host",
+            "CLEAR/TRANSFER_WRITE",
+            "HOST/HOST_WRITE",
+            weaker={"to its reads": {"dst": "HOST/HOST_READ"}, "execution only": {"dst": "HOST"}},
+        )
     rig.host_wait("wait", "queue")
     rig.host_write(a, NEW)
 

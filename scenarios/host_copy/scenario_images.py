@@ -69,6 +69,7 @@ def scenario_host_moves_what_the_device_writes(rig: Rig) -> None:
     with rig.submission() as commands:
         commands.transition(image)
         commands.clear_color(image, 0x05060708)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "HOST/HOST_WRITE")
     rig.host_wait("cleared before moved", "queue")
     host_transition(rig, image, "GENERAL", "SHADER_READ_ONLY_OPTIMAL")
 

@@ -34,10 +34,6 @@ BLIT = access("BLIT_TRANSFER_READ")
 OTHER_IMAGE = 77
 
 
-def host_overwrite() -> Stream:
-    return Stream().submit(FILL, fence=9).wait(9).host_write()
-
-
 def attachment_order() -> Stream:
     """Two instances of dynamic rendering on one attachment with nothing between them."""
     write = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
@@ -94,7 +90,6 @@ def through_transitions() -> Stream:
 
 
 ONLY_MODEL: dict[str, Callable[[], Stream]] = {
-    "host-overwrite": host_overwrite,
     "attachment-order": attachment_order,
     "by-region": by_region,
     "superseded-read": superseded_read,

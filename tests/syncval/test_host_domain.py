@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harness.findings import Finding, Hazard
+from harness.findings import Finding, Hazard, HostStep
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream
 from harness.report.sentences import explain
@@ -47,9 +47,12 @@ class Machine(Device):
     def reads(self, begin: int = 0, end: int = 64, memory: int = A) -> list[str]:
         return kinds(self.findings_of_read(begin, end, memory))
 
-    def writes(self, begin: int = 0, end: int = 64) -> list[str]:
+    def findings_of_write(self, begin: int = 0, end: int = 64) -> list[Finding]:
         wrote = effects.HostWrote(next(self.calls), None, A, (begin, end), self.coherent, self.non_coherent_atom_size)
-        return self.take(wrote)
+        return self.validator.consume(wrote)
+
+    def writes(self, begin: int = 0, end: int = 64) -> list[str]:
+        return kinds(self.findings_of_write(begin, end))
 
     def flushes(self, begin: int = 0, end: int = 64) -> None:
         assert self.validator.consume(effects.HostFlushed(next(self.calls), None, A, (begin, end))) == []
@@ -247,7 +250,7 @@ def test_a_fence_that_was_reset_says_nothing() -> None:
 def test_what_the_host_wrote_itself_it_sees() -> None:
     machine = Machine()
     machine.finish(1, WRITE_A)
-    assert machine.writes(0, 32) == []
+    assert machine.writes(0, 32) == [WAW]
     (finding,) = machine.findings_of_read()
     assert finding.ranges == ((32, 64),)
 
@@ -261,7 +264,24 @@ def test_what_the_host_may_not_write() -> None:
     machine.submit(1, WRITE_A, fence=6)
     assert machine.writes() == [WAW]
     machine.waits(6)
-    assert machine.writes() == []
+    (finding,) = machine.findings_of_write()
+    assert finding.gap is HostStep.DEPENDENCY_TO_WRITE
+
+
+@pytest.mark.parametrize(
+    ("target", "met"),
+    [("HOST/HOST_WRITE", []), ("HOST/HOST_READ", []), ("HOST", [WAW]), ("ALL_COMMANDS/MEMORY_WRITE", [WAW])],
+)
+@pytest.mark.parametrize("late", [False, True])
+def test_a_dependency_brings_a_write_into_the_domain_of_the_host(target: str, met: list[str], late: bool) -> None:
+    machine = Machine()
+    made_available = barrier("ALL_COMMANDS/MEMORY_WRITE", target)
+    if late:
+        machine.finish(1, WRITE_A)
+        machine.finish(1, made_available)
+    else:
+        machine.finish(1, WRITE_A, made_available)
+    assert machine.writes() == met
 
 
 def test_host_reads_bother_no_later_work() -> None:
@@ -432,7 +452,7 @@ def test_a_transition_may_be_for_the_host(target: str) -> None:
 
 def test_the_host_sees_what_it_copied_itself() -> None:
     machine = Machine()
-    machine.finish(1, CLEAR_IMAGE)
+    machine.finish(1, CLEAR_IMAGE, barrier("CLEAR/TRANSFER_WRITE", "HOST/HOST_WRITE"))
     assert host_copy(machine, True) == []
     assert host_copy(machine, False) == []
 
