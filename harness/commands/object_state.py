@@ -69,6 +69,10 @@ class CommandBuffer:
     sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
     rendering: RenderingState | None = None
     """The render pass instance in progress; None outside."""
+    instance_from: int | None = 0
+    """The position in `commands` from which the instance was recorded; None if it began in another command buffer."""
+    suspended: bool = False
+    """Whether the last instance was suspended here."""
     inheritance: dict[str, Any] | None = None
     """The VkCommandBufferInheritanceInfo of a secondary that continues a render pass, otherwise None."""
     drawing: DrawState = field(default_factory=DrawState)
@@ -85,6 +89,7 @@ class CommandBuffer:
         self.inheritance = None
         self.rendering = None
         self.condition = ()
+        self.suspended = False
         self.unbind()
 
     def unbind(self) -> None:

@@ -13,7 +13,7 @@ def stored_as(load: int, store: int) -> int:
     """The effect of a VkAttachmentStoreOp after a VkAttachmentLoadOp.
 
     NONE is like DONT_CARE when values are written (specification: VK_ATTACHMENT_STORE_OP_NONE). Only load operations
-    count here. The writes of draws are accesses of their own, in the same order and stage.
+    count here. `commands.rendering.store_none` finds the other writes.
     """
     written = load in (VkAttachmentLoadOp.CLEAR, VkAttachmentLoadOp.DONT_CARE)
     return VkAttachmentStoreOp.DONT_CARE if store == VkAttachmentStoreOp.NONE and written else store

@@ -7,11 +7,11 @@ Draws find their attachments here: `colors` by location (an index of pColorAttac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from harness.spans import Span, merge
 from harness.spec.enums import VkImageAspect
-from harness.trace.effects import Effect, PassEnd
+from harness.trace.effects import Access, Effect, PassEnd
 from harness.trace.render_passes import ALL_VIEWS
 from harness.trace.resources import Image, ImageView
 
@@ -28,6 +28,8 @@ class Attachment:
     image: Image
     view: ImageView
     aspects: int
+    feedback_loop: bool = False
+    """Whether feedback loop is enabled for it: its operations stay in the render area then."""
 
     @property
     def is_color(self) -> bool:
@@ -36,18 +38,20 @@ class Attachment:
 
     def only(self, aspects: int) -> Attachment:
         """The same view for fewer aspects. A colour attachment keeps the aspects of its view (a plane, for one)."""
-        return self if self.is_color else Attachment(self.image, self.view, self.aspects & aspects)
+        return self if self.is_color else replace(self, aspects=self.aspects & aspects)
 
-    def spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
-        """Addresses of an area of some layers, clipped to the view. Results are remembered, since they are asked for
-        often."""
+    def spans(self, layers: Sequence[int], area: Area | None) -> tuple[Span, ...]:
+        """Addresses of an area of some layers, clipped to the view; None stands for their whole subresources.
+
+        Results are remembered, since they are asked for often.
+        """
         key = (self.aspects, area, layers if isinstance(layers, range) else tuple(layers))
         known = self.view.areas
         spans = known.get(key)
         if spans is None:
             if len(known) >= MOST_AREAS:
                 known.clear()
-            spans = known[key] = self._spans(layers, area)
+            spans = known[key] = self._spans(layers, area) if area is not None else self._subresources(layers)
         return spans
 
     def _spans(self, layers: Sequence[int], area: Area) -> tuple[Span, ...]:
@@ -61,11 +65,12 @@ class Attachment:
         return tuple(merge(spans))
 
     def subresources(self, layers: Sequence[int]) -> tuple[Span, ...]:
-        """Addresses that a layout transition covers: whole layers, or the whole mip level of a 3D image.
+        """Addresses of the image subresources that hold some layers: whole layers, or the whole mip level of a 3D
+        image. Layout transitions and the writes of load, store and resolve operations cover them."""
+        return self.spans(layers, None)
 
-        Specification: "automatic layout transitions apply to the entire subresource referenced". With maintenance9 they
-        apply only to the slices that the view refers to.
-        """
+    def _subresources(self, layers: Sequence[int]) -> tuple[Span, ...]:
+        """With maintenance9 they are only the slices of a 3D image that the view refers to."""
         mip, held = self.view.mips.start, self.view.layers
         if self.view.sliced and self.image.by_slice:
             return self.image.barrier_spans(self.aspects, mip, 1, held.start, len(held))
@@ -103,6 +108,10 @@ class RenderingState:
     """The effects of its begin."""
     at_end: tuple[Effect, ...] = field(default=(), repr=False)
     """The resolve and store operations of its end."""
+    stores_if_written: tuple[Access, ...] = field(default=(), repr=False)
+    """What the store operations NONE of its end write if the instance wrote to their attachments."""
+    suspends: bool = False
+    """Whether dynamic rendering is suspended at its end."""
     following: RenderingState | None = field(default=None, repr=False)
     """The next subpass."""
     end: PassEnd | None = None

@@ -5,9 +5,9 @@ from harness.rig.rendering_attachments import RenderingAttachment
 from harness.spec.enums import VK_SUBPASS_EXTERNAL
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
-BEGIN, CLEAR, DOWNLOAD, UPLOAD = (
-    "vkCmdBeginRendering",
+CLEAR, END, DOWNLOAD, UPLOAD = (
     "vkCmdClearAttachments",
+    "vkCmdEndRendering",
     "vkCmdCopyImageToBuffer",
     "vkCmdCopyBufferToImage",
 )
@@ -51,8 +51,8 @@ def scenario_clear_of_a_colour_attachment_after_a_read(rig: Rig) -> None:
 
 @scenario(
     weakened={
-        "aspect / stencil": [read_after_write(DOWNLOAD, CLEAR)],
-        "aspect / both": [read_after_write(DOWNLOAD, CLEAR), read_after_write(DOWNLOAD, CLEAR)],
+        "aspect / stencil": [read_after_write(DOWNLOAD, END)],
+        "aspect / both": [read_after_write(DOWNLOAD, END), read_after_write(DOWNLOAD, END)],
     },
     rule="clears-of-attachments-are-draws",
 )
@@ -73,30 +73,40 @@ def scenario_clear_of_one_aspect(rig: Rig) -> None:
         commands.image_to_buffer(image, out, {"aspect": 4, "buffer_offset": 1024})
 
 
-@scenario(weakened={"layers / both": [read_after_write(DOWNLOAD, CLEAR)]}, rule="clears-of-attachments-are-draws")
+@scenario(
+    expects=[write_after_write(END, UPLOAD)],
+    weakened={"layers / both": [write_after_write(CLEAR, UPLOAD)]},
+    needs=["VK_EXT_load_store_op_none"],
+    rule="clears-of-attachments-are-draws,store-operation-none-after-a-write",
+)
 def scenario_clear_of_one_layer(rig: Rig) -> None:
-    """A clear of layer 0 leaves layer 1 alone."""
-    image, out = rig.target(layers=2), rig.buffer(1024)
+    """A clear of layer 0 leaves layer 1 alone. The store operation NONE then writes the attachment, layer 1 included."""
+    image, data, out = rig.target(layers=2), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     view = rig.view(image, layers=(0, 2))
     with rig.submission() as commands:
         commands.transition(image)
-        commands.clear_color(image, 0x01020304)
-        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
-        commands.begin_rendering(RenderingAttachment(view, load="LOAD", store="NONE"), layers=2)
+        commands.buffer_to_image(data, image, {"layer": 1})
+        commands.begin_rendering(RenderingAttachment(view, load="NONE", store="NONE"), layers=2)
         commands.clear_attachments((1, 0, 7), rects=[((0, 0, 16, 16), 0, rig.choose("layers", 1, {"both": 2}))])
         commands.end_rendering()
-        commands.image_to_buffer(image, out, {"layer": 1})
+        commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
 
 
-@scenario(weakened={"rectangle / all": [write_after_write(BEGIN, UPLOAD)]}, rule="clears-of-attachments-are-draws")
+@scenario(
+    expects=[write_after_write(END, UPLOAD)],
+    weakened={"rectangle / all": [write_after_write(CLEAR, UPLOAD)]},
+    needs=["VK_EXT_load_store_op_none"],
+    rule="clears-of-attachments-are-draws,operations-write-whole-subresources",
+)
 def scenario_clear_of_a_rectangle(rig: Rig) -> None:
-    """A clear writes its rectangle: rows uploaded outside it, and outside the render area, need no dependency."""
+    """A clear writes its rectangle. What was uploaded beside it meets the store operation alone."""
     image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     rows = rig.choose("rectangle", 8, {"all": 16})
     with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image, {"offset": (0, 8, 0), "extent": (16, 8, 1)})
-        commands.begin_rendering(RenderingAttachment(rig.view(image), load="DONT_CARE"), area=(0, 0, 16, rows))
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="NONE"))
         commands.clear_attachments((1, 0, 7), rects=[((0, 0, 16, rows), 0, 1)])
         commands.end_rendering()
         commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", "COPY/TRANSFER_READ")

@@ -11,6 +11,8 @@ OUTPUT, AT = "COLOR_ATTACHMENT_OUTPUT", "GENERAL"
 WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
 USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
 COPIED = "COPY/TRANSFER_READ"
+RENDER_BEGIN = "vkCmdBeginRendering"
+LEFT, RIGHT = (0, 0, 8, 16), {"offset": (8, 0, 0), "extent": (8, 16, 1)}
 RAMP = bytes(range(256)) * 4
 
 
@@ -95,16 +97,69 @@ def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
 
 
 @scenario(
-    weakened={"area / all": [write_after_write("vkCmdBeginRendering", UPLOAD)]}, rule="rendering-stays-in-its-area"
+    without={"upload before rendering": [write_after_write(RENDER_BEGIN, UPLOAD)]},
+    rule="operations-write-whole-subresources",
 )
-def scenario_render_area_of_dynamic_rendering(rig: Rig) -> None:
-    """Rendering to the left half of an image is apart from an upload to the right half."""
+def scenario_clear_of_a_part_after_an_upload_beside_it(rig: Rig) -> None:
+    """The clear of the left half may write back the right half, to which an upload wrote."""
     image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(image)
-        commands.buffer_to_image(data, image, {"offset": (8, 0, 0), "extent": (8, 16, 1)})
-        area = rig.choose("area", (0, 0, 8, 16), {"all": (0, 0, 16, 16)})
-        commands.begin_rendering(RenderingAttachment(rig.view(image), clear=8), area=area)
+        commands.buffer_to_image(data, image, RIGHT)
+        commands.barrier("upload before rendering", "COPY/TRANSFER_WRITE", USED)
+        commands.begin_rendering(RenderingAttachment(rig.view(image), clear=8), area=LEFT)
         commands.end_rendering()
+        commands.barrier("", WRITTEN, COPIED)
+        commands.image_to_buffer(image, out)
+
+
+@scenario(
+    without={"store before download": [read_after_write(DOWNLOAD, RENDER_END)]},
+    rule="operations-write-whole-subresources",
+)
+def scenario_download_beside_a_stored_part(rig: Rig) -> None:
+    """The store of the left half may write back the right half, from which a copy reads."""
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image)
+        commands.barrier("", "COPY/TRANSFER_WRITE", USED)
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD"), area=LEFT)
+        commands.clear_attachments((1, 0, 7), rects=[((0, 0, 4, 4), 0, 1)])
+        commands.end_rendering()
+        commands.barrier("store before download", WRITTEN, COPIED)
+        commands.image_to_buffer(image, out, RIGHT)
+
+
+@scenario(
+    without={"resolve before upload": [write_after_write(UPLOAD, RENDER_END)]},
+    rule="operations-write-whole-subresources",
+)
+def scenario_upload_beside_a_resolved_part(rig: Rig) -> None:
+    """The resolve into the left half may write back the right half, to which an upload writes."""
+    many, one = rig.target(samples=4), rig.target()
+    data, out = rig.buffer(1024, data=RAMP), rig.buffer(1024)
+    attached = RenderingAttachment(rig.view(many), clear=8, resolve=rig.view(one))
+    with rig.submission() as commands:
+        for image in (many, one):
+            commands.transition(image)
+        commands.begin_rendering(attached, area=LEFT)
+        commands.end_rendering()
+        commands.barrier("resolve before upload", WRITTEN, "COPY/TRANSFER_WRITE")
+        commands.buffer_to_image(data, one, RIGHT)
         commands.barrier("", "ALL_COMMANDS/MEMORY_WRITE", COPIED)
+        commands.image_to_buffer(one, out)
+
+
+@scenario(weakened={"area / all": [read_after_write(RENDER_BEGIN, UPLOAD)]}, rule="rendering-stays-in-its-area")
+def scenario_load_of_a_part_leaves_the_rest_alone(rig: Rig) -> None:
+    """A load operation LOAD reads the render area: what was uploaded beside it needs no dependency."""
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
+    area = rig.choose("area", LEFT, {"all": (0, 0, 16, 16)})
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image, RIGHT)
+        commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD", store="NONE"), area=area)
+        commands.end_rendering()
+        commands.barrier("", "COPY/TRANSFER_WRITE", COPIED)
         commands.image_to_buffer(image, out)

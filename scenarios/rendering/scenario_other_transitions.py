@@ -84,11 +84,11 @@ def scenario_implicit_dependency_orders_no_copy(rig: Rig) -> None:
     rule="rendering-stays-in-its-area,automatic-transitions-cover-whole-subresources",
 )
 def scenario_transitions_do_not_stop_at_the_render_area(rig: Rig) -> None:
-    """Load and store operations stay in the render area: what lies outside is free, unless the layout changes."""
+    """What lies outside the render area of an attachment that is only read is free, unless its layout changes."""
     image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
     initial = rig.choose("kept layout", "GENERAL", {"moved": "TRANSFER_DST_OPTIMAL"})
     made = rig.render_pass(
-        [RigAttachment(load="DONT_CARE", initial=initial)], [RigSubpass([(0, "GENERAL")])], [TO_COPY]
+        [RigAttachment(load="LOAD", store="NONE", initial=initial)], [RigSubpass([(0, "GENERAL")])], [TO_COPY]
     )
     frame = rig.framebuffer(made, [rig.view(image)])
     lower = {"offset": (0, 8, 0), "extent": (16, 8, 1)}

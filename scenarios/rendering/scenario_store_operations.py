@@ -87,6 +87,27 @@ def scenario_store_operation_dont_care_is_a_write(rig: Rig) -> None:
         commands.image_to_buffer(image, out)
 
 
+@scenario(
+    without={"downloaded before stored": [write_after_read(END, DOWNLOAD)]},
+    needs=["VK_EXT_load_store_op_none"],
+    rule="store-operation-none-after-a-write",
+)
+def scenario_store_operation_none_after_a_draw(rig: Rig) -> None:
+    """NONE after a draw that wrote is DONT_CARE: a write of the whole image, beside the render area, too."""
+    image, out = rig.target(), rig.buffer(1024)
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.clear_color(image, 0x01020304)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{COLOR_USED}|TRANSFER_READ")
+        commands.image_to_buffer(image, out, {"offset": (8, 0, 0), "extent": (8, 16, 1)})
+        commands.barrier("downloaded before stored", "COPY", OUTPUT)
+        attached = RenderingAttachment(rig.view(image), load="NONE", store="NONE")
+        commands.begin_rendering(attached, area=(0, 0, 8, 16))
+        commands.bind(rig.graphics(colors=["VK_FORMAT_R8G8B8A8_UNORM"]))
+        commands.draw()
+        commands.end_rendering()
+
+
 @scenario(weakened={"operation / store": [write_after_read(END, DOWNLOAD)]}, rule="operation-none-accesses-nothing")
 def scenario_store_operation_none_leaves_a_read_alone(rig: Rig) -> None:
     """Loaded and not stored: rendering only reads, as the download before it did, and nothing has to wait."""

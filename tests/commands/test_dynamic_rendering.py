@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harness.spec.enums import VK_ATTACHMENT_UNUSED
+from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkImageLayout, VkRendering, VkStructureType
 from harness.trace.effects import Access, Execute, RasterizationOrder, Unmodelled
 from tests.support import passes
 from tests.support.interpreted import effects_of
@@ -23,6 +23,8 @@ from tests.support.render_effects import (
     target,
 )
 from tests.support.streams import COLOR, D32_S8, DEPTH, STENCIL, Stream, struct
+
+SUSPENDING, RESUMING = VkRendering.SUSPENDING, VkRendering.RESUMING
 
 
 class TestDynamicRendering:
@@ -68,6 +70,33 @@ class TestDynamicRendering:
         stored = [(image, COLOR_WRITE, "STORE")] * expected
         assert accesses(found.get(ended, ())) == stored
         assert accesses(found.get(pass_ended, ())) == stored
+
+    @pytest.mark.parametrize("suspended", [False, True])
+    def test_storing_none_after_a_clear_writes_the_whole_subresource(self, suspended: bool) -> None:
+        stream = Stream()
+        image, view = target(stream)
+        attached = [passes.attached(view, LOAD, NONE_STORE)]
+        stream.begin()
+        passes.begin_rendering(stream, rect((4, 4)), attached, flags=SUSPENDING * suspended)
+        passes.clear_attachments(stream, [(COLOR, 0)], [(rect((1, 1)), 0, 1)])
+        if suspended:
+            stream.cmd("EndRendering")
+            passes.begin_rendering(stream, rect((4, 4)), attached, flags=RESUMING)
+        ended = stream.cmd("EndRendering")
+        passes.begin_rendering(stream, rect((4, 4)), attached)
+        untouched = stream.cmd("EndRendering")
+        found = effects_of(stream)
+        assert accesses(found[ended]) == [(image, COLOR_WRITE, "STORE")]
+        assert spans(found[ended]) == [((0, 64),)]
+        assert untouched not in found
+
+    def test_storing_none_of_rendering_that_another_command_buffer_suspended_is_named(self) -> None:
+        stream = Stream()
+        _, view = target(stream)
+        stream.begin()
+        passes.begin_rendering(stream, AREA, [passes.attached(view, LOAD, NONE_STORE)], flags=RESUMING)
+        ended = stream.cmd("EndRendering")
+        assert [type(each) for each in effects_of(stream)[ended]] == [Unmodelled]
 
     def test_depth_and_stencil_have_operations_of_their_own(self) -> None:
         stream = Stream()
@@ -126,21 +155,40 @@ class TestDynamicRendering:
         orders = [each.order for each in found[ended] if isinstance(each, Access)]
         assert orders == [RasterizationOrder.COLOR] * 3 + [RasterizationOrder.RASTER] * 2
 
-    def test_render_area_limits_rows_and_whole_levels_are_one_span(self) -> None:
+    def test_render_area_limits_what_is_loaded_and_no_write_of_an_operation(self) -> None:
+        """Specification, "Render Pass Load Operations": writes may touch "any memory locations within the image
+        subresource bound for that attachment"."""
         stream = Stream()
         image = stream.image((8, 8, 1), mips=2, array=3)
         view = passes.view(stream, image, mip=1, layers=(1, 2))
         stream.begin()
         whole = passes.begin_rendering(stream, rect((4, 4)), [passes.attached(view)], layers=2)
         stream.cmd("EndRendering")
-        part = passes.begin_rendering(stream, rect((2, 2), (1, 1)), [passes.attached(view)], layers=1)
+        small = rect((2, 2), (1, 1))
+        part = passes.begin_rendering(stream, small, [passes.attached(view, LOAD)], layers=1)
+        stored = stream.cmd("EndRendering")
+        cleared = passes.begin_rendering(stream, small, [passes.attached(view, CLEAR)], layers=1)
         stream.cmd("EndRendering")
         beyond = passes.begin_rendering(stream, rect((50, 50)), [passes.attached(view)], layers=50)
         found = effects_of(stream)
         level = 3 * 64  # the first mip level of three layers comes before
         assert spans(found[whole]) == [((level + 16, level + 48),)]
         assert spans(found[part]) == [((level + 16 + 5, level + 16 + 7), (level + 16 + 9, level + 16 + 11))]
+        assert spans(found[stored]) == spans(found[cleared]) == [((level + 16, level + 32),)]
         assert spans(found[beyond]) == [((level + 16, level + 48),)]
+
+    @pytest.mark.parametrize("by_layout", [True, False])
+    def test_feedback_loop_keeps_operations_in_the_render_area(self, by_layout: bool) -> None:
+        stream = Stream()
+        _, view = target(stream)
+        layout = VkImageLayout.ATTACHMENT_FEEDBACK_LOOP_OPTIMAL_EXT
+        chain = {"sType": VkStructureType.ATTACHMENT_FEEDBACK_LOOP_INFO_EXT, "pNext": None, "feedbackLoopEnable": 1}
+        how: dict[str, Any] = {"imageLayout": layout} if by_layout else {"pNext": chain}
+        stream.begin()
+        begun = passes.begin_rendering(stream, rect((2, 1)), [passes.attached(view, CLEAR, **how)])
+        ended = stream.cmd("EndRendering")
+        found = effects_of(stream)
+        assert spans(found[begun]) == spans(found[ended]) == [((0, 2),)]
 
     def test_a_view_mask_takes_its_layers_and_slices_of_3d_images_count_as_layers(self) -> None:
         stream = Stream()
@@ -150,11 +198,12 @@ class TestDynamicRendering:
         stream.begin()
         masked = passes.begin_rendering(stream, AREA, [passes.attached(view)], views=0b1010)
         stream.cmd("EndRendering")
-        sliced = passes.begin_rendering(stream, AREA, [passes.attached(slices)], layers=2)
-        stream.cmd("EndRendering")
+        sliced = passes.begin_rendering(stream, AREA, [passes.attached(slices, LOAD)], layers=2)
+        stored = stream.cmd("EndRendering")
         found = effects_of(stream)
         assert spans(found[masked]) == [((64, 128), (192, 256))]
         assert spans(found[sliced]) == [((64, 192),)]
+        assert spans(found[stored]) == [((0, 256),)], "a mip level of a 3D image is one subresource"
 
     def test_null_views_are_nothing_and_unseen_ones_are_named(self) -> None:
         stream = Stream()

@@ -216,9 +216,10 @@ class TestSubpasses:
             (each, access, operation)
             for _ in expected
             for each, access, operation in ((many, COLOR_READ, "RESOLVE_READ"), (one, COLOR_WRITE, "RESOLVE_WRITE"))
-        ]
-        assert spans(end) == [((at, at + 64),) for at in expected for _ in range(2)]
-        assert {each.order for each in end if isinstance(each, Access)} <= {RasterizationOrder.RASTER}
+        ] + [(one, LATE_WRITE, "STORE")] * len(expected), "what a resolve wrote is stored as by DONT_CARE"
+        assert spans(end)[: 2 * len(expected)] == [((at, at + 64),) for at in expected for _ in range(2)]
+        resolves = [each for each in end if isinstance(each, Access) and each.operation != AttachmentOperation.STORE]
+        assert {each.order for each in resolves} <= {RasterizationOrder.RASTER}
 
     def test_stencil_layouts_apart_from_depth(self) -> None:
         stream = Stream()
@@ -262,7 +263,7 @@ class TestSubpasses:
         _, first, load = effects_of(stream)[begun]
         assert isinstance(first, SubpassBegin) and isinstance(load, Access)
         assert first.transitions[0].spans == ((0, 128),)
-        assert load.spans == ((56, 64), (120, 128))
+        assert load.spans == ((0, 128),), "nor are writes of load operations limited"
         assert load.operation is AttachmentOperation.LOAD and load.resource == image
 
     def test_imageless_framebuffers_take_their_views_at_begin(self) -> None:

@@ -219,10 +219,9 @@ def attached(image_view: int, load: int = CLEAR, store: int = STORE, **more: Any
     return struct(
         "VkRenderingAttachmentInfo",
         imageView=image_view,
-        imageLayout=1,
         loadOp=load,
         storeOp=store,
-        **{"clearValue": WHITE, **more},
+        **{"imageLayout": 1, "clearValue": WHITE, **more},
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from harness.commands.object_state import ObjectState
-from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp, VkImageAspect
+from harness.spec.enums import VkAttachmentLoadOp, VkImageAspect
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 from harness.trace.rendering_state import Area, Attachment
@@ -63,6 +63,27 @@ def access(
         yield Access(access_kind, image, spans, image, order=order, operation=operation)
 
 
+def written_by_operation(
+    attachment: Attachment,
+    access_kind: int,
+    layers: Sequence[int],
+    area: Area,
+    order: RasterizationOrder,
+    operation: AttachmentOperation,
+) -> Iterator[Access]:
+    """The write of a load, store or resolve operation, or none when the area is empty.
+
+    Such a write "may: read and write back any memory locations within the image subresource bound for that attachment".
+    Only where feedback loop is enabled does it stay in the render area.
+    Rule: rules.md#operations-write-whole-subresources.
+    """
+    spans = attachment.spans(layers, area)
+    if spans:
+        spans = spans if attachment.feedback_loop else attachment.subresources(layers)
+        image = attachment.image.id
+        yield Access(access_kind, image, spans, image, order=order, operation=operation)
+
+
 def natural_order(attachment: Attachment) -> RasterizationOrder:
     """The rasterization order of the load, store, draw and clear accesses of an attachment."""
     return RasterizationOrder.COLOR if attachment.is_color else RasterizationOrder.DEPTH_STENCIL
@@ -74,23 +95,21 @@ def load(attachment: Attachment, operation: int, layers: Sequence[int], area: Ar
         return
     reads = operation == VkAttachmentLoadOp.LOAD
     read, write = (COLOR_READ, COLOR_WRITE) if attachment.is_color else (EARLY_READ, EARLY_WRITE)
-    access_kind = read if reads else write
-    yield from access(attachment, access_kind, layers, area, natural_order(attachment), AttachmentOperation.LOAD)
+    made = (layers, area, natural_order(attachment), AttachmentOperation.LOAD)
+    yield from access(attachment, read, *made) if reads else written_by_operation(attachment, write, *made)
 
 
-def store(attachment: Attachment, operation: int, layers: Sequence[int], area: Area) -> Iterator[Access]:
-    """A VkAttachmentStoreOp: NONE does nothing, STORE and DONT_CARE write."""
-    if operation == VkAttachmentStoreOp.NONE:
-        return
-    access_kind = COLOR_WRITE if attachment.is_color else LATE_WRITE
-    yield from access(attachment, access_kind, layers, area, natural_order(attachment), AttachmentOperation.STORE)
+def store(attachment: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:
+    """The write of a VkAttachmentStoreOp: STORE, DONT_CARE, or NONE where values were written (`store_none`)."""
+    access_kind, order = COLOR_WRITE if attachment.is_color else LATE_WRITE, natural_order(attachment)
+    yield from written_by_operation(attachment, access_kind, layers, area, order, AttachmentOperation.STORE)
 
 
 def resolve(source: Attachment, target: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:
     """A multisample resolve. It happens in the colour output stage with colour accesses, also for depth and stencil."""
     order = RasterizationOrder.COLOR if source.is_color else RasterizationOrder.RASTER
     yield from access(source, COLOR_READ, layers, area, order, AttachmentOperation.RESOLVE_READ)
-    yield from access(target, COLOR_WRITE, layers, area, order, AttachmentOperation.RESOLVE_WRITE)
+    yield from written_by_operation(target, COLOR_WRITE, layers, area, order, AttachmentOperation.RESOLVE_WRITE)
 
 
 def clear(attachment: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:

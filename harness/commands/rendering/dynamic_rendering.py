@@ -12,9 +12,17 @@ from typing import Any
 
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.rendering import store_none
 from harness.commands.rendering.attachments import area_of, clear, find_attachment, load, resolve, store
 from harness.spans import merge
-from harness.spec.enums import VkImageAspect, VkRendering, VkResolveMode, VkStructureType
+from harness.spec.enums import (
+    VkAttachmentStoreOp,
+    VkImageAspect,
+    VkImageLayout,
+    VkRendering,
+    VkResolveMode,
+    VkStructureType,
+)
 from harness.trace.chain import chained
 from harness.trace.effects import Access, Command, Effect, InheritedClear, Unmodelled
 from harness.trace.graphics_state import Targets
@@ -36,6 +44,8 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     uses += [(info["pDepthAttachment"], VkImageAspect.DEPTH), (info["pStencilAttachment"], VkImageAspect.STENCIL)]
     attached = [_attachment(objects, each, aspect) for each, aspect in uses]
     at_end: list[Access] = []
+    if_written: list[Access] = []
+    store_none.begin(buffer, bool(info["flags"] & VkRendering.RESUMING))
     for (each, aspect), attachment in zip(uses, attached, strict=True):
         if attachment is None:
             if each and each["imageView"]:
@@ -45,12 +55,22 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
             yield from load(attachment, each["loadOp"], layers, area)
         if not info["flags"] & VkRendering.SUSPENDING:
             at_end += _resolved(objects, attachment, each, aspect, layers, area)
-            at_end += store(attachment, stored_as(each["loadOp"], each["storeOp"]), layers, area)
+            stored = stored_as(each["loadOp"], each["storeOp"])
+            where = if_written if stored == VkAttachmentStoreOp.NONE else at_end
+            where += store(attachment, layers, area)
     for what in _extras(info):
         yield Unmodelled(what)
     colors, (depth, stencil) = attached[:-2], attached[-2:]
     buffer.rendering = RenderingState(
-        area, layers, info["viewMask"], tuple(colors), depth, stencil, at_end=tuple(at_end)
+        area,
+        layers,
+        info["viewMask"],
+        tuple(colors),
+        depth,
+        stencil,
+        at_end=tuple(at_end),
+        stores_if_written=tuple(if_written),
+        suspends=bool(info["flags"] & VkRendering.SUSPENDING),
     )
 
 
@@ -60,12 +80,18 @@ def end_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str, A
     rendering, buffer.rendering = buffer.rendering, None
     if rendering is None or rendering.end is not None:
         return (Unmodelled("the end of rendering whose beginning was not seen"),)
-    return rendering.at_end
+    buffer.suspended = rendering.suspends
+    return (*rendering.at_end, *store_none.stores(buffer, rendering))
 
 
 def _attachment(objects: ObjectState, info: dict[str, Any] | None, aspect: int) -> Attachment | None:
     """The attachment of a VkRenderingAttachmentInfo, for depth or stencil alone; None without an image view."""
-    return find_attachment(objects, info["imageView"], aspect) if info is not None else None
+    attachment = find_attachment(objects, info["imageView"], aspect) if info is not None else None
+    if info is None or attachment is None:
+        return None
+    chain = chained(info, VkStructureType.ATTACHMENT_FEEDBACK_LOOP_INFO_EXT) or {}
+    enabled = info["imageLayout"] == VkImageLayout.ATTACHMENT_FEEDBACK_LOOP_OPTIMAL_EXT
+    return replace(attachment, feedback_loop=True) if enabled or chain.get("feedbackLoopEnable") else attachment
 
 
 def _resolved(

@@ -10,6 +10,7 @@ from typing import Any
 
 from harness.commands.handlers import call, command
 from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.rendering import store_none
 from harness.commands.rendering.attachments import area_of, find_attachment
 from harness.commands.rendering.render_pass_instance import PassInstance, instance
 from harness.commands.rendering.render_pass_plan import make_render_pass
@@ -76,6 +77,7 @@ def begin_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[st
                 framebuffer.instances.clear()
             framebuffer.instances[key] = first
     buffer.rendering = first
+    store_none.begin(buffer)
     return (*named, PassBegin(len(render_pass.subpasses), render_pass.dependencies), *first.at_begin)
 
 
@@ -86,7 +88,7 @@ def next_subpass(objects: ObjectState, buffer: CommandBuffer, args: dict[str, An
     if ended is None or ended.following is None:
         return (Unmodelled("the next subpass of a render pass instance that was not seen"),)
     buffer.rendering = ended.following
-    return (*ended.at_end, *ended.following.at_begin)
+    return (*ended.at_end, *store_none.stores(buffer, ended), *ended.following.at_begin)
 
 
 @command("vkCmdEndRenderPass", "vkCmdEndRenderPass2")
@@ -95,4 +97,4 @@ def end_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     ended, buffer.rendering = buffer.rendering, None
     if ended is None or ended.end is None:
         return (Unmodelled("the end of a render pass instance that was not seen"),)
-    return (*ended.at_end, ended.end)
+    return (*ended.at_end, *store_none.stores(buffer, ended), ended.end)

@@ -6,10 +6,10 @@ They depend on nothing else, so that they are worked out once for all instances 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.commands.rendering.attachments import load, resolve, store
-from harness.spec.enums import VkImageAspect, VkResolveMode
+from harness.spec.enums import VkAttachmentStoreOp, VkImageAspect, VkImageLayout, VkResolveMode
 from harness.trace.effects import Access, AutomaticTransition, Effect, PassEnd, SubpassBegin
 from harness.trace.render_passes import (
     ALL_VIEWS,
@@ -51,24 +51,35 @@ def instance(begun: PassInstance) -> RenderingState:
 def _begin_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     work = begun.render_pass.work[index]
     yield SubpassBegin(index, tuple(_transitions(begun, work.changes)))
-    for each, attachment in _present(begun, work.loads):
+    for each, attachment in _present(begun, index, work.loads):
         yield from load(attachment, each.operation, begun.layers_of(each.views), begun.area)
 
 
 def _end_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     """The resolves and then the stores of a subpass. A resolve attachment is stored as resolved."""
     yield from _resolves(begun, begun.render_pass.subpasses[index])
-    for each, attachment in _present(begun, begun.render_pass.work[index].stores):
-        yield from store(attachment, each.operation, begun.layers_of(each.views), begun.area)
+    yield from _stores(begun, index, if_written=False)
+
+
+def _stores(begun: PassInstance, index: int, if_written: bool) -> Iterator[Access]:
+    """The stores of a subpass: those that are made anyway, or those that are made if their attachment was written."""
+    for each, attachment in _present(begun, index, begun.render_pass.work[index].stores):
+        if (each.operation == VkAttachmentStoreOp.NONE) == if_written:
+            yield from store(attachment, begun.layers_of(each.views), begun.area)
 
 
 def _present(
-    begun: PassInstance, operations: Iterable[AttachmentAspectOperation]
+    begun: PassInstance, index: int, operations: Iterable[AttachmentAspectOperation]
 ) -> Iterator[tuple[AttachmentAspectOperation, Attachment]]:
+    feedback = {
+        each.attachment
+        for each in begun.render_pass.subpasses[index].references
+        if each.layout == VkImageLayout.ATTACHMENT_FEEDBACK_LOOP_OPTIMAL_EXT
+    }
     for each in operations:
         attachment = begun.attachments[each.attachment]
         if attachment is not None:
-            yield each, attachment.only(each.aspect)
+            yield each, replace(attachment.only(each.aspect), feedback_loop=each.attachment in feedback)
 
 
 def _transitions(begun: PassInstance, changes: Iterable[AttachmentTransition]) -> Iterator[AutomaticTransition]:
@@ -124,6 +135,7 @@ def _subpass_rendering(
         inputs=tuple(inputs),
         at_begin=tuple(_begin_subpass(begun, index)),
         at_end=tuple(_end_subpass(begun, index)),
+        stores_if_written=tuple(_stores(begun, index, if_written=True)),
         following=following,
         end=end,
     )
