@@ -121,8 +121,14 @@ _INSIDE = {
         "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ",
         "EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",
     ),
-    "color": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
+    "color": (
+        "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",
+        "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",
+        "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ",
+    ),
+    "color raster_ordered": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
     "raster": ("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ",),
+    "raster raster_ordered": ("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ",),
     "depth_stencil": (
         f"{_EARLY}_READ; {_LATE}_READ; {_LATE}_WRITE",
         f"{_EARLY}_READ; {_EARLY}_WRITE",
@@ -135,7 +141,10 @@ _INSIDE = {
     "color store": ("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE",),
     "depth_stencil store": ("LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE",),
 }
-"""Attachment accesses of a subpass, in the order in which they can be: by class and operation, those of a command."""
+"""Attachment accesses of a subpass: by class and operation, those of a command."""
+_LOADS = ("color load", "depth_stencil load")
+_ENDS = ("color resolve_read", "color resolve_write", "color store", "depth_stencil store")
+_DRAWN = tuple(each for each in _INSIDE if each not in _LOADS + _ENDS)
 _LAYOUTS = ("0->1", "1->2", "2->7")
 _MANY = ("1", "2", "3")
 _EVENTS = ("e1", "e1", "e1", "e2")
@@ -369,6 +378,8 @@ class RandomText:
     # -- render passes ------------------------------------------------------------------------------------------------
 
     def _pass(self) -> list[str]:
+        if self.pick(("no", "no", "yes")) == "yes":
+            return ["rendering", *self._inside(False)]
         many = int(self.pick(_MANY))
         dependencies, own = self._dependencies(many)
         lines = [f"pass {many} {dependencies}".rstrip()]
@@ -383,17 +394,17 @@ class RandomText:
         pairs += [f"{one}->{other}" for other in range(many) for one in range(other)]
         chosen = [pair for pair in pairs if self._coin()]
         parts = [
-            f"{'region ' if 'EXTERNAL' not in pair and self._coin() else ''}{pair} "
-            f"{self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
+            f"{'region ' if self._coin() else ''}{pair} {self.pick(_PASS_SCOPES)} > {self.pick(_PASS_SCOPES)}"
             for pair in chosen
         ]
         return ", ".join(parts), {0} if "0->0" in chosen else set()
 
     def _inside(self, barriers: bool) -> list[str]:
         """Accesses of attachments in the order that a subpass has, and what its draws do beside."""
-        kinds = list(_INSIDE)
-        chosen = sorted(kinds.index(self.pick(kinds)) for _ in range(int(self.pick(_MANY))))
-        lines = [self._attachment(kinds[at]) for at in chosen]
+        several = int(self.pick(_MANY))
+        chosen = [self.pick((*_LOADS, *_DRAWN, *_DRAWN, *_ENDS)) for _ in range(several)]
+        chosen.sort(key=lambda each: (each in _LOADS, each in _DRAWN, each in _ENDS).index(True))
+        lines = [self._attachment(each) for each in chosen]
         if self._coin():
             lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.pick(('READ', 'WRITE'))} a")
         if barriers:

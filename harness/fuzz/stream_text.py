@@ -42,6 +42,7 @@ repeated, with commas between.
 | render pass instance | `pass SUBPASSES [[region] SUBPASS->SUBPASS SCOPE > SCOPE]...` |
 | subpass with its layout transitions | `subpass 0 [i OLD->NEW]...` |
 | end with final transitions, each after a subpass | `end [i OLD->NEW after 1]...` |
+| begin of dynamic rendering that does not resume | `rendering` |
 | secondary command buffer | `execute COMMAND / COMMAND` |
 
 FLAG is `atomic`, `marker`, a RasterizationOrder or an AttachmentOperation. OPERATION is `s1@STAGES` or `t1=3@STAGES`.
@@ -87,6 +88,7 @@ from harness.trace.effects import (
     QueueObtained,
     RangeBarrier,
     RasterizationOrder,
+    RenderingBegin,
     ResetEvent,
     SemaphoreCreated,
     SemaphoreOperation,
@@ -336,6 +338,7 @@ def _end(text: str) -> Effect:
 
 _EFFECTS: dict[str, Callable[[str], Effect]] = {
     "barrier": _barrier,
+    "rendering": lambda _: RenderingBegin(),
     "set": _set,
     "set1": _set_first_form,
     "wait": _wait,
@@ -357,6 +360,8 @@ def _spell_effect(effect: Effect) -> str:
             return _spell_access(effect)
         case Barrier():
             return f"barrier {_spell_barrier(effect)}"
+        case RenderingBegin():
+            return "rendering"
         case SetEvent(event, barrier, False):
             return f"set1 {name(event)} {_spell_scope(barrier.globals[0].src_stages, 0)}"
         case SetEvent(event, barrier, _):

@@ -31,8 +31,8 @@ dropped. A write that was *unordered* replaces nothing, because which of the two
 
 Facts for the named differences
 -------------------------------
-syncval keeps one read for each stage and leaves attachments to a coarser rule, as the Khronos layer does. Where a gap
-depends on what syncval leaves out, the gap carries a *fact* that says which; `differences.toml` names each of them.
+syncval keeps one read for each stage, as the Khronos layer does. Where a gap depends on what syncval leaves out, the
+gap carries a *fact* that says which; `differences.toml` names each of them.
 
 A worked example
 ----------------
@@ -57,20 +57,11 @@ from dataclasses import replace
 from harness.model.memory import MemoryOperations
 from harness.model.opinion import ConflictKind
 from harness.model.order import ExecutionOrder
-from harness.model.pairs import (
-    ATTACHMENT_ORDER,
-    REGION,
-    SUPERSEDED_READ,
-    after_load,
-    attachment_ordered,
-    exempt,
-    facts,
-    raster_ordered,
-    superseded,
-)
+from harness.model.pairs import SUPERSEDED_READ, exempt, facts, is_load, raster_ordered, superseded
 from harness.model.past_access import DependencyGap, PastAccess
 from harness.model.visibility import VisibilityQuery
 from harness.spans import Span, overlap, subtract
+from harness.trace.effects import AttachmentOperation
 
 
 class AccessHistory:
@@ -103,8 +94,6 @@ class AccessHistory:
                 self.observe(prior, current, shared, gap)
             if gap is not None:
                 yield gap
-                if ATTACHMENT_ORDER in gap.facts:
-                    prior.outdone_by.append((current, shared))
             elif superseded(prior, current):
                 prior.superseded_by.append((current, shared))
             elif _sees(prior, current):
@@ -147,7 +136,7 @@ class AccessHistory:
         if gap is not None:
             return gap.kind != ConflictKind.UNORDERED
         if prior.command == current.command and prior.stream == current.stream and not current.automatic:
-            return prior.use.node == current.use.node
+            return prior.use.node == current.use.node or current.access.operation is AttachmentOperation.STORE
         return True
 
     def _judge(self, prior: PastAccess, current: PastAccess, shared: list[Span]) -> DependencyGap | None:
@@ -162,31 +151,20 @@ class AccessHistory:
             return None
         if prior.regional and current.regional:
             return self._judge_order(prior, current, shared, True)
-        gap = self._judge_order(prior, current, shared, False)
-        if gap is not None and self._judge_order(prior, current, shared, True) is None:
-            return replace(gap, facts=gap.facts | {REGION})
-        return gap
+        return self._judge_order(prior, current, shared, False)
 
     def _with_facts(self, gap: DependencyGap) -> DependencyGap:
-        """The gap with two facts added, for the named differences.
+        """The gap with a fact added, for the named differences.
 
-        `ATTACHMENT_ORDER` holds where attachment order alone covers all addresses. `SUPERSEDED_READ` holds where later
-        reads of the same stage cover all addresses and are ordered before the current access.
+        `SUPERSEDED_READ` holds where later reads of the same stage cover all addresses and are ordered before the
+        current access.
         """
         prior, current = gap.prior, gap.current
         left = list(gap.spans)
-        for between, spans in prior.seen_by:
-            if attachment_ordered(between, current):
-                left = subtract(left, spans)
-        for between, spans in prior.outdone_by:
-            if attachment_ordered(between, current) or self._order.precedes(between.use.node, current.use.node):
-                left = subtract(left, spans)
-        noted = {ATTACHMENT_ORDER} if not left else set()
-        left = list(gap.spans)
         for between, spans in prior.superseded_by:
-            if self._order.precedes(between.use.node, current.use.node):
+            if self._order.precedes(between.use.node, current.use.node) or raster_ordered(between, current):
                 left = subtract(left, spans)
-        return replace(gap, facts=gap.facts | noted | ({SUPERSEDED_READ} if not left else set()))
+        return replace(gap, facts=gap.facts | ({SUPERSEDED_READ} if not left else set()))
 
     def _judge_order(
         self, prior: PastAccess, current: PastAccess, shared: list[Span], by_region: bool
@@ -197,7 +175,7 @@ class AccessHistory:
         Rules: rules.md#queues-without-a-semaphore-race, rules.md#subpasses-without-a-path-race.
         """
         ordered = self._order.precedes(prior.use.node, current.use.node, by_region)
-        if not (ordered or after_load(prior, current, shared)):
+        if not (ordered or self._ordered_by_others(prior, current, shared, by_region)):
             return DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared), facts(prior, current))
         if not prior.writes:
             return None
@@ -208,13 +186,33 @@ class AccessHistory:
             return DependencyGap(kind, prior, current, tuple(hidden), facts(prior, current))
         return None
 
+    def _ordered_by_others(self, prior: PastAccess, current: PastAccess, shared: list[Span], by_region: bool) -> bool:
+        """Whether reads that saw the prior write, or load operations, come between the two accesses everywhere.
+
+        Rasterization order has no edges in the graph, so that these are asked for one by one.
+        """
+        left = shared
+        for reader, spans in prior.seen_by:
+            after = self._order.precedes(reader.use.node, current.use.node, by_region)
+            if after or raster_ordered(reader, current):
+                left = subtract(left, spans)
+        for past in self._spaces[current.space] if left else ():
+            if is_load(past, current) and self._order.precedes(prior.use.node, past.use.node):
+                left = subtract(left, past.spans)
+        return not left
+
     def _hidden(self, prior: PastAccess, current: PastAccess, shared: list[Span], query: VisibilityQuery) -> list[Span]:
         """The addresses at which `current` does not see the prior write.
 
         A write that comes after a read needs no visibility of its own, if the read saw the earlier write: it could not
         change what either left in memory ("Location-Ordered": read, then write). Rule: rules.md#most-recent-access.
+        A load operation that saw the write "defines the initial values" of the attachment for the render pass instance.
+        Rule: rules.md#input-reads-come-after-loads-and-before-stores.
         """
         hidden = query.hidden(prior, shared)
+        for reader, spans in prior.seen_by:
+            if is_load(reader, current):
+                hidden = subtract(hidden, spans)
         if current.writes and not current.access.atomic:
             for _, spans in readers_before(prior.seen_by, current, query):
                 hidden = subtract(hidden, spans)

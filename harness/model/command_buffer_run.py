@@ -13,7 +13,7 @@ from harness.model.past_access import is_write
 from harness.model.program import Program
 from harness.model.stages import ACCESS_KINDS
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
-from harness.trace.effects import Access, Command, RasterizationOrder, Submitted, SubpassDependency
+from harness.trace.effects import Access, Command, Submitted, SubpassDependency
 
 
 @dataclass(slots=True)
@@ -111,11 +111,7 @@ class CommandBufferRun:
         """Makes an access of the command, at the node of the stage of its kind of access."""
         kind = ACCESS_KINDS[access.access_kind]
         node = self.operation(kind.stage)
-        instance = (
-            self.stream.rendering.meet(access.operation, self.execution)
-            if access.order != RasterizationOrder.NONE
-            else 0
-        )
+        instance = self.instance.number if self.instance is not None else self.stream.instance
         where = self.place, self.stream.id, self.execution
         self.program.access(access, node, *where, instance=instance, learned=self.learned)
         self.own(access, kind.name, node, access.atomic or not kind.write)

@@ -11,30 +11,6 @@ from dataclasses import dataclass, field
 
 from harness.model.order import NOTHING, NodeSet
 from harness.model.stages import bits
-from harness.trace.effects import AttachmentOperation
-
-
-@dataclass(slots=True)
-class RenderingInstances:
-    """Tells instances of dynamic rendering apart: each begins with load operations and ends with store operations."""
-
-    instance: int = 0
-    begun_by: int = 0
-    ended_by: int = 0
-
-    def meet(self, operation: AttachmentOperation, command: int) -> int:
-        """The number of the instance in which a command makes an attachment access."""
-        if operation in (
-            AttachmentOperation.STORE,
-            AttachmentOperation.RESOLVE_READ,
-            AttachmentOperation.RESOLVE_WRITE,
-        ):
-            self.ended_by = command
-        elif operation == AttachmentOperation.LOAD and self.begun_by != command:
-            self.instance, self.begun_by, self.ended_by = self.instance + 1, command, 0
-        elif self.ended_by not in (0, command):
-            self.instance, self.ended_by = self.instance + 1, 0
-        return self.instance
 
 
 @dataclass(slots=True)
@@ -45,7 +21,8 @@ class CommandStream:
     reached: dict[int, NodeSet] = field(default_factory=dict)
     issued: dict[int, NodeSet] = field(default_factory=dict)
     everything: NodeSet = NOTHING
-    rendering: RenderingInstances = field(default_factory=RenderingInstances)
+    instance: int = 0
+    """The number of the last instance of dynamic rendering that began here."""
 
     def inner(self, id: int) -> CommandStream:
         """The stream of a new subpass. Earlier barriers reach into it. Its first scopes hold nothing from outside."""
@@ -85,11 +62,12 @@ class CommandStream:
 
 
 def _join(table: dict[int, NodeSet], stages: int) -> NodeSet:
-    direct = closed = by_region = 0
+    direct = closed = by_region = across = 0
     for stage in bits(stages):
         nodes = table.get(stage)
         if nodes is not None:
             direct |= nodes.direct
             closed |= nodes.closed
             by_region |= nodes.by_region
-    return NodeSet(direct, closed, by_region)
+            across |= nodes.across
+    return NodeSet(direct, closed, by_region, across)

@@ -15,7 +15,7 @@ from harness.commands.interpret import Interpreter
 from harness.model.access_history import readers_before
 from harness.model.memory import MemoryOperation, MemoryOperations
 from harness.model.opinion import Conflict, ModelAccess
-from harness.model.order import BY_REGION, Edge, ExecutionOrder
+from harness.model.order import Edge, ExecutionOrder
 from harness.model.pairs import Exemption, exempt, raster_ordered
 from harness.model.past_access import DependencyGap, PastAccess, written
 from harness.model.program import Program
@@ -119,10 +119,7 @@ def _explain(pair: _Pair, order: ExecutionOrder, memory: MemoryOperations) -> Pa
         return replace(known, exemption=exemption)
     by_region = prior.regional and current.regional
     nodes = order.path(prior.use.node, current.use.node, by_region)
-    path = tuple(
-        next(edge for edge in order.into(second) if edge.first == first and (by_region or edge.rule != BY_REGION))
-        for first, second in pairwise(nodes)
-    )
+    path = tuple(next(edge for edge in order.into(second) if edge.first == first) for first, second in pairwise(nodes))
     loads = () if path else tuple(reader.use for reader, _ in pair.readers if raster_ordered(reader, current))
     passages = tuple(_passages(pair, order, memory, by_region)) if prior.writes else ()
     return replace(known, path=path, loads=loads, passages=passages)

@@ -33,6 +33,9 @@ Edges that hold by region
 -------------------------
 A framebuffer-local dependency orders two operations in the same
 region of the framebuffer and nowhere else. These edges are in a second order, `by_region`, that contains the first.
+A dependency before it or after it that holds everywhere is about all regions, so that the chain of the two holds
+everywhere. Only a chain of nothing but framebuffer-local dependencies holds by region. `across` has what is before a
+node by a dependency that holds everywhere; that something is in a scope is no such dependency.
 
 A worked example
 ----------------
@@ -76,12 +79,14 @@ ACTION, TRANSITION, SRC, DST, EVENT, SIGNAL, WAIT, FENCE, SUBMIT, HOST, PRESENT 
 )
 """The kinds of nodes."""
 
+IN_SCOPES = (ACTION, SRC, TRANSITION)
+"""The kinds of nodes to which edges lead because something is in a scope. Other edges are dependencies."""
 BY_REGION = "from the first scope to the second, by region"
 """The rule of framebuffer-local dependencies: its edges hold inside each region of the framebuffer."""
 IN_ORDER = "signals are in order"
 THROUGH = "what is before an automatic transition is before all second scopes around it"
 IN_ALL_COMMANDS = "ALL_COMMANDS has what no stage performs"
-OPTIONAL = (IN_ORDER, THROUGH)
+OPTIONAL = (IN_ORDER,)
 """The rules that `Opinion.without` can leave out."""
 
 
@@ -103,12 +108,24 @@ class NodeSet:
     direct: int = 0
     closed: int = 0
     by_region: int = 0
+    across: int = 0
+    """Those before them by some dependency that holds everywhere."""
 
     def __or__(self, other: NodeSet) -> NodeSet:
-        return NodeSet(self.direct | other.direct, self.closed | other.closed, self.by_region | other.by_region)
+        return NodeSet(
+            self.direct | other.direct,
+            self.closed | other.closed,
+            self.by_region | other.by_region,
+            self.across | other.across,
+        )
 
     def __and__(self, other: NodeSet) -> NodeSet:
-        return NodeSet(self.direct & other.direct, self.closed & other.closed, self.by_region & other.by_region)
+        return NodeSet(
+            self.direct & other.direct,
+            self.closed & other.closed,
+            self.by_region & other.by_region,
+            self.across & other.across,
+        )
 
     def __bool__(self) -> bool:
         return bool(self.closed)
@@ -147,29 +164,40 @@ class ExecutionOrder:
         self.direct: list[int] = []
         """For each node, the set of nodes from which an edge leads to it. For an operation they are the second scopes
         that hold it."""
+        self.across: list[int] = []
+        """For each node, the set of nodes before it by some dependency that holds everywhere."""
         self._incoming: list[tuple[tuple[int, str], ...]] = []
 
     def add(self, node: Node, *after: tuple[NodeSet, str]) -> int:
         """Adds a node after all nodes of the given sets, each with the rule that says so. Returns the node's index."""
         if len(self.nodes) >= self._limit:
             raise OrderTooLargeError
-        direct = closed = by_region = 0
+        direct = closed = by_region = across = 0
         after = tuple(each for each in after if each[1] not in self._omitted)
         for nodes, rule in after:
             direct |= nodes.direct
             by_region |= nodes.by_region
-            if rule != BY_REGION:
+            if rule == BY_REGION:
+                closed |= nodes.across
+                across |= nodes.across
+            elif node.kind in IN_SCOPES:
                 closed |= nodes.closed
+                across |= nodes.across
+            else:
+                closed |= nodes.by_region
+                across |= nodes.by_region
         self.nodes.append(node)
         self.before.append(closed)
         self.by_region.append(by_region)
+        self.across.append(across)
         self.direct.append(direct)
         self._incoming.append(tuple((nodes.direct, rule) for nodes, rule in after if nodes.direct))
         return len(self.nodes) - 1
 
     def set_of(self, node: int) -> NodeSet:
         """The set of one node, with all that is before it."""
-        return NodeSet(1 << node, self.before[node] | 1 << node, self.by_region[node] | 1 << node)
+        here = 1 << node
+        return NodeSet(here, self.before[node] | here, self.by_region[node] | here, self.across[node])
 
     def closure(self, by_region: bool) -> list[int]:
         """For each node, the set of nodes before it: in the same region of the framebuffer, or everywhere."""
@@ -192,7 +220,10 @@ class ExecutionOrder:
             yield from self.into(node)
 
     def path(self, first: int, second: int, by_region: bool = True) -> list[int]:
-        """A shortest chain of nodes from the first to the second, both included; empty when there is none."""
+        """A shortest chain of nodes from the first to the second, both included; empty when there is none.
+
+        With `by_region` false there is one only if the order holds everywhere.
+        """
         if not self.precedes(first, second, by_region):
             return []
         known: dict[int, int] = {second: second}
@@ -202,8 +233,7 @@ class ExecutionOrder:
             for node in row:
                 for edge in self.into(node):
                     at = edge.first
-                    local = edge.rule == BY_REGION and not by_region
-                    if local or at in known or not (at == first or self.precedes(first, at, by_region)):
+                    if at in known or not (at == first or self.precedes(first, at, True)):
                         continue
                     known[at] = node
                     if at == first:

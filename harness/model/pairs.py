@@ -7,20 +7,15 @@ from enum import StrEnum
 
 from harness.model.past_access import ENGINE_STREAM, HOST_STREAM, LAYOUT_TRANSITION, PastAccess
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
-from harness.spans import Span, subtract
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 
-ATTACHMENT_ORDER = "attachment-order"
-"""A fact: rasterization order would hold if both accesses were in one subpass."""
 SUPERSEDED_READ = "superseded-read"
 """A fact: a later read of these addresses, in the same stage and queue, is ordered before the other access."""
-REGION = "region"
-"""A fact: the accesses are ordered in each region of the framebuffer, and not everywhere."""
 HELD_BACK = "held-back"
 """A fact: a batch waited for a signal, and the host did or learned of one access only after it submitted that batch."""
 NARROW_SIGNAL = "narrow-signal"
 """A fact: the host waited for a later signal of the prior access's queue, whose scope does not hold the access."""
-FACTS = (ATTACHMENT_ORDER, SUPERSEDED_READ, REGION, HELD_BACK, NARROW_SIGNAL)
+FACTS = (SUPERSEDED_READ, HELD_BACK, NARROW_SIGNAL)
 """Every fact that may be noted of a conflict."""
 
 
@@ -78,29 +73,33 @@ def exempt(prior: PastAccess, current: PastAccess) -> Exemption | None:
 def in_raster_order(prior: Access, current: Access) -> bool:
     """Whether two attachment accesses of one subpass happen in the order in which they were recorded.
 
-    Operations of the attachments' stages do. Shaders see what a load operation wrote, and store operations come after
-    shaders. A shader reads input attachments, and shader accesses have no such order. Specification: "Rasterization
-    Order", "Render Pass Load Operations", "Render Pass Store Operations";
-    rules.md#input-attachments-are-read-by-the-shader.
+    Operations of the attachments' stages do. A shader reads input attachments, and shader accesses have no such order,
+    unless the pipeline of the second draw was created with rasterization order attachment access. Specification:
+    "Rasterization Order", "VkPipelineColorBlendStateCreateFlagBits";
+    rules.md#input-attachments-are-read-by-the-shader, rules.md#rasterization-order-attachment-access.
     """
     if prior.order == RasterizationOrder.NONE or current.order == RasterizationOrder.NONE:
         return False
+    in_order = current.operation == AttachmentOperation.RASTER_ORDERED
     if current.access_kind == _INPUT:
-        return prior.operation == AttachmentOperation.LOAD
+        return in_order and ACCESS_KINDS[prior.access_kind].write
     if prior.access_kind == _INPUT:
-        return current.operation in _AFTER_SHADERS
+        return in_order or current.operation in _AFTER_SHADERS
     return bool(ACCESS_KINDS[prior.access_kind].stage & _STAGES[current.order])
 
 
 def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:
-    """Whether rasterization order holds: it is an order of one subpass, or of one instance of dynamic rendering."""
-    same_stream = prior.stream == current.stream and prior.instance == current.instance
-    return same_stream and in_raster_order(prior.access, current.access)
+    """Whether rasterization order holds, or the order of load and store operations with all else.
 
-
-def attachment_ordered(prior: PastAccess, current: PastAccess) -> bool:
-    """Whether rasterization order would hold if it ordered all attachment accesses of a queue, as syncval takes it."""
-    return prior.use.queue == current.use.queue and in_raster_order(prior.access, current.access)
+    The first is an order of one subpass, or of one instance of dynamic rendering. A load operation happens before, and
+    a store operation after, each access of the attachment in the whole render pass instance ("Render Pass Load
+    Operations", "Render Pass Store Operations").
+    """
+    if prior.instance != current.instance or not (prior.instance or prior.stream == current.stream):
+        return False
+    if AttachmentOperation.LOAD is prior.access.operation or current.access.operation is AttachmentOperation.STORE:
+        return RasterizationOrder.NONE not in (prior.access.order, current.access.order)
+    return prior.stream == current.stream and in_raster_order(prior.access, current.access)
 
 
 def superseded(prior: PastAccess, current: PastAccess) -> bool:
@@ -112,8 +111,6 @@ def superseded(prior: PastAccess, current: PastAccess) -> bool:
 def facts(prior: PastAccess, current: PastAccess) -> frozenset[str]:
     """The facts to note of two accesses that conflict."""
     noted = set()
-    if attachment_ordered(prior, current):
-        noted.add(ATTACHMENT_ORDER)
     if current.learned >> prior.use.node & 1:
         noted.add(HELD_BACK)
     if current.assumed >> prior.use.node & 1:
@@ -121,13 +118,6 @@ def facts(prior: PastAccess, current: PastAccess) -> frozenset[str]:
     return frozenset(noted)
 
 
-def after_load(prior: PastAccess, current: PastAccess, shared: list[Span]) -> bool:
-    """Whether load operations that saw the prior write come between the two accesses, at all shared addresses.
-
-    A load operation happens before the later accesses of its subpass ("Render Pass Load Operations").
-    """
-    left = shared
-    for reader, spans in prior.seen_by:
-        if raster_ordered(reader, current):
-            left = subtract(left, spans)
-    return not left
+def is_load(past: PastAccess, current: PastAccess) -> bool:
+    """Whether a past access is a load operation that comes before the current access in its render pass instance."""
+    return past.access.operation is AttachmentOperation.LOAD and raster_ordered(past, current)

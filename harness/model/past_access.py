@@ -34,7 +34,7 @@ class PastAccess:
     command: int
     """The number of the execution of a command to which the access belongs."""
     instance: int = 0
-    """The instance of dynamic rendering in the stream. For automatic transitions it is the render pass instance."""
+    """The number of the render pass instance: that around the access, or the last one of dynamic rendering."""
     automatic: bool = False
     """Whether this is a layout transition, half of an ownership transfer or a presentation.
 
@@ -50,8 +50,6 @@ class PastAccess:
     or not."""
     seen_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
     """The reads to which this write is visible, with the addresses."""
-    outdone_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
-    """The accesses that only attachment order puts after this access, with the addresses."""
     superseded_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
     """For a read, the later reads in the same stage of the same queue, with the addresses."""
 

@@ -50,6 +50,8 @@ class PipelineState:
     views: int = 0
     dynamic: Sequence[str] = ()
     scissor: Sequence[int] = ()
+    raster_ordered: bool = False
+    """Rasterization order attachment access for colour."""
 
 
 class GraphicsPipelines(ComputePipelines):
@@ -176,6 +178,7 @@ def _blend(vk: Any, count: int, state: PipelineState) -> Any:
     masks = [*state.write_masks, *[ALL_CHANNELS] * count][:count]
     one = 1
     return vk.VkPipelineColorBlendStateCreateInfo(
+        flags=int(state.raster_ordered),
         pAttachments=[
             vk.VkPipelineColorBlendAttachmentState(
                 blendEnable=state.blend,
@@ -186,7 +189,7 @@ def _blend(vk: Any, count: int, state: PipelineState) -> Any:
                 colorWriteMask=mask,
             )
             for mask in masks
-        ]
+        ],
     )
 
 

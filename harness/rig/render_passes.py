@@ -64,6 +64,7 @@ class RigSubpass:
     preserve: Sequence[int] = ()
     depth_resolve: tuple[Use, str, str] | None = None
     input_aspects: Sequence[int] = ()
+    flags: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,6 +226,7 @@ def _subpass(vk: Any, kept: _KeptStructs, each: RigSubpass, attachments: Sequenc
             pResolveAttachments=[refer(use, color) for use in each.resolves] or None,
             pDepthStencilAttachment=None if each.depth is None else refer(each.depth, deep),
             pPreserveAttachments=list(each.preserve),
+            flags=each.flags,
             **more,
         )
     )

@@ -4,16 +4,19 @@
 * A write conflicts with reads since the last write unless an execution dependency orders each before it. Only when
   there are none is it held against the write, which needs a memory dependency. Reads by the command of the last write
   are held against it as well, and the write with them.
-* Attachment accesses of one queue are ordered among themselves (rasterization order), with exceptions.
+* Attachment accesses of one subpass are ordered among themselves (rasterization order), with exceptions. Load and store
+  operations are ordered with all attachment accesses of their render pass instance.
+* What holds by region of the framebuffer counts between attachment accesses, and no other.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harness.findings import Certainty, Hazard
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
+from harness.syncval.race import in_instance_order
 from harness.syncval.state import NO_ORDERING, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
 from harness.trace.effects import AttachmentOperation, RasterizationOrder
 
@@ -55,62 +58,86 @@ def _access(state: State, request: AccessRequest) -> AccessOutcome:
     return AccessOutcome(hazard, -1, after, position)
 
 
+def after_instance(state: State, queue: int) -> State:
+    """A state when another render pass instance of the queue begins: what was open is no longer."""
+
+    def ended(access: Write | Read | None) -> Any:
+        return access._replace(open=False) if access is not None and access.open and access.queue == queue else access
+
+    write, reads = ended(state.write), tuple(ended(read) for read in state.reads)
+    return state if (write, reads) == (state.write, state.reads) else intern(write, reads, state.views)
+
+
 def _written(request: AccessRequest, access_kind: int) -> State:
+    regional = request.order != RasterizationOrder.NONE
     atomic = request.atomic or request.marker
-    made = Write(access_kind, request.queue, request.viewer, atomic, request.operation, certainty=request.certainty)
-    return intern(made, (), ())
+    who = (request.queue, request.viewer, atomic, request.operation)
+    return intern(Write(access_kind, *who, certainty=request.certainty, regional=regional, open=regional), (), ())
 
 
 def _read_conflicts(state: State, view: View, request: AccessRequest) -> bool:
     """Whether a read does not see the last write. Rules: rules.md#read-after-write, rules.md#most-recent-access."""
     write = state.write
-    if write is None or write.done or view.write.barriers >> request.access_kind & 1:
+    if write is None or write.done or _is_visible(write, view, request.access_kind, request):
         return False
     return not _read_is_ordered(state, write, request)
+
+
+def _is_visible(write: Write, view: View, access_kind: int, request: AccessRequest) -> bool:
+    """Whether dependencies made the write visible: everywhere, or in each region if both are attachment accesses."""
+    by_region = write.regional and request.order != RasterizationOrder.NONE
+    barriers = view.write.barriers | (view.write.near_barriers if by_region else 0)
+    return bool(barriers >> access_kind & 1)
 
 
 def _read_is_ordered(state: State, write: Write, request: AccessRequest) -> bool:
     """Rasterization order between an attachment read and the last write (or a read since it).
 
-    Rules: rules.md#attachment-accesses-are-in-rasterization-order, rules.md#input-attachments-are-read-by-the-shader.
+    Rules: rules.md#attachment-accesses-are-in-rasterization-order, rules.md#input-attachments-are-read-by-the-shader,
+    rules.md#input-reads-come-after-loads-and-before-stores, rules.md#rasterization-order-attachment-access.
     """
-    stages, accesses = rasterization_scope(request.order)
-    is_input = request.access_kind == INPUT_READ
-    if not (ACCESS_KINDS[request.access_kind].stage & stages or (is_input and accesses >> INPUT_READ & 1)):
+    if request.order == RasterizationOrder.NONE:
         return False
-    ordered = _in_order(write, request)
-    if is_input and write.operation != AttachmentOperation.LOAD:
-        ordered = False  # input attachments are ordered after load operations, never after draws
-    if request.operation == AttachmentOperation.RESOLVE_READ and write.viewer != request.viewer:
-        ordered = False
-    # Order makes nothing visible: only after a read of the same access was this one judged already.
-    return ordered or any(
-        read.access_kind == request.access_kind and read.viewer == request.viewer and not read.same_command
+    if in_instance_order(write, request.queue, request.order, request.operation):
+        return True
+    is_input = request.access_kind == INPUT_READ
+    # Input attachments are read after draws only by pipelines for which these are in order.
+    if _in_order(write, request) and (not is_input or request.operation == AttachmentOperation.RASTER_ORDERED):
+        return True
+    # Order makes nothing visible: only after a read of the same access, or a load operation, was this one judged.
+    return any(
+        (read.access_kind == request.access_kind and read.viewer == request.viewer and not read.same_command)
+        or in_instance_order(read, request.queue, request.order, request.operation)
         for read in state.reads
+        if read.open
     )
 
 
-def _in_order(write: Write, request: AccessRequest) -> bool:
-    return write.queue == request.queue and bool(rasterization_scope(request.order)[1] >> write.access_kind & 1)
+def _in_order(prior: Write | Read, request: AccessRequest) -> bool:
+    """Whether an earlier access by an attachment stage comes first in rasterization order."""
+    here = prior.open and prior.queue == request.queue and prior.viewer == request.viewer
+    return here and bool(rasterization_scope(request.order)[1] >> prior.access_kind & 1)
 
 
-def _ordered_reads(state: State, request: AccessRequest) -> int:
-    """Stages of reads of this queue that rasterization order puts before the access.
+def _read_is_first(state: State, position: int, request: AccessRequest) -> bool:
+    """Whether an earlier read comes before a write by rasterization order, or before the load operation that does.
 
     Rule: rules.md#input-attachments-are-read-by-the-shader.
     """
-    stages, accesses = rasterization_scope(request.order)
-    found = 0
-    for read in state.reads:
-        if read.queue != request.queue:
-            continue
-        if read.stage & stages or (
-            read.access_kind == INPUT_READ
-            and accesses >> INPUT_READ & 1
-            and request.operation == AttachmentOperation.STORE
+    read = state.reads[position]
+    if in_instance_order(read, request.queue, request.order, request.operation):
+        return True
+    after_shaders = request.operation in (AttachmentOperation.RASTER_ORDERED, AttachmentOperation.RESOLVE_WRITE)
+    if _in_order(read, request) and (read.access_kind != INPUT_READ or after_shaders):
+        return True
+    for load in state.reads:
+        if load.operation == AttachmentOperation.LOAD and in_instance_order(
+            load, request.queue, request.order, request.operation
         ):
-            found |= read.stage
-    return found
+            seen = state.view(load.viewer).reads[position]
+            if (seen.chain | (seen.near_chain if read.regional else 0)) & load.stage:
+                return True
+    return False
 
 
 def _write_hazard(state: State, view: View, request: AccessRequest) -> tuple[Hazard | None, int]:
@@ -120,9 +147,11 @@ def _write_hazard(state: State, view: View, request: AccessRequest) -> tuple[Haz
     position = _read_in_the_way(state, view, request, access_kind)
     if position >= 0:
         return Hazard.WRITE_AFTER_READ, position
-    if state.read_since_write or write is None or write.done or view.write.barriers >> access_kind & 1:
+    if state.read_since_write or write is None or write.done or _is_visible(write, view, access_kind, request):
         return None, -1
-    if rasterization_scope(request.order)[1] >> access_kind & 1 and _in_order(write, request):
+    if request.order != RasterizationOrder.NONE and (
+        _in_order(write, request) or in_instance_order(write, request.queue, request.order, request.operation)
+    ):
         return None, -1
     if request.marker and write.atomic and write.access_kind == access_kind:
         return None, -1
@@ -131,12 +160,12 @@ def _write_hazard(state: State, view: View, request: AccessRequest) -> tuple[Haz
 
 def _read_in_the_way(state: State, view: View, request: AccessRequest, access_kind: int) -> int:
     """The position of the first read that a write (as `access_kind`) is not ordered after; -1 for none."""
-    if state.reads:
-        stage = ACCESS_KINDS[access_kind].stage
-        before = _ordered_reads(state, request) if rasterization_scope(request.order)[1] >> access_kind & 1 else 0
-        for position, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
-            if not stage & ordering.barriers and not (before & read.stage and read.queue == request.queue):
-                return position
+    attached = request.order != RasterizationOrder.NONE
+    stage = ACCESS_KINDS[access_kind].stage
+    for position, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
+        barriers = ordering.barriers | (ordering.near_barriers if attached and read.regional else 0)
+        if not stage & barriers and not (attached and _read_is_first(state, position, request)):
+            return position
     return -1
 
 
@@ -162,7 +191,9 @@ def written_by_atomic(access_kind: int) -> int:
 def _with_read(state: State, request: AccessRequest) -> tuple[State, int]:
     """Keeps one read a stage and queue; reads that happen before this one remember its stage."""
     stage = ACCESS_KINDS[request.access_kind].stage
-    fresh = Read(request.access_kind, stage, request.queue, request.viewer, request.same_command, request.certainty)
+    regional = request.order != RasterizationOrder.NONE
+    who = (request.queue, request.viewer, request.same_command, request.certainty, request.operation)
+    fresh = Read(request.access_kind, stage, *who, regional=regional, open=regional)
     same = [at for at, read in enumerate(state.reads) if read.stage == stage and read.queue == request.queue]
     position = same[0] if same else len(state.reads)
     reads = (*state.reads[:position], fresh, *state.reads[position + 1 :])
@@ -177,7 +208,10 @@ def _with_read(state: State, request: AccessRequest) -> tuple[State, int]:
 
 def _synced(ordering: AccessOrdering, stage: int) -> AccessOrdering:
     chain = ordering.chain | stage if ordering.barriers & stage else ordering.chain & ~stage
-    return ordering if chain == ordering.chain else ordering._replace(chain=chain)
+    near = ordering.near_chain | stage if ordering.near_barriers & stage else ordering.near_chain & ~stage
+    if (chain, near) == (ordering.chain, ordering.near_chain):
+        return ordering
+    return ordering._replace(chain=chain, near_chain=near)
 
 
 INPUT_READ = ACCESS_KIND["SYNC_FRAGMENT_SHADER_INPUT_ATTACHMENT_READ"].index

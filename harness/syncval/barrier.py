@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import functools
+from enum import Enum
 from typing import NamedTuple
 
+from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import BOTTOM, TOP, access_scope, execution_scope_dst, execution_scope_src
 from harness.syncval.state import NO_TOKENS, AccessOrdering, Read, State, View, Write
 from harness.trace.effects import Dependency
+
+FRAMEBUFFER_SPACE = (
+    VkPipelineStage2.FRAGMENT_SHADER
+    | VkPipelineStage2.EARLY_FRAGMENT_TESTS
+    | VkPipelineStage2.LATE_FRAGMENT_TESTS
+    | VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
+)
+"""The framebuffer-space stages (specification: "Framebuffer Region Dependencies")."""
 
 
 class Scope(NamedTuple):
@@ -24,12 +34,15 @@ class Scope(NamedTuple):
     dst_accesses: int
     event: int = 0
     host: int = 0
+    local: bool = False
+    """Whether it holds by region of the framebuffer only."""
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def expand(dependency: Dependency, queue_flags: int) -> Scope:
+def expand(dependency: Dependency, queue_flags: int, by_region: bool = False) -> Scope:
     """The scopes of a dependency for the queue that executes it. Execution scopes reach to logically earlier and later
-    stages; access scopes stay with the stages given (rules.md#scopes-stages-and-accesses).
+    stages; access scopes stay with the stages given (rules.md#scopes-stages-and-accesses). `by_region` makes the
+    dependency framebuffer-local if it names nothing but framebuffer-space stages.
 
     No stage performs the command's own operations. An earlier second scope holds them if it holds everything
     (TOP_OF_PIPE), a later first scope if it does (BOTTOM_OF_PIPE). Rule: rules.md#all-commands-is-everything.
@@ -40,6 +53,7 @@ def expand(dependency: Dependency, queue_flags: int) -> Scope:
         access_scope(src, dependency.src_accesses, queue_flags),
         execution_scope_dst(dst, queue_flags) | BOTTOM,
         access_scope(dst, dependency.dst_accesses, queue_flags),
+        local=by_region and not (src | dst) & ~FRAMEBUFFER_SPACE,
     )
 
 
@@ -50,49 +64,94 @@ def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State
 
 def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
     """A view after several dependencies. Each is applied to the view as it was before; their effects are united."""
-    barriers, chain = view.write.barriers, view.write.chain
-    tokens = view.write.tokens
-    gained = [ordering.barriers for ordering in view.reads]
+    write = view.write
+    gained = list(view.reads)
     for scope in scopes:
-        if state.write is not None and write_in_scope(state.write, view.write, scope, view.viewer):
-            barriers |= scope.dst_accesses
-            chain |= scope.dst_stages
-            if scope.host:
-                tokens |= {scope.host}
-        stages = 0
-        for read, ordering in zip(state.reads, view.reads, strict=True):
-            if read_in_scope(read, ordering, scope, view.viewer):
-                stages |= read.stage
-        for at, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
-            if (read.stage | ordering.chain) & stages:
-                gained[at] |= scope.dst_stages
-    return View(
-        view.viewer,
-        AccessOrdering(barriers, chain, tokens, view.write.ordered_subpass_stages),
-        tuple(ordering._replace(barriers=more) for ordering, more in zip(view.reads, gained, strict=True)),
-    )
+        if state.write is not None:
+            write = write_gains(state.write, view.write, scope, view.viewer, write)
+        held = [read_reach(read, each, scope, view.viewer) for read, each in zip(state.reads, view.reads, strict=True)]
+        everywhere = near = 0
+        for read, reach in zip(state.reads, held, strict=True):
+            everywhere |= read.stage if reach is Ordered.EVERYWHERE else 0
+            near |= read.stage if reach is Ordered.REGION else 0
+        for at, (read, each) in enumerate(zip(state.reads, view.reads, strict=True)):
+            later = read.stage | each.chain
+            if (later | each.near_chain) & everywhere or each.chain & near:
+                gained[at] = gained[at]._replace(barriers=gained[at].barriers | scope.dst_stages)
+            elif (later | each.near_chain) & near:
+                gained[at] = gained[at]._replace(near_barriers=gained[at].near_barriers | scope.dst_stages)
+    return View(view.viewer, write, tuple(gained))
 
 
-def write_in_scope(write: Write, ordering: AccessOrdering, scope: Scope, viewer: int) -> bool:
+def write_gains(
+    write: Write, ordering: AccessOrdering, scope: Scope, viewer: int, gained: AccessOrdering
+) -> AccessOrdering:
+    """What a viewer may assume of a write after one dependency, if that adds to what it `gained` so far."""
+    match write_reach(write, ordering, scope, viewer):
+        case Ordered.EVERYWHERE:
+            tokens = gained.tokens | {scope.host} if scope.host else gained.tokens
+            barriers, chain = gained.barriers | scope.dst_accesses, gained.chain | scope.dst_stages
+            return gained._replace(barriers=barriers, chain=chain, tokens=tokens)
+        case Ordered.REGION:
+            near, chain = gained.near_barriers | scope.dst_accesses, gained.near_chain | scope.dst_stages
+            return gained._replace(near_barriers=near, near_chain=chain)
+    return gained
+
+
+class Ordered(Enum):
+    """Where a dependency orders an access before its second scope."""
+
+    NOWHERE = 0
+    REGION = 1
+    """In each region of the framebuffer: the access and the second scope are apart by framebuffer-local dependencies
+    alone."""
+    EVERYWHERE = 2
+
+
+def write_reach(write: Write, ordering: AccessOrdering, scope: Scope, viewer: int) -> Ordered:
     """Whether a first scope holds the write: directly by its kind of access, or through a chain that made it available.
 
-    A write that the host has waited for is available, and comes before everything that is submitted afterwards.
+    A write that the host has waited for is available, and comes before everything that is submitted afterwards. Rule:
+    rules.md#by-region-dependencies-order-attachments.
     """
     access = scope.src_accesses >> write.access_kind & 1
     if scope.event:
-        marked = chained(scope.event) in ordering.tokens or (access and scope.event in ordering.tokens)
-        return bool(marked or ordering.chain & scope.src_stages & TOP)
+        held = chained(scope.event) in ordering.tokens or (access and scope.event in ordering.tokens)
+        return Ordered.EVERYWHERE if held or ordering.chain & scope.src_stages & TOP else Ordered.NOWHERE
     after = ordering.chain | ordering.ordered_subpass_stages
-    chain = scope.src_stages if write.done else after & scope.src_stages
-    return bool((access and write.viewer == viewer) or chain)
+    if scope.src_stages if write.done else after & scope.src_stages:
+        return Ordered.EVERYWHERE
+    near = ordering.near_chain | ordering.near_subpass_stages
+    if (access and write.viewer == viewer) or near & scope.src_stages:
+        return Ordered.REGION if scope.local else Ordered.EVERYWHERE
+    return Ordered.NOWHERE
+
+
+def read_reach(read: Read, ordering: AccessOrdering, scope: Scope, viewer: int) -> Ordered:
+    """Whether a first scope holds the read: directly by its stage, or through a chain of earlier barriers."""
+    if scope.event:
+        held = scope.event in ordering.tokens or ordering.barriers & scope.src_stages & TOP
+        return Ordered.EVERYWHERE if held else Ordered.NOWHERE
+    if (ordering.barriers | ordering.ordered_subpass_stages) & scope.src_stages:
+        return Ordered.EVERYWHERE
+    near = ordering.near_barriers | ordering.near_subpass_stages
+    if (read.stage & scope.src_stages and read.viewer == viewer) or near & scope.src_stages:
+        return Ordered.REGION if scope.local else Ordered.EVERYWHERE
+    return Ordered.NOWHERE
+
+
+def write_in_scope(write: Write, ordering: AccessOrdering, scope: Scope, viewer: int) -> bool:
+    """Whether a first scope holds a write, at least in each region that a regional write is about."""
+    if not write.regional:
+        ordering = ordering._replace(near_chain=0, near_subpass_stages=0)
+    return write_reach(write, ordering, scope, viewer) is not Ordered.NOWHERE
 
 
 def read_in_scope(read: Read, ordering: AccessOrdering, scope: Scope, viewer: int) -> bool:
-    """Whether a first scope holds the read: directly by its stage, or through a chain of earlier barriers."""
-    if scope.event:
-        return scope.event in ordering.tokens or bool(ordering.barriers & scope.src_stages & TOP)
-    chained = (ordering.barriers | ordering.ordered_subpass_stages) & scope.src_stages
-    return bool((read.stage & scope.src_stages and read.viewer == viewer) or chained)
+    """Whether a first scope holds a read, at least in each region that a regional read is about."""
+    if not read.regional:
+        ordering = ordering._replace(near_barriers=0, near_subpass_stages=0)
+    return read_reach(read, ordering, scope, viewer) is not Ordered.NOWHERE
 
 
 def chained(token: int) -> int:

@@ -72,7 +72,7 @@ from dataclasses import replace
 from harness.findings import Certainty, Hazard, Place, weaker
 from harness.spans import Span, SpanMap
 from harness.spec.scopes import ACCESS_KIND
-from harness.syncval.access import AccessRequest, after_access, written_by_atomic
+from harness.syncval.access import AccessRequest, after_access, after_instance, written_by_atomic
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.cross_dependency import withheld
 from harness.syncval.entries import DetectedHazard, RangeEntry, RangePiece, RangeScope, ScopesOnRange, Slot
@@ -154,7 +154,7 @@ class Context(TrackedRanges):
         self, span: Span, entry: RangeEntry, access: Access, outcome: AccessOutcome
     ) -> Iterator[DetectedHazard]:
         if self.racing is not NO_RACING_WORK:
-            raced = race(entry.slot.find().state, entry.write, entry.reads, access.access_kind, self.racing)
+            raced = race(entry.slot.find().state, entry.write, entry.reads, access.access_kind, self.racing, access)
             if raced is not None:
                 yield self._detected(raced[0], raced[1], span, access, entry)
                 return
@@ -230,6 +230,11 @@ class Context(TrackedRanges):
             self.viewer,
             certainty=weaker(certainty, access.certainty),
         )
+
+    def begin_instance(self) -> None:
+        """A render pass instance begins: accesses of earlier ones of this queue are in order with none of its own."""
+        queue = self.queue
+        self.map_slots(Change(("instance", queue), lambda state: after_instance(state, queue)))
 
     # -- barriers ---------------------------------------------------------------------------------------------------
 

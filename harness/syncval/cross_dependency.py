@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from harness.syncval.barrier import Scope, read_in_scope, view_after, write_in_scope
-from harness.syncval.state import AccessOrdering, Read, State, View, Write, intern, union
+from harness.syncval.barrier import Ordered, Scope, read_reach, view_after, write_gains
+from harness.syncval.state import NO_ORDERING, AccessOrdering, Read, State, View, Write, intern, union
 
 
 class CrossDependency(NamedTuple):
@@ -47,28 +47,26 @@ def _inside(view: View) -> View:
     """What a subpass knows of what was known before its render pass instance: its own dependencies do not reach back to
     earlier subpasses (rules.md#subpass-dependencies-chain-along-a-path)."""
     return view._replace(
-        write=view.write._replace(ordered_subpass_stages=0),
-        reads=tuple(ordering._replace(ordered_subpass_stages=0) for ordering in view.reads),
+        write=view.write._replace(ordered_subpass_stages=0, near_subpass_stages=0),
+        reads=tuple(each._replace(ordered_subpass_stages=0, near_subpass_stages=0) for each in view.reads),
     )
 
 
 def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
     """What a receiver learns without `keeps`: accesses in the first scope are ordered before the second scope."""
-    barriers = chain = 0
-    tokens: set[int] = set()
-    gained = [0] * len(state.reads)
+    write = NO_ORDERING
+    gained, near = [0] * len(state.reads), [0] * len(state.reads)
     for scope in scopes:
-        if state.write is not None and write_in_scope(state.write, view.write, scope, view.viewer):
-            barriers |= scope.dst_accesses
-            chain |= scope.dst_stages
-            if scope.host:
-                tokens.add(scope.host)
+        if state.write is not None:
+            write = write_gains(state.write, view.write, scope, view.viewer, write)
         for at, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
-            if read_in_scope(read, ordering, scope, view.viewer):
-                gained[at] |= scope.dst_stages
-    return View(
-        view.viewer, AccessOrdering(barriers, chain, frozenset(tokens)), tuple(AccessOrdering(each) for each in gained)
-    )
+            match read_reach(read, ordering, scope, view.viewer):
+                case Ordered.EVERYWHERE:
+                    gained[at] |= scope.dst_stages
+                case Ordered.REGION:
+                    near[at] |= scope.dst_stages
+    reads = tuple(AccessOrdering(each, near_barriers=more) for each, more in zip(gained, near, strict=True))
+    return View(view.viewer, write, reads)
 
 
 def _united(viewer: int, views: Iterable[View]) -> View:
@@ -88,6 +86,9 @@ def _joined(orderings: Iterable[AccessOrdering]) -> AccessOrdering:
         union(g.chain for g in several),
         tokens,
         union(g.ordered_subpass_stages for g in several),
+        union(g.near_barriers for g in several),
+        union(g.near_chain for g in several),
+        union(g.near_subpass_stages for g in several),
     )
 
 
@@ -127,8 +128,14 @@ def _after_subpass(view: View) -> View:
     still chain with them.
     """
     reads = tuple(
-        AccessOrdering(ordered_subpass_stages=ordering.barriers | ordering.ordered_subpass_stages)
+        AccessOrdering(
+            ordered_subpass_stages=ordering.barriers | ordering.ordered_subpass_stages,
+            near_subpass_stages=ordering.near_barriers | ordering.near_subpass_stages,
+        )
         for ordering in view.reads
     )
-    write = AccessOrdering(ordered_subpass_stages=view.write.chain | view.write.ordered_subpass_stages)
+    write = AccessOrdering(
+        ordered_subpass_stages=view.write.chain | view.write.ordered_subpass_stages,
+        near_subpass_stages=view.write.near_chain | view.write.near_subpass_stages,
+    )
     return View(view.viewer, write, reads)

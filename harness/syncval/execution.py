@@ -24,6 +24,7 @@ from harness.trace.effects import (
     Execute,
     PassBegin,
     PassEnd,
+    RenderingBegin,
     ResetEvent,
     SetEvent,
     SubpassBegin,
@@ -118,6 +119,8 @@ class Execution:
                 hazards, findings = self.events.wait(effect, place, queue_flags)
                 result.hazards += hazards
                 result.findings += findings
+            case RenderingBegin():
+                self.context.begin_instance()
             case PassBegin():
                 self._instance = InstanceExecution(self.context, effect, queue_flags)
             case SubpassBegin() if self._instance is not None:
@@ -130,9 +133,9 @@ class Execution:
         context = self.context
         hazards: list[DetectedHazard] = []
         ranges: list[RangeScope] = []
-        everything = [expand(each, queue_flags) for each in barrier.globals]
+        everything = [expand(each, queue_flags, barrier.by_region) for each in barrier.globals]
         for each in barrier.ranges:
-            scope = expand(each.dependency, queue_flags)
+            scope = expand(each.dependency, queue_flags, barrier.by_region)
             half = OwnershipRole.NONE
             if each.src_family != each.dst_family:
                 half = half_of(each, self.family)

@@ -13,10 +13,15 @@ Sources = tuple[tuple[int, tuple[Scope, ...]], ...]
 def after_transition(scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int = LAYOUT_TRANSITION) -> State:
     """The state of a range after a layout transition ordered by these dependencies; or, by `access_kind`, after half of
     an ownership transfer without one. Later accesses see it as a write: rules.md#accesses-wait-for-the-transition."""
-    barriers = union(scope.dst_accesses for scope in scopes)
-    chain = union(scope.dst_stages for scope in scopes)
-    ordering = AccessOrdering(barriers, chain, frozenset(scope.host for scope in scopes if scope.host))
-    return intern(Write(access_kind, queue, viewer), (), (View(viewer, ordering, ()),))
+    far, near = ([each for each in scopes if each.local is local] for local in (False, True))
+    ordering = AccessOrdering(
+        union(scope.dst_accesses for scope in far),
+        union(scope.dst_stages for scope in far),
+        frozenset(scope.host for scope in scopes if scope.host),
+        near_barriers=union(scope.dst_accesses for scope in near),
+        near_chain=union(scope.dst_stages for scope in near),
+    )
+    return intern(Write(access_kind, queue, viewer, regional=True), (), (View(viewer, ordering, ()),))
 
 
 def transition_hazard(

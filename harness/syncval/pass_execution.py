@@ -13,14 +13,14 @@ from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, after_render_pass, import_dependencies
 from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.race import RacingWork
-from harness.syncval.state import Change
+from harness.syncval.state import Change, union
 from harness.trace.effects import EXTERNAL, AutomaticTransition, Dependency, PassBegin, PassEnd, SubpassBegin
 
 NOTHING = expand(Dependency(0, 0, 0, 0), 0)
 """The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
 
 
-def subpass_scope(dependency: Dependency, queue_flags: int) -> Scope:
+def subpass_scope(dependency: Dependency, queue_flags: int, by_region: bool) -> Scope:
     """The scopes of a subpass dependency. What is all commands elsewhere is all graphics stages here.
 
     Specification: "VkSubpassDependency". Rule: rules.md#all-commands-between-subpasses-is-all-graphics.
@@ -32,6 +32,7 @@ def subpass_scope(dependency: Dependency, queue_flags: int) -> Scope:
             dst_stages=dst & ~WHOLE_SECOND | VkPipelineStage2.ALL_GRAPHICS if dst & WHOLE_SECOND else dst,
         ),
         queue_flags,
+        by_region,
     )
 
 
@@ -40,6 +41,7 @@ class InstanceExecution:
 
     def __init__(self, context: Context, begin: PassBegin, queue_flags: int) -> None:
         self._context = context
+        context.begin_instance()
         self._outer, self._racing = context.viewer, context.racing
         self._scopes: dict[tuple[int, int], tuple[Scope, ...]] = {}
         for each in begin.dependencies:
@@ -47,7 +49,7 @@ class InstanceExecution:
                 key = (each.src, each.dst)
                 self._scopes[key] = (
                     *self._scopes.get(key, ()),
-                    context.with_host_token(subpass_scope(each.dependency, queue_flags)),
+                    context.with_host_token(subpass_scope(each.dependency, queue_flags, each.by_region)),
                 )
         self._subpasses = begin.subpasses
         self._before = self._ancestors()
@@ -83,9 +85,10 @@ class InstanceExecution:
         context.racing = self._racing_with(index)
         givers = self._givers(index) or [(EXTERNAL, ())]
         hazards = [detected for each in effect.transitions for detected in self._transition_hazards(each, givers)]
+        received = _through(givers) if effect.transitions else givers
         dependencies = (
             CrossDependency(self._outer, (), True),
-            *(CrossDependency(self._viewer(src), scopes, src == EXTERNAL) for src, scopes in givers),
+            *(CrossDependency(self._viewer(src), scopes, src == EXTERNAL) for src, scopes in received),
         )
         viewer = self._viewer(index)
         context.map_slots(
@@ -104,10 +107,11 @@ class InstanceExecution:
         for each, last, scopes in zip(effect.transitions, effect.last, final, strict=True):
             context.racing = self._racing_with(last)
             hazards += self._transition_hazards(each, [(last, scopes)])
+        leaving = [(src, scopes) for (src, dst), scopes in self._scopes.items() if dst == EXTERNAL]
         dependencies = tuple(
             CrossDependency(self._viewer(src), scopes, False)
-            for (src, dst), scopes in self._scopes.items()
-            if dst == EXTERNAL
+            for each in leaving
+            for src, scopes in (_through([each]) if each[0] in effect.last else [each])
         )
         outer = self._outer
         context.map_slots(
@@ -135,3 +139,30 @@ class InstanceExecution:
         ]
         if ranges:
             self._context.barrier((), ranges, place)
+
+
+def _through(givers: list[tuple[int, tuple[Scope, ...]]]) -> list[tuple[int, tuple[Scope, ...]]]:
+    """The scopes around an automatic transition: each first scope with the second scopes of all the dependencies.
+
+    The transition happens after what one dependency makes available, and before what any other makes visible.
+    Rule: rules.md#dependencies-meet-at-a-transition.
+    """
+    given = [scope for _, scopes in givers for scope in scopes]
+    ends = [[each for each in given if each.local is local] for local in (False, True)]
+    return [
+        (
+            src,
+            tuple(
+                scope._replace(
+                    dst_stages=union(each.dst_stages for each in several),
+                    dst_accesses=union(each.dst_accesses for each in several),
+                    host=next((each.host for each in several if each.host), 0),
+                    local=several[0].local,
+                )
+                for scope in scopes
+                for several in ends
+                if several
+            ),
+        )
+        for src, scopes in givers
+    ]

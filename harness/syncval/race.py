@@ -11,6 +11,7 @@ from typing import NamedTuple
 from harness.findings import Hazard, Place
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.state import Read, State, Write
+from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 
 BatchIndex = tuple[int, int]
 """When a batch was submitted: (block index of the submit, batch). Grows along each queue."""
@@ -42,7 +43,12 @@ def batch_index_of(place: Place) -> BatchIndex:
 
 
 def race(
-    state: State, write: Place | None, reads: tuple[Place, ...], access_kind: int, racing: RacingWork
+    state: State,
+    write: Place | None,
+    reads: tuple[Place, ...],
+    access_kind: int,
+    racing: RacingWork,
+    access: Access | None = None,
 ) -> tuple[Hazard, int] | None:
     """The racing hazard that an access meets, with its prior access as in `AccessOutcome`; None without one.
 
@@ -51,22 +57,39 @@ def race(
     rules.md#a-presented-image-belongs-to-the-engine, rules.md#an-acquired-image-waits-for-its-semaphore.
     """
     writes = ACCESS_KINDS[access_kind].write
+    known: list[Write | Read] = [*state.reads]
     if (
         state.write is not None
         and write is not None
         and not state.write.done
         and _is_racing(state.write, write, racing)
+        and not any(_in_instance(each, access, racing) for each in [*known, state.write])
     ):
         if ACCESS_KINDS[state.write.access_kind].stage == PRESENT_ENGINE:
             return (Hazard.WRITE_AFTER_PRESENT if writes else Hazard.READ_AFTER_PRESENT), -1
         return (Hazard.WRITE_RACING_WRITE if writes else Hazard.READ_RACING_WRITE), -1
     if writes:
         for position, (read, place) in enumerate(zip(state.reads, reads, strict=True)):
-            if _is_racing(read, place, racing):
+            if _is_racing(read, place, racing) and not _in_instance(read, access, racing):
                 return (
                     Hazard.WRITE_AFTER_PRESENT if read.stage == PRESENT_ENGINE else Hazard.WRITE_RACING_READ
                 ), position
     return None
+
+
+def in_instance_order(prior: Write | Read, queue: int, order: int, operation: int) -> bool:
+    """Whether an attachment access of the render pass instance that goes on comes after an earlier one by itself.
+
+    A load operation happens before, and a store operation after, every other access of the attachment in the instance.
+    Rule: rules.md#loads-come-first-and-stores-last.
+    """
+    if not prior.open or prior.queue != queue or order == RasterizationOrder.NONE:
+        return False
+    return prior.operation == AttachmentOperation.LOAD or operation == AttachmentOperation.STORE
+
+
+def _in_instance(prior: Write | Read, access: Access | None, racing: RacingWork) -> bool:
+    return access is not None and in_instance_order(prior, racing.queue, access.order, access.operation)
 
 
 def _is_racing(access: Write | Read, place: Place, racing: RacingWork) -> bool:

@@ -111,7 +111,8 @@ class Write(NamedTuple):
     `queue` made it, as `viewer`; the two differ only inside a subpass. `operation` is an `AttachmentOperation` as a
     number. Writes that are `atomic` (and markers) do not conflict with others of their kind. A write is `done` when the
     host knows that it is complete: it conflicts with no access of the device then, and is kept because the host may not
-    see it yet.
+    see it yet. An attachment access and a layout transition are `regional`: dependencies by region order them. `open`
+    says that the render pass instance of an attachment access goes on.
     """
 
     access_kind: int
@@ -123,13 +124,15 @@ class Write(NamedTuple):
     certainty: Certainty = Certainty.EXACT
     read: bool = False
     """It is done, and so is a read that saw it: what the host writes over it comes after that read."""
+    regional: bool = False
+    open: bool = False
 
 
 class Read(NamedTuple):
     """The most recent read by one stage of one queue.
 
     `same_command` says that the command of the last write made this read, too, in another stage. To be ordered after
-    such a read does not mean to be ordered after the write.
+    such a read does not mean to be ordered after the write. The last three are as in `Write`.
     """
 
     access_kind: int
@@ -138,6 +141,9 @@ class Read(NamedTuple):
     viewer: int
     same_command: bool = False
     certainty: Certainty = Certainty.EXACT
+    operation: int = 0
+    regional: bool = False
+    open: bool = False
 
 
 class AccessOrdering(NamedTuple):
@@ -151,12 +157,17 @@ class AccessOrdering(NamedTuple):
     * `ordered_subpass_stages`: stages of finished subpasses that were ordered after it. No later command is in such a
       subpass. A later dependency still chains if its first scope has one of these stages and reaches back to before the
       subpass ended: not one inside a later subpass.
+    * `near_barriers`, `near_chain`, `near_subpass_stages`: what holds in each region of the framebuffer by itself,
+      since all dependencies from the access on are framebuffer-local.
     """
 
     barriers: int = 0
     chain: int = 0
     tokens: frozenset[int] = NO_TOKENS
     ordered_subpass_stages: int = 0
+    near_barriers: int = 0
+    near_chain: int = 0
+    near_subpass_stages: int = 0
 
 
 NO_ORDERING = AccessOrdering()

@@ -20,7 +20,7 @@ from harness.trace.graphics_state import Targets
 
 
 class RasterizationOrder(IntEnum):
-    """Classes of accesses that are ordered among themselves on one queue without a barrier.
+    """Classes of attachment accesses. Inside a subpass those of one class are ordered without a barrier.
 
     Specification: "Rasterization Order"; rules.md#attachment-accesses-are-in-rasterization-order.
     """
@@ -41,6 +41,8 @@ class AttachmentOperation(IntEnum):
     STORE = 2
     RESOLVE_READ = 3
     RESOLVE_WRITE = 4
+    RASTER_ORDERED = 5
+    """A draw by a pipeline with rasterization order attachment access for this aspect."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +140,11 @@ class Unmodelled:
     """Says that a command is not modelled. It may touch anything, so that no verdict can be clean."""
 
     what: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenderingBegin:
+    """The begin of an instance of dynamic rendering. Rendering that resumes goes on with an instance."""
 
 
 EXTERNAL = -1
@@ -257,6 +264,7 @@ Effect = (
     Access
     | Barrier
     | Unmodelled
+    | RenderingBegin
     | PassBegin
     | SubpassBegin
     | PassEnd

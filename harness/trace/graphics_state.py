@@ -162,6 +162,8 @@ class GraphicsState:
     dynamic: frozenset[int] = frozenset()
     formats: tuple[int, ...] | None = None
     """Colour attachment formats for dynamic rendering; None for a render pass. VK_FORMAT_UNDEFINED is not drawn to."""
+    raster_ordered: int = 0
+    """The aspects with rasterization order attachment access, of colour, depth and stencil."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +179,8 @@ class Targets:
     depth: tuple[int, ...] = ()
     stencil: tuple[int, ...] = ()
     inputs: tuple[int, ...] = ()
+    raster_ordered: int = 0
+    """The aspects with rasterization order attachment access."""
 
 
 @dataclass(slots=True)

@@ -36,6 +36,32 @@ def scenario_copy_reads_a_rendered_image(rig: Rig) -> None:
 
 
 @scenario(
+    without={"first instance before second": [write_after_write("vkCmdBeginRendering", "vkCmdEndRendering")]},
+    weakened={
+        "first instance before second / execution only": [write_after_write("vkCmdBeginRendering", "vkCmdEndRendering")]
+    },
+    rule="attachment-accesses-are-in-rasterization-order",
+)
+def scenario_two_instances_on_one_attachment(rig: Rig) -> None:
+    """Rasterization order ends with the render pass instance: the next one on the same attachment needs a barrier."""
+    image, out = rig.target(), rig.buffer(1024)
+    with rig.submission() as commands:
+        commands.transition(image)
+        for colour in (3, 5):
+            commands.begin_rendering(RenderingAttachment(rig.view(image), clear=colour))
+            commands.end_rendering()
+            if colour == 3:
+                commands.barrier(
+                    "first instance before second",
+                    STORED,
+                    STORED,
+                    weaker={"execution only": {"src": "COLOR_ATTACHMENT_OUTPUT", "dst": "COLOR_ATTACHMENT_OUTPUT"}},
+                )
+        commands.barrier("", STORED, "COPY/TRANSFER_READ")
+        commands.image_to_buffer(image, out)
+
+
+@scenario(
     without={"uploaded before cleared": [write_after_write("vkCmdBeginRendering", "vkCmdCopyBufferToImage")]},
     weakened={
         "uploaded before cleared / for reads only": [write_after_write("vkCmdBeginRendering", "vkCmdCopyBufferToImage")]

@@ -16,6 +16,8 @@ READ_OR_USED = (
     "COLOR_ATTACHMENT_OUTPUT|FRAGMENT_SHADER/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE|INPUT_ATTACHMENT_READ"
 )
 EARLY = "EARLY_FRAGMENT_TESTS"
+RASTER_ORDERED_COLOR = 0x10
+"""VK_SUBPASS_DESCRIPTION_RASTERIZATION_ORDER_ATTACHMENT_COLOR_ACCESS_BIT_EXT."""
 DEPTH = "VK_FORMAT_D32_SFLOAT"
 COPIED = "COPY/TRANSFER_READ"
 SELF = [
@@ -30,7 +32,7 @@ class _Pass:
 
     def __init__(self, rig: Rig, shown: RigImage, read: RigImage) -> None:
         loaded = RigAttachment(load="LOAD", store="STORE", initial=AT)
-        kept = RigAttachment(load="LOAD", store="NONE", initial=AT)
+        kept = RigAttachment(load="LOAD", initial=AT)
         both = RigSubpass([(0, AT), (1, AT)], inputs=[(1, AT)])
         self.rig = rig
         self.made: RigRenderPass = rig.render_pass([loaded, kept], [both], [*SELF, LEAVE])
@@ -51,6 +53,34 @@ class _Pass:
         """A draw that reads the input and writes the first attachment."""
         commands.bind(self.invert, self.held)
         commands.draw()
+
+
+@scenario(
+    weakened={"order / none": [read_after_write(DRAW, CLEAR)]},
+    needs=["VK_EXT_rasterization_order_attachment_access"],
+    rule="rasterization-order-attachment-access",
+)
+def scenario_rasterization_order_attachment_access(rig: Rig) -> None:
+    """With rasterization order attachment access a draw reads as input what an earlier draw or clear wrote."""
+    shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
+    ordered = rig.choose("order", True, {"none": False})
+    kept = RigAttachment(load="LOAD", initial=AT)
+    both = RigSubpass([(0, AT), (1, AT)], inputs=[(1, AT)], flags=RASTER_ORDERED_COLOR)
+    made = rig.render_pass([kept, kept], [both], [*SELF, LEAVE])
+    views = [rig.view(shown), rig.view(read)]
+    frame = rig.framebuffer(made, views)
+    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, raster_ordered=ordered)
+    with rig.submission() as commands:
+        commands.transition(shown, read)
+        for image in (shown, read):
+            commands.clear_color(image, 0x01010101)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", READ_OR_USED)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 1, 0x10203040), rects=[((0, 0, 16, 16), 0, 1)])
+        commands.bind(invert, rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL)))
+        commands.draw()
+        commands.end_pass()
+        commands.image_to_buffer(shown, out)
 
 
 @scenario(
@@ -117,15 +147,15 @@ def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
 
 
 @scenario(
-    without={"uploaded before read": [read_after_write(BEGIN, FILL), read_after_write(DRAW, FILL)]},
+    without={"uploaded before read": [read_after_write(BEGIN, FILL)]},
     weakened={
         "uploaded before read / for the shader only": [read_after_write(BEGIN, FILL)],
-        "uploaded before read / for the load only": [read_after_write(DRAW, FILL)],
+        "uploaded before read / for the load only": [],
     },
     rule="attachment-accesses-are-in-rasterization-order,input-reads-come-after-loads-and-before-stores",
 )
 def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
-    """The load operation and the fragment shader are two reads: what is visible to one is not to the other."""
+    """The load operation defines what the fragment shader reads: only the load needs a dependency with an upload."""
     shown, read, out = rig.target(), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
         [RigAttachment(initial=AT), RigAttachment(load="LOAD", store="NONE", initial=AT)],

@@ -94,9 +94,9 @@ def scenario_depth_is_resolved_with_colour_accesses(rig: Rig) -> None:
 
 
 @scenario(
-    without={"resolved before downloaded": [read_after_write(DOWNLOAD, PASS_END)]},
-    weakened={"resolved before downloaded / after late tests": [read_after_write(DOWNLOAD, PASS_END)]},
-    rule="resolves-at-the-end-of-rendering-are-colour-accesses",
+    without={"stored before downloaded": [read_after_write(DOWNLOAD, PASS_END)]},
+    weakened={"stored before downloaded / after colour output": [read_after_write(DOWNLOAD, PASS_END)]},
+    rule="resolves-at-the-end-of-rendering-are-colour-accesses,loads-come-first-and-stores-last",
 )
 def scenario_depth_resolve_of_a_subpass(rig: Rig) -> None:
     """The depth resolve of a subpass is stored by the late tests, after it was written as colour is."""
@@ -104,17 +104,17 @@ def scenario_depth_resolve_of_a_subpass(rig: Rig) -> None:
     made = rig.render_pass(
         [
             RigAttachment(DEPTH, samples=4, store="DONT_CARE", final="DEPTH_STENCIL_ATTACHMENT_OPTIMAL"),
-            RigAttachment(DEPTH, load="LOAD", store="NONE", initial="GENERAL"),
+            RigAttachment(DEPTH, load="LOAD", initial="GENERAL"),
         ],
         [RigSubpass(depth=0, depth_resolve=((1, "GENERAL"), "SAMPLE_ZERO", "NONE"))],
         [
             RigSubpassDependency(
-                "resolved before downloaded",
+                "stored before downloaded",
                 0,
                 VK_SUBPASS_EXTERNAL,
-                WRITTEN,
+                LATE,
                 COPIED,
-                weaker={"after late tests": {"before": LATE}},
+                weaker={"after colour output": {"before": WRITTEN}},
             )
         ],
     )

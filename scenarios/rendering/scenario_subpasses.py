@@ -4,7 +4,7 @@ from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDepen
 from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
 from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
-NEXT, DRAW, CLEAR = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdClearAttachments"
+NEXT, DRAW, CLEAR, END = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdClearAttachments", "vkCmdEndRenderPass"
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
 OUTPUT, FRAGMENT = "COLOR_ATTACHMENT_OUTPUT", "FRAGMENT_SHADER"
@@ -19,12 +19,15 @@ RAMP = bytes(range(256)) * 4
 
 
 @scenario(
-    without={"first before second": [race("WRITE_RACING_WRITE", NEXT, DRAW)]},
-    weakened={"first before second / before other accesses": []},
-    rule="subpasses-without-a-path-race",
+    without={"first before second": [race("WRITE_RACING_WRITE", NEXT, DRAW), write_after_write(END, NEXT)]},
+    weakened={"first before second / before other accesses": [write_after_write(END, NEXT)]},
+    rule="subpasses-without-a-path-race,dependencies-meet-at-a-transition",
 )
 def scenario_transition_in_a_subpass_without_a_dependency(rig: Rig) -> None:
-    """The transition for a later subpass races with what an earlier one draws, unless one depends on the other."""
+    """The transition for a later subpass races with what an earlier one draws, unless one depends on the other.
+
+    The store operation in the later subpass must see the transition, though it is NONE, since the earlier one drew.
+    """
     image, other, out = rig.target(), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
         [
@@ -64,7 +67,7 @@ def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
     """Two subpasses that clear one attachment race unless one depends on the other: order in the list is none."""
     image, out = rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [RigAttachment(load="LOAD", store="NONE", initial="GENERAL")],
+        [RigAttachment(load="LOAD", initial="GENERAL")],
         [RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")])],
         [
             RigSubpassDependency("first before second", 0, 1, WRITTEN, USED, VkDependency.BY_REGION),
@@ -78,6 +81,40 @@ def scenario_subpasses_that_write_one_attachment(rig: Rig) -> None:
         commands.clear_attachments((1, 0, 1))
         commands.next_subpass()
         commands.clear_attachments((1, 0, 2))
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
+
+
+@scenario(
+    weakened={"flags / by region": [read_after_write(DRAW, DRAW)]}, rule="by-region-dependencies-order-attachments"
+)
+def scenario_storage_buffer_beside_a_by_region_dependency(rig: Rig) -> None:
+    """A by-region dependency orders fragments of one pixel: not the writes of all fragments to one buffer."""
+    image, held, out = rig.target(), rig.buffer(1024), rig.buffer(1024)
+    flags = rig.choose("flags", 0, {"by region": VkDependency.BY_REGION})
+    made = rig.render_pass(
+        [RigAttachment(initial="GENERAL")],
+        [RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")])],
+        [
+            RigSubpassDependency("", 0, 1, f"{FRAGMENT}/SHADER_WRITE", f"{FRAGMENT}/UNIFORM_READ", flags),
+            RigSubpassDependency("", 0, 1, WRITTEN, USED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)])
+    shaders = (("store_columns", "STORAGE_BUFFER"), ("uniform_color", "UNIFORM_BUFFER"))
+    writes, reads = (
+        rig.graphics(shader, bindings={0: held_as}, render_pass=made, subpass=at)
+        for at, (shader, held_as) in enumerate(shaders)
+    )
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.bind(writes, rig.descriptors(writes, b0=held))
+        commands.draw()
+        commands.next_subpass()
+        commands.bind(reads, rig.descriptors(reads, b0=held))
+        commands.draw()
         commands.end_pass()
         commands.image_to_buffer(image, out)
 

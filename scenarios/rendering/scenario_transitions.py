@@ -3,7 +3,7 @@ order like other accesses."""
 
 from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.spec.enums import VK_SUBPASS_EXTERNAL
-from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
+from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
 BEGIN, NEXT, END = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRenderPass"
 UPLOAD, DOWNLOAD, CLEAR = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer", "vkCmdClearColorImage"
@@ -11,10 +11,45 @@ OUTPUT = "COLOR_ATTACHMENT_OUTPUT"
 WRITTEN = f"{OUTPUT}/COLOR_ATTACHMENT_WRITE"
 USED = f"{OUTPUT}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
 LATE = "LATE_FRAGMENT_TESTS"
+TESTS = f"EARLY_FRAGMENT_TESTS|{LATE}"
 STORED = f"{LATE}/DEPTH_STENCIL_ATTACHMENT_WRITE"
 DEPTH = "VK_FORMAT_D32_SFLOAT"
 TO_COPY = RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
 RAMP = bytes(range(256)) * 4
+
+
+@scenario(
+    weakened={"second layout / written": [race("WRITE_RACING_READ", NEXT, BEGIN)]},
+    rule="read-only-layouts-need-no-dependency",
+)
+def scenario_two_read_only_layouts(rig: Rig) -> None:
+    """Two subpasses use depth in different read-only layouts: the implementation orders a transition between them."""
+    image = rig.target(DEPTH)
+    read_only = "DEPTH_STENCIL_READ_ONLY_OPTIMAL"
+    second = rig.choose(
+        "second layout", "DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL", {"written": "DEPTH_STENCIL_ATTACHMENT_OPTIMAL"}
+    )
+    made = rig.render_pass(
+        [RigAttachment(DEPTH, load="LOAD", store="NONE", initial=read_only, final=second)],
+        [RigSubpass(depth=(0, read_only)), RigSubpass(depth=(0, second))],
+        [],
+    )
+    frame = rig.framebuffer(made, [rig.view(image, aspect=2)])
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.clear_depth_stencil(image, 0.5)
+        commands.barrier(
+            "",
+            "CLEAR/TRANSFER_WRITE",
+            f"{TESTS}/DEPTH_STENCIL_ATTACHMENT_READ",
+            image=image,
+            aspects=2,
+            old="GENERAL",
+            new=read_only,
+        )
+        commands.begin_pass(made, frame)
+        commands.next_subpass()
+        commands.end_pass()
 
 
 @scenario(

@@ -117,12 +117,7 @@ def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
 
 
 @scenario(
-    without={
-        "first subpass before second": [
-            race(Hazard.READ_RACING_WRITE, DRAW, DRAW),
-            race(Hazard.WRITE_RACING_WRITE, "vkCmdEndRenderPass2", DRAW),
-        ]
-    },
+    without={"first subpass before second": [race(Hazard.READ_RACING_WRITE, DRAW, DRAW)]},
     rule="draws-of-a-secondary-use-the-attachments-of-the-primary,a-subpass-dependency-orders-two-subpasses",
 )
 def scenario_secondaries_of_two_subpasses(rig: Rig) -> None:

@@ -16,7 +16,6 @@ from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.effects import (
     EXTERNAL,
-    AttachmentOperation,
     AutomaticTransition,
     HostSignaled,
     HostWaitedSemaphores,
@@ -32,24 +31,6 @@ from tests.support.model_streams import COMPUTE, COPY_STAGE, FILL, FILL_TO_COPY,
 
 BLIT = access("BLIT_TRANSFER_READ")
 OTHER_IMAGE = 77
-
-
-def attachment_order() -> Stream:
-    """Two instances of dynamic rendering on one attachment with nothing between them."""
-    write = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
-    load, store = (
-        access(write, IMAGE, order=RasterizationOrder.COLOR, operation=each)
-        for each in (AttachmentOperation.LOAD, AttachmentOperation.STORE)
-    )
-    return Stream().submit(load, store, load)
-
-
-def by_region() -> Stream:
-    """A fragment shader's writes to an image at large are not ordered pixel by pixel."""
-    write, read = (access(f"FRAGMENT_SHADER_SHADER_STORAGE_{each}", IMAGE) for each in ("WRITE", "READ"))
-    given = dependency("FRAGMENT_SHADER/SHADER_STORAGE_WRITE", "FRAGMENT_SHADER/SHADER_STORAGE_READ")
-    begin = PassBegin(2, (SubpassDependency(0, 1, given, by_region=True),))
-    return Stream().submit((begin, SubpassBegin(0)), write, SubpassBegin(1), read, PassEnd())
 
 
 def held_back() -> Stream:
@@ -78,25 +59,12 @@ def superseded_read() -> Stream:
     return Stream().submit((PassBegin(2, (after,)), SubpassBegin(0)), read, SubpassBegin(1), read, end)
 
 
-def through_transitions() -> Stream:
-    """The second subpass moves another attachment: that comes between one dependency and the other."""
-    write = access("COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE", IMAGE, order=RasterizationOrder.COLOR)
-    read = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
-    source = dependency("COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "NONE")
-    outside = dependency("NONE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ")
-    begin = PassBegin(2, (SubpassDependency(0, 1, source), SubpassDependency(EXTERNAL, 1, outside)))
-    move = SubpassBegin(1, (AutomaticTransition(OTHER_IMAGE, OTHER_IMAGE, ((0, 64),), 0, 1),))
-    return Stream().submit((begin, SubpassBegin(0)), write, move, read, PassEnd())
-
-
 ONLY_MODEL: dict[str, Callable[[], Stream]] = {
-    "attachment-order": attachment_order,
-    "by-region": by_region,
     "superseded-read": superseded_read,
     "held-back": held_back,
     "narrow-signal": narrow_signal,
 }
-ONLY_SYNCVAL = {"signals-in-order": signals_in_order, "through-transitions": through_transitions}
+ONLY_SYNCVAL = {"signals-in-order": signals_in_order}
 
 
 def findings(stream: Stream) -> list[Finding]:
@@ -181,8 +149,8 @@ def test_the_first_offender_must_be_the_same() -> None:
         ("[[difference]]\nid='x'\nrule='r'\nreason='z'", "difference 1: needs either 'fact' or 'omitted'"),
         ("[[difference]]\nid='x'\nrule='r'\nreason='z'\nomitted='y'", "rule 'y' is none of"),
         ("[[difference]]\nid='x'\nfact='y'\nrule='r'\nreason='z'\nkinds=['invisible']", "fact 'y' is none of"),
-        ("[[difference]]\nid='x'\nfact='region'\nrule='r'\nreason='z'", "needs 'kinds'"),
-        ("[[difference]]\nid='x'\nfact='region'\nrule='r'\nreason='z'\nkinds=['odd']", "kind 'odd' is none of"),
+        ("[[difference]]\nid='x'\nfact='held-back'\nrule='r'\nreason='z'", "needs 'kinds'"),
+        ("[[difference]]\nid='x'\nfact='held-back'\nrule='r'\nreason='z'\nkinds=['odd']", "kind 'odd' is none of"),
         ("[[difference", "Expected"),
     ],
 )

@@ -12,6 +12,7 @@ from harness.trace.effects import (
     PassBegin,
     PassEnd,
     RasterizationOrder,
+    RenderingBegin,
     SubpassBegin,
     SubpassDependency,
 )
@@ -31,6 +32,7 @@ def color(what: str, operation: AttachmentOperation = AttachmentOperation.ORDINA
 
 
 DRAW, LOAD, STORE = color("WRITE"), color("READ", AttachmentOperation.LOAD), color("WRITE", AttachmentOperation.STORE)
+RENDERING = RenderingBegin()
 READ_INPUT = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
 
 
@@ -120,10 +122,11 @@ def test_rasterization_order_is_inside_a_subpass() -> None:
 
 
 def test_instances_of_dynamic_rendering_are_told_apart() -> None:
-    assert run(LOAD, DRAW, STORE) == []
-    assert run(LOAD, DRAW, STORE, LOAD) == ["unordered"] * 1
-    assert run(LOAD, DRAW, DRAW) == []  # suspended and resumed: one instance
-    assert run(LOAD, STORE, ranged(WRITTEN, USED, IMAGE), LOAD, DRAW, STORE) == []
+    assert run(RENDERING, LOAD, DRAW, STORE) == []
+    assert run(RENDERING, LOAD, DRAW, STORE, RENDERING, LOAD) == ["unordered"]
+    assert run(RENDERING, LOAD, DRAW, DRAW) == []  # suspended and resumed: one instance
+    assert run(RENDERING, DRAW, RENDERING, DRAW) == ["unordered"]  # nothing loaded, nothing stored
+    assert run(RENDERING, LOAD, STORE, ranged(WRITTEN, USED, IMAGE), RENDERING, LOAD, DRAW, STORE) == []
 
 
 @pytest.mark.parametrize(("by_region", "met"), [(False, []), (True, ["unordered"])])

@@ -15,6 +15,7 @@ from harness.commands.object_state import ObjectState
 from harness.spec.enums import (
     VkCullMode,
     VkGraphicsPipelineLibrary,
+    VkImageAspect,
     VkPipelineBindPoint,
     VkPrimitiveTopology,
     VkStructureType,
@@ -36,6 +37,10 @@ from harness.trace.resources import PipelineLayout, Stage
 WHOLE_PIPELINE = 15
 MOST_ATTACHMENTS = 64
 """A number of colour attachments that no device exceeds."""
+RASTER_ORDERED_COLOR = 1
+"""VK_PIPELINE_COLOR_BLEND_STATE_CREATE_RASTERIZATION_ORDER_ATTACHMENT_ACCESS_BIT_EXT."""
+RASTER_ORDERED_DEPTH, RASTER_ORDERED_STENCIL = 1, 2
+"""VK_PIPELINE_DEPTH_STENCIL_STATE_CREATE_RASTERIZATION_ORDER_ATTACHMENT_DEPTH_ACCESS_BIT_EXT, and of stencil."""
 UNSEEN = "a pipeline whose shaders were not seen"
 
 
@@ -96,6 +101,7 @@ def _linked(made: GraphicsPipeline, library: GraphicsPipeline | None) -> Graphic
         else state.logic_op,
         formats=more.formats if library.parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE else state.formats,
         dynamic=state.dynamic | more.dynamic,
+        raster_ordered=state.raster_ordered | more.raster_ordered,
     )
     return replace(
         made,
@@ -132,7 +138,16 @@ def _state(info: dict[str, Any], parts: int) -> GraphicsState:
         logic_op=blend["logicOp"] if blend else 0,
         dynamic=dynamic,
         formats=_formats(info) if parts & VkGraphicsPipelineLibrary.FRAGMENT_OUTPUT_INTERFACE else None,
+        raster_ordered=_raster_ordered(depth_stencil, blend),
     )
+
+
+def _raster_ordered(depth_stencil: dict[str, Any] | None, blend: dict[str, Any] | None) -> int:
+    """The aspects with rasterization order attachment access (rules.md#rasterization-order-attachment-access)."""
+    tests = depth_stencil["flags"] if depth_stencil else 0
+    aspects = VkImageAspect.COLOR if blend and blend["flags"] & RASTER_ORDERED_COLOR else 0
+    aspects |= VkImageAspect.DEPTH if tests & RASTER_ORDERED_DEPTH else 0
+    return aspects | (VkImageAspect.STENCIL if tests & RASTER_ORDERED_STENCIL else 0)
 
 
 def _vertex_input(info: dict[str, Any] | None) -> tuple[VertexBinding, ...]:

@@ -16,7 +16,7 @@ from harness.findings import Certainty
 from harness.spans import Span, merge
 from harness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND, bits
-from harness.trace.effects import Access, Effect, RasterizationOrder, Unmodelled
+from harness.trace.effects import Access, AttachmentOperation, Effect, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import Targets
 from harness.trace.resources import DescriptorSet, Pipeline
 
@@ -110,20 +110,21 @@ def _depends_on_more(held: DescriptorSet) -> bool:
 def _shader_effects(
     objects: ObjectState, buffer: CommandBuffer, uses: StageUses, sets: dict[int, BoundSet], run: Invocations, idle: int
 ) -> Iterator[Effect]:
-    joined: dict[tuple[int, int, int, bool, RasterizationOrder, Certainty], list[Span]] = {}
+    joined: dict[tuple[int, int, int, bool, RasterizationOrder, AttachmentOperation, Certainty], list[Span]] = {}
     for entry in uses.entries:
         if entry.stage & idle:
             continue
         for effect in StageAccesses(objects, buffer, entry, sets, run).effects():
             if isinstance(effect, Access):
-                key = (effect.access_kind, effect.space, effect.resource, effect.atomic, effect.order, effect.certainty)
-                joined.setdefault(key, []).extend(effect.spans)
+                how = (effect.atomic, effect.order, effect.operation, effect.certainty)
+                joined.setdefault((effect.access_kind, effect.space, effect.resource, *how), []).extend(effect.spans)
             else:
                 yield effect
     # Where a shader reads a byte in both ways, the surer access counts, which is made last.
-    for key, spans in sorted(joined.items(), key=lambda item: item[0][5] is Certainty.EXACT):
-        access_kind, space, resource, atomic, order, certainty = key
-        yield Access(access_kind, space, tuple(merge(spans)), resource, atomic, order, certainty=certainty)
+    for key, spans in sorted(joined.items(), key=lambda item: item[0][-1] is Certainty.EXACT):
+        access_kind, space, resource, atomic, order, operation, certainty = key
+        where = (access_kind, space, tuple(merge(spans)), resource)
+        yield Access(*where, atomic, order, operation, certainty=certainty)
 
 
 class StageAccesses:

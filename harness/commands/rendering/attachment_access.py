@@ -13,8 +13,17 @@ from dataclasses import replace
 from harness.commands.drawing import dynamic_state, fragments
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachments import COLOR_READ, COLOR_WRITE, find_attachment
+from harness.spec.enums import VkImageAspect, VkPipelineBindPoint
 from harness.spec.scopes import ACCESS_KIND
-from harness.trace.effects import Access, Command, Effect, InheritedTargets, RasterizationOrder, Unmodelled
+from harness.trace.effects import (
+    Access,
+    AttachmentOperation,
+    Command,
+    Effect,
+    InheritedTargets,
+    RasterizationOrder,
+    Unmodelled,
+)
 from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DrawState, GraphicsPipeline, Targets
 from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.resources import ImageView
@@ -36,6 +45,9 @@ def attachment_effects(objects: ObjectState, buffer: CommandBuffer, targets: Tar
     """The accesses of the targets, or `InheritedTargets` in a secondary that inherits its render pass instance."""
     if targets == NO_TARGETS:
         return
+    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+    if targets.inputs and isinstance(pipeline, GraphicsPipeline) and pipeline.state.raster_ordered:
+        targets = replace(targets, raster_ordered=pipeline.state.raster_ordered)
     if buffer.inheritance is not None:
         yield InheritedTargets(targets)
     elif buffer.rendering is not None:
@@ -64,6 +76,7 @@ def targets_of(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
         tuple(blended),
         fragments.test_accesses(entry, tests, stencil=False),
         fragments.test_accesses(entry, tests, stencil=True),
+        raster_ordered=state.raster_ordered,
     )
 
 
@@ -71,26 +84,32 @@ def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) 
     """The accesses of the targets in a render pass instance: within the render area, in the layers rendered to."""
     colors = dict(enumerate(rendering.colors))
     for location in targets.blended:
-        yield from _access(rendering, colors.get(location), COLOR_READ, RasterizationOrder.COLOR)
+        yield from _access(rendering, targets, colors.get(location), COLOR_READ, RasterizationOrder.COLOR)
     for location in targets.written:
-        yield from _access(rendering, colors.get(location), COLOR_WRITE, RasterizationOrder.COLOR)
+        yield from _access(rendering, targets, colors.get(location), COLOR_WRITE, RasterizationOrder.COLOR)
     for access_kind in targets.depth:
-        yield from _access(rendering, rendering.depth, access_kind, RasterizationOrder.DEPTH_STENCIL)
+        yield from _access(rendering, targets, rendering.depth, access_kind, RasterizationOrder.DEPTH_STENCIL)
     for access_kind in targets.stencil:
-        yield from _access(rendering, rendering.stencil, access_kind, RasterizationOrder.DEPTH_STENCIL)
+        yield from _access(rendering, targets, rendering.stencil, access_kind, RasterizationOrder.DEPTH_STENCIL)
     for view in targets.inputs:
         held = objects.get(ImageView, view)
         attachment = find_attachment(objects, view, held.aspects if held is not None else 0)
-        yield from _access(rendering, attachment, INPUT_READ, RasterizationOrder.RASTER)
+        yield from _access(rendering, targets, attachment, INPUT_READ, RasterizationOrder.RASTER)
 
 
 def _access(
-    rendering: RenderingState, attachment: Attachment | None, access_kind: int, order: RasterizationOrder
+    rendering: RenderingState,
+    targets: Targets,
+    attachment: Attachment | None,
+    access_kind: int,
+    order: RasterizationOrder,
 ) -> Iterator[Access]:
     spans = rendering.spans(attachment) if attachment is not None else ()
     if attachment is not None and spans:
         image = attachment.image.id
-        yield Access(access_kind, image, spans, image, order=order)
+        ordered = targets.raster_ordered & (VkImageAspect.COLOR if attachment.is_color else attachment.aspects)
+        operation = AttachmentOperation.RASTER_ORDERED if ordered else AttachmentOperation.ORDINARY
+        yield Access(access_kind, image, spans, image, order=order, operation=operation)
 
 
 def inherited(

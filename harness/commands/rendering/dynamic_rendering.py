@@ -24,7 +24,7 @@ from harness.spec.enums import (
     VkStructureType,
 )
 from harness.trace.chain import chained
-from harness.trace.effects import Access, Command, Effect, InheritedClear, Unmodelled
+from harness.trace.effects import Access, Command, Effect, InheritedClear, RenderingBegin, Unmodelled
 from harness.trace.graphics_state import Targets
 from harness.trace.render_passes import ALL_VIEWS, stored_as
 from harness.trace.rendering_state import Area, Attachment, RenderingState, layers_of
@@ -46,6 +46,8 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     at_end: list[Access] = []
     if_written: list[Access] = []
     store_none.begin(buffer, bool(info["flags"] & VkRendering.RESUMING))
+    if not info["flags"] & VkRendering.RESUMING:
+        yield RenderingBegin()
     for (each, aspect), attachment in zip(uses, attached, strict=True):
         if attachment is None:
             if each and each["imageView"]:

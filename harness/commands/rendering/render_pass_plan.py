@@ -6,7 +6,7 @@ Creation").
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from harness.findings import UserError
@@ -15,6 +15,7 @@ from harness.spec.enums import (
     VK_SUBPASS_EXTERNAL,
     VkDependency,
     VkImageAspect,
+    VkImageLayout,
     VkResolveMode,
     VkStructureType,
 )
@@ -40,6 +41,18 @@ ATTACHMENT_ACCESSES = scope(
     "|DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
 )[1]
 ALL_COMMANDS, ATTACHMENT_WRITES = scope("ALL_COMMANDS/COLOR_ATTACHMENT_WRITE|DEPTH_STENCIL_ATTACHMENT_WRITE")
+READ_ONLY = {
+    VkImageLayout.DEPTH_STENCIL_READ_ONLY_OPTIMAL,
+    VkImageLayout.SHADER_READ_ONLY_OPTIMAL,
+    VkImageLayout.DEPTH_READ_ONLY_OPTIMAL,
+    VkImageLayout.DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL,
+    VkImageLayout.READ_ONLY_OPTIMAL,
+}
+"""The layouts in which colour or depth of an attachment is read-only."""
+READ_ONLY_STENCIL = READ_ONLY - {VkImageLayout.DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL} | {
+    VkImageLayout.STENCIL_READ_ONLY_OPTIMAL,
+    VkImageLayout.DEPTH_ATTACHMENT_STENCIL_READ_ONLY_OPTIMAL,
+}
 IMPLICIT_BEGIN = Dependency(0, 0, ALL_COMMANDS, ATTACHMENT_ACCESSES)
 IMPLICIT_END = Dependency(ALL_COMMANDS, ATTACHMENT_WRITES, 0, 0)
 """The dependency of a transition without an explicit one from or to VK_SUBPASS_EXTERNAL ("VkSubpassDependency")."""
@@ -191,14 +204,17 @@ def _changes(
 ) -> list[list[AttachmentTransition]]:
     """The transitions at the begin of each subpass."""
     now = _initial(attachments)
+    used: set[tuple[int, int]] = set()
     changes: list[list[AttachmentTransition]] = []
     for subpass in subpasses:
         wanted: dict[tuple[int, int], int] = {}
         for each in subpass.references:
             for part in attachments[each.attachment].parts:
                 wanted.setdefault((each.attachment, part.aspect), _layout(each, part.aspect))
-        changes.append(_joined((at, aspect, now[at, aspect], new) for (at, aspect), new in wanted.items()))
+        moves = [(at, aspect, now[at, aspect], new) for (at, aspect), new in wanted.items()]
+        changes.append(_joined(each for each in moves if each[:2] not in used or not _are_read_only(*each[1:])))
         now.update(wanted)
+        used |= wanted.keys()
     return changes
 
 
@@ -206,7 +222,13 @@ def _initial(attachments: tuple[AttachmentDescription, ...]) -> dict[tuple[int, 
     return {(at, part.aspect): part.initial_layout for at, each in enumerate(attachments) for part in each.parts}
 
 
-def _joined(moves: Iterator[tuple[int, int, int, int]]) -> list[AttachmentTransition]:
+def _are_read_only(aspect: int, old: int, new: int) -> bool:
+    """Whether an aspect is read-only in both layouts. From one subpass to another the implementation orders such a
+    transition, if it makes any. Rule: rules.md#read-only-layouts-need-no-dependency."""
+    return {old, new} <= (READ_ONLY_STENCIL if aspect == VkImageAspect.STENCIL else READ_ONLY)
+
+
+def _joined(moves: Iterable[tuple[int, int, int, int]]) -> list[AttachmentTransition]:
     """Moves (attachment, aspect, old, new) as transitions.
 
     A move between equal layouts is left out. Equal moves of depth and stencil become a single transition.

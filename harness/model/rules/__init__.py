@@ -14,6 +14,7 @@ RULES = RuleTable(
         effects.ResetEvent: event.reset_event,
         effects.SetEvent: event.set_event,
         effects.WaitEvents: event.wait_events,
+        effects.RenderingBegin: subpass.rendering_begin,
         effects.PassBegin: subpass.pass_begin,
         effects.PassEnd: subpass.pass_end,
         effects.SubpassBegin: subpass.subpass_begin,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from operator import and_
 
@@ -210,11 +210,10 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
     stages = second_scope(dependency.dst_stages, flags)
     between = order.set_of(pending.source) | pending.between | pending.scope.waited
     label = f"{run.command.name} ({run.command.call}) to {names.stages(dependency.dst_stages)}"
-    through = replace(pending.through, closed=0) if local else pending.through
     target = order.add(
         Node(DST, label, run.place, stages),
         (between, BY_REGION if local else "from the first scope to the second"),
-        (through, THROUGH),
+        (pending.through, BY_REGION if local else THROUGH),
         (pending.earlier, IN_ALL_COMMANDS),
     )
     released = pending.transfers == RELEASE

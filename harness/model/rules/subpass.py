@@ -23,9 +23,15 @@ from harness.trace.effects import (
     Dependency,
     PassBegin,
     PassEnd,
+    RenderingBegin,
     SubpassBegin,
     SubpassDependency,
 )
+
+
+def rendering_begin(run: CommandBufferRun, effect: RenderingBegin) -> None:
+    """An instance of dynamic rendering begins. Rasterization order ends with the instance ("vkCmdEndRendering")."""
+    run.stream.instance = next(run.program.numbers)
 
 
 def pass_begin(run: CommandBufferRun, effect: PassBegin) -> None:
@@ -132,7 +138,7 @@ def transitions(
         run.program.access(access, node, *where, automatic=True, instance=number, learned=run.learned)
         run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != VkImageLayout.UNDEFINED)
         for pending in pending_dependencies:
-            pending.between |= NodeSet(1 << node, 1 << node, 1 << node)
+            pending.between |= NodeSet(1 << node, 1 << node, 1 << node, 0)
             pending.through |= order.set_of(node)
 
 
