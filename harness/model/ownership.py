@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from harness.model.opinion import ModelAccess
 from harness.spans import Span, overlap, subtract
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from harness.trace.effects import FAMILIES_OUTSIDE, RangeBarrier
 
 EVERYBODY = VK_QUEUE_FAMILY_IGNORED
@@ -73,8 +73,12 @@ class OwnershipHistory:
         self._assign((space, resource), spans, [*kept, *made])
 
     def release(self, barrier: RangeBarrier, family: int, use: ModelAccess) -> Iterator[Loss]:
-        """A family gives some addresses away. It loses them, and has to own them before. Returns the losses."""
-        yield from self.use(barrier.space, barrier.resource, barrier.spans, family, use, True)
+        """A family gives some addresses away. It loses them, and has to own them before. Returns the losses.
+
+        Contents that a transition from VK_IMAGE_LAYOUT_UNDEFINED discards are nobody's ("Image Layout Transitions").
+        """
+        kept = not (barrier.transition and barrier.old_layout == VkImageLayout.UNDEFINED)
+        yield from self.use(barrier.space, barrier.resource, barrier.spans, family, use, kept)
         key = (barrier.space, barrier.resource)
         self._assign(key, barrier.spans, [OwnedPart(tuple(barrier.spans), family, use, barrier)])
 
