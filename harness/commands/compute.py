@@ -16,16 +16,18 @@ from harness.trace.effects import Effect
 
 INDIRECT_READ = ACCESS_KIND["SYNC_DRAW_INDIRECT_INDIRECT_COMMAND_READ"].index
 DISPATCH_INDIRECT_BYTES = 12
+NO_BASE = (0, 0, 0)
 
 
 @command("vkCmdDispatch", "vkCmdDispatchBase")
 def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """The shader's accesses. A dispatch without workgroups runs nothing."""
-    count = (args["groupCountX"], args["groupCountY"], args["groupCountZ"])
-    if not all(count):
+    x, y, z = args["groupCountX"], args["groupCountY"], args["groupCountZ"]
+    if not (x and y and z):
         return ()
-    base = (args.get("baseGroupX", 0), args.get("baseGroupY", 0), args.get("baseGroupZ", 0))
-    return shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, dispatched(base, count))
+    based = "baseGroupX" in args
+    base = (args["baseGroupX"], args["baseGroupY"], args["baseGroupZ"]) if based else NO_BASE
+    return shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, dispatched(base, (x, y, z)))
 
 
 @command("vkCmdDispatchIndirect")

@@ -15,6 +15,8 @@ from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
 
 R = TypeVar("R")
 MOST_PUSHED = 1 << 16
+"""No device has as many bytes of push constants. What lies behind is not kept."""
+MOST_PENDING = 64
 ALL_QUEUE_FLAGS = 0x7FFFFFFF
 
 
@@ -34,27 +36,40 @@ class BoundSet:
 class PushConstants:
     """The push constants of a command buffer, as far as they were pushed."""
 
-    __slots__ = ("_bytes", "_known")
+    __slots__ = ("_bytes", "_known", "_pushed")
 
     def __init__(self) -> None:
         self._bytes = b""
         self._known = b""
+        self._pushed: dict[tuple[int, int], bytes] = {}
+        """(offset, size) -> bytes pushed since anything was read, the last at the end. Most accesses do not depend on
+        them."""
 
     def write(self, offset: int, data: bytes) -> None:
-        """Replaces the bytes from `offset` on. No device has as many bytes as MOST_PUSHED, and what lies behind is not
-        kept."""
-        end = offset + len(data)
-        if end > MOST_PUSHED:
-            return
-        self._bytes = self._bytes[:offset].ljust(offset, b"\0") + data + self._bytes[end:]
-        self._known = self._known[:offset].ljust(offset, b"\0") + b"\1" * len(data) + self._known[end:]
+        """Replaces the bytes from `offset` on."""
+        pushed, place = self._pushed, (offset, len(data))
+        if place in pushed:
+            del pushed[place]
+        elif len(pushed) >= MOST_PENDING:
+            self._settle()
+        pushed[place] = data
 
     def read(self, offset: int, size: int) -> int | None:
         """An unsigned value; None when a byte of it was not pushed."""
+        if self._pushed:
+            self._settle()
         end = offset + size
         if self._known.count(1, offset, end) != size:
             return None
         return int.from_bytes(self._bytes[offset:end], "little")
+
+    def _settle(self) -> None:
+        for (offset, size), data in self._pushed.items():
+            end = offset + size
+            if end <= MOST_PUSHED:
+                self._bytes = self._bytes[:offset].ljust(offset, b"\0") + data + self._bytes[end:]
+                self._known = self._known[:offset].ljust(offset, b"\0") + b"\1" * size + self._known[end:]
+        self._pushed.clear()
 
 
 @dataclass(slots=True)

@@ -9,7 +9,7 @@ from typing import Any
 
 from harness.findings import Box
 from harness.spans import Span, merge
-from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkImageAspect, VkImageType, VkSharingMode
+from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkDescriptorType, VkImageAspect, VkImageType, VkSharingMode
 from harness.spec.formats import Format, format_of
 
 PLANES = VkImageAspect.PLANE_0 | VkImageAspect.PLANE_1 | VkImageAspect.PLANE_2
@@ -280,6 +280,9 @@ class Binding:
     flags: int = 0
 
 
+FURTHER = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
+
+
 @dataclass(slots=True)
 class SetLayout:
     """A VkDescriptorSetLayout, by binding number."""
@@ -287,7 +290,12 @@ class SetLayout:
     id: int
     bindings: dict[int, Binding]
     push: bool = False
+    refers_further: bool = False
+    """Whether it has input attachments or acceleration structures, which mean more memory than the set tells."""
     _places: dict[tuple[int, ...], list[tuple[int, int]]] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.refers_further = any(one.type in FURTHER for one in self.bindings.values())
 
     def places(self, *types: int) -> list[tuple[int, int]]:
         """(binding, array element) of every descriptor of these VkDescriptorTypes, in order."""

@@ -5,7 +5,9 @@ Specification: "Dispatching Commands", "Built-In Variables"; rules.md#indices-th
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from harness.spans import Span
 from harness.spec.enums import VkShaderStage
@@ -14,8 +16,10 @@ if TYPE_CHECKING:
     from harness.shader.reflect import ReflectedEntryPoint
 
 
-class Invocations(NamedTuple):
-    """The first and the last of each kind; None where that is not known."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Invocations:
+    """The first and the last of each kind; None where that is not known. Equal ones are one object while they are used,
+    so that a look-up by them costs no comparison."""
 
     groups: tuple[Span, Span, Span] | None = None
     """Workgroups in each direction."""
@@ -28,12 +32,14 @@ class Invocations(NamedTuple):
 UNKNOWN_INVOCATIONS = Invocations()
 
 
+@lru_cache(4096)
 def dispatched(base: tuple[int, int, int], count: tuple[int, int, int]) -> Invocations:
     """The invocations of a dispatch of `count` workgroups from `base` on."""
     groups = [(first, first + number - 1) for first, number in zip(base, count, strict=True)]
     return Invocations((groups[0], groups[1], groups[2]))
 
 
+@lru_cache(4096)
 def drawn(vertices: tuple[int, int | None], instances: tuple[int, int | None]) -> Invocations:
     """The invocations of a draw of vertices and instances [first, end). An end of None is not known."""
     return Invocations(None, _closed(*vertices), _closed(*instances))

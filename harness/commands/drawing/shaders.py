@@ -18,7 +18,7 @@ from harness.spec.enums import VkDescriptorType, VkPipelineBindPoint, VkShaderSt
 from harness.spec.scopes import ACCESS_KIND, bits
 from harness.trace.effects import Access, AttachmentOperation, Effect, RasterizationOrder, Unmodelled
 from harness.trace.graphics_state import Targets
-from harness.trace.resources import DescriptorSet, Pipeline
+from harness.trace.resources import Pipeline
 
 if TYPE_CHECKING:
     from harness.shader.reach import Reach, ShaderTouch
@@ -53,14 +53,14 @@ class StageUses:
         from harness.shader.reflect import reflect  # a program without shaders does without it
 
         self.entries = [reflect(each.code, each.entry, each.specialization, each.stage) for each in pipeline.stages]
-        self._varies = any(entry.varies for entry in self.entries)
+        self.varies = any(entry.varies for entry in self.entries)
         self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
 
     def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
         """What the accesses depend on beside the descriptor sets."""
-        if not self._varies:
+        if not self.varies:
             return ()
-        return run, *(buffer.constants.read(*place) for place in self._pushed)
+        return (run, *(buffer.constants.read(*place) for place in self._pushed)) if self._pushed else (run,)
 
 
 def stage_uses(objects: ObjectState, pipeline: Pipeline) -> StageUses:
@@ -80,31 +80,26 @@ def shader_effects(
 
     `idle` holds the stages (VkShaderStageFlags) that do not run. The result is remembered for a pipeline, its sets and
     what it depends on beside them, until a set is written or any object that a descriptor may refer to is destroyed.
+    It is not remembered where a set means more than its descriptors tell: what was pushed, what the render pass
+    instance has, and what an acceleration structure was built from.
     """
     pipeline = buffer.pipelines.get(bind_point)
     if pipeline is None or not pipeline.stages:
         return (Unmodelled("a pipeline whose shaders were not seen"),)
     sets = buffer.sets.get(bind_point, {})
     uses = stage_uses(objects, pipeline)
-    if any(_depends_on_more(bound.set) for bound in sets.values()):
-        return tuple(_shader_effects(objects, buffer, uses, sets, run, idle))
-    key = (pipeline.id, idle, uses.key(buffer, run), *((index, *bound.key) for index, bound in sets.items()))
+    parts: list[Any] = [pipeline.id, idle, *uses.key(buffer, run)] if uses.varies else [pipeline.id, idle]
+    for index, bound in sets.items():
+        if bound.set.id == 0 or bound.set.layout.refers_further:
+            return tuple(_shader_effects(objects, buffer, uses, sets, run, idle))
+        parts += (index, bound.key)
+    key = tuple(parts)
     made = objects.shader_effects.get(key)
     if made is None:
         if len(objects.shader_effects) >= MOST_SHADER_EFFECTS:
             objects.shader_effects.clear()
         made = objects.shader_effects[key] = tuple(_shader_effects(objects, buffer, uses, sets, run, idle))
     return made
-
-
-def _depends_on_more(held: DescriptorSet) -> bool:
-    """Whether the meaning of a set's descriptors depends on more than the set.
-
-    It may depend on the render pass instance, on the last build of an acceleration structure, and on what was pushed.
-    """
-    return held.id == 0 or bool(
-        held.layout.places(VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
-    )
 
 
 def _shader_effects(
