@@ -5,8 +5,7 @@ So the answer may be too large, but never too small. An image reaches to the end
 texel blocks and not bytes.
 
 A command that is not modelled may write everything that shaders and fixed functions can write by its usage. The same
-holds for draws, dispatches and traces in a program with anything else that is not modelled, such as an update of
-descriptors after they were bound.
+holds for draws, dispatches and traces in a program with anything else that is not modelled.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ def device_writes(objects: ObjectState, command_buffers: Iterable[int], exact: b
     found: dict[int, set[Span]] = {}
     for id in command_buffers:
         buffer = objects.get(CommandBuffer, id)
-        for memory, span in _writes(objects, buffer.commands if buffer is not None else (), exact):
+        for memory, span in _writes(objects, buffer.executed() if buffer is not None else (), exact):
             found.setdefault(memory, set()).add(span)
     return {memory: sorted(spans) for memory, spans in found.items()}
 

@@ -54,10 +54,13 @@ class Interpreter:
         effects = (Unmodelled(call.name),) if handler is None else tuple(handler(self.objects, buffer, args))
         if buffer.condition and call.name.startswith(CONDITIONAL):
             effects = buffer.condition + effects
-        if not effects:
+        late = buffer.late
+        if not effects and late is None:
             return ()
         if self.objects.aliasing:
             effects = self.objects.aliasing.widen(effects)
         command = Command(call.index, call.name, call.site, effects)
+        if late is not None:
+            command.late, buffer.late, buffer.has_late = late, None, True
         buffer.commands.append(command)
         return (Recorded(buffer.id, command, buffer.queue_flags),)

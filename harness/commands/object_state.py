@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
-from harness.trace.effects import Command, Effect
+from harness.trace.effects import Command, Effect, Execute
 from harness.trace.graphics_state import DrawState
 from harness.trace.rendering_state import RenderingState
 from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
@@ -45,6 +45,12 @@ class PushConstants:
         """(offset, size) -> bytes pushed since anything was read, the last at the end. Most accesses do not depend on
         them."""
 
+    def __copy__(self) -> PushConstants:
+        made = PushConstants()
+        self._settle()
+        made._bytes, made._known = self._bytes, self._known
+        return made
+
     def write(self, offset: int, data: bytes) -> None:
         """Replaces the bytes from `offset` on."""
         pushed, place = self._pushed, (offset, len(data))
@@ -72,6 +78,25 @@ class PushConstants:
         self._pushed.clear()
 
 
+LateEffects = Callable[[], tuple[Effect, ...]]
+
+
+def executed(commands: Iterable[Command]) -> tuple[Command, ...]:
+    """Commands with what they access through descriptors that were written after they were bound."""
+    return tuple(map(_executed, commands))
+
+
+def _executed(command: Command) -> Command:
+    effects = command.effects
+    if any(isinstance(effect, Execute) for effect in effects):
+        effects = tuple(_inside(effect) if isinstance(effect, Execute) else effect for effect in effects)
+    return replace(command, effects=(*effects, *(command.late() if command.late is not None else ())), late=None)
+
+
+def _inside(effect: Execute) -> Execute:
+    return replace(effect, buffers=tuple((id, executed(inner)) for id, inner in effect.buffers))
+
+
 @dataclass(slots=True)
 class CommandBuffer:
     """A VkCommandBuffer: its recorded commands and its bindings by VkPipelineBindPoint."""
@@ -97,10 +122,19 @@ class CommandBuffer:
     """The VkQueueFlags of its pool's family. All flags are set when that is not known: masks then stand for every
     stage."""
     constants: PushConstants = field(default_factory=PushConstants)
+    late: LateEffects | None = None
+    """What the command at hand accesses through descriptors that may still be written."""
+    has_late: bool = False
+    """Whether a command of it, or of a secondary that it executes, has such accesses."""
+
+    def executed(self) -> tuple[Command, ...]:
+        """The commands as a submit executes them now, with what descriptors hold now."""
+        return executed(self.commands) if self.has_late else tuple(self.commands)
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
         self.commands = []
+        self.has_late = False
         self.inheritance = None
         self.rendering = None
         self.condition = ()

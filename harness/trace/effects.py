@@ -9,7 +9,8 @@ making a frozen object takes five times as long.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -284,6 +285,8 @@ class Command:
     name: str
     site: str | None
     effects: tuple[Effect, ...]
+    late: Callable[[], tuple[Effect, ...]] | None = field(default=None, repr=False, compare=False)
+    """Gives what the command accesses beside that, through descriptors that may still be written until the submit."""
 
 
 @dataclass(frozen=True, slots=True)

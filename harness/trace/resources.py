@@ -278,8 +278,16 @@ class Binding:
     type: int
     count: int
     flags: int = 0
+    """VkDescriptorBindingFlags."""
+
+    @property
+    def late(self) -> bool:
+        """Whether it may be written after it is bound, until the submit."""
+        return bool(self.flags & UPDATE_AFTER_BIND)
 
 
+UPDATE_AFTER_BIND = 1
+"""VK_DESCRIPTOR_BINDING_UPDATE_AFTER_BIND_BIT."""
 FURTHER = (VkDescriptorType.INPUT_ATTACHMENT, VkDescriptorType.ACCELERATION_STRUCTURE_KHR)
 
 
@@ -292,10 +300,13 @@ class SetLayout:
     push: bool = False
     refers_further: bool = False
     """Whether it has input attachments or acceleration structures, which mean more memory than the set tells."""
+    late: bool = False
+    """Whether it has bindings that may be written after they are bound."""
     _places: dict[tuple[int, ...], list[tuple[int, int]]] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         self.refers_further = any(one.type in FURTHER for one in self.bindings.values())
+        self.late = any(one.late for one in self.bindings.values())
 
     def places(self, *types: int) -> list[tuple[int, int]]:
         """(binding, array element) of every descriptor of these VkDescriptorTypes, in order."""

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from harness.findings import Certainty
+from harness.spec.enums import VK_WHOLE_SIZE, VkStructureType
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Effect, Unmodelled
+from harness.trace.effects import Access, Effect, Submitted, Unmodelled
 from tests.support.interpreted import InterpretedStream
-from tests.support.streams import Dispatch, words
+from tests.support.streams import Dispatch, struct, words
 
 WRITE, READ = "SHADER_STORAGE_WRITE", "SHADER_STORAGE_READ"
 EXACT, DECLARED = Certainty.EXACT, Certainty.DECLARED
@@ -106,3 +107,63 @@ def test_a_condition_on_memory_narrows_nothing(stream: InterpretedStream) -> Non
 
 def test_a_pipeline_whose_shaders_were_not_seen_is_not_modelled(stream: InterpretedStream) -> None:
     assert run(stream, 1) == (Unmodelled("a pipeline whose shaders were not seen"),)
+
+
+# -- arrays of descriptors
+
+UPDATE_AFTER_BIND, PARTIALLY_BOUND = 1, 4
+
+
+def bindless(stream: InterpretedStream, flags: int, *held: int) -> tuple[Dispatch, int]:
+    """(pipeline of `array_any_index`, its set): an array of four buffers, the first ones given, and the choice."""
+    dispatch = stream.compute("array_any_index", [], b"1234")
+    bindings = [
+        struct("VkDescriptorSetLayoutBinding", binding=at, descriptorType=7, descriptorCount=count, stageFlags=0x20)
+        for at, count in ((0, 4), (1, 1))
+    ]
+    extra = struct("VkDescriptorSetLayoutBindingFlagsCreateInfo", bindingCount=2, pBindingFlags=[flags, 0])
+    extra["sType"] = VkStructureType.DESCRIPTOR_SET_LAYOUT_BINDING_FLAGS_CREATE_INFO
+    pool_flag = 2 if flags & UPDATE_AFTER_BIND else 0
+    info = struct("VkDescriptorSetLayoutCreateInfo", flags=pool_flag, pBindings=bindings, pNext=extra)
+    layout = stream.make("vkCreateDescriptorSetLayout", "pSetLayout", info)
+    pool = stream.make("vkCreateDescriptorPool", "pDescriptorPool", struct("VkDescriptorPoolCreateInfo", maxSets=1))
+    made = stream.id()
+    allocate = struct("VkDescriptorSetAllocateInfo", descriptorPool=pool, pSetLayouts=[layout])
+    stream.call("vkAllocateDescriptorSets", device=stream.device, pAllocateInfo=allocate, pDescriptorSets=[made])
+    for element, buffer in enumerate(held):
+        write(stream, made, 0, element, buffer)
+    write(stream, made, 1, 0, stream.buffer(64))
+    stream.begin()
+    stream.cmd("BindPipeline", pipelineBindPoint=1, pipeline=dispatch.pipeline)
+    stream.cmd("BindDescriptorSets", pipelineBindPoint=1, layout=dispatch.layout, pDescriptorSets=[made])
+    push(stream, dispatch, 7)
+    return dispatch, made
+
+
+def write(stream: InterpretedStream, target: int, binding: int, element: int, buffer: int) -> None:
+    info = struct("VkDescriptorBufferInfo", buffer=buffer, range=VK_WHOLE_SIZE)
+    place = {"dstSet": target, "dstBinding": binding, "dstArrayElement": element}
+    made = struct("VkWriteDescriptorSet", descriptorCount=1, descriptorType=7, pBufferInfo=[info], **place)
+    stream.call("vkUpdateDescriptorSets", device=stream.device, pDescriptorWrites=[made])
+
+
+def written(effects: tuple[Effect, ...]) -> list[tuple[int, Certainty]]:
+    return [(resource, certainty) for access, resource, _, certainty in seen(effects) if access == WRITE]
+
+
+def test_an_index_from_memory_may_choose_each_element_that_was_written(stream: InterpretedStream) -> None:
+    a, b, gone = stream.buffer(512), stream.buffer(512), stream.buffer(512)
+    bindless(stream, PARTIALLY_BOUND, a, b, gone)
+    stream.call("vkDestroyBuffer", device=stream.device, buffer=gone)
+    assert written(run(stream, 1)) == [(a, DECLARED), (b, DECLARED)]
+
+
+def test_descriptors_updated_after_bind_count_as_they_are_at_the_submit(stream: InterpretedStream) -> None:
+    a, b, c = stream.buffer(512), stream.buffer(512), stream.buffer(512)
+    _, target = bindless(stream, UPDATE_AFTER_BIND, a, b)
+    assert written(run(stream, 1)) == [], "nothing is final while recording"
+    write(stream, target, 0, 1, c)
+    stream.submit()
+    (submitted,) = [each for each in stream.did() if isinstance(each, Submitted)]
+    ((_, commands),) = submitted.batches[0].buffers
+    assert written(commands[-1].effects) == [(a, DECLARED), (c, DECLARED)]

@@ -10,7 +10,7 @@ from harness.commands.object_state import ObjectState
 from harness.spec.enums import VkDescriptorSetLayoutCreate, VkDescriptorType, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
-from harness.trace.effects import StreamEvent, UnmodelledCall
+from harness.trace.effects import StreamEvent
 from harness.trace.resources import Binding, Descriptor, DescriptorSet, PipelineLayout, SetLayout
 
 DYNAMIC_TYPES = (VkDescriptorType.UNIFORM_BUFFER_DYNAMIC, VkDescriptorType.STORAGE_BUFFER_DYNAMIC)
@@ -39,8 +39,6 @@ def create_set_layout(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
     objects.add(
         SetLayout(call.args["pSetLayout"], bindings, bool(info["flags"] & VkDescriptorSetLayoutCreate.PUSH_DESCRIPTOR))
     )
-    if info["flags"] & VkDescriptorSetLayoutCreate.UPDATE_AFTER_BIND_POOL:
-        return (UnmodelledCall("descriptors updated after bind"),)
     return ()
 
 

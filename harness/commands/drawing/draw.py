@@ -64,7 +64,7 @@ def _effects_of_bindings(
     until a draw differs in what the shaders depend on.
 
     A bound descriptor set may not be written before it is bound again, so that its identity stands for its contents.
-    (Where a layout allows such writes, no verdict is clean.)
+    (Descriptors of a layout that allows such writes come with `CommandBuffer.late`.)
     """
     drawing = buffer.drawing
     bound = tuple(buffer.sets.get(VkPipelineBindPoint.GRAPHICS, {}).items())
@@ -74,13 +74,14 @@ def _effects_of_bindings(
     numbers = [*(number for number, _ in bound), *(uses.key(buffer, run) if uses is not None else ())]
     last = drawing.last_draw
     if last is not None and last[1] == numbers and len(last[0]) == len(key) and all(map(is_, last[0], key)):
+        buffer.late = last[3]
         return tuple(last[2])
     idle = VkShaderStage.FRAGMENT if makes_none(pipeline, drawing) else 0
     effects = (
         *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, idle),
         *attachment_effects(objects, buffer, targets),
     )
-    drawing.last_draw = (key, numbers, effects)
+    drawing.last_draw = (key, numbers, effects, buffer.late)
     return effects
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from harness.commands.drawing.bind import STAGES_OF
 from harness.commands.drawing.invocations import Invocations, built_ins
 from harness.commands.drawing.shader_memory import ReachedMemory, behind_address, behind_descriptor
-from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from harness.commands.object_state import BoundSet, CommandBuffer, LateEffects, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects
 from harness.commands.resources.acceleration_structures import structure
 from harness.findings import Certainty
@@ -89,27 +90,71 @@ def shader_effects(
     sets = buffer.sets.get(bind_point, {})
     uses = stage_uses(objects, pipeline)
     parts: list[Any] = [pipeline.id, idle, *uses.key(buffer, run)] if uses.varies else [pipeline.id, idle]
+    remembered = True
     for index, bound in sets.items():
         if bound.set.id == 0 or bound.set.layout.refers_further:
-            return tuple(_shader_effects(objects, buffer, uses, sets, run, idle))
+            remembered = False
+        if bound.set.layout.late:
+            buffer.late = _late(objects, buffer, pipeline, sets, run, idle)
         parts += (index, bound.key)
+    if not remembered:
+        return tuple(_shader_effects(objects, buffer, uses, sets, run, idle))
     key = tuple(parts)
     made = objects.shader_effects.get(key)
     if made is None:
-        if len(objects.shader_effects) >= MOST_SHADER_EFFECTS:
-            objects.shader_effects.clear()
-        made = objects.shader_effects[key] = tuple(_shader_effects(objects, buffer, uses, sets, run, idle))
+        made = _remember(objects, key, tuple(_shader_effects(objects, buffer, uses, sets, run, idle)))
     return made
 
 
+def _remember(objects: ObjectState, key: tuple[Any, ...], made: tuple[Effect, ...]) -> tuple[Effect, ...]:
+    if len(objects.shader_effects) >= MOST_SHADER_EFFECTS:
+        objects.shader_effects.clear()
+    objects.shader_effects[key] = made
+    return made
+
+
+def _late(
+    objects: ObjectState,
+    buffer: CommandBuffer,
+    pipeline: Pipeline,
+    sets: dict[int, BoundSet],
+    run: Invocations,
+    idle: int,
+) -> LateEffects:
+    """What a command with these bindings accesses through bindings that may be written until the submit.
+
+    Specification: VK_DESCRIPTOR_BINDING_UPDATE_AFTER_BIND_BIT of "VkDescriptorBindingFlagBits".
+    """
+    then = replace(buffer, constants=copy(buffer.constants), late=None)
+    bound = dict(sets)
+
+    uses = stage_uses(objects, pipeline)
+    before = ("late", pipeline.id, idle, *uses.key(buffer, run))
+
+    def effects() -> tuple[Effect, ...]:
+        key = (*before, *((index, *each.key) for index, each in bound.items()))
+        made = objects.shader_effects.get(key)
+        if made is None:
+            made = _remember(objects, key, tuple(_shader_effects(objects, then, uses, bound, run, idle, late=True)))
+        return objects.aliasing.widen(made) if objects.aliasing else made
+
+    return effects
+
+
 def _shader_effects(
-    objects: ObjectState, buffer: CommandBuffer, uses: StageUses, sets: dict[int, BoundSet], run: Invocations, idle: int
+    objects: ObjectState,
+    buffer: CommandBuffer,
+    uses: StageUses,
+    sets: dict[int, BoundSet],
+    run: Invocations,
+    idle: int,
+    late: bool = False,
 ) -> Iterator[Effect]:
     joined: dict[tuple[int, int, int, bool, RasterizationOrder, AttachmentOperation, Certainty], list[Span]] = {}
     for entry in uses.entries:
         if entry.stage & idle:
             continue
-        for effect in StageAccesses(objects, buffer, entry, sets, run).effects():
+        for effect in StageAccesses(objects, buffer, entry, sets, run).effects(late):
             if isinstance(effect, Access):
                 how = (effect.atomic, effect.order, effect.operation, effect.certainty)
                 joined.setdefault((effect.access_kind, effect.space, effect.resource, *how), []).extend(effect.spans)
@@ -146,17 +191,19 @@ class StageAccesses:
         ranges, complete = built_ins(run, entry)
         self._evaluation = Evaluation(entry.nodes, KnownInputs(ranges, complete, buffer.constants.read, self._length))
 
-    def effects(self) -> Iterator[Effect]:
-        """All of them."""
-        self._others.update(dict.fromkeys(map(Unmodelled, self._entry.unmodelled)))
+    def effects(self, late: bool) -> Iterator[Effect]:
+        """Those through bindings that may be written after they are bound (`late`), or all others."""
+        if not late:
+            self._others.update(dict.fromkeys(map(Unmodelled, self._entry.unmodelled)))
         for use in self._entry.uses:
             bound = self._sets.get(use.set)
-            for touch in use.touches if bound is not None else ():
+            binding = None if bound is None else bound.set.layout.bindings.get(use.binding)
+            for touch in use.touches if binding is not None and binding.late == late else ():
                 reach = self._evaluation.reach(touch)
                 if reach is not None:
                     for element in self._elements(use, reach.elements):
                         self._touch(use, element, touch, reach)
-        for touch in self._entry.addressed:
+        for touch in () if late else self._entry.addressed:
             reach = self._evaluation.reach(touch)
             if reach is not None:
                 self._follow(touch, reach)

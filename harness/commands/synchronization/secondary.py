@@ -26,6 +26,7 @@ def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str
         if secondary is None:
             yield Unmodelled("a secondary command buffer whose recording was not seen")
         else:
+            buffer.has_late = buffer.has_late or secondary.has_late
             # Clears are told apart from draws by their effect, and come first.
             commands = inherited_clears(secondary.commands, buffer.rendering)
             commands = inherited(objects, commands, buffer.rendering)

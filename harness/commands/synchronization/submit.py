@@ -23,7 +23,7 @@ def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submiss
     held = []
     for id in batch.command_buffers:
         buffer = objects.get(CommandBuffer, id)
-        held.append((id, tuple(buffer.commands) if buffer is not None else ()))
+        held.append((id, buffer.executed() if buffer is not None else ()))
     return Submission(index, tuple(held), batch.waits, batch.signals)
 
 
