@@ -55,7 +55,16 @@ class Analysis:
         """Judges a whole stream."""
         for block in blocks:
             self.step(block)
+        self.finish()
         return self
+
+    def finish(self) -> list[Finding]:
+        """Ends the stream: judges what waits for events that nothing signaled. The findings, also in `findings`."""
+        new = self._validator.finish()
+        for finding in new:
+            finding.explain = explain
+        self.findings += new
+        return new
 
     @property
     def unmodelled(self) -> dict[str, int]:

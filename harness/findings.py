@@ -53,6 +53,8 @@ class Hazard(StrEnum):
     """The VkDependencyInfo of a wait is not that of the set."""
     WAIT_ON_ANOTHER_QUEUE = "vkCmdWaitEvents-another-queue"
     """The event was set on another queue."""
+    LATE_HOST_SET = "vkSetEvent-pending-wait"
+    """The host sets an event for which a submitted command buffer waits."""
 
     UNFLUSHED_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
     """An invalidate discards what the host wrote and did not flush."""
@@ -122,6 +124,7 @@ ADVICE = frozenset(
         Hazard.WAIT2_FOR_FIRST_FORM,
         Hazard.WAIT2_DEPENDENCY_DIFFERS,
         Hazard.WAIT_ON_ANOTHER_QUEUE,
+        Hazard.LATE_HOST_SET,
     }
 )
 """The values that are advice. A test holds the table in `docs/hazards.md` equal to this set."""
@@ -215,6 +218,8 @@ class HostStep(Enum):
     """The same, before a write of the host: a dependency must bring the write into the host's memory domain."""
     INVALIDATE = 4
     """The memory is not HOST_COHERENT."""
+    EARLIER_SUBMIT = 6
+    """An earlier submit of the access: its own waits for the host, which would wait for ever."""
 
 
 class DependencySoFar(NamedTuple):

@@ -25,7 +25,7 @@ def judge(text: str) -> tuple[list[Finding], Agreement]:
     """What syncval finds in a stream, and how that compares with what the model says."""
     stream = stream_text.parse(text)
     validator = Validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
-    findings = [found for each in stream for found in validator.consume(each)]
+    findings = [found for each in stream for found in validator.consume(each)] + validator.finish()
     return findings, compare(findings, judge_stream_events(stream))
 
 

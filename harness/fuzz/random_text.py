@@ -148,6 +148,7 @@ _DRAWN = tuple(each for each in _INSIDE if each not in _LOADS + _ENDS)
 _LAYOUTS = ("0->1", "1->2", "2->7")
 _MANY = ("1", "2", "3")
 _EVENTS = ("e1", "e1", "e1", "e2")
+_FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST_WRITE")
 
 
 def make(pick: Pick, features: Sequence[str] = ()) -> str:
@@ -188,12 +189,17 @@ class RandomText:
     fences: int = 0
     events: dict[str, RandomSet] = field(default_factory=dict)
     """By event, its last set."""
+    ended: set[str] = field(default_factory=set)
+    """Events that were reset after that set."""
+    awaited: set[str] = field(default_factory=set)
+    """Events that a submit may wait for until the host sets them."""
     acquired: bool = False
     """Whether the program has the image of the swapchain."""
 
     def finish(self) -> None:
         """The host signals what batches still wait for: nothing is left unexecuted."""
-        if self._held_back():
+        self.lines += [f"host sets {event}" for event in sorted(self.awaited)]
+        if self.waited > self.values.get("t1", 0):
             self.lines.append(f"host signals t1={self.waited}")
 
     def stream_event(self) -> None:
@@ -202,10 +208,11 @@ class RandomText:
         if not self._held_back():  # waiting for such a batch would never end
             kinds += ["waits"] * bool(self.lines) + ["waits"] * ("host" in self.features)
         kinds += ["writes", "memory"] * ("host" in self.features)
+        kinds += ["event"] * ("events" in self.features)
         if "presents" in self.features and not self._held_back():
             kinds += ["presents"]
         if self.values:
-            kinds += ["signals", "waits value"]
+            kinds += ["signals"] + ["waits value"] * (not self.awaited)
         kind = self.pick(kinds)
         match kind:
             case "submit":
@@ -220,6 +227,8 @@ class RandomText:
                 self.lines.append(f"host {verb} {self.pick(_INCOHERENT)}{' incoherent' * (verb[0] in 'wr')}")
             case "presents":
                 self._present()
+            case "event":
+                self._host_event()
             case "signals":
                 self.values["t1"] += 1
                 self.lines.append(f"host signals t1={self.values['t1']}")
@@ -268,8 +277,22 @@ class RandomText:
         self.pending |= {"s1"} if any(each.startswith("s1") for each in signals) else set()
 
     def _held_back(self) -> bool:
-        """Some batch may wait for a value that is not signalled yet: no binary semaphore may depend on it."""
-        return self.waited > self.values.get("t1", 0)
+        """Some batch may wait for a value or an event that is not signalled yet: no binary semaphore may depend on
+        it."""
+        return bool(self.awaited) or self.waited > self.values.get("t1", 0)
+
+    def _host_event(self) -> None:
+        """The host sets an event, late perhaps, or resets one."""
+        event = self.pick(_EVENTS)
+        if event not in self.awaited and self._coin():
+            self.lines.append(f"host resets {event}")
+            self.ended.add(event)
+            return
+        self.lines.append(f"host sets {event}")
+        self.awaited.discard(event)
+        self.ended.discard(event)
+        form, source = self.pick(("wait", "wait1")), self.pick(_FROM_HOST)
+        self.events[event] = RandomSet("host", "HOST", f"{form} {event} {source} > {self.pick(_SCOPES)}")
 
     def _timeline(self, queue: str, waits: list[str], signals: list[str]) -> tuple[list[str], list[str]]:
         if "timelines" not in self.features:
@@ -345,18 +368,23 @@ class RandomText:
         """An operation on an event: mostly a wait that matches the last set, sometimes one that breaks a rule."""
         event = self.pick(_EVENTS)
         held = self.events.get(event)
+        if (held is None or event in self.ended) and self.pick(("no", "no", "yes")) == "yes" and not self.pending:
+            self.awaited.add(event)  # the host sets it later
+            return f"{self.pick(('wait', 'wait1'))} {event} {self.pick(_FROM_HOST)} > {self.pick(_SCOPES)}"
         if held is not None and self._coin():
+            self.awaited |= {event} & self.ended
             return held.wait if self._coin() else self._other_wait(event, held, queue)
         if held is not None and self._coin():
-            if self._coin():
-                del self.events[event]
+            self.ended.add(event)
             return f"reset {event} {self.pick(_STAGES)}"
         if self._coin():
             barrier = self._barrier()
+            self.ended.discard(event)
             self.events[event] = RandomSet(queue, "2", f"wait {event} {barrier}")
             return f"set {event} {barrier}"
         stages = self.pick(_STAGES)
         accesses = "/MEMORY_WRITE" if self._coin() else ""
+        self.ended.discard(event)
         self.events[event] = RandomSet(queue, stages, f"wait1 {event} {stages}{accesses} > {self.pick(_SCOPES)}")
         return f"set1 {event} {stages}"
 
@@ -366,10 +394,12 @@ class RandomText:
         if len(both) == 2 and self._coin():
             first = all(self.events[each].wait.startswith("wait1 ") for each in both)
             if first and self._coin():
+                self.awaited |= self.ended & set(both)
                 stages = "|".join(dict.fromkeys(self.events[each].stages for each in both))
                 return f"wait1 {' '.join(both)} {stages}/MEMORY_WRITE > {self.pick(_SCOPES)}"
             if not first:
-                waits = [self.events[each].wait for each in both if self.events[each].stages == "2"]
+                waits = [self.events[each].wait for each in both if self.events[each].wait.startswith("wait ")]
+                self.awaited |= self.ended & set(both)
                 return " & ".join([waits[0], *(each.removeprefix("wait ") for each in waits[1:])])
         if self._coin():
             return f"wait {event} {self._barrier()}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from harness.findings import Place
@@ -70,11 +70,14 @@ class CommandBufferRun:
             executed_by=self._executed_by,
         )
 
-    def buffer(self, id: int, commands: Iterable[Command], batch: int, position: int) -> None:
-        """Executes a command buffer."""
+    def buffer(self, id: int, commands: Iterable[Command], batch: int, position: int) -> Iterator[Command]:
+        """Executes a command buffer, and yields each of its commands before it is executed."""
         self._buffer, self._batch, self._position = id, batch, position
         self.program.unexecuted.pop(id, None)
-        self.commands(commands)
+        for command in commands:
+            self.command = command
+            yield command
+            self.commands((command,))
 
     def commands(self, commands: Iterable[Command]) -> None:
         """Executes commands in order. Each execution of a command gets a number of its own."""

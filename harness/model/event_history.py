@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from harness.model.command_streams import CommandStream
 from harness.model.opinion import ModelAccess
-from harness.model.order import ExecutionOrder
+from harness.model.order import NOTHING, ExecutionOrder, NodeSet
 from harness.trace.effects import SetEvent
 
 SET, RESET, WAIT = "set", "reset", "wait"
@@ -25,6 +25,8 @@ class EventOperation:
     """For such a set, a copy of its command stream as it was then."""
     stages: int = 0
     """For such a set, its first synchronization scope."""
+    host: NodeSet = NOTHING
+    """For a set by the host, the host's operations before it, without writes that are not flushed."""
 
     @property
     def node(self) -> int:
@@ -42,8 +44,8 @@ class EventHistory:
         """The operations of one kind."""
         return [each for each in self.operations if each.kind == kind]
 
-    def may_signal(self, order: ExecutionOrder, wait: int | None = None) -> list[EventOperation]:
-        """The sets that may have signaled the event for a wait at a node, or for an operation in no order.
+    def may_signal(self, order: ExecutionOrder, before: int = 0) -> list[EventOperation]:
+        """The sets that may have signaled the event for a wait that comes after the nodes `before`.
 
         A set counts unless a reset ends it: one after the set, and before the wait or before another set, which is then
         the last signal operation. A set has no effect if the event is signaled: if another set is before it, and no
@@ -53,9 +55,8 @@ class EventHistory:
         sets, resets = self.all(SET), self.all(RESET)
 
         def ended(each: EventOperation) -> bool:
-            ends = (reset for reset in resets if order.precedes(each.node, reset.node))
-            later = [other.node for other in sets] + ([] if wait is None else [wait])
-            return any(order.precedes(reset.node, node) for reset in ends for node in later)
+            ends = [reset.node for reset in resets if order.precedes(each.node, reset.node)]
+            return any(before >> end & 1 or any(order.precedes(end, other.node) for other in sets) for end in ends)
 
         def without_effect(each: EventOperation) -> bool:
             earlier = [other for other in sets if order.precedes(other.node, each.node)]

@@ -40,7 +40,13 @@ class Work:
     node: int
     """The node of the host's call."""
     at: int = 0
-    """The number of its batches that have begun."""
+    """The number of its batches that have ended."""
+    running: Iterator[None] | None = None
+    """The execution of the batch that has begun. Each step ends at a wait for an event that is not signaled."""
+    waits_at: Place | None = None
+    """Where the execution waits for an event."""
+    blocked_by: frozenset[int] = frozenset()
+    """The events that it waits for there."""
 
 
 @dataclass(slots=True)
@@ -52,6 +58,8 @@ class QueueState:
     work: list[Work] = field(default_factory=list)
     signaled: NodeSet = NOTHING
     """The semaphore signal operations of the queue."""
+    released: bool = False
+    """Whether waits for events end although nothing in the trace signals the events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +96,9 @@ class Program:
         """For each command buffer, the recorded commands that were not executed so far."""
         self.earlier: dict[int, int] = {}
         """For each signal (a set of one node), all that came before it in its queue."""
+        self.by_host: dict[int, NodeSet] = {}
+        """For each signal by the host (a set of one node), the host's operations before it, without writes that are not
+        flushed."""
         self.assumed = 0
         """All that came before a signal for which the host has waited, in that signal's queue."""
         self.current: Submitted | None = None
@@ -129,6 +140,15 @@ class Program:
             for queue in list(self.queues.values()):
                 while queue.work and self.rules.next_work(self, queue):
                     moved = True
+
+    def release(self, queues: Iterable[QueueState]) -> None:
+        """Lets waits for events end that the host knows to have ended, whatever signaled the events."""
+        several = list(queues)
+        for queue in several:
+            queue.released = True
+        self.proceed()
+        for queue in several:
+            queue.released = False
 
     def semaphore(self, id: int) -> SemaphoreHistory:
         """The semaphore of this id. A semaphore whose creation was not seen is taken for binary."""
@@ -185,6 +205,10 @@ class Program:
     def conflict(self, found: Conflict) -> None:
         """Adds a conflict to the opinion."""
         self.opinion.conflicts.append(found)
+
+    def flushed(self) -> NodeSet:
+        """The host's operations so far, without writes that are not flushed."""
+        return NodeSet(self.host.direct & ~self.unflushed, self.host.closed, self.host.by_region)
 
     def host_node(self, label: str, place: Place) -> int:
         """A new node for an operation of the host, after all that the host did and knows."""

@@ -25,6 +25,7 @@ RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
     ("vkCmdWaitEvents-reset-race", "*", "*", "a-wait-must-come-after-a-reset"),
     ("vkCmdWaitEvents-another-queue", "*", "*", "events-stay-on-their-queue"),
     ("vkCmdWaitEvents*-*", "*", "*", "a-wait-must-match-its-set"),
+    ("vkSetEvent-pending-wait", "*", "*", "the-host-sets-an-event-before-the-submit"),
     ("vkCmdSetEvent*-reset-race", "*", "*", "a-set-must-come-after-a-reset"),
     ("vkCmdSetEvent*-set-race", "*", "*", "a-set-must-come-after-a-set"),
     ("vkCmdSetEvent*-wait", "*", "*", "a-set-must-come-after-a-wait"),

@@ -25,6 +25,8 @@ _HOST_STEPS = {
     "no write visible to the host",
     HostStep.DEPENDENCY_TO_WRITE: f"a memory dependency from the write to {_HOST}, or HOST_WRITE_BIT there, that the "
     "host waits for; a wait alone leaves the write in the memory domain of the device",
+    HostStep.EARLIER_SUBMIT: "{prior} in an earlier submit, for which the host can wait; its own submit waits for an "
+    "event that the host has yet to set",
     HostStep.INVALIDATE: "vkInvalidateMappedMemoryRanges after the wait; the memory is not HOST_COHERENT",
 }
 
@@ -54,6 +56,9 @@ _USAGE = {
     "scopes where the host sets the event (VUID-vkCmdWaitEvents2-pEvents-10788, "
     "VUID-vkCmdWaitEvents2-pEvents-03839)",
     Hazard.WAIT_ON_ANOTHER_QUEUE: 'a semaphore, since events do not order commands of different queues ("Events")',
+    Hazard.LATE_HOST_SET: 'vkSetEvent before the submit of the wait (VUID-vkSetEvent-event-09543, "Queue Forward '
+    'Progress"); work that has to wait for the host waits for a timeline semaphore that vkSignalSemaphore signals, and '
+    "then has a memory dependency from HOST and HOST_WRITE",
 }
 """For each broken rule of valid usage, what it asks for, with its VUID."""
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.device.headless import DeviceQueue
-from harness.rig.core import RigCommandBuffer, RigDevice
+from harness.rig.core import RigCommandBuffer, RigDevice, RigEvent
 from harness.rig.events import apply_event_operations
 from harness.spec.enums import VkSemaphoreType, VkSemaphoreWait
 from harness.spec.masks import scope
@@ -87,6 +87,11 @@ class Submits(RigDevice):
         made = [(_submit_info2 if sync2 else _submit_info)(self.vk, batch) for batch in whole]
         function = self.vk.vkQueueSubmit2 if sync2 else self.vk.vkQueueSubmit
         function(target.handle, len(made), made, fence)
+
+    def submit_before(self, event: RigEvent, *commands: RigCommandBuffer) -> None:
+        """One submit that waits for an event which the host sets afterwards."""
+        event.signaled = True  # it will be
+        self.submit_batches(commands)
 
     def semaphore(self) -> Any:
         """An unsignaled binary semaphore."""

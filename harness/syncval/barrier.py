@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import BOTTOM, TOP, access_scope, execution_scope_dst, execution_scope_src
+from harness.syncval.race import HOST_QUEUE
 from harness.syncval.state import NO_TOKENS, AccessOrdering, Read, State, View, Write
 from harness.trace.effects import Dependency
 
@@ -119,7 +120,11 @@ def write_reach(write: Write, ordering: AccessOrdering, scope: Scope, viewer: in
         held = chained(scope.event) in ordering.tokens or (access and scope.event in ordering.tokens)
         return Ordered.EVERYWHERE if held or ordering.chain & scope.src_stages & TOP else Ordered.NOWHERE
     after = ordering.chain | ordering.ordered_subpass_stages
-    if scope.src_stages if write.done else after & scope.src_stages:
+    chain = scope.src_stages if write.done else after & scope.src_stages
+    if chain == VkPipelineStage2.HOST and write.queue == HOST_QUEUE:
+        # Without HOST_WRITE no memory domain operation makes it available to the device.
+        return Ordered.EVERYWHERE if access else Ordered.NOWHERE
+    if chain:
         return Ordered.EVERYWHERE
     near = ordering.near_chain | ordering.near_subpass_stages
     if (access and write.viewer == viewer) or near & scope.src_stages:

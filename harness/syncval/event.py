@@ -9,18 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from itertools import count
+from typing import NamedTuple
 
 from harness.findings import Finding, Hazard, Place
 from harness.spec.scopes import TOP, execution_scope_src, expand_stages, stage_accesses
 from harness.syncval.barrier import Scope, after_forgetting, after_meeting, after_set, expand
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard, RangeScope
+from harness.syncval.event_order import OperationOrder
 from harness.syncval.event_state import EventState, ExecutedOperation, Mark, OperationKind, common, union_of
-from harness.syncval.event_usage import ALL, dependencies_of, fault, has_other_stages, is_included
-from harness.syncval.race import NEVER, batch_index_of
-from harness.trace.effects import Barrier, Dependency, HostSetEvent, ResetEvent, SetEvent, WaitEvents
+from harness.syncval.event_usage import HOST, dependencies_of, fault, has_other_stages, is_included
+from harness.syncval.late_host_writes import after_host_mark, after_host_set
+from harness.trace.effects import (
+    Barrier,
+    Command,
+    Dependency,
+    Effect,
+    Execute,
+    HostSetEvent,
+    ResetEvent,
+    SetEvent,
+    WaitEvents,
+)
 
 SET, RESET, WAIT = OperationKind.SET, OperationKind.RESET, OperationKind.WAIT
+
+
+class WaitingCommand(NamedTuple):
+    """A command that waits for an event, and where it is executed."""
+
+    command: Command
+    place: Place
 
 
 class Events:
@@ -31,8 +50,11 @@ class Events:
         self._recording = recording
         """While recording it is not known what other command buffers do to an event."""
         self._histories: dict[int, EventState] = {}
-        self._live: dict[int, ExecutedOperation] = {}
-        """By number, the operations in `_histories`."""
+        self.order = OperationOrder(context)
+        self.waiting: dict[int, WaitingCommand] = {}
+        """By queue, the command that waits for events which nothing has signaled so far."""
+        self.released: set[int] = set()
+        """Queues whose waits end whatever signals the events."""
         self._numbers = count(1)
 
     # -- operations ---------------------------------------------------------------------------------------------------
@@ -44,31 +66,47 @@ class Events:
         rules.md#a-set-must-come-after-a-wait, rules.md#a-set-of-a-signaled-event-has-no-effect.
         """
         masks = {each.src_stages for each in dependencies_of(effect.barrier)}
-        made = self._operation(SET, effect.event, place, self._reached(union_of(masks), place, queue_flags))
+        made = self._operation(SET, effect.event, place, self.order.reached(union_of(masks), place, queue_flags))
         made.sync2, made.barrier = effect.sync2, effect.barrier
         for mask in sorted(masks):
-            made.marks[mask] = Mark(self._mark(mask, queue_flags), self._reached(mask, place, queue_flags))
+            made.marks[mask] = Mark(self._mark(mask, queue_flags), self.order.reached(mask, place, queue_flags))
         spelling = 0 if not effect.sync2 else 2 if place.command.endswith("KHR") else 1
         return self._keep(made, {kind: names[spelling] for kind, names in _SET_AFTER.items()})
 
     def reset(self, effect: ResetEvent, place: Place, queue_flags: int) -> list[Finding]:
         """Ends the sets that it comes after. Rules: rules.md#a-reset-must-come-after-a-set,
         rules.md#a-reset-must-come-after-a-wait."""
-        before = self._reached(effect.stages, place, queue_flags)
+        before = self.order.reached(effect.stages, place, queue_flags)
         return self._keep(self._operation(RESET, effect.event, place, before), _RESET_AFTER)
 
     def host(self, effect: HostSetEvent) -> list[Finding]:
         """The host sets or resets an event. That comes after what the host knows to be complete.
 
-        Rule: rules.md#the-host-may-set-and-reset-events.
+        Rules: rules.md#the-host-may-set-and-reset-events, rules.md#the-host-sets-an-event-before-the-submit.
         """
         if not effect.call:
             self._forget(effect.event)
             return []
         place = Place(effect.call, "vkSetEvent" if effect.signaled else "vkResetEvent", effect.site)
-        before = frozenset(each.number for each in self._live.values() if each.on_host or self._is_complete(each))
-        self._keep(self._operation(SET if effect.signaled else RESET, effect.event, place, before), {})
-        return []
+        before = self.order.known_to_host()
+        made = self._operation(SET if effect.signaled else RESET, effect.event, place, before)
+        found = []
+        if effect.signaled:
+            token = self._context.tokens.take()
+            self._context.map_slots(lambda state: after_host_set(state, token))
+            made.marks[HOST] = Mark(token, before)
+            found = list(self._pending_waits(effect.event, place))
+        self._keep(made, {})
+        return found
+
+    def _pending_waits(self, event: int, place: Place) -> Iterator[Finding]:
+        """The host must not set an event for which a pending command buffer waits."""
+        waits = [each for queue, each in self.waiting.items() if event in self._unsignaled(each.command, each.place)]
+        history = self._histories.get(event)
+        done = history.of(WAIT) if history is not None else []
+        prior = [each.place for each in waits] or [each.place for each in done if not self.order.is_complete(each)][-1:]
+        for each in prior:
+            yield _finding(Hazard.LATE_HOST_SET, event, place, each)
 
     def _operation(self, kind: OperationKind, event: int, place: Place, before: frozenset[int]) -> ExecutedOperation:
         return ExecutedOperation(next(self._numbers), event, kind, place, before)
@@ -84,7 +122,7 @@ class Events:
         )
         prior = next(unordered, None)
         found = [_finding(hazards[prior.kind], made.event, made.place, prior.place)] if prior is not None else []
-        self._live[made.number] = made
+        self.order.live[made.number] = made
         self._drop(history.add(made))
         return found
 
@@ -98,7 +136,7 @@ class Events:
 
     def _drop(self, gone: Iterable[ExecutedOperation]) -> None:
         for operation in gone:
-            self._live.pop(operation.number, None)
+            self.order.live.pop(operation.number, None)
             for mark in operation.marks.values():
                 self._take_off(mark.token)
 
@@ -112,6 +150,35 @@ class Events:
         if history is not None:
             self._drop(history.operations)
 
+    # -- waits that do not end ----------------------------------------------------------------------------------------
+
+    def blocks(self, command: Command, place: Place) -> bool:
+        """Whether a command waits for an event that nothing can have signaled so far. Then it is in `waiting`."""
+        queue = self._context.queue
+        if self._unsignaled(command, place):
+            self.waiting[queue] = WaitingCommand(command, place)
+        else:
+            self.waiting.pop(queue, None)
+        return queue in self.waiting
+
+    def can_go_on(self) -> int | None:
+        """A queue whose command waits no more; None for none."""
+        ready = (queue for queue, (command, place) in self.waiting.items() if not self._unsignaled(command, place))
+        return next(ready, None)
+
+    def _unsignaled(self, command: Command, place: Place) -> list[int]:
+        """The events that a command waits for and that nothing can have signaled so far."""
+        queue = place.queue or 0
+        if queue in self.released:
+            return []
+        over, own, found = self.order.over(place, queue), [], []
+        for effect in _effects_of(command):
+            if isinstance(effect, SetEvent):
+                own.append(effect.event)
+            elif isinstance(effect, WaitEvents):
+                found += [each for each in effect.events if each not in own and not self._seen(each, over)]
+        return found
+
     # -- waits --------------------------------------------------------------------------------------------------------
 
     def wait(self, effect: WaitEvents, place: Place, queue_flags: int) -> tuple[list[DetectedHazard], list[Finding]]:
@@ -120,11 +187,7 @@ class Events:
         Rules: rules.md#a-wait-must-match-its-set, rules.md#events-stay-on-their-queue.
         """
         queue = self._context.queue
-        over = frozenset(
-            number
-            for number, each in self._live.items()
-            if each.precedes_commands(queue) or self._is_before(each, place)
-        )
+        over = self.order.over(place, queue)
         seen = [self._seen(event, over) for event in effect.events]
         findings = list(self._faults(effect, seen, place, queue))
         for event in effect.events:
@@ -214,16 +277,23 @@ class Events:
 
     def _token(self, signals: list[ExecutedOperation], dependency: Dependency, own: list[int]) -> int:
         """The token of what all signals cover that a wait may see; 0 for nothing."""
-        marks = [each.marks.get(dependency.src_stages) or next(iter(each.marks.values()), None) for each in signals]
+        marks = [_mark_of(each, dependency) for each in signals]
         tokens = tuple(mark.token for mark in marks if mark is not None)
         if len(tokens) != len(signals) or not tokens:
             return 0
+        for signal, known in zip(signals, tokens, strict=True):
+            if signal.on_host:
+                self._learn_from_host(known)
         if len(tokens) == 1:
             return tokens[0]
         viewer, token = self._context.viewer, self._context.tokens.take()
         self._context.map_slots(lambda state: after_meeting(state, tokens, token, viewer))
         own.append(token)
         return token
+
+    def _learn_from_host(self, token: int) -> None:
+        viewer = self._context.viewer
+        self._context.map_slots(lambda state: after_host_mark(state, token, viewer))
 
     def _transition_hazards(self, effect: WaitEvents, ranges: list[RangeScope]) -> Iterator[DetectedHazard]:
         for each in (each for barrier in effect.barriers for each in barrier.ranges if each.transition):
@@ -244,70 +314,16 @@ class Events:
             barrier = _barrier_of(effect, position)
             if not self._are_included(signals, barrier, effect.sync2, queue_flags):
                 continue
-            alone = (frozenset((each.number,)) | (frozenset() if effect.sync2 else each.before) for each in signals)
+            alone = (
+                {each.number} | (each.before if each.on_host or not effect.sync2 else frozenset()) for each in signals
+            )
             for number in common(alone):
                 gained[number] = gained.get(number, 0) | everything
             for dependency in dependencies_of(barrier):
-                marks = [each.marks.get(dependency.src_stages) for each in signals]
+                marks = [_mark_of(each, dependency) for each in signals]
                 for number in common(mark.operations if mark is not None else frozenset() for mark in marks):
                     gained[number] = gained.get(number, 0) | expand(dependency, queue_flags).dst_stages
-        self.received(gained, queue)
-
-    # -- other dependencies -------------------------------------------------------------------------------------------
-
-    def after_barrier(self, barrier: Barrier, queue_flags: int) -> None:
-        """A barrier orders what follows it after event operations in its first scope."""
-        if not self._live:
-            return
-        queue = self._context.queue
-        scopes = [(each.src_stages & ALL, expand(each, queue_flags)) for each in barrier.globals]
-        for operation in self._live.values():
-            reached = operation.after.get(queue, 0)
-            known = reached or _is_on(operation, queue)
-            gained = union_of(
-                scope.dst_stages for all, scope in scopes if scope.src_stages & reached or (all and known)
-            )
-            if gained:
-                operation.after[queue] = reached | gained
-
-    def signaled(self, stages: int, queue_flags: int) -> frozenset[int]:
-        """The operations that a semaphore signal with these stages comes after, on the current queue."""
-        return self._held(stages, execution_scope_src(stages, queue_flags)) if self._live else frozenset()
-
-    def received(self, stages_after: dict[int, int], queue: int) -> None:
-        """On a queue, these stages come after operations, by number."""
-        for number, stages in stages_after.items():
-            operation = self._live.get(number)
-            if operation is not None:
-                operation.after[queue] = operation.after.get(queue, 0) | stages
-
-    def _held(self, stages: int, src: int) -> frozenset[int]:
-        """The operations that a first scope of these stages, `src` when expanded, holds on the current queue."""
-        queue = self._context.queue
-        return frozenset(
-            number
-            for number, each in self._live.items()
-            if each.after.get(queue, 0) & src or (stages & ALL and _is_on(each, queue))
-        )
-
-    def _reached(self, stages: int, place: Place, queue_flags: int) -> frozenset[int]:
-        """The operations that are ordered before one with these stages in its own first scope."""
-        others = (number for number, each in self._live.items() if self._is_before(each, place))
-        return self._held(stages, execution_scope_src(stages, queue_flags) | TOP) | frozenset(others)
-
-    def _is_before(self, operation: ExecutedOperation, place: Place) -> bool:
-        """Whether the host made an operation before a submit, or knows that it is complete."""
-        if operation.on_host:
-            return operation.place.call < (place.submit or 0)
-        return self._is_complete(operation)
-
-    def _is_complete(self, operation: ExecutedOperation) -> bool:
-        """Whether the host knows that an operation is complete.
-
-        Rule: rules.md#a-host-wait-ends-operations-on-events.
-        """
-        place = operation.place
-        return batch_index_of(place) <= self._context.retired.get(place.queue or 0, NEVER)
+        self.order.received(gained, queue)
 
 
 _SET_AFTER = {
@@ -320,9 +336,20 @@ has a name for each."""
 _RESET_AFTER = {SET: Hazard.RESET_EVENT_AFTER_SET, WAIT: Hazard.RESET_EVENT_AFTER_WAIT}
 
 
-def _is_on(operation: ExecutedOperation, queue: int) -> bool:
-    """Whether a queue executes the operation; 0 while recording."""
-    return not operation.on_host and (operation.place.queue or 0) == queue
+def _effects_of(command: Command) -> Iterator[Effect]:
+    """The effects of a command, and of the commands that it executes."""
+    for effect in command.effects:
+        if isinstance(effect, Execute):
+            for _, commands in effect.buffers:
+                for each in commands:
+                    yield from _effects_of(each)
+        else:
+            yield effect
+
+
+def _mark_of(signal: ExecutedOperation, dependency: Dependency) -> Mark | None:
+    """What a set holds in the first scope of a dependency of its wait."""
+    return signal.marks.get(dependency.src_stages) or next(iter(signal.marks.values()), None)
 
 
 def _finding(hazard: Hazard, event: int, place: Place, prior: Place) -> Finding:

@@ -7,7 +7,7 @@ order: then a wait may see any of several sets, and only what all of them cover 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -130,9 +130,9 @@ class EventState:
         return [*sets, *resets]
 
 
-def common(several: Iterable[frozenset[int]]) -> frozenset[int]:
+def common(several: Iterable[Set[int]]) -> frozenset[int]:
     """What all sets of numbers have in common; nothing when there is no set."""
-    found = list(several)
+    found = [frozenset(each) for each in several]
     return frozenset.intersection(*found) if found else frozenset()
 
 

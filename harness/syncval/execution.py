@@ -110,7 +110,7 @@ class Execution:
         match effect:
             case Barrier():
                 result.hazards += self._barrier(effect, place, queue_flags)
-                self.events.after_barrier(effect, queue_flags)
+                self.events.order.after_barrier(effect, queue_flags)
             case SetEvent():
                 result.findings += self.events.set(effect, place, queue_flags)
             case ResetEvent():

@@ -66,7 +66,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 
 from harness.findings import Finding, Hazard, HostStep, Place
 from harness.spans import Span
@@ -74,6 +74,7 @@ from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard
 from harness.syncval.evidence import Reporter
+from harness.syncval.late_host_writes import after_flush, is_available
 from harness.syncval.race import HOST_QUEUE, NO_RACING_WORK, BatchIndex, batch_index_of
 from harness.syncval.state import Read, State, Write
 from harness.syncval.tokens import Tokens
@@ -89,9 +90,12 @@ SEEN = 1 << 60
 class Host:
     """The host beside a device's context."""
 
-    def __init__(self, context: Context, report: Reporter, is_visible: Callable[[int], bool]) -> None:
-        """`is_visible` tells whether the host can map a space: a memory object."""
-        self._context, self._report = context, report
+    def __init__(
+        self, context: Context, report: Reporter, is_visible: Callable[[int], bool], paused: Container[int]
+    ) -> None:
+        """`is_visible` tells whether the host can map a space: a memory object. Batches on `paused` queues wait for an
+        event."""
+        self._context, self._report, self._paused = context, report, paused
         self._tokens = Tokens(SEEN + 1)
         self._batch: tuple[int, BatchIndex] = (0, (0, 0))
         self._marks: dict[tuple[int, BatchIndex], int] = {}
@@ -100,7 +104,7 @@ class Host:
         """Of batches with a dependency to the host over everything, to its reads or to any access of it: what the host
         had waited for, by queue."""
         self._late: list[tuple[int, Span]] = []
-        """Coherent memory that was written since the last submit, while another one was waiting for a signal."""
+        """Memory that was written, or flushed, since the last submit, while another one was waiting for a signal."""
         self._shown: dict[tuple[int, bool], BatchIndex] = {}
         """By queue: complete writes up to this tag are visible to the host's reads, or at least available to it."""
         context.host_token = self._mark
@@ -153,7 +157,7 @@ class Host:
         if state.write is None or _is_dirty(state, place):
             return None
         if not state.write.done:
-            return HostStep.WAIT_TO_READ
+            return HostStep.EARLIER_SUBMIT if place.queue in self._paused else HostStep.WAIT_TO_READ
         if not self._sees(state, place):
             return HostStep.DEPENDENCY
         return None if coherent else HostStep.INVALIDATE
@@ -166,7 +170,7 @@ class Host:
         Rule: rules.md#a-submit-shows-host-writes-to-the-device.
         """
         for memory, span in self._late:
-            self._context.drop_writes(memory, span, _is_dirty)
+            self._context.drop_writes(memory, span, lambda state, place: is_available(state))
         self._late.clear()
 
     def wrote(self, effect: HostWrote, late: bool) -> Iterator[Finding]:
@@ -184,10 +188,17 @@ class Host:
         context.queue = context.viewer = HOST_QUEUE
         context.racing = NO_RACING_WORK
         context.apply(Access(HOST_WRITE, memory, (span,), memory), place)
+        if effect.coherent:
+            context.change(memory, span, after_flush)
 
-    def flushed(self, effect: HostFlushed) -> None:
-        """What the host wrote there is available: a submit makes it visible like any other host write."""
-        self._context.drop_writes(effect.memory, effect.span, _is_dirty)
+    def flushed(self, effect: HostFlushed, late: bool) -> None:
+        """What the host wrote there is available: a submit makes it visible like any other host write. `late`: a submit
+        was made before this, and waits for a signal."""
+        if late:
+            self._context.change(effect.memory, effect.span, after_flush)
+            self._late.append((effect.memory, effect.span))
+        else:
+            self._context.drop_writes(effect.memory, effect.span, _is_dirty)
 
     def invalidated(self, effect: HostInvalidated) -> Iterator[Finding]:
         """The host sees what was made visible to it; what it wrote there and did not flush is lost.
@@ -229,7 +240,7 @@ class Host:
             for piece, entry in self._context.known(space, *_atoms(span, atom_size)):
                 state, prior = entry.slot.find().state, entry.write
                 step = self._missing_step(state, prior, coherent) if prior is not None else None
-                whole = step is HostStep.WAIT_TO_READ
+                whole = step in (HostStep.WAIT_TO_READ, HostStep.EARLIER_SUBMIT)
                 begin, end = piece if whole else (max(piece[0], span[0]), min(piece[1], span[1]))
                 if step and begin < end and prior is not None and state.write is not None:
                     before, sure = state.write.access_kind, state.write.certainty
@@ -263,6 +274,8 @@ class Host:
                             continue
                 else:
                     continue
+                if step is HostStep.WAIT_TO_WRITE and prior.queue in self._paused:
+                    step = HostStep.EARLIER_SUBMIT
                 found = DetectedHazard(kind, span, HOST_WRITE, prior, before.access_kind, state, resource)
                 hazards.append(found._replace(host_step=step, certainty=before.certainty))
         yield from (finding for finding, _ in self._report.findings(hazards, place))

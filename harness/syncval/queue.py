@@ -7,7 +7,7 @@ its own (rules.md#semaphore, rules.md#timeline-semaphore).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
 
@@ -18,7 +18,8 @@ from harness.spec.scopes import WHOLE_FIRST, execution_scope_dst, execution_scop
 from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, import_dependencies
-from harness.syncval.event import Events
+from harness.syncval.event_order import OperationOrder
+from harness.syncval.late_host_writes import after_host_signal
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
 from harness.syncval.tokens import Tokens
@@ -108,14 +109,16 @@ def engine_of(image: int) -> int:
 class Queues:
     """The queues of a device over one context."""
 
-    def __init__(self, context: Context, events: Events) -> None:
-        self._context, self._events = context, events
+    def __init__(self, context: Context, order: OperationOrder) -> None:
+        self._context, self._order = context, order
         self._clocks: dict[int, dict[int, BatchIndex]] = {}
         self._latest: dict[int, BatchIndex] = {}
         self._semaphores: dict[int, SemaphoreState] = {}
         self._releases: PendingBatches[Batch] = PendingBatches()
         self._fences: dict[int, QueueMark] = {}
         self._tokens = Tokens(FIRST_TOKEN)
+        self.paused: dict[int, Batch] = {}
+        """By queue, the batch that waits for an event."""
 
     # -- semaphores ---------------------------------------------------------------------------------------------------
 
@@ -138,14 +141,15 @@ class Queues:
 
     def host_signal(self, semaphore: int, value: int) -> Iterator[Batch]:
         """The host signals a timeline: waits resolve, but no device memory dependency follows. Yields as `submit`."""
-        self._semaphore(semaphore).add(value, Signal(HOST, (0, 0), 0, 0, {}))
+        known = self._order.known_to_host()
+        self._semaphore(semaphore).add(value, Signal(HOST, (0, 0), 0, 0, {}, operations=known))
         for batch in self._releases.signal(semaphore, value):
             yield from self._judge(batch)
 
     @property
     def holds_back(self) -> bool:
         """Whether a submit waits for a signal that is still to come."""
-        return bool(self._releases.held)
+        return bool(self._releases.held or self.paused)
 
     def follow_engine(self) -> None:
         """From now on the presentation engine is one that queues may race with."""
@@ -176,7 +180,7 @@ class Queues:
             token = self._tokens.take()
             src = execution_scope_src(stages, flags)
             self._context.map_slots(lambda state: after_set(state, token, src, _accesses(stages, src), queue))
-        operations = self._events.signaled(stages, flags)
+        operations = self._order.signaled(stages, flags)
         made = Signal(queue, batch.tag, stages, flags, dict(self._clocks[queue]), token, operations)
         self.dismiss(self._semaphore(operation.semaphore).add(operation.value, made))
 
@@ -200,14 +204,42 @@ class Queues:
             yield from self._judge(batch)
 
     def _judge(self, batch: Batch) -> Iterator[Batch]:
-        queue, flags = batch.submit.queue, batch.submit.queue_flags
-        context = self._context
-        context.queue = context.viewer = queue
+        self._context.queue = self._context.viewer = batch.submit.queue
         for wait in batch.submission.waits:
-            self._wait(queue, flags, wait)
+            self._wait(batch.submit.queue, batch.submit.queue_flags, wait)
+        yield from self._go_on(batch)
+
+    def pause(self, batch: Batch) -> None:
+        """The batch that was yielded last waits for an event. It will be yielded again."""
+        self.paused[batch.submit.queue] = batch
+        self._releases.stop(batch.submit.queue)
+
+    def resume(self, queue: int) -> Iterator[Batch]:
+        """The batch of a queue that was paused, and then what can be judged after it. Yields as `submit`."""
+        batch = self.paused.pop(queue)
+        yield from self._go_on(batch)
+        if queue not in self.paused:
+            for each in self._releases.go_on(queue):
+                yield from self._judge(each)
+
+    def behind(self, fences: Collection[int]) -> list[int]:
+        """The queues that have a batch paused, and that signal one of these fences."""
+        waiting = [*self.paused.values(), *(each.item for each in self._releases.held)]
+        return [
+            queue
+            for queue in self.paused
+            if any(each.submit.queue == queue and each.fence in fences for each in waiting)
+        ]
+
+    def _go_on(self, batch: Batch) -> Iterator[Batch]:
+        """Yields a batch and, if that was not paused meanwhile, makes its signals."""
+        queue, context = batch.submit.queue, self._context
+        context.queue = context.viewer = queue
         several = len(self._clocks) > 1
         context.racing = RacingWork(queue, self._clocks[queue], frozenset()) if several else NO_RACING_WORK
         yield batch
+        if queue in self.paused:
+            return
         self._latest[queue] = batch.tag
         for signal in batch.submission.signals:
             self._signal(batch, signal)
@@ -226,13 +258,17 @@ class Queues:
             signal = semaphore.find(wait.value)
             if signal is not None and signal.queue != HOST:
                 self._receive(queue, queue_flags, wait, signal)
+            elif signal is not None:
+                stages = execution_scope_dst(wait.stages, queue_flags)
+                self._order.received(dict.fromkeys(signal.operations, stages), queue)
+                self._context.map_slots(lambda state: after_host_signal(state, queue))
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
         """A signal and the wait for it are a memory dependency. Rules: rules.md#queues-without-a-semaphore-race,
         rules.md#a-semaphore-orders-the-halves-of-a-transfer."""
         scope = _scope(signal, wait.stages, queue_flags)
         giver = signal.queue
-        self._events.received(dict.fromkeys(signal.operations, execution_scope_dst(wait.stages, queue_flags)), queue)
+        self._order.received(dict.fromkeys(signal.operations, execution_scope_dst(wait.stages, queue_flags)), queue)
         if giver == queue:
             self._apply(signal, lambda state: after_barrier(state, (scope,), queue))
             return
@@ -267,6 +303,11 @@ class Queues:
         mark = self._fences.get(fence)
         if mark is not None:
             self._retire(mark)
+
+    def reaches(self, semaphore: int, value: int) -> bool:
+        """Whether a timeline is known to reach a value."""
+        held = self._semaphore(semaphore)
+        return held.initial is None or value <= held.initial or held.find(value) is not None
 
     def wait_semaphore(self, semaphore: int, value: int) -> None:
         """The host knows that a timeline reached a value."""

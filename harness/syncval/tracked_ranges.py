@@ -145,6 +145,15 @@ class TrackedRanges:
             else:
                 held.erase(begin, end)
 
+    def change(self, space: int, span: Span, rule: Callable[[State], State]) -> None:
+        """Changes the states of a range."""
+        held = self._maps.get(space)
+        for begin, end, entry in held.pieces(*span) if held is not None else ():
+            before = entry.slot.find().state
+            after = rule(before)
+            if held is not None and after is not before:
+                held.assign(begin, end, entry._replace(slot=self._slot(after)))
+
     def finish(self, space: int, queue: int) -> None:
         """What a queue did to a space is complete, and what it wrote matters to nobody: the presentation engine's."""
         held = self._maps.get(space)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from harness.findings import Finding, Place
@@ -21,6 +22,9 @@ from harness.syncval.ownership import Ownership
 from harness.syncval.present import Presentation
 from harness.syncval.queue import Batch, Queues
 from harness.trace import effects
+
+WAITING = (effects.WaitEvents, effects.Execute)
+"""Effects that may wait for an event."""
 
 
 @dataclass(slots=True)
@@ -41,13 +45,15 @@ class Validator:
         self.unmodelled: dict[str, int] = {}
         self._context = Context(0)
         self._events = Events(self._context)
-        self._queues = Queues(self._context, self._events)
+        self._queues = Queues(self._context, self._events.order)
         self._presentation = Presentation(self._context, self._queues)
         self._executions: dict[int, Execution] = {}
         self._recordings: dict[int, Recording] = {}
+        self._left: dict[int, Iterator[tuple[effects.Command, Place]]] = {}
+        """By queue, the commands of its paused batch that were not executed."""
         self._report = Reporter(describe)
         self._ownership = Ownership(describe)
-        self._host = Host(self._context, self._report, is_host_visible)
+        self._host = Host(self._context, self._report, is_host_visible, self._queues.paused)
 
     def consume(self, stream_event: effects.StreamEvent) -> list[Finding]:
         """Follows one stream event; the findings are those it causes."""
@@ -67,6 +73,12 @@ class Validator:
                 return list(self._presented(stream_event))
             case effects.HostAccess():
                 return list(self._host.accessed(stream_event))
+            case effects.HostWaited():
+                return list(self._host_waited(stream_event))
+            case effects.HostWaitedSemaphores():
+                return list(self._host_waited_semaphores(stream_event))
+            case effects.HostSetEvent():
+                return list(self._host_set(stream_event))
             case effects.HostSignaled():
                 return list(self._judged(self._queues.host_signal(stream_event.semaphore, stream_event.value)))
             case _:
@@ -76,20 +88,12 @@ class Validator:
     def _follow(self, stream_event: effects.StreamEvent) -> None:
         """StreamEvents that cause no finding by themselves."""
         match stream_event:
-            case effects.HostWaited():
-                self._host_waited(stream_event)
-            case effects.HostWaitedSemaphores():
-                for semaphore, value in stream_event.values:
-                    self._queues.wait_semaphore(semaphore, value)
-                self._host.waited()
             case effects.HostFlushed():
-                self._host.flushed(stream_event)
+                self._host.flushed(stream_event, self._queues.holds_back)
             case effects.Acquired():
                 self._presentation.acquire(stream_event)
             case effects.SemaphoreCreated():
                 self._queues.create(stream_event.semaphore, stream_event.initial)
-            case effects.HostSetEvent():
-                self._events.host(stream_event)
             case effects.QueueObtained():
                 self._ownership.obtained(stream_event.queue, stream_event.family)
             case effects.SharedResource():
@@ -148,25 +152,49 @@ class Validator:
         return found
 
     def _judged(self, batches: Iterator[Batch]) -> Iterator[Finding]:
+        """Judges batches, and then those that waited for an event which is signaled now."""
         for batch in batches:
-            queue, family = batch.submit.queue, batch.submit.family
-            self._host.begin(queue, batch.tag)
-            execution = self._executions.get(queue)
-            if execution is None:
-                execution = self._executions[queue] = Execution(self._context, self._events)
-                execution.family = family
-                self._ownership.obtained(queue, family)
-            for position, (buffer, commands) in enumerate(batch.submission.buffers):
-                recording = self._recordings.get(buffer)
-                known = recording.reported if recording is not None else set()
-                submit, number = batch.tag
-                for command in commands:
-                    place = Place(command.call, command.name, command.site, buffer, submit, number, position, queue)
-                    for result in execution.run(command, place, batch.submit.queue_flags):
-                        yield from self._report.events(result.findings, known)
-                        yield from self._report.submitted(result.hazards, result.place, known)
-                    if self._ownership.active or execution.transfers:
-                        yield from self._report.events(list(self._ownership.follow(command, place, family)), known)
+            yield from self._run(batch)
+        while (queue := self._events.can_go_on()) is not None:
+            for batch in self._queues.resume(queue):
+                yield from self._run(batch)
+
+    def _run(self, batch: Batch) -> Iterator[Finding]:
+        """Judges the commands of a batch, up to one that waits for an event which nothing has signaled.
+
+        Rule: rules.md#the-host-sets-an-event-before-the-submit.
+        """
+        queue, family = batch.submit.queue, batch.submit.family
+        self._host.begin(queue, batch.tag)
+        execution = self._executions.get(queue)
+        if execution is None:
+            execution = self._executions[queue] = Execution(self._context, self._events)
+            execution.family = family
+            self._ownership.obtained(queue, family)
+        commands = self._left.pop(queue, None) or _commands(batch)
+        for command, place in commands:
+            if command.effects and type(command.effects[0]) in WAITING and self._events.blocks(command, place):
+                self._left[queue] = chain(((command, place),), commands)
+                self._queues.pause(batch)
+                return
+            recording = self._recordings.get(place.command_buffer or 0)
+            known = recording.reported if recording is not None else set()
+            for result in execution.run(command, place, batch.submit.queue_flags):
+                yield from self._report.events(result.findings, known)
+                yield from self._report.submitted(result.hazards, result.place, known)
+            if self._ownership.active or execution.transfers:
+                yield from self._report.events(list(self._ownership.follow(command, place, family)), known)
+
+    def _released(self, queues: Iterable[int]) -> Iterator[Finding]:
+        """Waits for events end on these queues, as the host or the end of the stream tells, whatever signaled them."""
+        for queue in list(queues):
+            self._events.released.add(queue)
+        yield from self._judged(iter(()))
+        self._events.released.clear()
+
+    def finish(self) -> list[Finding]:
+        """Ends the stream: judges what waits for events that nothing signaled."""
+        return list(self._released(self._queues.paused))
 
     def _presented(self, stream_event: effects.Presented) -> Iterator[Finding]:
         if self._ownership.active:
@@ -178,11 +206,37 @@ class Validator:
 
     # -- the host ------------------------------------------------------------------------------------------------------
 
-    def _host_waited(self, stream_event: effects.HostWaited) -> None:
+    def _host_waited(self, stream_event: effects.HostWaited) -> Iterator[Finding]:
         """Work that the host has waited for no longer conflicts with anything (rules.md#fence-and-host-wait)."""
+        if stream_event.fences:
+            yield from self._released(self._queues.behind(stream_event.fences))
+        else:
+            yield from self._released(each for each in self._queues.paused if stream_event.queue in (0, each))
         for fence in stream_event.fences:
             self._queues.wait_fence(fence)
             self._presentation.wait_fence(fence)
         if not stream_event.fences:
             self._queues.wait_idle(stream_event.queue)
         self._host.waited()
+
+    def _host_waited_semaphores(self, stream_event: effects.HostWaitedSemaphores) -> Iterator[Finding]:
+        if not all(self._queues.reaches(*each) for each in stream_event.values):
+            yield from self._released(self._queues.paused)
+        for semaphore, value in stream_event.values:
+            self._queues.wait_semaphore(semaphore, value)
+        self._host.waited()
+
+    def _host_set(self, stream_event: effects.HostSetEvent) -> Iterator[Finding]:
+        yield from self._report.events(self._events.host(stream_event), set())
+        yield from self._judged(iter(()))
+
+
+def _commands(batch: Batch) -> Iterator[tuple[effects.Command, Place]]:
+    """The commands of a batch, each with its place."""
+    submit, number = batch.tag
+    for position, (buffer, commands) in enumerate(batch.submission.buffers):
+        for command in commands:
+            place = Place(
+                command.call, command.name, command.site, buffer, submit, number, position, batch.submit.queue
+            )
+            yield command, place

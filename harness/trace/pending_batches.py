@@ -1,8 +1,8 @@
 """Wait before signal: the order in which batches can run when some wait for timeline values without a signal yet.
 
 A batch, and every later batch of its queue, is held until the values that it waits for have signals (specification:
-"Semaphore Waiting"). Binary semaphores hold nothing: their signals must have been submitted before their waits
-(VUID-vkQueueSubmit2-semaphore-03873).
+"Semaphore Waiting"). A binary semaphore holds a batch only while the batch that signals it is held, too: that one must
+have been submitted before (VUID-vkQueueSubmit2-semaphore-03873).
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ class PendingBatches(Generic[Item]):
     def __init__(self) -> None:
         self._reached: dict[int, int] = {}
         self._held: dict[int, deque[PendingBatch[Item]]] = {}
+        self._signaled: set[int] = set()
+        """Binary semaphores with a signal that nothing waited for."""
+        self._stopped: dict[int, Values] = {}
+        """By queue, the signals of a batch that has begun and has not ended."""
 
     def create(self, semaphore: int, initial: int | None) -> None:
         """Adds a semaphore: a timeline with a value, or a binary semaphore."""
@@ -43,6 +47,7 @@ class PendingBatches(Generic[Item]):
     def destroy(self, semaphore: int) -> None:
         """Removes a semaphore."""
         self._reached.pop(semaphore, None)
+        self._signaled.discard(semaphore)
 
     def signal(self, semaphore: int, value: int) -> Iterator[Item]:
         """The host signals a timeline semaphore. Yields the items that can run now."""
@@ -54,6 +59,15 @@ class PendingBatches(Generic[Item]):
         self._held.setdefault(queue, deque()).extend(batches)
         yield from self._release()
 
+    def stop(self, queue: int) -> None:
+        """The batch of a queue that was given last does not end yet, so that no later one of the queue can run."""
+        self._stopped[queue] = ()
+
+    def go_on(self, queue: int) -> Iterator[Item]:
+        """That batch has ended. Yields the items that can run now."""
+        self._reach(self._stopped.pop(queue))
+        yield from self._release()
+
     @property
     def held(self) -> list[PendingBatch[Item]]:
         """All items that have not run, by queue."""
@@ -63,17 +77,36 @@ class PendingBatches(Generic[Item]):
         progress = True
         while progress:
             progress = False
-            for queue in self._held.values():
-                while queue and self._ready(queue[0].waits):
+            for name, queue in self._held.items():
+                while queue and name not in self._stopped and self._ready(name, queue[0].waits):
                     batch = queue.popleft()
-                    self._reach(batch.signals)
+                    self._signaled.difference_update(semaphore for semaphore, _ in batch.waits)
                     progress = True
                     yield batch.item
+                    if name in self._stopped:
+                        self._stopped[name] = batch.signals
+                    else:
+                        self._reach(batch.signals)
 
-    def _ready(self, waits: Values) -> bool:
-        return all(value <= self._reached.get(semaphore, value) for semaphore, value in waits)
+    def _ready(self, queue: int, waits: Values) -> bool:
+        for semaphore, value in waits:
+            reached = self._reached.get(semaphore)
+            if reached is not None and value > reached:
+                return False
+            if reached is None and semaphore not in self._signaled and self._is_coming(queue, semaphore):
+                return False
+        return True
+
+    def _is_coming(self, queue: int, semaphore: int) -> bool:
+        """Whether a batch of another queue signals a binary semaphore and has not ended."""
+        if any(semaphore == each for signals in self._stopped.values() for each, _ in signals):
+            return True
+        held = (batch for other, several in self._held.items() if other != queue for batch in several)
+        return any(semaphore == each for batch in held for each, _ in batch.signals)
 
     def _reach(self, signals: Values) -> None:
         for semaphore, value in signals:
             if semaphore in self._reached:
                 self._reached[semaphore] = max(self._reached[semaphore], value)
+            else:
+                self._signaled.add(semaphore)

@@ -220,6 +220,141 @@ STREAMS = {
         """,
         ["vkCmdResetEvent-set-race"],
     ),
+    "a late set by the host orders what it wrote before": (
+        """
+        submit q1
+            wait1 e1 HOST/HOST_WRITE > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        host writes a
+        host sets e1
+        """,
+        ["vkSetEvent-pending-wait"],
+    ),
+    "a late set without HOST_WRITE in the wait makes nothing available": (
+        """
+        submit q1
+            wait1 e1 HOST > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        host writes a
+        host sets e1
+        """,
+        ["vkSetEvent-pending-wait", RAW],
+    ),
+    "a late set and a read in no stage of the wait": (
+        """
+        submit q1
+            wait1 e1 HOST/HOST_WRITE > CLEAR/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        host writes a
+        host sets e1
+        """,
+        ["vkSetEvent-pending-wait", RAW],
+    ),
+    "a late write after a read in front of the wait": (
+        """
+        submit q1
+            COPY_TRANSFER_READ a
+            wait1 e1 HOST/HOST_WRITE > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        host writes a
+        host sets e1
+        """,
+        ["vkSetEvent-pending-wait", "WRITE_AFTER_READ"],
+    ),
+    "the host reads before a late set, the device writes after the wait": (
+        """
+        submit q1
+            wait1 e1 HOST/HOST_WRITE > COPY/TRANSFER_WRITE
+            COPY_TRANSFER_WRITE a
+        host reads a
+        host sets e1
+        """,
+        ["vkSetEvent-pending-wait"],
+    ),
+    "a flushed write before a late set": (
+        """
+        submit q1
+            wait e1 HOST/HOST_WRITE > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        host writes a incoherent
+        host flushes a
+        host sets e1
+        """,
+        ["vkSetEvent-pending-wait"],
+    ),
+    "a write that is not flushed before a late set": (
+        """
+        submit q1
+            wait e1 HOST/HOST_WRITE > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        host writes a incoherent
+        host sets e1
+        """,
+        ["vkSetEvent-pending-wait", RAW],
+    ),
+    "a wait for an event that nothing sets orders nothing": (
+        """
+        submit q1
+            COPY_TRANSFER_WRITE a
+            wait e1 COPY/TRANSFER_WRITE > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        """,
+        [RAW],
+    ),
+    "a host wait tells that a wait for an event has ended": (
+        """
+        submit q1
+            wait e1 HOST/HOST_WRITE > COPY/TRANSFER_READ
+            COPY_TRANSFER_WRITE a
+        submit q1
+            COPY_TRANSFER_READ a
+        host waits
+        """,
+        [RAW],
+    ),
+    "a late write and a timeline semaphore alone": (
+        """
+        semaphore t1 = 0
+        submit q1 wait t1=1@COPY
+            COPY_TRANSFER_READ a
+        host writes a
+        host signals t1=1
+        """,
+        [RAW],
+    ),
+    "a late write, a timeline semaphore and a barrier from HOST": (
+        """
+        semaphore t1 = 0
+        submit q1 wait t1=1@COPY
+            barrier HOST/HOST_WRITE > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        host writes a
+        host signals t1=1
+        """,
+        [],
+    ),
+    "a late write, a timeline semaphore and a barrier from HOST without HOST_WRITE": (
+        """
+        semaphore t1 = 0
+        submit q1 wait t1=1@COPY
+            barrier HOST > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        host writes a
+        host signals t1=1
+        """,
+        [RAW],
+    ),
+    "a write after the signal of a timeline semaphore": (
+        """
+        semaphore t1 = 0
+        submit q1 wait t1=1@COPY
+            barrier HOST/HOST_WRITE > COPY/TRANSFER_READ
+            COPY_TRANSFER_READ a
+        host signals t1=1
+        host writes a
+        """,
+        ["WRITE_AFTER_READ"],
+    ),
 }
 
 

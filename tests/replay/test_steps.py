@@ -160,3 +160,41 @@ def test_what_begins_or_ends_something_is_no_mere_state() -> None:
     stream.submit()
     kinds = [step.kind for step in flatten(stream.blocks) if step.name.startswith("vkCmd")]
     assert kinds == [StepKind.ACTION, StepKind.ACTION]
+
+
+def test_what_waits_for_the_host_comes_after_it_has_set_the_event() -> None:
+    stream = Stream()
+    a, b, event = stream.buffer(16), stream.buffer(16), stream.id()
+    memory = stream.blocks[-1].index
+    stream.begin()
+    stream.fill(b, 1)
+    wait = {"pEvents": [event], "eventCount": 1, "srcStageMask": 0x4000, "dstStageMask": 0x1000}
+    stream.call("vkCmdWaitEvents", commandBuffer=stream.commands, **wait)
+    stream.copy(a, b, 16)
+    stream.submit(wait=False)
+    stream.begin()
+    stream.fill(b, 2)
+    stream.submit(wait=False)
+    stream.host_write(memory, 0, bytes(16))
+    stream.call("vkSetEvent", device=stream.device, event=event)
+    watched = ("vkCmd", "vkSetEvent", "host write")
+    found = [step.name for step in flatten(stream.blocks) if step.name.startswith(watched)]
+    assert found == [
+        "vkCmdFillBuffer",
+        "host write",
+        "vkSetEvent",
+        "vkCmdWaitEvents",
+        "vkCmdCopyBuffer",
+        "vkCmdFillBuffer",
+    ]
+
+
+def test_a_wait_that_nothing_ends_holds_nothing() -> None:
+    stream = Stream()
+    a, b, event = stream.buffer(16), stream.buffer(16), stream.id()
+    stream.call("vkSetEvent", device=stream.device, event=event)
+    stream.begin()
+    stream.call("vkCmdWaitEvents", commandBuffer=stream.commands, pEvents=[event, event + 1], eventCount=2)
+    stream.copy(a, b, 16)
+    stream.submit()
+    assert names(stream) == ["vkQueueSubmit", "vkCmdWaitEvents", "vkCmdCopyBuffer"]

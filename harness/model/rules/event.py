@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import reduce
 from operator import and_
@@ -17,7 +18,17 @@ from harness.model.program import Program
 from harness.model.rules.barrier import FirstScope, apply
 from harness.model.stages import SYNCHRONIZATION, first_scope
 from harness.spec.enums import VkPipelineStage2
-from harness.trace.effects import Barrier, Dependency, HostSetEvent, ResetEvent, SetEvent, WaitEvents
+from harness.trace.effects import (
+    Barrier,
+    Command,
+    Dependency,
+    Effect,
+    Execute,
+    HostSetEvent,
+    ResetEvent,
+    SetEvent,
+    WaitEvents,
+)
 
 MUST_BE_ORDERED = {SET: (SET, RESET, WAIT), RESET: (SET, WAIT), WAIT: ()}
 """For each operation, the earlier operations on the event that it must happen after.
@@ -106,8 +117,8 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     program = run.program
     order = program.order
     barriers = effect.barriers if effect.sync2 else effect.barriers * len(effect.events)
-    earlier = order.add(Node(EVENT, "before a wait", run.place), (run.stream.before(SYNCHRONIZATION), IN_ALL_COMMANDS))
-    found = [program.event(event).may_signal(order, earlier) for event in effect.events]
+    earlier = run.stream.before(SYNCHRONIZATION)
+    found = [program.event(event).may_signal(order, earlier.closed) for event in effect.events]
     known = [
         sets if all(includes(run, each, barrier, effect.sync2) for each in sets) else []
         for sets, barrier in zip(found, barriers, strict=False)
@@ -116,7 +127,7 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     node = order.add(
         Node(EVENT, f"{run.command.name} ({run.command.call})", run.place),
         (signaled, "a wait is after its signals"),
-        (order.set_of(earlier), IN_ALL_COMMANDS),
+        (earlier, IN_ALL_COMMANDS),
     )
     use = ModelAccess(run.place, "", False, node)
     _judge_usage(run, effect, barriers, found, use)
@@ -125,13 +136,13 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
         _keep(run, event, EventOperation(WAIT, use))
     waited = order.set_of(node)
     if not effect.sync2:
-        scope = _first_scope(known, waited, waited, run.stream)
+        host = reduce(NodeSet.__or__, map(_by_host, known), waited)
+        scope = _first_scope(known, host, waited, run.stream)
         scopes = [(each, scope) for each in effect.barriers]
     else:
-        host = [_before_all(program, sets) if _has_host(sets) else NOTHING for sets in known]
         scopes = [
-            (barrier, _first_scope([sets], after, waited))
-            for barrier, sets, after in zip(barriers, known, host, strict=False)
+            (barrier, _first_scope([sets], _by_host(sets), waited))
+            for barrier, sets in zip(barriers, known, strict=False)
         ]
     apply(run, scopes, "first scope of the set")
 
@@ -221,6 +232,11 @@ def _before_all(program: Program, sets: list[EventOperation]) -> NodeSet:
     return reduce(and_, [program.order.set_of(each.node) for each in sets])
 
 
+def _by_host(sets: list[EventOperation]) -> NodeSet:
+    """What the host did before it signaled, if the host alone may have signaled."""
+    return sets[0].host if len(sets) == 1 else NOTHING
+
+
 def _has_host(sets: list[EventOperation]) -> bool:
     return any(each.effect is None for each in sets)
 
@@ -273,4 +289,54 @@ def host_set_event(program: Program, effect: HostSetEvent) -> None:
     name, kind = ("vkSetEvent", SET) if effect.signaled else ("vkResetEvent", RESET)
     place = Place(effect.call, name, effect.site)
     node = program.host_node(name, place)
-    program.event(effect.event).add(program.order, EventOperation(kind, ModelAccess(place, "", True, node)))
+    use = ModelAccess(place, "", True, node)
+    held = program.event(effect.event)
+    if kind == SET:
+        _judge_pending(program, effect.event, use)
+    held.add(program.order, EventOperation(kind, use, host=program.flushed()))
+    program.proceed()
+
+
+def _judge_pending(program: Program, event: int, use: ModelAccess) -> None:
+    """The host must not set an event that a pending command buffer waits for.
+
+    Specification: VUID-vkSetEvent-event-09543; "Queue Forward Progress".
+    Rule: rules.md#the-host-sets-an-event-before-the-submit.
+    """
+    waits = [each.use for each in program.event(event).all(WAIT)]
+    waits = [each for each in waits if not program.order.precedes(each.node, use.node)]
+    for queue in program.queues.values():
+        for work in queue.work[:1]:
+            if work.waits_at is not None and event in work.blocked_by:
+                node = program.order.add(Node(EVENT, "a wait for the host", work.waits_at))
+                waits.append(ModelAccess(work.waits_at, "", False, node))
+    for each in waits:
+        noted = frozenset({NARROW_SIGNAL} if program.assumed >> each.node & 1 else ())
+        program.conflict(Conflict(ConflictKind.EVENT_USAGE, each, use, event, facts=noted, order=program.order))
+
+
+def blocked_by(run: CommandBufferRun, command: Command) -> frozenset[int]:
+    """The events that a command waits for and that nothing can have signaled so far.
+
+    Specification: "vkCmdWaitEvents" (a wait ends when its events are signaled).
+    """
+    before = run.stream.before(SYNCHRONIZATION).closed
+    order, program, own = run.program.order, run.program, set[int]()
+    found = set()
+    for effect in _effects_of(command):
+        if isinstance(effect, SetEvent):
+            own.add(effect.event)
+        elif isinstance(effect, WaitEvents):
+            found |= {each for each in effect.events if not program.event(each).may_signal(order, before)} - own
+    return frozenset(found)
+
+
+def _effects_of(command: Command) -> Iterator[Effect]:
+    """The effects of a command, and of the commands that it executes."""
+    for effect in command.effects:
+        if isinstance(effect, Execute):
+            for _, commands in effect.buffers:
+                for each in commands:
+                    yield from _effects_of(each)
+        else:
+            yield effect

@@ -7,7 +7,7 @@ from harness.model.memory import MemoryOperation
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import FENCE, Node, NodeSet
 from harness.model.past_access import HOST_STREAM, NOWHERE
-from harness.model.program import Program, QueueState
+from harness.model.program import Program, QueueState, Work
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS, EVERY_ACCESS
 from harness.spans import Span, overlap, subtract
 from harness.trace.effects import (
@@ -20,6 +20,7 @@ from harness.trace.effects import (
     HostInvalidated,
     HostWaited,
     HostWrote,
+    Submitted,
     UnmodelledCall,
 )
 
@@ -125,12 +126,23 @@ def host_waited(program: Program, waited: HostWaited) -> None:
 
     Specification: "Fences", "vkQueueWaitIdle", "vkDeviceWaitIdle".
     """
+    if waited.fences:
+        stuck = (
+            queue for queue in program.queues.values() if any(_signals(each, waited.fences) for each in queue.work)
+        )
+        program.release(stuck)
+    else:
+        program.release(each for each in program.queues.values() if waited.queue in (0, each.id))
     for fence in waited.fences:
         if fence in program.fences:
             program.host |= program.fences[fence]
     if not waited.fences:
         for queue in [each for each in program.queues.values() if waited.queue in (0, each.id)]:
             program.host |= fence_of(program, queue, Place(0, "wait for idle", None, queue=queue.id))
+
+
+def _signals(work: Work, fences: tuple[int, ...]) -> bool:
+    return isinstance(work.what, Submitted) and work.what.fence in fences
 
 
 def fence_of(program: Program, queue: QueueState, place: Place) -> NodeSet:

@@ -29,12 +29,14 @@ def alone(program: Program, buffer: int, held: list[Recorded]) -> None:
     by_itself = Program(program.rules)
     commands: list[Command] = [each.command for each in held]
     nowhere = Submitted(0, "", None, 0, held[0].queue_flags, (), 0)
-    CommandBufferRun(by_itself, nowhere, by_itself.queue(0).stream).buffer(buffer, commands, 0, 0)
+    for _ in CommandBufferRun(by_itself, nowhere, by_itself.queue(0).stream).buffer(buffer, commands, 0, 0):
+        pass
     program.opinion.conflicts += by_itself.opinion.conflicts
 
 
 def finish(program: Program) -> None:
-    """Ends the trace. Work that still waits for a signal is not executed."""
+    """Ends the trace. Work that still waits for a semaphore is not executed. Waits for events end."""
+    program.release(program.queues.values())
     for buffer, held in program.unexecuted.items():
         alone(program, buffer, held)
     program.unexecuted.clear()

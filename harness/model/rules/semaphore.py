@@ -10,6 +10,7 @@ from harness.model.order import IN_ORDER, NOTHING, SIGNAL, WAIT, Node, NodeSet
 from harness.model.program import Program, QueueState, SemaphoreHistory
 from harness.model.stages import EVERY_ACCESS, accesses_at, first_scope, second_scope
 from harness.spec import names
+from harness.spec.enums import VkPipelineStage2
 from harness.trace.effects import HostWaitedSemaphores, SemaphoreCreated, SemaphoreOperation, Submitted
 
 
@@ -43,9 +44,11 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     """A wait comes after its signal, and before the operations of its batch, and of later submits to the queue, in its
     stages.
 
-    Logically later stages count, too. What is available is made visible to every access there. Specification:
-    "Semaphore Waiting"; "vkQueueSubmit2". Rules: rules.md#queues-without-a-semaphore-race,
-    rules.md#a-semaphore-orders-the-halves-of-a-transfer.
+    Logically later stages count, too. What is available is made visible to every access there. Where the host signaled,
+    first scopes with HOST hold what the host did before. Specification: "Semaphore Waiting"; "vkQueueSubmit2";
+    "vkSignalSemaphore" (first scope); "Host Access Types" (the note on host writes with no submit after them).
+    Rules: rules.md#queues-without-a-semaphore-race, rules.md#a-semaphore-orders-the-halves-of-a-transfer,
+    rules.md#a-late-host-write-needs-a-dependency-from-the-host.
     """
     order = run.program.order
     stages = second_scope(operation.stages, run.queue_flags)
@@ -54,6 +57,9 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     node = order.add(Node(WAIT, label, run.place, stages), (signaled, "a wait is after its signal"))
     run.program.memory.add(MemoryOperation(node, 0, 0, accesses_at(stages)))
     run.stream.reach(stages, order.set_of(node))
+    host = run.program.by_host.get(signaled.direct)
+    if host is not None:
+        run.stream.reach(VkPipelineStage2.HOST, host)
 
 
 def take(semaphore: SemaphoreHistory, value: int) -> NodeSet:
@@ -100,6 +106,8 @@ def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> No
     Specification: "Host Operations on Semaphores".
     """
     for semaphore, value in waited.values:
+        if not take(program.semaphore(semaphore), value):
+            program.release(program.queues.values())
         signaled = take(program.semaphore(semaphore), value)
         program.assumed |= program.earlier.get(signaled.direct, 0)
         program.host |= signaled

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from harness.findings import Place
 from harness.model.command_buffer_run import CommandBufferRun
 from harness.model.memory import MemoryOperation
 from harness.model.order import SUBMIT, Node
 from harness.model.program import Program, QueueState, Work
+from harness.model.rules.event import blocked_by
 from harness.model.rules.host import HOST_WRITE, fence_of
 from harness.model.rules.presentation import present
 from harness.model.rules.semaphore import ready, signal, wait
@@ -60,10 +63,14 @@ def next_work(program: Program, queue: QueueState) -> bool:
         queue.stream.reach(EVERY_STAGE, program.order.set_of(work.node))
     if work.at < len(submit.batches):
         batch = submit.batches[work.at]
-        if not all(ready(program, queue, each) for each in batch.waits):
-            return False
-        work.at += 1
-        _execute(program, queue, submit, batch)
+        if work.running is None:
+            if not all(ready(program, queue, each) for each in batch.waits):
+                return False
+            work.running = _execute(program, queue, work, batch)
+        known = len(program.order.nodes)
+        if next(work.running, ENDED) is not ENDED:
+            return len(program.order.nodes) > known
+        work.at, work.running = work.at + 1, None
         return True
     if submit.fence:
         place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
@@ -72,14 +79,29 @@ def next_work(program: Program, queue: QueueState) -> bool:
     return True
 
 
-def _execute(program: Program, queue: QueueState, submit: Submitted, batch: Submission) -> None:
+ENDED = object()
+"""Stands for the end of an iterator."""
+
+
+def _execute(program: Program, queue: QueueState, work: Work, batch: Submission) -> Iterator[None]:
     """Executes a batch: its waits, its command buffers, its signals. Submission order by itself orders no work of
-    commands."""
+    commands.
+
+    Yields at each command that waits for an event which nothing has signaled, as long as that is so. What the host does
+    meanwhile, it does after the submit. Rule: rules.md#the-host-sets-an-event-before-the-submit.
+    """
+    submit = work.what
+    assert isinstance(submit, Submitted)
     run = CommandBufferRun(program, submit, queue.stream, submit is not program.current)
     for each in batch.waits:
         wait(run, each)
     for position, (id, commands) in enumerate(batch.buffers):
-        run.buffer(id, commands, batch.batch, position)
+        for command in run.buffer(id, commands, batch.batch, position):
+            while not queue.released and (blocked := blocked_by(run, command)):
+                work.waits_at, work.blocked_by = run.place, blocked
+                yield
+                run.learned = program.host.closed
+            work.waits_at = None
     signal(run, queue, batch.signals)
 
 
@@ -90,6 +112,7 @@ def host_signaled(program: Program, signaled: HostSignaled) -> None:
     """
     place = Place(0, "vkSignalSemaphore", None)
     node = program.host_node("vkSignalSemaphore", place)
+    program.by_host[1 << node] = program.flushed()
     program.semaphore(signaled.semaphore).signals.append((signaled.value, program.order.set_of(node)))
     program.proceed()
 

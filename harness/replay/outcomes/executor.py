@@ -98,6 +98,14 @@ def execute(scene: Scene, plan: Plan) -> None:
     scene.recorder.finish()
 
 
+Buffer = tuple[int, int, int]
+"""One execution of a command buffer: submit, batch, position."""
+
+
+def _buffer(step: Step) -> Buffer:
+    return step.identity.submit, step.identity.batch, step.identity.position
+
+
 class PlanRun:
     """The state of one execution: the state commands to repeat after a cut, and whether the next action needs a
     barrier."""
@@ -106,7 +114,9 @@ class PlanRun:
         self.scene = scene
         self.recorder = scene.recorder
         self.passes = Passes(scene.layouts)
-        self._state: list[Step] = []
+        self._buffer: Buffer = (0, 0, 0)
+        self._states: dict[Buffer, list[Step]] = {}
+        """The state commands of each execution of a command buffer, which may stop while others run."""
         self._cut = False
 
     def one(self, item: Step | Probe) -> None:
@@ -119,6 +129,7 @@ class PlanRun:
             return
         if item.kind is StepKind.HOST:
             self.recorder.finish()
+            self._cut = True
             with reading(item.block):
                 self.passes.note(item.block)
                 if isinstance(item.block, Call) and main_name(item.block.name) == HOST_TRANSITION:
@@ -127,14 +138,16 @@ class PlanRun:
             self.scene.objects.perform(item.block)
             return
         if item.kind is StepKind.BEGIN:
-            self._state.clear()
-            self._cut = False
+            self._buffer, self._cut = _buffer(item), False
+            self._states[self._buffer] = []
             return
         self._command(item)
 
     def _command(self, step: Step) -> None:
         call = step.block
         assert isinstance(call, Call)
+        if _buffer(step) != self._buffer:
+            self._buffer, self._cut = _buffer(step), True
         if is_debug(call.name):
             return
         refuse_without_data(call)
@@ -143,7 +156,7 @@ class PlanRun:
             if step.kind is StepKind.SYNC:
                 self._synchronize(step, call)
             elif step.kind is StepKind.STATE:
-                self._state.append(step)
+                self._states.setdefault(self._buffer, []).append(step)
                 self._issue(call)
             else:
                 if not step.in_pass:
@@ -155,7 +168,7 @@ class PlanRun:
         """Sets the state again after a cut, in a new command buffer, which inherits none."""
         if self._cut:
             self._cut = False
-            for step in self._state:
+            for step in self._states.get(self._buffer, ()):
                 if isinstance(step.block, Call):
                     self._issue(step.block)
 

@@ -33,6 +33,14 @@ class BatchScheduler(Generic[Part]):
         held = [PendingBatch(_values(b.waits), _values(b.signals), part) for b, part in zip(made, parts, strict=False)]
         return self._releases.submit(call.args["queue"], held)
 
+    def stop(self, queue: int) -> None:
+        """The part of a queue that was given last does not end yet."""
+        self._releases.stop(queue)
+
+    def go_on(self, queue: int) -> Iterator[Part]:
+        """That part has ended. Returns the parts that can run now."""
+        return self._releases.go_on(queue)
+
     def follow(self, call: Call) -> Iterator[Part]:
         """Takes any other call, which may make a semaphore or signal one from the host. Returns the parts that can run
         now."""

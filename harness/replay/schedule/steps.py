@@ -14,6 +14,7 @@ from typing import Any
 
 from harness.findings import Place, UserError
 from harness.replay.schedule.batch_scheduler import BatchScheduler
+from harness.replay.schedule.held_waits import HeldWaits
 from harness.replay.schedule.screens import OURS
 from harness.spec._generated import TASKS
 from harness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, is_recorded, is_submit, nesting
@@ -106,13 +107,15 @@ def kind_of(name: str) -> StepKind:
 def flatten(blocks: list[Block]) -> list[Step]:
     """All steps of a trace in submission order. Calls that failed are left out.
 
-    Batches that wait for timeline values come when these have been signaled. Secondary command buffers stand in place
+    Batches that wait for timeline values come when these have been signaled, and what waits for an event that the host
+    sets later comes after that. Secondary command buffers stand in place
     of the vkCmdExecuteCommands that runs them. Raises `UserError` when a submit names a command buffer that was never
     recorded.
     """
     recorded: dict[int, list[Call]] = {}
     steps: list[Step] = []
     order: BatchScheduler[_Part] = BatchScheduler()
+    waits: HeldWaits[Step] = HeldWaits(blocks)
     for block in blocks:
         if isinstance(block, Call) and not block.succeeded:
             continue
@@ -120,7 +123,7 @@ def flatten(blocks: list[Block]) -> list[Step]:
             if _is_ours(block):
                 steps.extend(_ours(block, joined=bool(steps) and steps[-1].block.index == block.index))
             else:
-                steps.extend(_steps_of(block, recorded, order))
+                steps.extend(_steps_of(block, recorded, order, waits))
         if len(steps) > MAX_STEPS:
             raise UserError(f"block {block.index}: the trace executes more than {MAX_STEPS} commands")
     return steps
@@ -139,7 +142,9 @@ def _ours(block: Block, joined: bool) -> Iterator[Step]:
     yield Step(StepKind.ACTION, where, block, inside=joined)
 
 
-def _steps_of(block: Block, recorded: dict[int, list[Call]], order: BatchScheduler[_Part]) -> Iterator[Step]:
+def _steps_of(
+    block: Block, recorded: dict[int, list[Call]], order: BatchScheduler[_Part], waits: HeldWaits[Step]
+) -> Iterator[Step]:
     """The steps that one block adds. A command only joins its command buffer and adds none."""
     block = plain(block) if isinstance(block, Call) else block
     if isinstance(block, Call) and block.name == "vkBeginCommandBuffer":
@@ -149,13 +154,26 @@ def _steps_of(block: Block, recorded: dict[int, list[Call]], order: BatchSchedul
     elif isinstance(block, Call) and is_submit(block.name):
         unit = _Unit()
         parts = [_Part(block, index, each.command_buffers, unit) for index, each in enumerate(batches(block.args))]
-        for part in order.submit(block, parts):
-            yield from _batch(part, recorded)
+        yield from _parts(order.submit(block, parts), recorded, order, waits)
     else:
         yield Step(StepKind.HOST, Identity(0, 0, 0, block.index), block)
         if isinstance(block, Call):
-            for part in order.follow(block):
-                yield from _batch(part, recorded)
+            waits.follow_host(block)
+            yield from _parts(order.follow(block), recorded, order, waits)
+
+
+def _parts(
+    parts: Iterator[_Part], recorded: dict[int, list[Call]], order: BatchScheduler[_Part], waits: HeldWaits[Step]
+) -> Iterator[Step]:
+    """The steps of batches, and of those that wait no more for an event."""
+    for part in parts:
+        yield from waits.pass_on(part.queue, _batch(part, recorded))
+        if waits.is_held(part.queue):
+            order.stop(part.queue)
+    while (queue := waits.ready()) is not None:
+        yield from waits.pass_on(queue, waits.take(queue))
+        if not waits.is_held(queue):
+            yield from _parts(order.go_on(queue), recorded, order, waits)
 
 
 def _batch(part: _Part, recorded: dict[int, list[Call]]) -> Iterator[Step]:
@@ -180,6 +198,11 @@ class _Part:
     batch: int
     command_buffers: tuple[int, ...]
     unit: _Unit
+
+    @property
+    def queue(self) -> int:
+        """The queue that runs it."""
+        return int(self.submit.args["queue"])
 
 
 @dataclass(slots=True)

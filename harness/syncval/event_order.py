@@ -1,0 +1,92 @@
+"""Which operations on events are ordered before what (rules.md#operations-on-events-have-no-stage)."""
+
+from __future__ import annotations
+
+from harness.findings import Place
+from harness.spec.scopes import TOP, execution_scope_src
+from harness.syncval.barrier import expand
+from harness.syncval.context import Context
+from harness.syncval.event_state import ExecutedOperation, union_of
+from harness.syncval.event_usage import ALL
+from harness.syncval.race import NEVER, batch_index_of
+from harness.trace.effects import Barrier
+
+
+class OperationOrder:
+    """The order among operations on the events of a device, or of one recording."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self.live: dict[int, ExecutedOperation] = {}
+        """By number, the operations that can still matter."""
+
+    def after_barrier(self, barrier: Barrier, queue_flags: int) -> None:
+        """A barrier orders what follows it after event operations in its first scope."""
+        if not self.live:
+            return
+        queue = self._context.queue
+        scopes = [(each.src_stages & ALL, expand(each, queue_flags)) for each in barrier.globals]
+        for operation in self.live.values():
+            reached = operation.after.get(queue, 0)
+            known = reached or is_on(operation, queue)
+            gained = union_of(
+                scope.dst_stages for all, scope in scopes if scope.src_stages & reached or (all and known)
+            )
+            if gained:
+                operation.after[queue] = reached | gained
+
+    def signaled(self, stages: int, queue_flags: int) -> frozenset[int]:
+        """The operations that a semaphore signal with these stages comes after, on the current queue."""
+        return self._held(stages, execution_scope_src(stages, queue_flags)) if self.live else frozenset()
+
+    def known_to_host(self) -> frozenset[int]:
+        """The operations that the host made, or knows to be complete."""
+        return frozenset(number for number, each in self.live.items() if each.on_host or self.is_complete(each))
+
+    def received(self, stages_after: dict[int, int], queue: int) -> None:
+        """On a queue, these stages come after operations, by number."""
+        for number, stages in stages_after.items():
+            operation = self.live.get(number)
+            if operation is not None:
+                operation.after[queue] = operation.after.get(queue, 0) | stages
+
+    def _held(self, stages: int, src: int) -> frozenset[int]:
+        """The operations that a first scope of these stages, `src` when expanded, holds on the current queue."""
+        queue = self._context.queue
+        return frozenset(
+            number
+            for number, each in self.live.items()
+            if each.after.get(queue, 0) & src or (stages & ALL and is_on(each, queue))
+        )
+
+    def reached(self, stages: int, place: Place, queue_flags: int) -> frozenset[int]:
+        """The operations that are ordered before one with these stages in its own first scope."""
+        others = (number for number, each in self.live.items() if self._is_before(each, place))
+        return self._held(stages, execution_scope_src(stages, queue_flags) | TOP) | frozenset(others)
+
+    def _is_before(self, operation: ExecutedOperation, place: Place) -> bool:
+        """Whether the host made an operation before a submit, or knows that it is complete."""
+        if operation.on_host:
+            return operation.place.call < (place.submit or 0)
+        return self.is_complete(operation)
+
+    def is_complete(self, operation: ExecutedOperation) -> bool:
+        """Whether the host knows that an operation is complete.
+
+        Rule: rules.md#a-host-wait-ends-operations-on-events.
+        """
+        place = operation.place
+        return batch_index_of(place) <= self._context.retired.get(place.queue or 0, NEVER)
+
+    def over(self, place: Place, queue: int) -> frozenset[int]:
+        """The operations that all later commands of a queue come after."""
+        return frozenset(
+            number
+            for number, each in self.live.items()
+            if each.precedes_commands(queue) or self._is_before(each, place)
+        )
+
+
+def is_on(operation: ExecutedOperation, queue: int) -> bool:
+    """Whether a queue executes the operation; 0 while recording."""
+    return not operation.on_host and (operation.place.queue or 0) == queue
