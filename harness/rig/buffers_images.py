@@ -6,7 +6,7 @@ from typing import Any
 
 import harness
 from harness.rig.core import COLOR_FORMAT, RigBuffer, RigDevice, RigImage
-from harness.spec.enums import VK_WHOLE_SIZE, VkImageUsage, VkMemoryProperty
+from harness.spec.enums import VK_WHOLE_SIZE, VkBufferUsage, VkImageUsage, VkMemoryProperty
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
 
@@ -28,9 +28,11 @@ class BuffersImages(RigDevice):
         """
         vk = self.vk
         index = self.gpu.memory_type(allowed, wanted)
-        handle = vk.vkAllocateMemory(
-            self.device, vk.VkMemoryAllocateInfo(allocationSize=size, memoryTypeIndex=index), None
-        )
+        flags = None
+        if self.extension_usage & VkBufferUsage.SHADER_DEVICE_ADDRESS:
+            flags = vk.VkMemoryAllocateFlagsInfo(flags=vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT_KHR)
+        info = vk.VkMemoryAllocateInfo(pNext=flags, allocationSize=size, memoryTypeIndex=index)
+        handle = vk.vkAllocateMemory(self.device, info, None)
         self.gpu.cleanup.callback(vk.vkFreeMemory, self.device, handle, None)
         if wanted & VkMemoryProperty.HOST_VISIBLE:
             vk.vkMapMemory(self.device, handle, 0, size, 0)[:] = bytes(size)
@@ -56,6 +58,13 @@ class BuffersImages(RigDevice):
         if data:
             self.host_write(buffer, data)
         return buffer
+
+    def address(self, buffer: RigBuffer) -> tuple[int, int]:
+        """vkGetBufferDeviceAddress, as its low and its high word."""
+        info = self.vk.VkBufferDeviceAddressInfo(buffer=buffer.handle)
+        # The package's own function takes the address for a result code.
+        value = self.vk.lib.vkGetBufferDeviceAddress(self.device, self.vk.ffi.addressof(info))
+        return value & 0xFFFFFFFF, value >> 32
 
     def image(
         self,

@@ -19,6 +19,7 @@ SURFACE_EXTENSIONS = ("VK_KHR_surface", "VK_EXT_headless_surface")
 PRESENTS = ("VK_KHR_swapchain", *SURFACE_EXTENSIONS)
 """The extensions that a scenario with a swapchain needs."""
 BUFFER_USAGE = {
+    "VK_KHR_buffer_device_address": VkBufferUsage.SHADER_DEVICE_ADDRESS,
     "VK_EXT_conditional_rendering": VkBufferUsage.CONDITIONAL_RENDERING_EXT,
     "VK_EXT_transform_feedback": VkBufferUsage.TRANSFORM_FEEDBACK_BUFFER_EXT
     | VkBufferUsage.TRANSFORM_FEEDBACK_COUNTER_BUFFER_EXT,

@@ -111,7 +111,8 @@ class Evaluation:
                 return None
         assert box is not None
         elements = (touch.element, touch.element) if touch.element is not None else self._elements(touch, box)
-        exact = exact and elements is not None and elements[0] == elements[1]
+        one = elements is not None and elements[0] == elements[1]
+        exact = exact and (one or touch.base is not None)
         form, box, known = self._place(touch, box)
         if form is None:
             return Reach((), elements, False)

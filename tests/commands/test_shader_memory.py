@@ -167,3 +167,45 @@ def test_descriptors_updated_after_bind_count_as_they_are_at_the_submit(stream: 
     (submitted,) = [each for each in stream.did() if isinstance(each, Submitted)]
     ((_, commands),) = submitted.batches[0].buffers
     assert written(commands[-1].effects) == [(a, DECLARED), (c, DECLARED)]
+
+
+# -- device addresses
+
+AT = 0x7F00_0000_1000
+
+
+def addressed(stream: InterpretedStream, size: int, address: int) -> int:
+    buffer = stream.buffer(size)
+    stream.call("vkGetBufferDeviceAddress", device=stream.device, pInfo={"buffer": buffer})
+    stream.did(result=address)
+    return buffer
+
+
+def pushed_addresses(source: int, target: int, count: int) -> tuple[int, ...]:
+    return (source & 0xFFFFFFFF, source >> 32, target & 0xFFFFFFFF, target >> 32, count)
+
+
+def test_addresses_in_push_constants_lead_to_their_buffers(stream: InterpretedStream) -> None:
+    a, b = addressed(stream, 512, AT), addressed(stream, 1024, AT + 4096)
+    ready(stream, stream.compute("address_copy", [], b"1" * 20), *pushed_addresses(AT + 16, AT + 4096, 10))
+    assert seen(run(stream, 1)) == [(READ, a, ((16, 56),), EXACT), (WRITE, b, ((0, 40),), EXACT)]
+
+
+def test_what_is_not_known_of_an_index_reaches_from_the_address_on(stream: InterpretedStream) -> None:
+    a, b, parameters = addressed(stream, 512, AT), addressed(stream, 1024, AT + 4096), stream.buffer(64)
+    ready(stream, stream.compute("address_copy", [], b"1" * 20), *pushed_addresses(AT + 16, AT + 4100, 1 << 31))
+    effects = stream.effects("DispatchIndirect", buffer=parameters, offset=0)
+    assert seen(effects[1:]) == [(READ, a, ((16, 512),), DECLARED), (WRITE, b, ((4, 1024),), DECLARED)]
+
+
+def test_an_address_of_no_buffer_is_not_modelled(stream: InterpretedStream) -> None:
+    b = addressed(stream, 1024, AT)
+    ready(stream, stream.compute("address_copy", [], b"1" * 20), *pushed_addresses(AT - 64, AT, 4))
+    effects = run(stream, 1)
+    assert Unmodelled("PhysicalStorageBuffer") in effects
+    assert [each.resource for each in effects if isinstance(each, Access)] == [b]
+
+
+def test_an_address_that_was_not_pushed_is_not_modelled(stream: InterpretedStream) -> None:
+    ready(stream, stream.compute("address_copy", [], b"1" * 20), 1)
+    assert run(stream, 1) == (Unmodelled("PhysicalStorageBuffer"),)

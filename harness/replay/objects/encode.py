@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from harness.findings import UserError
+from harness.replay.objects.device_addresses import DeviceAddresses
 from harness.spec._generated import (
     BASETYPES,
     BITMASKS,
@@ -41,6 +42,7 @@ class Handles:
     """Maps ids of the trace to objects of the target: the name of the handle's type, and the raw handle."""
 
     entries: dict[int, tuple[str, int]] = field(default_factory=dict)
+    addresses: DeviceAddresses = field(default_factory=DeviceAddresses)
 
     def add(self, identity: int, type_name: str, raw: int) -> None:
         """Makes `identity` stand for the object of the target whose raw handle is `raw`."""

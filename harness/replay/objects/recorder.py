@@ -62,7 +62,8 @@ class ReplayRecorder:
     def issue(self, name: str, args: Mapping[str, Any], where: str) -> None:
         """Records one command of a trace; its `commandBuffer` is replaced by ours."""
         commands = self.begin()
-        encoded = self._encoder.call(name, args, where, {"commandBuffer": commands})
+        translated = self.handles.addresses.translated(args)
+        encoded = self._encoder.call(name, translated, where, {"commandBuffer": commands})
         self.device.function(name, where)(*encoded.arguments)
 
     def call(self, name: str, *arguments: Any) -> None:

@@ -70,8 +70,6 @@ NATIVE_ONLY = frozenset(
 
 REFUSED = {
     "vkCreateSwapchainKHR": "it needs a window",
-    "vkGetBufferDeviceAddress": "addresses differ from driver to driver",
-    "vkGetBufferDeviceAddressEXT": "addresses differ from driver to driver",
     "vkQueueBindSparse": "sparse binding is not modelled",
     "vkCopyMemoryToImageEXT": "the memory that it reads is not in the trace",
     "vkImportFenceFdKHR": "the other side is not in the trace",
@@ -219,7 +217,8 @@ class ReplayObjects:
             if name == "vkInvalidateMappedMemoryRanges":
                 for each in block.args["pMemoryRanges"] or ():
                     self._see(block.index, each["memory"], each["offset"], each["size"])
-            if name.startswith(WITHOUT_EFFECT) or is_debug(name) or (name in NATIVE_ONLY and not self.native):
+            without_effect = name.startswith(WITHOUT_EFFECT) and name != "vkGetBufferDeviceAddress"
+            if without_effect or is_debug(name) or (name in NATIVE_ONLY and not self.native):
                 return
             self._issue(block)
 
@@ -276,7 +275,11 @@ class ReplayObjects:
         encoder = Encoder(self.device.target.ffi, self.handles)
         encoded = encoder.call(call.name, args, f"block {call.index}", given)
         result = self.device.function(call.name, f"block {call.index}")(*encoded.arguments)
-        if isinstance(result, int) and result < 0:
+        if main_name(call.name) == "vkGetBufferDeviceAddress":
+            buffer = self.resources.buffers.get(args["pInfo"]["buffer"])
+            if buffer is not None and call.result:
+                self.handles.addresses.add(call.result, buffer.size, int(result))
+        elif isinstance(result, int) and result < 0:
             self.device.check(result, f"block {call.index}: {call.name}")
         self.skipped |= encoder.skipped
         self._keep(call, encoded.outputs)
