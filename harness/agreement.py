@@ -177,6 +177,8 @@ def _hazard(conflict: Conflict) -> Hazard:
         return Hazard.UNFLUSHED_WRITE
     if conflict.kind is ConflictKind.OWNERSHIP:
         return Hazard.OWNERSHIP_NOT_TRANSFERRED
+    if conflict.kind is ConflictKind.OWNERSHIP_WITHOUT_CONTENTS:
+        return Hazard.OWNERSHIP_WITHOUT_CONTENTS
     racing = conflict.kind is ConflictKind.UNORDERED and prior.queue != current.queue
     words = ("WRITE" if current.write else "READ", "RACING" if racing else "AFTER", "WRITE" if prior.write else "READ")
     return Hazard("_".join(words))

@@ -30,6 +30,8 @@ class Hazard(StrEnum):
     """An acquire has no release before it."""
     OWNERSHIP_MISMATCH = "ownership-mismatch"
     """An acquire has another range, other families or other layouts than the release."""
+    OWNERSHIP_WITHOUT_CONTENTS = "ownership-without-contents"
+    """One of the four above, and nobody ever wrote the contents."""
 
     SET_EVENT_AFTER_RESET = "vkCmdSetEvent-reset-race"
     SET_EVENT2_AFTER_RESET = "vkCmdSetEvent2-reset-race"
@@ -125,6 +127,7 @@ ADVICE = frozenset(
         Hazard.WAIT2_DEPENDENCY_DIFFERS,
         Hazard.WAIT_ON_ANOTHER_QUEUE,
         Hazard.LATE_HOST_SET,
+        Hazard.OWNERSHIP_WITHOUT_CONTENTS,
     }
 )
 """The values that are advice. A test holds the table in `docs/hazards.md` equal to this set."""

@@ -118,6 +118,10 @@ class CommandBufferRun:
         where = self.place, self.stream.id, self.execution
         self.program.access(access, node, *where, instance=instance, learned=self.learned)
         self.own(access, kind.name, node, access.atomic or not kind.write)
+        if is_write(access):
+            self.program.ownership.wrote(access.space, access.spans)
+            for alias in access.aliases:
+                self.program.ownership.wrote(alias.space, alias.spans)
 
     def own(self, access: Access, name: str, node: int, contents: bool) -> None:
         """Notes that the queue's family uses a resource; `contents` says whether the use depends on what the resource

@@ -71,6 +71,8 @@ class ConflictKind(StrEnum):
     """A write is invalidated before it is flushed. On the host it is lost; on the device that is a remark."""
     OWNERSHIP = "ownership"
     """The contents are undefined for this queue family: not transferred, released and not acquired, or the reverse."""
+    OWNERSHIP_WITHOUT_CONTENTS = "ownership-without-contents"
+    """The same of contents that nobody ever wrote."""
     RACING = "racing-invalidate"
     """A write and a dependency that makes its memory visible are in no order: a remark, never a conflict."""
 

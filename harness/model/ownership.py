@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.model.opinion import ModelAccess
-from harness.spans import Span, overlap, subtract
+from harness.spans import Span, merge, overlap, subtract
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkImageLayout
 from harness.trace.effects import FAMILIES_OUTSIDE, RangeBarrier
 
@@ -29,8 +29,9 @@ class OwnedPart:
     """The barrier that released these addresses and was not acquired. Their contents belong to no family then."""
 
 
-Loss = tuple[ModelAccess, tuple[Span, ...]]
-"""An earlier use, and the addresses whose contents it leaves undefined for the present use."""
+Loss = tuple[ModelAccess, tuple[Span, ...], bool]
+"""An earlier use, the addresses whose contents it leaves undefined for the present use, and whether somebody wrote
+them."""
 
 
 class OwnershipHistory:
@@ -39,6 +40,7 @@ class OwnershipHistory:
     def __init__(self) -> None:
         self._parts: dict[tuple[int, int], list[OwnedPart]] = {}
         self._shared: set[int] = set()
+        self._written: dict[int, list[Span]] = {}
 
     def share(self, resource: int) -> None:
         """Notes that a resource belongs to all families."""
@@ -50,6 +52,15 @@ class OwnershipHistory:
         for key in [key for key in self._parts if key[0] == space and resource in (0, key[1])]:
             left = [] if span is None else self._outside(key, (span,))
             self._parts[key] = left
+        self._written[space] = [] if span is None else subtract(self._written.get(space, []), [span])
+
+    def wrote(self, space: int, spans: Sequence[Span]) -> None:
+        """Somebody wrote contents there."""
+        self._written[space] = merge([*self._written.get(space, []), *spans])
+
+    def _has_contents(self, space: int, spans: Sequence[Span]) -> bool:
+        """Whether anybody wrote there. Rule: rules.md#contents-that-nobody-wrote-are-not-lost."""
+        return bool(overlap(self._written.get(space, []), spans))
 
     def use(
         self, space: int, resource: int, spans: Sequence[Span], family: int, use: ModelAccess, contents: bool
@@ -67,7 +78,7 @@ class OwnershipHistory:
                 if not use.write:
                     kept.append(replace(part, spans=inside))
             elif contents:
-                yield part.use, inside
+                yield part.use, inside, self._has_contents(space, inside)
         fresh = tuple(subtract(spans, sorted(span for part in kept for span in part.spans)))
         made = [OwnedPart(fresh, owner, use)] if fresh else []
         self._assign((space, resource), spans, [*kept, *made])
@@ -94,9 +105,11 @@ class OwnershipHistory:
             for part, inside in self._inside(key, barrier.spans):
                 left = subtract(left, inside)
                 if part.release is None or not _match(part.release, barrier):
-                    yield part.use, inside
+                    yield part.use, inside, self._has_contents(barrier.space, inside)
             if left:
-                yield use, tuple(left)
+                yield use, tuple(left), self._has_contents(barrier.space, left)
+        else:
+            self.wrote(barrier.space, barrier.spans)
         owner = EVERYBODY if barrier.resource in self._shared else family
         self._assign(key, barrier.spans, [OwnedPart(tuple(barrier.spans), owner, use)])
 

@@ -194,8 +194,9 @@ class Program:
 
     def lose(self, losses: Iterable[Loss], use: ModelAccess, resource: int) -> None:
         """Reports contents that are undefined for the family that uses them."""
-        for prior, spans in losses:
-            self.conflict(Conflict(ConflictKind.OWNERSHIP, prior, use, resource, spans, order=self.order))
+        for prior, spans, written in losses:
+            kind = ConflictKind.OWNERSHIP if written else ConflictKind.OWNERSHIP_WITHOUT_CONTENTS
+            self.conflict(Conflict(kind, prior, use, resource, spans, order=self.order))
 
     def remove_dirty(self, memory: int, span: Span) -> None:
         """Takes the addresses out of the dirty host writes of a memory."""

@@ -13,6 +13,8 @@ _FIXED = {
     ConflictKind.DIRTY: "vkFlushMappedMemoryRanges, or a dependency that has the write in its first scope, before the "
     "invalidate",
     ConflictKind.RACING: "an execution dependency between the write and the dependency that invalidates its memory",
+    ConflictKind.OWNERSHIP_WITHOUT_CONTENTS: "both halves of a queue family ownership transfer, or neither: "
+    "nobody wrote the contents",
     ConflictKind.OWNERSHIP: "a queue family ownership transfer between the two: a release, and an acquire that "
     "matches it",
 }

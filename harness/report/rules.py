@@ -18,6 +18,7 @@ RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
     ("ownership-not-transferred", "*", "*", "contents-must-be-transferred-to-another-family"),
     ("ownership-not-acquired", "*", "*", "what-was-released-must-be-acquired"),
     ("ownership-not-released", "*", "*", "an-acquire-needs-its-release"),
+    ("ownership-without-contents", "*", "*", "contents-that-nobody-wrote-are-not-lost"),
     ("ownership-mismatch", "*", "*", "both-halves-of-a-transfer-agree"),
     ("vkCmdResetEvent-set-race", "*", "*", "a-reset-must-come-after-a-set"),
     ("vkCmdResetEvent-wait-race", "*", "*", "a-reset-must-come-after-a-wait"),

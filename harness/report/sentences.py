@@ -68,6 +68,8 @@ _OWNERSHIP = {
     Hazard.OWNERSHIP_NOT_RELEASED: "acquires {what}, which was not released, or has been used since (last owner: "
     "{prior})",
     Hazard.OWNERSHIP_MISMATCH: "acquires {what} by another barrier than {prior} released it",
+    Hazard.OWNERSHIP_WITHOUT_CONTENTS: "needs or acquires {what} after {prior}, and no transfer fits; nobody wrote its "
+    "contents",
 }
 
 
@@ -151,6 +153,8 @@ def _transfer(hazard: Hazard, families: OwnershipFamilies) -> str:
         return f"the acquire by queue family {_family(families.destination)}"
     if hazard is Hazard.OWNERSHIP_NOT_RELEASED:
         return f"the release by queue family {_family(families.source)}"
+    if hazard is Hazard.OWNERSHIP_WITHOUT_CONTENTS:
+        return "both halves of a transfer, with the same resource, range, families and layouts, or neither of them"
     return "the same resource, range, families and layouts in both halves"
 
 

@@ -163,14 +163,18 @@ def _ask_layer(row: Row, session: harness.Session, listener: LayerListener) -> N
 
 
 def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Path | None) -> None:
-    """Executes every hazard's outcomes. What is found of events has no outcome of its own; a driver that executes
-    nothing shows nothing."""
+    """Executes every hazard's outcomes. Advice has no outcome of its own; a driver that executes nothing shows
+    nothing."""
     shown = 0
     unshown = []
     hazards = (
         []
         if is_null_hardware()
-        else [each for each in findings if each.hazard.is_between_accesses or each.hazard.is_ownership]
+        else [
+            each
+            for each in findings
+            if not each.hazard.is_advice and (each.hazard.is_between_accesses or each.hazard.is_ownership)
+        ]
     )
     for number, finding in enumerate(hazards):
         try:

@@ -14,7 +14,7 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
-from harness.findings import Certainty, Hazard
+from harness.findings import ENGINE_QUEUE, Certainty, Hazard
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.race import in_instance_order
 from harness.syncval.state import NO_ORDERING, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
@@ -80,6 +80,8 @@ def _read_conflicts(state: State, view: View, request: AccessRequest) -> bool:
     write = state.write
     if write is None or write.done or _is_visible(write, view, request.access_kind, request):
         return False
+    if write.queue >= ENGINE_QUEUE:
+        return not _engine_is_done(state, view, write, request)
     return not _read_is_ordered(state, write, request)
 
 
@@ -88,6 +90,14 @@ def _is_visible(write: Write, view: View, access_kind: int, request: AccessReque
     by_region = write.regional and request.order != RasterizationOrder.NONE
     barriers = view.write.barriers | (view.write.near_barriers if by_region else 0)
     return bool(barriers >> access_kind & 1)
+
+
+def _engine_is_done(state: State, view: View, write: Write, request: AccessRequest) -> bool:
+    """Whether a read comes after what the engine did with an image since it was presented. A presentation counts as a
+    write, and leaves nothing that would have to be visible (rules.md#a-presented-image-belongs-to-the-engine)."""
+    stage = ACCESS_KINDS[request.access_kind].stage
+    pairs = zip(state.reads, view.reads, strict=True)
+    return any(read.queue == write.queue and ordering.barriers & stage for read, ordering in pairs)
 
 
 def _read_is_ordered(state: State, write: Write, request: AccessRequest) -> bool:

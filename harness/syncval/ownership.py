@@ -8,6 +8,7 @@ Transfer"). The Khronos layer's synchronization validation models none of it.
 * A release leaves the contents undefined to everybody until the acquire that matches it: same resource, families and
   layouts, exactly the same range. It may stay without one, if the contents are not needed any more.
 * An acquire without a release, or after something else was done to the range, is wrong whatever comes after.
+* Where nobody ever wrote the contents there is nothing to lose: such a finding is advice.
 * Resources of VK_SHARING_MODE_CONCURRENT belong to all families, but are released and acquired like others to and from
   what is outside the instance (VK_QUEUE_FAMILY_EXTERNAL, _FOREIGN_EXT). What happens there is not seen: an acquire from
   there needs no release here.
@@ -100,7 +101,10 @@ class Ownership:
         self._families: dict[int, int] = {}
         self._concurrent: set[int] = set()
         self._held: dict[int, SpanMap[Owner]] = {}
+        self._written: dict[int, SpanMap[bool]] = {}
         self.active = False
+        self.is_blind = False
+        """Whether it was not told of something that was executed, or written by the host: it may have contents."""
 
     def obtained(self, queue: int, family: int) -> None:
         """A queue is of a family."""
@@ -119,6 +123,19 @@ class Ownership:
             self._held.pop(gone.space, None)
         elif gone.space in self._held:
             self._held[gone.space].erase(*gone.span)
+        if gone.span is None:
+            self._written.pop(gone.space, None)
+        elif gone.space in self._written:
+            self._written[gone.space].erase(*gone.span)
+
+    def wrote(self, space: int, spans: Iterable[Span]) -> None:
+        """Somebody wrote contents there."""
+        if self.active:
+            written = self._written.setdefault(space, SpanMap())
+            for span in spans:
+                written.assign(*span, True)
+        else:
+            self.is_blind = True
 
     # -- what uses ranges ----------------------------------------------------------------------------------------------
 
@@ -136,6 +153,10 @@ class Ownership:
                 needed, writes = effect.atomic or not plain, effect.atomic or plain
                 where = effect.resource, effect.space, effect.spans
                 yield from self._use(*where, effect.access_kind, needed, place, family, writes)
+                if writes:
+                    self.wrote(effect.space, effect.spans)
+                    for alias in effect.aliases:
+                        self.wrote(alias.space, alias.spans)
             case effects.Barrier(ranges=ranges):
                 yield from self._barriers(ranges, place, family)
             case effects.WaitEvents(barriers=barriers):
@@ -225,7 +246,8 @@ class Ownership:
         for (name, _), found in lost.items():
             owner = found[0][1]
             families = OwnershipFamilies(owner.family, owner.release.dst_family if owner.release else family)
-            yield self._finding(name, resource, [span for span, _ in found], access_kind, place, owner, families)
+            where = resource, space, [span for span, _ in found]
+            yield self._finding(name, *where, access_kind, place, owner, families)
 
     # -- transfers -----------------------------------------------------------------------------------------------------
 
@@ -246,6 +268,8 @@ class Ownership:
     def _acquire(self, barrier: effects.RangeBarrier, place: Place, family: int) -> Iterator[Finding]:
         if barrier.src_family not in effects.FAMILIES_OUTSIDE:
             yield from self._unmatched(barrier, place)
+        else:
+            self.wrote(barrier.space, barrier.spans)
         owner = ALL_FAMILIES if barrier.resource in self._concurrent else family
         held = self._held.setdefault(barrier.space, SpanMap())
         for span in barrier.spans:
@@ -277,7 +301,8 @@ class Ownership:
         if other[1] is not None:
             found.append((Hazard.OWNERSHIP_MISMATCH, other[0], other[1]))
         for hazard, spans, prior in found:
-            yield self._finding(hazard, barrier.resource, spans, OWNERSHIP_TRANSFER, place, prior, families)
+            where = barrier.resource, barrier.space, spans
+            yield self._finding(hazard, *where, OWNERSHIP_TRANSFER, place, prior, families)
 
     def _pieces(self, space: int, span: Span) -> list[tuple[int, int, Owner]]:
         held = self._held.get(space)
@@ -287,12 +312,17 @@ class Ownership:
         self,
         hazard: Hazard,
         resource: int,
+        space: int,
         spans: list[Span],
         access_kind: int,
         place: Place,
         owner: Owner,
         families: OwnershipFamilies,
     ) -> Finding:
+        """Rule: rules.md#contents-that-nobody-wrote-are-not-lost."""
+        written = self._written.get(space)
+        if not self.is_blind and not (written and any(written.pieces(*span) for span in spans)):
+            hazard = Hazard.OWNERSHIP_WITHOUT_CONTENTS
         seen = self._describe(resource, merge(spans))
         return Finding(
             hazard=hazard,

@@ -64,6 +64,7 @@ class Validator:
                 self._host.submitted()
                 return list(self._judged(self._queues.submit(stream_event)))
             case effects.HostWrote():
+                self._ownership.wrote(stream_event.memory, (stream_event.span,))
                 return list(self._host.wrote(stream_event, self._queues.holds_back))
             case effects.HostDeclaredRead():
                 return list(self._host.read(stream_event))
@@ -72,6 +73,8 @@ class Validator:
             case effects.Presented():
                 return list(self._presented(stream_event))
             case effects.HostAccess():
+                if stream_event.write:
+                    self._ownership.wrote(stream_event.space, stream_event.spans)
                 return list(self._host.accessed(stream_event))
             case effects.HostWaited():
                 return list(self._host_waited(stream_event))
@@ -184,6 +187,8 @@ class Validator:
                 yield from self._report.submitted(result.hazards, result.place, known)
             if self._ownership.active or execution.transfers:
                 yield from self._report.events(list(self._ownership.follow(command, place, family)), known)
+            else:
+                self._ownership.is_blind = True
 
     def _released(self, queues: Iterable[int]) -> Iterator[Finding]:
         """Waits for events end on these queues, as the host or the end of the stream tells, whatever signaled them."""

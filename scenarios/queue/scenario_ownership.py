@@ -158,3 +158,23 @@ def scenario_there_and_back(rig: Rig) -> None:
     rig.submit(first, signals=[SemaphoreUse(there)], sync2=True)
     rig.submit(second, waits=[SemaphoreUse(there)], signals=[SemaphoreUse(back)], sync2=True)
     rig.submit(third, waits=[SemaphoreUse(back)], sync2=True)
+
+
+@scenario(
+    expects=[race("ownership-without-contents", TO_BUFFER, BARRIER)],
+    weakened={"what / cleared": [race("ownership-not-transferred", TO_BUFFER, CLEAR)]},
+    queues=["TRANSFER"],
+    rule="contents-that-nobody-wrote-are-not-lost",
+)
+def scenario_contents_that_nobody_wrote(rig: Rig) -> None:
+    """A family reads an exclusive image that another one moved and nobody wrote: nothing is lost without a transfer."""
+    image, b, s = rig.image(exclusive=True), rig.buffer(16 * 16 * 4), rig.semaphore()
+    _, other = rig.queues
+    with rig.commands() as first:
+        first.transition(image)
+        if rig.choose("what", False, {"cleared": True}):
+            first.clear_color(image)
+    with rig.commands(queue=other) as second:
+        second.image_to_buffer(image, b)
+    rig.submit(first, signals=[SemaphoreUse(s)], sync2=True)
+    rig.submit(second, waits=[SemaphoreUse(s)], sync2=True)

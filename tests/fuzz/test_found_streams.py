@@ -94,7 +94,7 @@ FOUND = [
         submit q2 wait s1@ALL_COMMANDS family 1
             COPY_TRANSFER_READ i
         """,
-        ["ownership-not-transferred"],
+        ["ownership-without-contents"],
         id="what a layout transition left is what was not transferred (by the fuzzer)",
     ),
     pytest.param(

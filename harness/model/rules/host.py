@@ -40,6 +40,7 @@ def host_wrote(program: Program, wrote: HostWrote) -> None:
         held = program.dirty.setdefault(wrote.memory, [])
         held.append((ModelAccess(place, ACCESS_KINDS[HOST_WRITE].name, True, node), [wrote.span]))
     _access(program, HOST_WRITE, node, place, wrote.memory, wrote.span, wrote.non_coherent_atom_size)
+    program.ownership.wrote(wrote.memory, (wrote.span,))
 
 
 def host_read(program: Program, read: HostDeclaredRead) -> None:
@@ -168,6 +169,8 @@ def host_access(program: Program, effect: HostAccess) -> None:
     access_kind = HOST_WRITE if effect.write else HOST_READ
     access = Access(access_kind, effect.space, effect.spans, effect.resource)
     program.access(access, node, place, HOST_STREAM, next(program.numbers))
+    if effect.write:
+        program.ownership.wrote(effect.space, effect.spans)
 
 
 def fence_reset(program: Program, reset: FenceReset) -> None:
