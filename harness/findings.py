@@ -274,6 +274,8 @@ class Finding:
     certainty: Certainty = Certainty.EXACT
     judges: tuple[str, ...] = ()
     """Which of `syncval` and `model` find it, once both were asked; empty before."""
+    refuted: str = ""
+    """How it is known that the two accesses did not meet on an observed run; empty where they did or nobody looked."""
     explain: Callable[[Finding], Explanation] | None = field(default=None, repr=False, compare=False)
     """Makes the words. Whoever hands out findings sets it: judges have none."""
 
@@ -291,6 +293,11 @@ class Finding:
     def advice(self) -> bool:
         """Whether the finding is advice: it counts for no verdict and no exit code."""
         return self.hazard.is_advice
+
+    @property
+    def counts(self) -> bool:
+        """Whether the finding counts for the verdict and the exit code: advice and refuted findings do not."""
+        return not self.advice and not self.refuted
 
     @property
     def range(self) -> tuple[int, int] | None:
@@ -340,6 +347,7 @@ class Finding:
             "certainty": self.certainty,
             "advice": self.advice,
             "judges": list(self.judges),
+            "refuted": self.refuted,
             "missing": self.missing,
             "message": self.message,
         }

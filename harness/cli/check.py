@@ -13,20 +13,28 @@ from harness.cli.verdict import MODEL_OPTION
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
+@click.option(
+    "--observed", type=click.Path(path_type=Path), help="Judge with what `vkharness observe -o` saw of this trace."
+)
 @MODEL_OPTION
 @click.pass_context
-def check(ctx: click.Context, trace: Path, json_path: Path | None, model: str) -> None:
+def check(ctx: click.Context, trace: Path, json_path: Path | None, observed: Path | None, model: str) -> None:
     """Judge a trace, ours or a converted GFXReconstruct capture.
 
-    No Vulkan loader or driver is needed.
+    No Vulkan loader or driver is needed. With --observed, findings of which the two accesses never met are marked as
+    refuted on this run. They are listed, but count neither for the verdict nor for the exit code.
     """
-    from harness.cli.verdict import ask_model, make_analysis, show
+    from harness.cli.verdict import ask_model, make_analysis, refutation_of, show
     from harness.trace.codec import read_trace
 
     notes: list[str] = []
-    analysis = make_analysis(model).follow(read_trace(trace, notes))
+    refutation = refutation_of(observed)
+    blocks = read_trace(trace, notes)
+    analysis = make_analysis(model).follow(blocks if refutation is None else refutation.follow(blocks))
     for note in notes:
         click.echo(f"vkharness: note: {note}", err=True)
     answer = ask_model(analysis, model)
+    if refutation is not None:
+        refutation.mark(analysis.findings)
     show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, json_path)
     ctx.exit(exit_code(analysis.verdict))

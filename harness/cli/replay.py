@@ -31,6 +31,9 @@ JOB = "harness.report.replays:replay_job"
 )
 @click.option("--seed", type=click.IntRange(0), help="In reorder mode, the first seed [0].")
 @click.option("--finding", type=click.IntRange(1), help="In witness mode, show this finding only (1 is the first).")
+@click.option(
+    "--observed", type=click.Path(path_type=Path), help="In witness mode, judge with what `vkharness observe -o` saw."
+)
 @click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for one run.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results to this file.")
 @click.pass_context
@@ -44,6 +47,7 @@ def replay(
     strategy: str | None,
     seed: int | None,
     finding: int | None,
+    observed: Path | None,
     timeout: float,
     json_path: Path | None,
 ) -> None:
@@ -60,14 +64,14 @@ def replay(
     from harness.device.process import Worker
     from harness.report.replay_text import result_lines
 
-    if finding is not None and mode != "witness":
-        raise UserError("--finding goes with --mode witness")
+    if (finding is not None or observed is not None) and mode != "witness":
+        raise UserError("--finding and --observed go with --mode witness")
     if (strategy is not None or seed is not None) and mode != "reorder":
         raise UserError("--strategy and --seed go with --mode reorder")
     arguments: dict[str, Any] = {"trace": str(trace), "mode": mode, "device": device}
     with Worker(find_driver(device), timeout=timeout) as worker:
         if mode == "witness":
-            results, code = _show_findings(worker, arguments, artifacts, finding)
+            results, code = _show_findings(worker, arguments, artifacts, finding, observed)
         else:
             if mode == "reorder":
                 arguments |= {"strategy": strategy or "random", "seed": seed or 0}
@@ -86,10 +90,10 @@ def replay(
 
 
 def _show_findings(
-    worker: Any, arguments: dict[str, Any], artifacts: Path | None, wanted: int | None
+    worker: Any, arguments: dict[str, Any], artifacts: Path | None, wanted: int | None, observed: Path | None
 ) -> tuple[list[dict[str, Any]], int]:
     """What each finding's hazard does to the bytes, and the exit code of the trace's verdict."""
-    findings, code = _judge(Path(arguments["trace"]), wanted)
+    findings, code = _judge(Path(arguments["trace"]), wanted, observed)
     results = []
     for number, found in findings:
         where = {} if artifacts is None else {"artifacts": str(artifacts / f"finding-{number}")}
@@ -98,12 +102,16 @@ def _show_findings(
     return results, code
 
 
-def _judge(trace: Path, wanted: int | None) -> tuple[list[tuple[int, dict[str, Any]]], int]:
+def _judge(trace: Path, wanted: int | None, observed: Path | None) -> tuple[list[tuple[int, dict[str, Any]]], int]:
     """The findings to show, numbered from 1, and the exit code that the trace's verdict calls for."""
     from harness.check import Analysis
+    from harness.cli.verdict import refutation_of
     from harness.trace.codec import read_trace
 
-    mirror = Analysis().follow(read_trace(trace))
+    refutation, blocks = refutation_of(observed), read_trace(trace)
+    mirror = Analysis().follow(blocks if refutation is None else refutation.follow(blocks))
+    if refutation is not None:
+        refutation.mark(mirror.findings)
     findings = [(number, found.to_dict()) for number, found in enumerate(mirror.findings, start=1)]
     if wanted is not None:
         if wanted > len(findings):

@@ -14,6 +14,7 @@ from harness.findings import Finding
 if TYPE_CHECKING:
     from harness.agreement import SecondOpinion
     from harness.check import Analysis
+    from harness.refutation import Refutation
 
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
 MODEL_OPTION = click.option(
@@ -38,6 +39,16 @@ def ask_model(analysis: Analysis, model: str) -> SecondOpinion:
     from harness import agreement
 
     return agreement.ask_model(analysis, agreement.MODEL_LIMIT if model == AUTO else sys.maxsize)
+
+
+def refutation_of(observed: Path | None) -> Refutation | None:
+    """The observations of a file, ready to be held against findings; None without a file."""
+    if observed is None:
+        return None
+    from harness.refutation import Refutation
+    from harness.trace.observations import read_observations
+
+    return Refutation(read_observations(observed), str(observed))
 
 
 def show(

@@ -36,6 +36,8 @@ def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
     yield f"{result['number']}. {found['hazard']} {found['command']} after {found['prior_command']}: {word}"
     if found["site"] or found["prior_site"]:
         yield f"   at {found['site']} after {found['prior_site']}"
+    if found["refuted"]:
+        yield f"   refuted on this run: the two touch no byte in common ({found['refuted']})"
     if result["reason"]:
         yield f"   {result['reason']}"
     for difference in result["differences"]:

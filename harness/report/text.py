@@ -39,6 +39,8 @@ def finding_text(finding: Finding) -> Text:
         text.append(f" ({_where(place)})\n", style="dim")
     if len(finding.judges) == 1:
         text.append(f"  found by: {ONE_JUDGE[finding.judges[0]]}\n", style="yellow")
+    if finding.refuted:
+        text.append(f"  refuted on this run: the two touch no byte in common ({finding.refuted})\n", style="green")
     text.append("  missing: ", style="dim")
     text.append(f"{explain(finding).missing}\n")
     text.append("  rule: ", style="dim")
@@ -53,7 +55,8 @@ def summary_text(
     from rich.text import Text
 
     text = Text()
-    hazards = [each for each in findings if not each.advice]
+    hazards = [each for each in findings if each.counts]
+    refuted = [each for each in findings if each.refuted]
     if hazards:
         what = f"{len(hazards)} {'hazard' if len(hazards) == 1 else 'hazards'}: {_counted(hazards)}"
     elif unmodelled:
@@ -62,8 +65,10 @@ def summary_text(
         what = "no hazard"
     text.append(verdict, style=VERDICT_STYLES.get(verdict, "bold"))
     text.append(f" - {what}")
-    if len(hazards) < len(findings):
+    if any(each.advice for each in findings):
         text.append(f"\nadvice: {_counted(each for each in findings if each.advice)}", style="yellow")
+    if refuted:
+        text.append(f"\nrefuted on this run, and not counted: {_counted(refuted)}", style="green")
     if left_open:
         names = ", ".join(f"{name} x{count}" for name, count in sorted(left_open.items()))
         text.append(f"\nleft open by the specification, a hazard for the model alone: {names}", style="dim")

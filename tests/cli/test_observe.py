@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import random
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
+from harness.cli.check import check
 from harness.cli.observe import observe
+from harness.cli.replay import replay
 from harness.device.process import Died, Worker
 from harness.findings import UserError
 from harness.replay.observation import in_worker
@@ -18,15 +22,15 @@ from harness.replay.observation.in_worker import observe_in_worker
 from harness.trace.codec import save
 from harness.trace.observations import read_observations
 from tests.support.drivers_here import on_each_driver
-from tests.support.streams import two_buffers
+from tests.support.streams import two_buffers, words
 
 ROOT = Path(__file__).resolve().parents[2]
 SEED = int(os.environ.get("VKHARNESS_TEST_SEED", random.randrange(1 << 20)))
 """A new one each time; it is printed, and the variable brings it back."""
 
 
-def run(*arguments: str | Path) -> Result:
-    result = CliRunner().invoke(observe, [str(each) for each in arguments], catch_exceptions=False)
+def run(*arguments: str | Path, command: click.Command = observe) -> Result:
+    result = CliRunner().invoke(command, [str(each) for each in arguments], catch_exceptions=False)
     print(result.output)
     return result
 
@@ -79,7 +83,10 @@ def test_a_driver_that_dies_costs_one_command(driver: str, tmp_path: Path, monke
     trace, _, b = a_trace(tmp_path)
     monkeypatch.setattr(in_worker, "Worker", DiesOfTheFirst)
     first, second = observe_in_worker(trace, driver, Budget(1 << 20, 4), 60)
-    assert (first.commands, first.problem) == ((), f"{driver} killed by SIGSEGV: a last word")
+    assert ([each.name for each in first.commands], first.problem) == (
+        ["vkCmdFillBuffer"],
+        f"{driver} killed by SIGSEGV: a last word",
+    )
     assert second.writes == {b: ((0, 8),)}
 
 
@@ -91,3 +98,54 @@ class DiesOfTheFirst(Worker):
         if arguments["first"] == 0 and 0 not in arguments["passed_over"]:
             return Died(11, None, "a last word")
         return super().call(target, arguments)
+
+
+def a_guarded_hazard(folder: Path, on: bool) -> Path:
+    """A shader writes a buffer if a word says so, and a copy reads it without a barrier."""
+    stream, a, b = two_buffers(256)
+    switch = stream.buffer(16)
+    guarded = stream.compute("branch_on_a_word", [a, switch], words(2))
+    stream.begin()
+    stream.fill(switch, int(on))
+    stream.barrier()
+    guarded.run()
+    stream.copy(a, b, 64)
+    stream.submit()
+    save(folder / "trace.jsonl", stream.blocks)
+    return folder / "trace.jsonl"
+
+
+@on_each_driver
+@pytest.mark.parametrize("on", [True, False])
+def test_a_finding_whose_bytes_never_meet_is_refuted_on_this_run(driver: str, on: bool, tmp_path: Path) -> None:
+    trace = a_guarded_hazard(tmp_path, on)
+    seen, answer = tmp_path / "seen", tmp_path / "answer.json"
+    assert run(trace, "--device", driver, "-o", seen).exit_code == 0
+    assert run(trace, command=check).exit_code == 1
+    result = run(trace, "--observed", seen, "--json", answer, command=check)
+    (found,) = json.loads(answer.read_text(encoding="utf-8"))["findings"]
+    assert found["hazard"] == "READ_AFTER_WRITE"
+    reason = "" if on else f"on {driver}, noted by its shaders"
+    assert (found["refuted"], result.exit_code) == (reason, 1 if on else 0)
+    assert (f"refuted on this run: the two touch no byte in common ({reason})" in result.output) is not on
+    assert ("clean - no hazard" in result.output) is not on
+    assert ("refuted on this run, and not counted: 1 READ_AFTER_WRITE" in result.output) is not on
+
+
+@on_each_driver
+def test_a_replay_judges_with_what_was_observed(driver: str, tmp_path: Path) -> None:
+    trace, seen = a_guarded_hazard(tmp_path, on=False), tmp_path / "seen"
+    run(trace, "--device", driver, "-o", seen)
+    result = run(trace, "--mode", "witness", "--device", driver, "--observed", seen, command=replay)
+    assert result.exit_code == 0
+    assert "refuted on this run: the two touch no byte in common" in result.output
+
+
+@on_each_driver
+def test_observations_of_another_trace_are_refused(driver: str, tmp_path: Path) -> None:
+    trace, seen = a_guarded_hazard(tmp_path, on=False), tmp_path / "seen"
+    run(trace, "--device", driver, "-o", seen)
+    (tmp_path / "other").mkdir()
+    other, _, _ = a_trace(tmp_path / "other")
+    with pytest.raises(UserError, match="the observations are of another trace"):
+        run(other, "--observed", seen, command=check)

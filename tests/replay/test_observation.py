@@ -9,7 +9,7 @@ import pytest
 
 from harness.commands.handlers import COMMANDS
 from harness.replay.observation.declared import DeclaredAccesses
-from harness.replay.observation.experiments import Budget, Experimenter
+from harness.replay.observation.experiments import Budget, Experimenter, is_observed
 from harness.replay.observation.observing import BYTES, RUNS, observe_trace
 from harness.replay.outcomes.executor import open_scene
 from harness.replay.schedule.steps import flatten
@@ -54,7 +54,7 @@ def test_experiments_leave_the_stream_as_it_is(driver: str) -> None:
     with open_scene(stream.blocks, driver) as scene:
         experimenter = Experimenter(scene, DeclaredAccesses(stream.blocks), Budget(BYTES, RUNS))
         for unit in units_of(flatten(stream.blocks)):
-            if experimenter.is_observed(unit):
+            if is_observed(unit):
                 experimenter.observe(unit)
             else:
                 experimenter.run(unit)

@@ -76,6 +76,18 @@ class _Piece:
     whole: Declared = field(default_factory=Declared)
 
 
+def is_observed(unit: Unit) -> bool:
+    """Whether a unit is a command of the trace that reaches memory."""
+    call = unit.steps[0].block
+    ours = isinstance(call, Call) and call.args.get("commandBuffer") == OURS
+    return not unit.host and not ours and unit.steps[0].kind is StepKind.ACTION
+
+
+def commands_of(unit: Unit) -> tuple[ObservedCommand, ...]:
+    """The commands of a unit, as an observation names them."""
+    return tuple(_command(step) for step in unit.steps if step.kind in (StepKind.ACTION, StepKind.SYNC))
+
+
 class Experimenter:
     """Runs the units of a trace in submission order, each with its experiments."""
 
@@ -116,16 +128,10 @@ class Experimenter:
             self._execution.one(step)
         self._scene.recorder.finish()
 
-    def is_observed(self, unit: Unit) -> bool:
-        """Whether a unit is a command of the trace that reaches memory."""
-        call = unit.steps[0].block
-        ours = isinstance(call, Call) and call.args.get("commandBuffer") == OURS
-        return not unit.host and not ours and unit.steps[0].kind is StepKind.ACTION
-
     def observe(self, unit: Unit) -> Observation:
         """Runs a unit with experiments; what it was seen to do. Afterwards the contents are what it leaves."""
         piece = self._piece(unit)
-        found = Observation(tuple(map(_command, piece.steps)))
+        found = Observation(commands_of(unit))
         if self._budget.is_spent:
             found.problem = "the budget is spent"
             self.run(unit)

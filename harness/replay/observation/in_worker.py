@@ -9,6 +9,8 @@ from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
 from harness.findings import UserError
 from harness.replay.observation.experiments import Budget
+from harness.replay.observation.observing import commands_at
+from harness.trace.codec import load
 from harness.trace.observations import Observation
 
 JOB = "harness.replay.observation.observing:observe_some"
@@ -44,7 +46,8 @@ def observe_in_worker(
             if count > 1:  # which of them it was shows when they come one by one
                 count = 1
             elif deaths <= 2:
-                yield Observation((), problem=f"{device} {answer.reason}: {_last(answer)}".rstrip(": "))
+                problem = f"{device} {answer.reason}: {_last(answer)}".rstrip(": ")
+                yield Observation(commands_at(load(trace), done), problem=problem)
                 passed_over.append(done)
                 done += 1
             elif shaders:  # it was not the command, then

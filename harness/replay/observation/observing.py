@@ -9,7 +9,7 @@ from typing import Any
 from harness.findings import UserError
 from harness.replay.objects.target import open_target
 from harness.replay.observation.declared import DeclaredAccesses
-from harness.replay.observation.experiments import Budget, Experimenter
+from harness.replay.observation.experiments import Budget, Experimenter, commands_of, is_observed
 from harness.replay.observation.shader_notes import ShaderNotes, why_not, with_features
 from harness.replay.outcomes.executor import open_scene
 from harness.replay.schedule.screens import without_presentation
@@ -17,7 +17,7 @@ from harness.replay.schedule.steps import flatten
 from harness.replay.schedule.units import units_of
 from harness.trace.calls import Block
 from harness.trace.codec import load
-from harness.trace.observations import Observation
+from harness.trace.observations import Observation, ObservedCommand
 
 BYTES = 4 << 30
 """The default budget: bytes of contents that are read back."""
@@ -62,10 +62,10 @@ def _observations(
         notes = ShaderNotes(scene.device) if instrumented else None
         experimenter = Experimenter(scene, declarations, budget, notes)
         try:
-            yield sum(map(experimenter.is_observed, units))
+            yield sum(map(is_observed, units))
             number = 0
             for unit in units:
-                if not experimenter.is_observed(unit):
+                if not is_observed(unit):
                     experimenter.run(unit)
                     continue
                 if number >= which[0] and number not in which[1]:
@@ -78,6 +78,12 @@ def _observations(
             if notes is not None:
                 scene.device.function("vkDeviceWaitIdle")(scene.device.handle)
                 notes.close()
+
+
+def commands_at(blocks: list[Block], number: int) -> tuple[ObservedCommand, ...]:
+    """What observation number `number` of a trace is about. No driver is needed."""
+    units = [unit for unit in units_of(flatten(without_presentation(blocks))) if is_observed(unit)]
+    return commands_of(units[number]) if number < len(units) else ()
 
 
 class _Going:
