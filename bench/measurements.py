@@ -50,6 +50,21 @@ MEASUREMENTS = {
         "vkharness fuzz layer --layer old --first 30000 --count 100",
         r"seeds .*|\d+ streams.*",
     ),
+    "observe": Measurement(
+        "Do commands on lavapipe touch only what is declared for them, and how much of that do they touch?",
+        "vkharness observe --scenarios scenarios",
+        r"command +runs.*|vk\w+ +\d+ .*|\d+ of \d+ streams observed.*|\S+/\S+: .*",
+    ),
+    "observe-swiftshader": Measurement(
+        "The same on SwiftShader.",
+        "vkharness observe --scenarios scenarios --device swiftshader",
+        r"command +runs.*|vk\w+ +\d+ .*|\d+ of \d+ streams observed.*|\S+/\S+: .*",
+    ),
+    "observe-random": Measurement(
+        "Do the commands of random streams on lavapipe touch only what is declared for them?",
+        "vkharness observe --random 200 --seed 5000",
+        r"\d+ of \d+ streams observed.*|seed.*",
+    ),
     "orders": Measurement(
         "Do clean random streams leave the same bytes in every legal order?", "vkharness fuzz orders --count 100"
     ),

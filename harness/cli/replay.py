@@ -64,8 +64,7 @@ def replay(
     from harness.device.process import Worker
     from harness.report.replay_text import result_lines
 
-    if (finding is not None or observed is not None) and mode != "witness":
-        raise UserError("--finding and --observed go with --mode witness")
+    _refuse_outside_witness(mode, {"--finding": finding, "--observed": observed})
     if (strategy is not None or seed is not None) and mode != "reorder":
         raise UserError("--strategy and --seed go with --mode reorder")
     arguments: dict[str, Any] = {"trace": str(trace), "mode": mode, "device": device}
@@ -87,6 +86,12 @@ def replay(
     for line in lines if results else ["no hazard to show"]:
         click.echo(line)
     ctx.exit(code)
+
+
+def _refuse_outside_witness(mode: str, options: dict[str, object]) -> None:
+    for option, value in options.items():
+        if value is not None and mode != "witness":
+            raise UserError(f"{option} goes with --mode witness")
 
 
 def _show_findings(
