@@ -19,6 +19,7 @@ from typing import NamedTuple
 from harness.findings import Finding, Place
 from harness.layer.known_differences import LayerDifference
 from harness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
+from harness.layer.plain_order import is_plainly_in_order
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream
 from harness.layer.subject import LAYER, OURS, Subject
@@ -231,6 +232,8 @@ def _is_same(ours: Key, theirs: Key) -> bool:
 
 
 def _explain(subject: Subject, differences: Sequence[LayerDifference]) -> Explained | None:
+    if is_plainly_in_order(subject):
+        return None
     if subject.finding is not None and (untracked := reason_for_silence(subject.finding, subject.stream)):
         return Explained(subject, None, f"the Khronos layer does not track {untracked}")
     for difference in differences:
