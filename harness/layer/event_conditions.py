@@ -7,9 +7,9 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from harness.layer.conditions import condition
-from harness.layer.parse import RECORD
 from harness.layer.stream import Stream, barrier_scopes
 from harness.layer.subject import Subject
+from harness.layer.view_conditions import Seen, recorded, seen_as, view
 from harness.spec.command_classes import is_submit
 from harness.spec.enums import VkPipelineStage2
 from harness.trace.calls import Call
@@ -119,17 +119,21 @@ def moved_untouched_at_wait(subject: Subject) -> bool:
 
 @condition
 def waited_without_set(subject: Subject) -> bool:
-    """While recording, one of the two commands of ours waits for an event that its own command buffer has not set;
-    of the layer's, some command before the second does."""
+    """While recording, the second access is held against another one if waits for events that their command buffer has
+    not set move no image."""
     said = subject.stream.at(subject.call)
-    waits: Sequence[Call | None] = subject.before if subject.kind == RECORD else ()
-    if subject.finding is not None:
-        waits = (subject.command, subject.first) if said is not None and not is_submit(said.name) else ()
-    return any(_is_set_elsewhere(wait, subject.stream) for wait in waits)
+    return said is not None and not is_submit(said.name) and seen_as(subject, "moved_without_set")
 
 
-def _is_set_elsewhere(wait: Call | None, stream: Stream) -> bool:
-    if wait is None or not wait.name.startswith(WAIT):
+@view
+def moved_without_set(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
+    """A wait for an event that is set elsewhere moves no image."""
+    for call, touches in zip(calls, recorded(stream, calls), strict=True):
+        yield [] if _is_set_elsewhere(call, stream) else touches
+
+
+def _is_set_elsewhere(wait: Call, stream: Stream) -> bool:
+    if not wait.name.startswith(WAIT):
         return False
     commands = stream.recorded(wait.args["commandBuffer"], wait.index)
     return not _events(wait) <= {event for call in commands if call.name.startswith(SET) for event in _events(call)}

@@ -90,8 +90,9 @@ def _second(barrier: BarrierScope) -> Scopes:
 
 
 def _cover(subject: Subject, first: Scopes, second: Scopes) -> bool:
-    hazard, _, _, access, prior_access = subject.key
-    one, other = ACCESS_KIND[prior_access], ACCESS_KIND[access]
-    if hazard.endswith("READ"):
+    if subject.finding is None:
+        return False
+    one, other = ACCESS_KIND[subject.finding.prior_access], ACCESS_KIND[subject.finding.access]
+    if subject.finding.hazard.prior_reads:
         return bool(first.stages & one.stage) and (second is MOVED or bool(second.stages & other.stage))
     return bool(first.accesses >> one.index & second.accesses >> other.index & 1)
