@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from harness.commands.drawing.dynamic_state import CULL_MODE, TOPOLOGY, vertex_input
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
-from harness.commands.drawing.shaders import shader_effects
+from harness.commands.drawing.shaders import shader_effects, whole_ranges
 from harness.commands.interpret import Interpreter
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering import attachment_access
@@ -111,6 +111,8 @@ class Facts(NamedTuple):
     """Images that the command begins to render to, or clears, in a part of its attachments alone."""
     culled: tuple[Touch, ...] = ()
     """What a draw would touch if no face were culled, beyond what it touches."""
+    declared: tuple[Touch, ...] = ()
+    """What shaders would touch if each access reached all of the range of its buffer descriptor."""
     undefined: tuple[Touch, ...] = ()
     """What a draw without a fragment shader may write to colour."""
     later_layer: bool = False
@@ -380,8 +382,12 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
             touches,
             instanced=_instanced(buffer),
             culled=tuple(_culled(objects, buffer, touches)),
+            declared=tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.GRAPHICS))),
             undefined=() if _shaded(buffer) else tuple(one for one in touches if one.access == COLOR_WRITE),
         )
+    if buffer is not None and call.name.startswith("vkCmdDispatch"):
+        declared = tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.COMPUTE)))
+        return Facts(effects, touches, declared=declared)
     if rendering is None or not (begins or call.name == CLEAR_ATTACHMENTS):
         return Facts(effects, touches)
     several = [(*each.colors, each.depth, each.stencil, *each.inputs) for each in _subpasses(rendering)]

@@ -143,6 +143,15 @@ def nothing_culled(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 
 @view
+def whole_ranges(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
+    """A shader accesses all of the range of each buffer descriptor that it uses, whatever the dispatch is."""
+    for call, touches in zip(calls, recorded(stream, calls), strict=True):
+        declared = stream.facts(call).declared
+        spaces = {(touch.access, touch.resource) for touch in declared}
+        yield [*(touch for touch in touches if (touch.access, touch.resource) not in spaces), *declared]
+
+
+@view
 def query_results_as_one_range(stream: Stream, calls: Sequence[Call], last_stride: bool = False) -> Iterator[Seen]:
     """The results of queries fill all from the first one to the last number, or the whole last stride, and have no
     availability."""

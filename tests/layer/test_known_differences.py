@@ -64,6 +64,7 @@ common-scope-of-unordered-sets event/what_two_unordered_sets_both_cover[whole]
 wait-without-a-match event/wait_has_the_form_and_the_dependency_of_the_set[wait_wider_second_scope]
 waits-for-unordered-sets event/wait_after_two_sets[without_one_set_before_the_other]
 whole-attachments rendering/clear_of_a_rectangle[whole]
+whole-ranges-of-descriptors descriptor/two_halves_of_one_grid[whole]
 """,
 }
 """By layer, lines of: entry, folder/scenario[variant]."""

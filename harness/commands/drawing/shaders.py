@@ -167,6 +167,25 @@ def _shader_effects(
         yield Access(*where, atomic, order, operation, certainty=certainty)
 
 
+def whole_ranges(objects: ObjectState, buffer: CommandBuffer, bind_point: int) -> Iterator[Access]:
+    """What the stages of the bound pipeline would access if each use of a buffer reached all of its descriptor: as a
+    write where a variable is stored to, else as a read. For those who look at descriptors alone."""
+    pipeline = buffer.pipelines.get(bind_point)
+    sets = buffer.sets.get(bind_point, {})
+    for entry in stage_uses(objects, pipeline).entries if pipeline is not None and pipeline.stages else ():
+        for use in entry.uses:
+            bound = sets.get(use.set)
+            for element in use.elements or () if bound is not None and (use.reads or use.writes) else ():
+                place = (use.binding, element)
+                held = bound.set.slots.get(place) if bound is not None else None
+                offset = bound.offsets.get(place, 0) if bound is not None else 0
+                memory = None if held is None else behind_descriptor(objects, held, offset)
+                if memory is not None and not memory.whole:
+                    kind = "SHADER_STORAGE_WRITE" if use.plain_writes else memory.read_access
+                    access_kind = ACCESS_KIND[f"SYNC_{STAGE_NAMES[entry.stage]}_{kind}"].index
+                    yield Access(access_kind, memory.space, memory.spans, memory.resource)
+
+
 class StageAccesses:
     """The accesses of one stage in one dispatch or draw."""
 
