@@ -102,6 +102,13 @@ def waited_for_two_sets(subject: Subject, covered: bool = False) -> bool:
 
 
 @condition
+def operation_between(subject: Subject) -> bool:
+    """Between the two operations on an event stands another one on the same event."""
+    own = _events(subject.command) if subject.command is not None else set()
+    return any(_events(call) & own for call in subject.window)
+
+
+@condition
 def wait_was_hazardous(subject: Subject) -> bool:
     """At the same submit we found a hazard of a wait's transition: the old layer then leaves the wait out."""
     return any(each.place.command.startswith(WAIT) for each in subject.findings)

@@ -100,7 +100,7 @@ class Subject:
         """What the second command can be: for each candidate it and the commands before it, as recorded, or at submit
         as executed so far."""
         call = self.stream.at(self.call)
-        if self.kind != SUBMIT or call is None or not is_submit(call.name):
+        if call is None or not is_submit(call.name):
             own, before = self.command, self._executing
             if own is not None and not before:
                 before = self.stream.recorded(own.args["commandBuffer"], own.index + 1)

@@ -8,7 +8,7 @@ it includes in `event_usage`.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from itertools import count
+from itertools import chain, count
 from typing import NamedTuple
 
 from harness.findings import Finding, Hazard, Place
@@ -117,11 +117,12 @@ class Events:
         Rule: rules.md#operations-on-events-have-no-stage.
         """
         history = self._histories.setdefault(made.event, EventState())
-        unordered = (
-            each for each in reversed(history.operations) if each.kind in hazards and each.number not in made.before
-        )
-        prior = next(unordered, None)
-        found = [_finding(hazards[prior.kind], made.event, made.place, prior.place)] if prior is not None else []
+        found = []
+        for prior in reversed(history.operations):
+            if prior.kind in hazards and prior.number not in made.before:
+                found.append(_finding(hazards[prior.kind], made.event, made.place, prior.place))
+                if prior.certain:  # it stands for what was before it
+                    break
         self.order.live[made.number] = made
         self._drop(history.add(made))
         return found
@@ -190,18 +191,18 @@ class Events:
         over = self.order.over(place, queue)
         seen = [self._seen(event, over) for event in effect.events]
         findings = list(self._faults(effect, seen, place, queue))
-        for event in effect.events:
-            findings += self._unordered(event, place, over)
+        unordered = [list(self._unordered(event, place, over)) for event in effect.events]
+        findings += chain.from_iterable(unordered)
         everything, ranges, tokens = self._dependencies(effect, seen, queue_flags)
         hazards = list(self._transition_hazards(effect, ranges))
         self._context.barrier(everything, ranges, place)
         for token in tokens:
             self._take_off(token)
         self._order_operations(effect, seen, queue_flags)
-        reached = union_of(expand(each, queue_flags).dst_stages for b in effect.barriers for each in dependencies_of(b))
-        for event in effect.events:
+        for position, event in enumerate(effect.events):
             made = self._operation(WAIT, event, place, over)
-            made.after[queue] = reached
+            made.certain = not unordered[position]
+            made.after[queue] = _stages_after(_barrier_of(effect, position), queue_flags)
             self._keep(made, {})
         return hazards, findings
 
@@ -308,7 +309,6 @@ class Events:
         """What follows the wait comes after the signals that it includes, and after the operations that were before
         those."""
         queue = self._context.queue
-        everything = union_of(expand(e, queue_flags).dst_stages for b in effect.barriers for e in dependencies_of(b))
         gained: dict[int, int] = {}
         for position, signals in enumerate(seen):
             barrier = _barrier_of(effect, position)
@@ -318,7 +318,7 @@ class Events:
                 {each.number} | (each.before if each.on_host or not effect.sync2 else frozenset()) for each in signals
             )
             for number in common(alone):
-                gained[number] = gained.get(number, 0) | everything
+                gained[number] = gained.get(number, 0) | _stages_after(barrier, queue_flags)
             for dependency in dependencies_of(barrier):
                 marks = [_mark_of(each, dependency) for each in signals]
                 for number in common(mark.operations if mark is not None else frozenset() for mark in marks):
@@ -350,6 +350,11 @@ def _effects_of(command: Command) -> Iterator[Effect]:
 def _mark_of(signal: ExecutedOperation, dependency: Dependency) -> Mark | None:
     """What a set holds in the first scope of a dependency of its wait."""
     return signal.marks.get(dependency.src_stages) or next(iter(signal.marks.values()), None)
+
+
+def _stages_after(barrier: Barrier, queue_flags: int) -> int:
+    """The second scopes of a barrier."""
+    return union_of(expand(each, queue_flags).dst_stages for each in dependencies_of(barrier))
 
 
 def _finding(hazard: Hazard, event: int, place: Place, prior: Place) -> Finding:

@@ -47,6 +47,8 @@ class ExecutedOperation:
     """Of a set of the device."""
     marks: dict[int, Mark] = field(default_factory=dict)
     """Of a set, by source stage mask."""
+    certain: bool = True
+    """Of a wait, whether it is known which set it saw."""
     after: dict[int, int] = field(default_factory=dict)
     """By queue, the stages that are ordered after it. It happens in no stage itself."""
 

@@ -355,6 +355,52 @@ STREAMS = {
         """,
         ["WRITE_AFTER_READ"],
     ),
+    "each event of a wait of the second form has a second scope of its own": (
+        """
+        submit q1
+            set e1 COPY > CLEAR
+            set e2 COPY > COPY
+            wait e1 COPY > CLEAR & e2 COPY > COPY
+            set e1 COPY > CLEAR
+        """,
+        ["vkCmdSetEvent2-wait"],
+    ),
+    "a reset after a wait that may not have seen the set": (
+        """
+        submit q1
+            reset e1 CLEAR
+            set1 e1 COPY
+            wait1 e1 COPY > COPY
+            reset e1 CLEAR
+        """,
+        [
+            "vkCmdSetEvent-reset-race",
+            "vkCmdWaitEvents-unsynchronized-setops",
+            "vkCmdResetEvent-wait-race",
+            "vkCmdResetEvent-set-race",
+        ],
+    ),
+    "a reset by the host before the signal that a set waits for": (
+        """
+        semaphore t1 = 0
+        submit q1 wait t1=1@ALL_COMMANDS
+            set1 e1 ALL_COMMANDS
+        host resets e1
+        host signals t1=1
+        """,
+        [],
+    ),
+    "a batch that waits for a binary semaphore of one that waits for an event": (
+        """
+        submit q1 signal s1@ALL_COMMANDS
+            wait1 e1 HOST > COPY
+            COPY_TRANSFER_WRITE a
+        submit q2 wait s1@COPY
+            COPY_TRANSFER_READ a
+        host sets e1
+        """,
+        ["vkSetEvent-pending-wait"],
+    ),
 }
 
 

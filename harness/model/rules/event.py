@@ -123,28 +123,35 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
         sets if all(includes(run, each, barrier, effect.sync2) for each in sets) else []
         for sets, barrier in zip(found, barriers, strict=False)
     ]
-    signaled = reduce(NodeSet.__or__, (_signal_of(program, sets, effect.sync2) for sets in known), NOTHING)
-    node = order.add(
+    signals = [_signal_of(program, sets, effect.sync2) for sets in known]
+    if not effect.sync2:
+        signals = [reduce(NodeSet.__or__, signals, NOTHING)] * len(signals)
+    uses = [ModelAccess(run.place, "", False, _wait_node(run, each, earlier)) for each in signals]
+    _judge_usage(run, effect, barriers, found, uses)
+    for event, use in dict(zip(effect.events, uses, strict=False)).items():
+        _judge_order(run, program.event(event), event, use)
+        _keep(run, event, EventOperation(WAIT, use))
+    waited = [order.set_of(each.node) for each in uses]
+    if not effect.sync2:
+        together = reduce(NodeSet.__or__, waited, NOTHING)
+        host = reduce(NodeSet.__or__, map(_by_host, known), together)
+        scope = _first_scope(known, host, together, run.stream)
+        scopes = [(each, scope) for each in effect.barriers]
+    else:
+        scopes = [
+            (barrier, _first_scope([sets], _by_host(sets), after))
+            for barrier, sets, after in zip(barriers, known, waited, strict=False)
+        ]
+    apply(run, scopes, "first scope of the set")
+
+
+def _wait_node(run: CommandBufferRun, signaled: NodeSet, earlier: NodeSet) -> int:
+    """The node of a wait for one event, or of vkCmdWaitEvents for all of its events."""
+    return run.program.order.add(
         Node(EVENT, f"{run.command.name} ({run.command.call})", run.place),
         (signaled, "a wait is after its signals"),
         (earlier, IN_ALL_COMMANDS),
     )
-    use = ModelAccess(run.place, "", False, node)
-    _judge_usage(run, effect, barriers, found, use)
-    for event in dict.fromkeys(effect.events):
-        _judge_order(run, program.event(event), event, use)
-        _keep(run, event, EventOperation(WAIT, use))
-    waited = order.set_of(node)
-    if not effect.sync2:
-        host = reduce(NodeSet.__or__, map(_by_host, known), waited)
-        scope = _first_scope(known, host, waited, run.stream)
-        scopes = [(each, scope) for each in effect.barriers]
-    else:
-        scopes = [
-            (barrier, _first_scope([sets], _by_host(sets), waited))
-            for barrier, sets in zip(barriers, known, strict=False)
-        ]
-    apply(run, scopes, "first scope of the set")
 
 
 def includes(run: CommandBufferRun, signal: EventOperation, barrier: Barrier, sync2: bool) -> bool:
@@ -171,7 +178,7 @@ def _judge_usage(
     effect: WaitEvents,
     barriers: tuple[Barrier, ...],
     found: list[list[EventOperation]],
-    use: ModelAccess,
+    uses: list[ModelAccess],
 ) -> None:
     """Valid usage of a wait and of the signals that it may find.
 
@@ -184,7 +191,7 @@ def _judge_usage(
     for sets in found:
         for each in sets:
             named |= VkPipelineStage2.HOST if each.effect is None else _source_stages(each.effect.barrier)
-    for event, barrier, sets in zip(effect.events, barriers, found, strict=False):
+    for event, barrier, sets, use in zip(effect.events, barriers, found, uses, strict=False):
         # Another command buffer may set an event, so that a command buffer alone does not show all stages.
         exact = run.submitted.call and all(found)
         asked = _source_stages(barrier)
