@@ -16,6 +16,7 @@ from typing import Any
 from harness.layer import (  # noqa: F401 (they register their conditions)
     event_conditions,
     rendering_conditions,
+    rendering_views,
     submit_conditions,
     view_conditions,
 )

@@ -5,17 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harness.commands.rendering.render_pass_plan import IMPLICIT_BEGIN, IMPLICIT_END
-from harness.layer.conditions import condition, matches
+from harness.commands.rendering.render_pass_plan import (
+    IMPLICIT_BEGIN,
+    IMPLICIT_END,
+    READ_ONLY,
+    READ_ONLY_STENCIL,
+    make_render_pass,
+)
+from harness.layer.conditions import QUEUE_FLAGS, condition
 from harness.layer.parse import plain_command
-from harness.layer.stream import CLEAR_ATTACHMENTS, Stream, Touch, barrier_scopes, common, is_sync_operation
+from harness.layer.stream import TRANSITION, Stream, Touch, barrier_scopes, common, is_sync_operation
 from harness.layer.subject import Subject
 from harness.spans import Span
 from harness.spec.command_classes import is_submit
+from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS, execution_scope_dst, execution_scope_src
 from harness.trace.calls import Call
-from harness.trace.effects import EXTERNAL, PassBegin, SubpassDependency
+from harness.trace.effects import EXTERNAL, Access, AttachmentOperation, Barrier, PassBegin, SubpassDependency
 
 BEGINS, NEXT, ENDS = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRender"
+BEGAN = (BEGINS, "vkCmdBeginRendering")
 
 
 @condition
@@ -25,43 +33,108 @@ def in_one_instance(subject: Subject) -> bool:
     if own is None or first is None or first.index > own.index:
         return False
     commands = subject.stream.recorded(own.args["commandBuffer"], own.index)
-    return not any(call.name.startswith(ENDS) for call in commands if call.index > first.index)
+    return not any(call.name.startswith(ENDS) for call in commands if call.index >= first.index)
 
 
 @condition
-def read_between(subject: Subject, calls: Sequence[str] = ("*",), up_to: str = "") -> bool:
-    """One of these commands between the two reads our finding's resource; `up_to`: before the last command so called,
-    or that one itself."""
-    own, window = subject.command, subject.window
-    if up_to and own is not None:
-        last = [at for at, call in enumerate([*window, own]) if call.name.startswith(up_to)]
-        window = [*window, own][: last[-1] + 1] if last else []
-    reads = (subject.stream.reads(call) for call in window if matches(call.name, calls))
-    return subject.finding is not None and any(subject.finding.resource in each for each in reads)
+def in_two_subpasses(subject: Subject) -> bool:
+    """Our two accesses are made by rendering, in two subpasses or two render pass instances of one queue."""
+    finding, first, own = subject.finding, subject.first, subject.command
+    if finding is None or first is None or own is None or finding.place.queue != finding.prior.queue:
+        return False
+    here, before = finding.place, finding.prior
+    if (here.submit, here.batch, here.position) != (before.submit, before.batch, before.position):
+        return True
+    between = [call for call in (first, *subject.window, own) if call.name.startswith(NEXT)]
+    return bool(between) or not in_one_instance(subject)
 
 
 @condition
-def rendered_in_part(subject: Subject) -> bool:
-    """One of the two accesses is made by rendering, and some command before the second renders to a part only of an
-    image that it touches, or clears one. Of ours: whoever makes them, some command between the two does so."""
-    limit = subject.command.index if subject.command is not None else subject.limit
-    calls = [call for call in subject.stream.calls if call.index <= limit] if subject.touches_rendering else []
-    calls += subject.window if subject.finding is not None else []
-    images, known = subject.resources(), subject.finding is not None or subject.command is not None
-    return any(images & part or (part and not known) for part in (subject.stream.facts(c).in_part for c in calls))
+def ordered_in_its_instance(subject: Subject) -> bool:
+    """In one render pass instance, the second access belongs to a store operation, or the first one to a load
+    operation, of the image that the layer names."""
+    own, stream = subject.command, subject.stream
+    if own is None:
+        return False
+    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
+    if _operates(stream, own, AttachmentOperation.STORE, subject.key[3], image):
+        return True
+    begun = [at for at, call in enumerate(subject.before) if call.name.startswith(BEGAN)]
+    inside = subject.before[begun[-1] :] if begun else []
+    named = [call for call in inside if plain_command(call.name) == subject.key[2]]
+    return any(_operates(stream, call, AttachmentOperation.LOAD, subject.key[4], image) for call in named)
 
 
-@condition
-def cleared_in_later_layer(subject: Subject) -> bool:
-    """The second command, or one before it, clears an attachment that the second touches, through a view that begins
-    at another layer than the first."""
-    stream = subject.stream
+def _operates(stream: Stream, call: Call, operation: AttachmentOperation, access: str, image: int) -> bool:
+    """Whether a command makes such an access for an operation of the image (0: of any)."""
     return any(
-        stream.facts(call).later_layer and common(stream.touches(call), stream.touches(second))
-        for second, before in subject.seconds
-        for call in (*before, second)
-        if call.name == CLEAR_ATTACHMENTS
+        isinstance(each, Access)
+        and each.operation == operation
+        and ACCESS_KINDS[each.access_kind].name == access
+        and image in (0, each.resource)
+        for each in stream.facts(call).effects
     )
+
+
+@condition
+def raster_ordered(subject: Subject) -> bool:
+    """The second access is made by a pipeline with rasterization order attachment access."""
+    image = subject.stream.viewed(subject.message.resource) if subject.message is not None else 0
+    return any(
+        _operates(subject.stream, second, AttachmentOperation.RASTER_ORDERED, subject.key[3], image)
+        for second, _ in subject.seconds
+    )
+
+
+@condition
+def moved_between_read_only_layouts(subject: Subject) -> bool:
+    """One of the two accesses is a transition at a next subpass, in a render pass of which two subpasses use the image
+    that the layer names in different read-only layouts."""
+    stream = subject.stream
+    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
+    which = 1 if subject.key[3] == TRANSITION else 2
+    if not subject.key[which].startswith(NEXT):
+        return False
+    begun = [call for second, before in subject.seconds for call in (*before, second) if call.name.startswith(BEGINS)]
+    return any(image in (0, moved) for call in begun for moved in _moved_read_only(stream, call))
+
+
+def _moved_read_only(stream: Stream, begin: Call) -> Iterator[int]:
+    """The images that two subpasses use in different read-only layouts."""
+    info = begin.args["pRenderPassBegin"]
+    made = {call.args.get("pRenderPass"): call for call in stream.calls if call.name.startswith("vkCreateRenderPass")}
+    frames = {call.args["pFramebuffer"]: call for call in stream.calls if call.name == "vkCreateFramebuffer"}
+    if info["renderPass"] not in made or info["framebuffer"] not in frames:
+        return
+    views = frames[info["framebuffer"]].args["pCreateInfo"]["pAttachments"] or ()
+    layouts: dict[int, set[int]] = {}
+    for subpass in make_render_pass(0, made[info["renderPass"]].args["pCreateInfo"]).subpasses:
+        for each in subpass.references:
+            layouts.setdefault(each.attachment, set()).update(
+                layout for layout in (each.layout, each.stencil_layout) if layout in READ_ONLY | READ_ONLY_STENCIL
+            )
+    yield from (stream.viewed(views[at]) for at, several in layouts.items() if len(several) > 1 and at < len(views))
+
+
+@condition
+def ordered_by_region_alone(subject: Subject) -> bool:
+    """A by-region dependency between the two, of a render pass or a barrier, has the stage of the first access in its
+    first scope and that of the second one in its second scope."""
+    own, stream = subject.command, subject.stream
+    stages = [ACCESS_KIND[name].stage for name in subject.key[3:] if name in ACCESS_KIND]
+    if own is None or len(stages) < 2:
+        return False
+    for call in subject.before:
+        for effect in stream.facts(call).effects:
+            given = effect.dependencies if isinstance(effect, PassBegin) else ()
+            local = [each.dependency for each in given if each.by_region]
+            if isinstance(effect, Barrier) and effect.by_region:
+                local += [*effect.globals, *(each.dependency for each in effect.ranges)]
+            for each in local:
+                source = execution_scope_src(each.src_stages, QUEUE_FLAGS)
+                if source & stages[1] and execution_scope_dst(each.dst_stages, QUEUE_FLAGS) & stages[0]:
+                    return True
+    return False
 
 
 # --- subpasses -------------------------------------------------------------------------------------------------------
@@ -74,7 +147,8 @@ def _dependencies(call: Call, stream: Stream) -> list[SubpassDependency]:
 @condition
 def chained_through_a_pass(subject: Subject) -> bool:
     """Between the two accesses lies a whole render pass instance with a dependency to what is after it, and one from
-    what is before it or a barrier before it; or with one from what is before it, and a barrier after it."""
+    what is before it or a barrier before it; or with one from what is before it, and a barrier after it. No subpass
+    accesses what the second command does."""
     for second, before in subject.seconds:
         window = [*subject.since_first(second, before), second]
         for position, call in enumerate(window):
@@ -87,11 +161,34 @@ def chained_through_a_pass(subject: Subject) -> bool:
             ]
             into = any(each.src == EXTERNAL for each in explicit)
             out = any(each.dst == EXTERNAL for each in explicit)
-            earlier = into or any(any(barrier_scopes(each)) for each in window[:position])
-            later = out or any(any(barrier_scopes(each)) for each in window[position:])
-            if (into or out) and earlier and later:
+            outside = _dependencies_outside(subject.stream, window[:position])
+            earlier = into or outside or any(any(barrier_scopes(each)) for each in window[:position])
+            outside = _dependencies_outside(subject.stream, window[position + 1 :])
+            later = out or outside or any(any(barrier_scopes(each)) for each in window[position:])
+            if (into or out) and earlier and later and not _accessed_on_the_way(subject, explicit, window[position:]):
                 return True
     return False
+
+
+def _dependencies_outside(stream: Stream, calls: Sequence[Call]) -> bool:
+    """Whether one of these commands begins a render pass with a dependency from or to what is outside."""
+    begun = [each for call in calls if call.name.startswith(BEGINS) for each in _dependencies(call, stream)]
+    return any(EXTERNAL in (each.src, each.dst) for each in begun)
+
+
+def _accessed_on_the_way(subject: Subject, given: Sequence[SubpassDependency], window: Sequence[Call]) -> bool:
+    """Whether each subpass with a dependency from or to what is outside accesses what the second command does."""
+    stream = subject.stream
+    passed = {each.dst if each.src == EXTERNAL else each.src for each in given if EXTERNAL in (each.src, each.dst)}
+    mine = [subject.at_issue(touch) for touch in stream.touches(window[-1])]
+    at, touched = 0, set[int]()
+    for call in window[:-1]:
+        at += call.name.startswith(NEXT)
+        if common(stream.touches(call), mine):
+            touched.add(at)
+        if call.name.startswith(ENDS):
+            break
+    return passed <= touched
 
 
 @condition
@@ -117,26 +214,7 @@ def entered_by_several_dependencies(subject: Subject) -> bool:
     return False
 
 
-@condition
-def first_piece_only(subject: Subject) -> bool:
-    """Before the second command an access was the first in its subpass to a range that earlier commands had cut into
-    pieces, and the second command touches another piece than the first: of that access in ours, of one before the
-    subpass in the layer's."""
-    stream = subject.stream
-    for second, before in subject.seconds:
-        for entered, access, lost in _lost([*before, second], stream):
-            shared = common([lost], stream.touches(second))
-            if subject.finding is not None:
-                if access.index == subject.finding.prior.call and shared:
-                    return True
-                continue
-            earlier = (call for call in before[:entered] if plain_command(call.name) == subject.key[2])
-            if access is not second and any(common(stream.touches(call), shared) for call in earlier):
-                return True
-    return False
-
-
-def _lost(calls: Sequence[Call], stream: Stream) -> Iterator[tuple[int, Call, Touch]]:
+def lost_pieces(calls: Sequence[Call], stream: Stream) -> Iterator[tuple[int, Call, Touch]]:
     """Accesses in subpasses of which only the first piece is kept, with the rest: (position at which the subpass is
     entered, command, the rest). Loads come with the command that enters."""
     entered: int | None = None

@@ -15,8 +15,7 @@ from harness.commands.drawing.shaders import shader_effects, whole_ranges
 from harness.commands.interpret import Interpreter
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering import attachment_access
-from harness.commands.rendering.attachments import area_of
-from harness.spans import Span, subtract
+from harness.spans import Span, merge, subtract
 from harness.spec.command_classes import is_recorded, is_submit
 from harness.spec.enums import VkCommandBufferUsage, VkCullMode, VkPipelineBindPoint, VkPrimitiveTopology, VkShaderStage
 from harness.spec.scopes import ACCESS_KINDS
@@ -24,6 +23,7 @@ from harness.trace.calls import Block, Call
 from harness.trace.effects import (
     Access,
     Alias,
+    AttachmentOperation,
     Barrier,
     Effect,
     Execute,
@@ -35,7 +35,7 @@ from harness.trace.effects import (
     WaitEvents,
 )
 from harness.trace.graphics_state import GraphicsPipeline
-from harness.trace.rendering_state import Area, Attachment, RenderingState
+from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.submits import batches
 
 EXECUTE, CLEAR_ATTACHMENTS = "vkCmdExecuteCommands", "vkCmdClearAttachments"
@@ -100,6 +100,14 @@ class Address(NamedTuple):
     offset: int
 
 
+class RenderedPart(NamedTuple):
+    """One aspect of an attachment: the addresses of the render area, and those of all layers of its view."""
+
+    space: int
+    area: tuple[Span, ...]
+    whole: tuple[Span, ...]
+
+
 class Facts(NamedTuple):
     """What the interpreter knows of one recorded command."""
 
@@ -107,8 +115,10 @@ class Facts(NamedTuple):
     touches: tuple[Touch, ...] = ()
     instanced: frozenset[int] = frozenset()
     """Vertex buffers of which a draw reads elements of instance rate alone."""
-    in_part: frozenset[int] = frozenset()
-    """Images that the command begins to render to, or clears, in a part of its attachments alone."""
+    attached: tuple[RenderedPart, ...] = ()
+    """The attachments of the render pass instance that the command begins."""
+    if_written: tuple[Touch, ...] = ()
+    """What the store operations NONE of that instance write if something wrote to their attachments."""
     culled: tuple[Touch, ...] = ()
     """What a draw would touch if no face were culled, beyond what it touches."""
     declared: tuple[Touch, ...] = ()
@@ -390,17 +400,36 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
         return Facts(effects, touches, declared=declared)
     if rendering is None or not (begins or call.name == CLEAR_ATTACHMENTS):
         return Facts(effects, touches)
-    several = [(*each.colors, each.depth, each.stencil, *each.inputs) for each in _subpasses(rendering)]
-    attached = [each for attachments in several for each in attachments if each is not None]
-    images = {each.image.id for each in attached}
+    subpasses = list(_subpasses(rendering))
+    several = [(each, one) for each in subpasses for one in (*each.colors, each.depth, each.stencil, *each.inputs)]
+    attached = [(each, one) for each, one in several if one is not None]
     if not begins:
-        areas = [area_of(each["rect"]) for each in call.args["pRects"] or ()]
-        part = any(not _covers(area, each) for area in areas for each in attached)
-        later = any(each.view.layers.start > 0 for each in attached)
-        return Facts(effects, touches, in_part=frozenset(images if part else ()), later_layer=later)
-    images |= {each.resource for part in _subpasses(rendering) for each in part.at_end if isinstance(each, Access)}
-    part = any(not _covers(rendering.area, each) or _fewer_layers(rendering, each) for each in attached)
-    return Facts(effects, touches, in_part=frozenset(images if part else ()))
+        return Facts(effects, touches, later_layer=any(one.view.layers.start > 0 for _, one in attached))
+    parts = [part for each, one in attached for part in _rendered_parts(each, one)]
+    parts += [part for each in subpasses for part in _resolved_parts(objects, each)]
+    if_written = tuple(_touches(one for each in subpasses for one in each.stores_if_written))
+    return Facts(effects, touches, attached=tuple(dict.fromkeys(parts)), if_written=if_written)
+
+
+def _rendered_parts(rendering: RenderingState, attachment: Attachment) -> Iterator[RenderedPart]:
+    for aspect in attachment.image.split_aspects(attachment.aspects):
+        one = replace(attachment, aspects=aspect)
+        yield RenderedPart(one.image.id, rendering.spans(one), one.subresources(range(len(one.view.layers))))
+
+
+def _resolved_parts(objects: ObjectState, rendering: RenderingState) -> Iterator[RenderedPart]:
+    """The targets of the resolves at the end of a subpass."""
+    x, y, width, height = rendering.area
+    for each in rendering.at_end:
+        image = objects.image(each.resource) if isinstance(each, Access) else None
+        if isinstance(each, Access) and image is not None and each.operation == AttachmentOperation.RESOLVE_WRITE:
+            boxes = [box for span in each.spans for box in image.boxes(span)]
+            area = [
+                span
+                for box in boxes
+                for span in image.region(box.aspect, box.mip, (box.layer,), (x, y, 0), (width, height, 1))
+            ]
+            yield RenderedPart(each.space, tuple(merge(area)), each.spans)
 
 
 def _instanced(buffer: CommandBuffer) -> frozenset[int]:
@@ -437,12 +466,3 @@ def _subpasses(rendering: RenderingState | None) -> Iterator[RenderingState]:
     while rendering is not None:
         yield rendering
         rendering = rendering.following
-
-
-def _covers(area: Area, attachment: Attachment) -> bool:
-    width, height, _ = attachment.image.texels(attachment.image.aspects[0], attachment.view.mips.start)
-    return area[:2] == (0, 0) and area[2] >= width and area[3] >= height
-
-
-def _fewer_layers(rendering: RenderingState, attachment: Attachment) -> bool:
-    return not rendering.view_mask and len(rendering.layers) < len(attachment.view.layers)

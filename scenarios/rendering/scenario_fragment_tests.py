@@ -45,15 +45,15 @@ def _downloaded_first(commands: Commands, image: RigImage, color: RigImage, aspe
 
 
 @scenario(
-    without={"cleared before tested": [read_after_write(BEGIN, CLEAR), read_after_write(DRAW, CLEAR)]},
+    without={"cleared before tested": [read_after_write(BEGIN, CLEAR)]},
     weakened={
-        "cleared before tested / for writes alone": [read_after_write(BEGIN, CLEAR), read_after_write(DRAW, CLEAR)],
-        "cleared before tested / in the early tests": [read_after_write(DRAW, CLEAR)],
+        "cleared before tested / for writes alone": [read_after_write(BEGIN, CLEAR)],
+        "cleared before tested / in the early tests": [],
     },
     rule="depth-and-stencil-tests-read",
 )
 def scenario_test_reads_what_it_overwrites(rig: Rig) -> None:
-    """A depth test that also writes reads as well: earlier writes must be visible to its reads in either stage."""
+    """A depth test that also writes reads as well, in either stage, what the load operation read in the early tests."""
     image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
     with rig.submission() as commands:
         commands.transition(color, image)

@@ -97,18 +97,19 @@ def scenario_mip_levels_outside_the_view_are_left_alone(rig: Rig) -> None:
 
 
 @scenario(
-    without={"upload before rendering": [write_after_write(RENDER_BEGIN, UPLOAD)]},
-    rule="operations-write-whole-subresources",
+    without={"upload before rendering": [write_after_write(BEGIN, UPLOAD)]}, rule="operations-write-whole-subresources"
 )
 def scenario_clear_of_a_part_after_an_upload_beside_it(rig: Rig) -> None:
     """The clear of the left half may write back the right half, to which an upload wrote."""
     image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
+    made = rig.render_pass([RigAttachment(initial=AT, final=AT)], [RigSubpass([(0, AT)])], [])
+    frame = rig.framebuffer(made, [rig.view(image)])
     with rig.submission() as commands:
         commands.transition(image)
         commands.buffer_to_image(data, image, RIGHT)
         commands.barrier("upload before rendering", "COPY/TRANSFER_WRITE", USED)
-        commands.begin_rendering(RenderingAttachment(rig.view(image), clear=8), area=LEFT)
-        commands.end_rendering()
+        commands.begin_pass(made, frame, area=LEFT, clear=[8])
+        commands.end_pass()
         commands.barrier("", WRITTEN, COPIED)
         commands.image_to_buffer(image, out)
 

@@ -33,6 +33,7 @@ every-array-element descriptor/array_with_a_constant_index[whole]
 fills-and-updates-are-copies barrier/shader_read_does_not_cover_uniform_buffers[without_fill_before_dispatch]
 fills-and-updates-are-copies access/copy2_reads_an_updated_buffer[whole]
 hazardous-wait-is-left-out event/transition_at_a_wait_in_another_command_buffer[cleared_before_moved_no_first_access]
+operations-in-the-render-area rendering/clear_of_a_part_after_an_upload_beside_it[without_upload_before_rendering]
 nothing-before-the-set event/barrier_goes_on_after_a_transition_at_a_wait[without_moved_before_uploaded]
 one-hazard-a-segment secondary/secondary_executed_by_two_primaries[without_one_before_the_other]
 query-results-are-whole-strides query/size_of_query_results[whole]
@@ -55,7 +56,6 @@ byte-counts-beside-commands feedback/draw_reads_a_byte_count[whole]
 culled-draws rendering/culled_draw_leaves_attachments_alone[whole]
 draws-write-in-the-late-tests rendering/early_write_is_read_as_input[whole]
 event-reset-by-the-host event/event_reset_by_the_host[whole]
-input-after-its-load rendering/input_attachment_is_loaded_before_it_is_read[uploaded_before_read_for_the_load_only]
 query-results-are-one-range query/gaps_between_query_results[whole]
 ordered-after-a-read barrier/reads_after_a_guarded_read[E_execution_only]
 no-rules-of-usage event/wait_of_the_first_form_names_the_stages_of_the_set[stages_more]
@@ -63,8 +63,15 @@ resets-after-waits event/reset_after_wait[wait_before_reset_not_chained]
 common-scope-of-unordered-sets event/what_two_unordered_sets_both_cover[whole]
 wait-without-a-match event/wait_has_the_form_and_the_dependency_of_the_set[wait_wider_second_scope]
 waits-for-unordered-sets event/wait_after_two_sets[without_one_set_before_the_other]
-whole-attachments rendering/clear_of_a_rectangle[whole]
 whole-ranges-of-descriptors descriptor/two_halves_of_one_grid[whole]
+by-region-is-everywhere rendering/storage_buffer_beside_a_by_region_dependency[flags_by_region]
+loads-and-stores-race rendering/readers_of_an_attachment_that_is_stored[whole]
+order-outlives-the-subpass rendering/two_instances_on_one_attachment[without_first_instance_before_second]
+raster-ordered-accesses rendering/rasterization_order_attachment_access[whole]
+read-only-transitions rendering/two_read_only_layouts[whole]
+resolves-are-not-stored rendering/depth_resolve_of_a_subpass[whole]
+resolves-in-the-render-area rendering/upload_beside_a_resolved_part[without_resolve_before_upload]
+store-none-after-a-write rendering/clear_of_one_aspect[aspect_stencil]
 """,
 }
 """By layer, lines of: entry, folder/scenario[variant]."""
@@ -166,7 +173,6 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "another-of-several-reads": [fill(), copy(0, 1), dispatch("sum_uniform"), submit(0), submit(0)],
     "barriers-beside-a-transition": [barrier(WRITES, READS, (WRITES, WRITES), **MOVED), CLEAR],
     "wait-for-an-event-set-elsewhere/afterwards": [event(**MOVED), DOWNLOAD, WAIT, CLEAR],
-    "whole-attachments/before": [("clear_depth_stencil", 4), rendering([], (2, 2, 4, 4)), submit(0, 0)],
     "bottom-of-pipe-orders-operations-on-events": [
         event(), ("reset_event", 0, "ALL_TRANSFER"), barrier("BOTTOM_OF_PIPE", ALL), SET,
     ],
@@ -174,6 +180,9 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         [attachment(1, layer=1)], [{"colors": [COLOR]}, {"colors": [MOVED_COLOR]}], (0, 1, FRAGMENTS, OUTPUT, 0),
         draws=((0, ("clear_inside", 0, False)),),
     )],
+    "clears-of-whole-attachments": [
+        upload(1, 0, 0), rendering([1], (2, 2, 4, 4), (("clear_inside", 0, False),)),
+    ],
     "draws-without-a-fragment-shader": [
         DOWNLOAD, rendering([1], draws=(("draw", "no_fragment", {"blend": False}, 0, "draw"),)),
     ],
@@ -195,14 +204,6 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "one-hazard-a-region": [copy(1, 0, 64), fill(0, 64), fill()],
     "one-hazard-a-region-at-submit": [fill(), NEXT, fill(0, 64), ("update", 0, 0, 128), submit(0, 1)],
     "pair-reported-once": [fill(), submit(0), submit(0), submit(0)],
-    "read-in-another-subpass": [render_pass(
-        [attachment(3, load="CLEAR"), attachment(0)],
-        [
-            {"colors": [COLOR], "resolves": [(1, "COLOR_ATTACHMENT_OPTIMAL")]},
-            {"colors": [COLOR], "resolves": [(1, "GENERAL")]},
-        ],
-        (0, 1, DEPTH_READ, FRAGMENTS, VkDependency.BY_REGION),
-    )],
     "transition-before-one-dependency": [render_pass(
         [attachment(0, load="CLEAR", initial="UNDEFINED")], [{}, {"colors": [COLOR]}],
         (0, 1, FRAGMENTS, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", VkDependency.BY_REGION),
