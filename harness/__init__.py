@@ -26,12 +26,14 @@ def attach(
     sink: Callable[[Block], None] | None = None,
     on_finding: Callable[[Finding], None] | None = None,
     keep_alive: bool = True,
+    bounds: bool = False,
 ) -> Session:
     """Mirrors every Vulkan call that this process makes through the `vulkan` package, until `Session.detach()`.
 
     Works before and after the program imports `vulkan`, and as a context manager. `mirror` judges the calls (by default
     a new `harness.check.Analysis`); `keep_trace` keeps all blocks in `Session.blocks`; `sink` gets each block and
     `on_finding` each finding as it comes up; `keep_alive` mends the package's lifetime bug (realitix/vulkan 94).
+    `bounds` judges the most that draws could reach, too, where contents of memory are unknown.
     `UserError` when a session is attached already.
     """
     from harness.record.session import Session
@@ -39,7 +41,7 @@ def attach(
     if mirror is None:
         from harness.check import Analysis
 
-        mirror = Analysis(keep_events=keep_trace)
+        mirror = Analysis(keep_events=keep_trace, bounds=bounds)
     session = Session(mirror, keep_trace=keep_trace, sink=sink, on_finding=on_finding, keep_alive=keep_alive)
     return session.start()
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable
 
+from harness.commands.contents.at_submit import without_bounds
 from harness.commands.device_writes import device_writes
 from harness.commands.interpret import Interpreter
-from harness.findings import Finding
+from harness.findings import Certainty, Finding, Unjudged
 from harness.report.sentences import explain
 from harness.spans import Span
 from harness.syncval.evidence import Description
@@ -26,14 +27,17 @@ CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 class Analysis:
     """Follows one program, block by block."""
 
-    def __init__(self, keep_events: bool = False, keep_at_most: int = sys.maxsize) -> None:
+    def __init__(self, keep_events: bool = False, keep_at_most: int = sys.maxsize, bounds: bool = False) -> None:
         """`keep_events`: what each block does stays in `events`, so that other judges need not interpret it again. Past
-        `keep_at_most` of them none is kept."""
+        `keep_at_most` of them none is kept. `bounds`: what draws could reach at most is judged, too, where it follows
+        from contents of memory that are unknown."""
         self.events: list[StreamEvent] = []
         self.keeps_events = keep_events
         self._keep_at_most = keep_at_most
-        self._interpreter = Interpreter()
+        self._interpreter = Interpreter(bounds)
         self._validator = Validator(self.describe, is_host_visible=self._is_host_visible)
+        self._of_bounds = Validator(self.describe, is_host_visible=self._is_host_visible) if bounds else None
+        """Judges bounds beside everything else, so that a bound never stands in the way of another finding."""
         self.findings: list[Finding] = []
 
     def step(self, block: Block) -> list[Finding]:
@@ -42,6 +46,10 @@ class Analysis:
         for stream_event in self._interpreter.step(block):
             if self.keeps_events:
                 self.events.append(stream_event)
+            if self._of_bounds is not None:
+                found = self._of_bounds.consume(stream_event)
+                new += [finding for finding in found if finding.certainty is Certainty.BOUND]
+                stream_event = without_bounds(stream_event)
             new += self._validator.consume(stream_event)
         if len(self.events) > self._keep_at_most:
             self.keeps_events = False
@@ -70,6 +78,11 @@ class Analysis:
     def unmodelled(self) -> dict[str, int]:
         """Names of what the mirror cannot judge, with how often each was met."""
         return self._validator.unmodelled
+
+    @property
+    def unjudged(self) -> Unjudged:
+        """What the verdict leaves out."""
+        return Unjudged(self._interpreter.objects.contents.left_out)
 
     @property
     def verdict(self) -> str:

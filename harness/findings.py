@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple
@@ -241,6 +241,14 @@ class OwnershipFamilies(NamedTuple):
 
     source: int
     destination: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """What a verdict leaves out. It changes neither the verdict nor the exit code."""
+
+    left_out: Mapping[str, int] = field(default_factory=dict)
+    """What draws read by contents of memory that are unknown, with the number of recorded draws."""
 
 
 class Explanation(NamedTuple):

@@ -37,6 +37,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--vk-sync", action="store_true", help="mirror the Vulkan calls of the tests; a test that causes a hazard fails"
     )
     group.addoption(
+        "--vk-bounds",
+        action="store_true",
+        help="with --vk-sync: judge the most that draws could reach where contents of memory are unknown",
+    )
+    group.addoption(
         "--vk-device",
         action="append",
         default=[],
@@ -81,7 +86,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--vk-sync"):
         from harness import attach
 
-        config.pluginmanager.register(VkSync(attach()), "vkharness-sync")
+        config.pluginmanager.register(VkSync(attach(bounds=config.getoption("--vk-bounds"))), "vkharness-sync")
 
 
 def pytest_pycollect_makeitem(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from harness.cli import exit_code
-from harness.cli.verdict import MODEL_OPTION
+from harness.cli.verdict import BOUNDS_OPTION, MODEL_OPTION
 
 
 @click.command()
@@ -17,8 +17,11 @@ from harness.cli.verdict import MODEL_OPTION
     "--observed", type=click.Path(path_type=Path), help="Judge with what `vkharness observe -o` saw of this trace."
 )
 @MODEL_OPTION
+@BOUNDS_OPTION
 @click.pass_context
-def check(ctx: click.Context, trace: Path, json_path: Path | None, observed: Path | None, model: str) -> None:
+def check(
+    ctx: click.Context, trace: Path, json_path: Path | None, observed: Path | None, model: str, bounds: bool
+) -> None:
     """Judge a trace, ours or a converted GFXReconstruct capture.
 
     No Vulkan loader or driver is needed. With --observed, findings of which the two accesses never met are marked as
@@ -30,11 +33,11 @@ def check(ctx: click.Context, trace: Path, json_path: Path | None, observed: Pat
     notes: list[str] = []
     refutation = refutation_of(observed)
     blocks = read_trace(trace, notes)
-    analysis = make_analysis(model).follow(blocks if refutation is None else refutation.follow(blocks))
+    analysis = make_analysis(model, bounds).follow(blocks if refutation is None else refutation.follow(blocks))
     for note in notes:
         click.echo(f"vkharness: note: {note}", err=True)
     answer = ask_model(analysis, model)
     if refutation is not None:
         refutation.mark(analysis.findings)
-    show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, json_path)
+    show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, analysis.unjudged, json_path)
     ctx.exit(exit_code(analysis.verdict))

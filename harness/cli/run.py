@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.verdict import MODEL_OPTION
+from harness.cli.verdict import BOUNDS_OPTION, MODEL_OPTION
 
 OWN_OPTIONS = ("--json", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
@@ -48,7 +48,9 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     return own, rest
 
 
-@click.command(cls=RunCommand, options_metavar="[--json FILE] [--trace FILE] [--headless [--frames N]] [--model WHEN]")
+@click.command(
+    cls=RunCommand, options_metavar="[--json FILE] [--trace FILE] [--headless [--frames N]] [--model WHEN] [--bounds]"
+)
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path), help="Write the recorded trace to this file.")
 @click.option("--headless", is_flag=True, help="Let the program's windows (glfw) be of no display, on SwiftShader.")
@@ -60,6 +62,7 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     help="With --headless: frames until the windows ask to be closed.",
 )
 @MODEL_OPTION
+@BOUNDS_OPTION
 @click.argument("program", type=click.Path(path_type=Path))
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.pass_context
@@ -72,6 +75,7 @@ def run(
     headless: bool,
     frames: int,
     model: str,
+    bounds: bool,
 ) -> None:
     """Run an unmodified Python program under the mirror.
 
@@ -94,11 +98,11 @@ def run(
             from harness.trace.codec import TraceWriter
 
             sink = stack.enter_context(TraceWriter(trace_path)).write
-        analysis = make_analysis(model)
+        analysis = make_analysis(model, bounds)
         session = stack.enter_context(harness.attach(mirror=analysis, sink=sink))
         status = run_program(str(program), arguments, session)
     for error in session.internal_errors:
         click.echo(f"vkharness: inside the mirror: {error}", err=True)
     answer = ask_model(analysis, model)
-    show(session.verdict, session.findings, session.unmodelled, answer, json_path, stderr=True)
+    show(session.verdict, session.findings, session.unmodelled, answer, session.unjudged, json_path, stderr=True)
     ctx.exit(exit_status(session, status))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from harness.findings import Finding
+from harness.findings import Finding, Unjudged
 
 if TYPE_CHECKING:
     from harness.agreement import SecondOpinion
@@ -26,12 +26,18 @@ MODEL_OPTION = click.option(
 )
 
 
-def make_analysis(model: str) -> Analysis:
+BOUNDS_OPTION = click.option(
+    "--bounds", is_flag=True, help="Judge the most that draws could reach where contents of memory are unknown."
+)
+
+
+def make_analysis(model: str, bounds: bool) -> Analysis:
     """An analysis that keeps what the model will need."""
     from harness.agreement import MODEL_LIMIT
     from harness.check import Analysis
 
-    return Analysis(keep_events=model != NEVER, keep_at_most=MODEL_LIMIT if model == AUTO else sys.maxsize)
+    limit = MODEL_LIMIT if model == AUTO else sys.maxsize
+    return Analysis(keep_events=model != NEVER, keep_at_most=limit, bounds=bounds)
 
 
 def ask_model(analysis: Analysis, model: str) -> SecondOpinion:
@@ -56,6 +62,7 @@ def show(
     findings: Sequence[Finding],
     unmodelled: Mapping[str, int],
     second: SecondOpinion,
+    unjudged: Unjudged,
     json_path: Path | None,
     *,
     stderr: bool = False,
@@ -67,5 +74,6 @@ def show(
     if json_path is not None:
         from harness.report.findings_json import verdict_document, write_json
 
-        write_json(json_path, verdict_document(verdict, findings, unmodelled, second.answer, second.left_open))
-    print_verdict(terminal(stderr=stderr), verdict, findings, unmodelled, second.left_open)
+        document = verdict_document(verdict, findings, unmodelled, second.answer, second.left_open, unjudged)
+        write_json(json_path, document)
+    print_verdict(terminal(stderr=stderr), verdict, findings, unmodelled, second.left_open, unjudged)

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from harness.commands.contents.content_steps import Foresight
+from harness.commands.drawing.by_contents import MESH, IndirectDispatch, parameters_of
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, dispatched
 from harness.commands.drawing.shaders import shader_effects
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
-from harness.commands.transfer import buffer_access
 from harness.spec.enums import VkPipelineBindPoint
-from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Effect
 
-INDIRECT_READ = ACCESS_KIND["SYNC_DRAW_INDIRECT_INDIRECT_COMMAND_READ"].index
-DISPATCH_INDIRECT_BYTES = 12
 NO_BASE = (0, 0, 0)
 
 
@@ -33,7 +31,11 @@ def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) 
 @command("vkCmdDispatchIndirect")
 def dispatch_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads one VkDispatchIndirectCommand, then runs the shader."""
-    source = objects.buffer(args["buffer"])
-    if source is not None:
-        yield from buffer_access(INDIRECT_READ, source, [source.span(args["offset"], DISPATCH_INDIRECT_BYTES)])
+    parameters = parameters_of(objects, args, 1, MESH)
+    if parameters is not None:
+        reads = parameters.reads(1)
+        yield from reads
+        dispatch = IndirectDispatch(parameters, sure=len(reads))
+        dispatch.idle = not dispatch.runs(Foresight(objects.contents.memory, buffer.steps))
+        buffer.defer(dispatch, objects.contents)
     yield from shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, UNKNOWN_INVOCATIONS)

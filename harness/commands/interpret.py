@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Iterable
 
 from harness import commands
+from harness.commands.contents.content_steps import Overwritten, WritesLate, overwritten
 from harness.commands.handlers import ACTS_THOUGH, CALLS, COMMANDS
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources import host_access
@@ -18,12 +19,17 @@ from harness.trace.effects import Command, Effect, Recorded, StreamEvent, Unmode
 for _module in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}."):
     importlib.import_module(_module.name)
 
+MOST_OVERWRITTEN = 256
+"""The most effects of which it is remembered what they overwrite."""
+
 
 class Interpreter:
     """Turns a stream of blocks into stream events. One object follows one program."""
 
-    def __init__(self) -> None:
+    def __init__(self, bounds: bool = False) -> None:
+        """`bounds`: what could be reached at most counts as accessed where contents of memory are unknown."""
         self.objects = ObjectState()
+        self.objects.contents.bounds = bounds
 
     def step(self, block: Block) -> Iterable[StreamEvent]:
         """The stream events of one block. Failed calls have none. Calls without a handler cost
@@ -40,6 +46,7 @@ class Interpreter:
         if is_recorded(block.name):
             return self._record(block)
         if block.name.startswith("vkQueue") and not is_debug(block.name):
+            self.objects.contents.memory.forget_all()
             return (UnmodelledCall(block.name),)
         return ()
 
@@ -50,17 +57,40 @@ class Interpreter:
             buffer = CommandBuffer(args["commandBuffer"], 0)
             self.objects.add(buffer)
         handler = COMMANDS.get(call.name)
+        known = len(buffer.steps)
         effects: tuple[Effect, ...]
         effects = (Unmodelled(call.name),) if handler is None else tuple(handler(self.objects, buffer, args))
+        deferred, buffer.deferred = buffer.deferred, None
         if buffer.condition and call.name.startswith(CONDITIONAL):
             effects = buffer.condition + effects
+            if deferred is not None and deferred.sure is not None:
+                deferred.sure += len(buffer.condition)
         late = buffer.late
         if not effects and late is None:
+            del buffer.steps[known:]
             return ()
-        if self.objects.aliasing:
-            effects = self.objects.aliasing.widen(effects)
-        command = Command(call.index, call.name, call.site, effects)
+        aliasing = self.objects.aliasing
+        if aliasing:
+            effects = aliasing.widen(effects)
+        if aliasing or not (call.name.startswith("vkCmdDraw") or (len(buffer.steps) > known and deferred is None)):
+            buffer.overwrite(self._overwritten_by(effects))
+        sure = deferred.sure if deferred is not None and deferred.idle else None
+        command = Command(call.index, call.name, call.site, effects, sure)
         if late is not None:
             command.late, buffer.late, buffer.has_late = late, None, True
+            buffer.steps.append(WritesLate(len(buffer.commands)))
+            buffer.depends = True
         buffer.commands.append(command)
         return (Recorded(buffer.id, command, buffer.queue_flags),)
+
+    def _overwritten_by(self, effects: tuple[Effect, ...]) -> Overwritten | None:
+        """What effects overwrite. Shaders that find the same bound have the same effects, which are looked at once."""
+        remembered = self.objects.overwritten
+        known = remembered.get(id(effects))
+        if known is not None and known[0] is effects:
+            return known[1]
+        if len(remembered) >= MOST_OVERWRITTEN:
+            remembered.clear()
+        made = overwritten(effects)
+        remembered[id(effects)] = effects, made
+        return made

@@ -6,6 +6,8 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from harness.commands.contents.at_submit import MemoryContents
+from harness.commands.contents.content_steps import Deferred, Overwritten, Step
 from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
 from harness.trace.effects import Command, Effect, Execute
@@ -105,6 +107,12 @@ class CommandBuffer:
     pool: int
     secondary: bool = False
     commands: list[Command] = field(default_factory=list)
+    steps: list[Step] = field(default_factory=list)
+    """What the commands do to contents of memory, and what depends on those."""
+    depends: bool = False
+    """Whether any command depends on contents."""
+    deferred: Deferred | None = None
+    """The one of `steps` that the command being recorded has made."""
     pipelines: dict[int, Pipeline] = field(default_factory=dict)
     sets: dict[int, dict[int, BoundSet]] = field(default_factory=dict)
     rendering: RenderingState | None = None
@@ -133,13 +141,25 @@ class CommandBuffer:
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
-        self.commands = []
+        self.commands, self.steps, self.depends = [], [], False
         self.has_late = False
         self.inheritance = None
         self.rendering = None
         self.condition = ()
         self.suspended = False
         self.unbind()
+
+    def overwrite(self, step: Overwritten | None) -> None:
+        """The command being recorded makes contents unknown."""
+        if step is not None:
+            self.steps.append(step)
+
+    def defer(self, step: Deferred, contents: MemoryContents) -> None:
+        """What the command being recorded accesses depends on contents."""
+        contents.needed()
+        step.at = len(self.commands)
+        self.steps.append(step)
+        self.deferred, self.depends = step, True
 
     def unbind(self) -> None:
         """Forgets what was bound. A render pass instance that was begun stays."""
@@ -158,6 +178,8 @@ class ObjectState:
         """What shaders access, by what is bound (`shaders`); forgotten when an object goes or is bound to memory."""
         self.reflected: dict[int, Any] = {}
         """What the stages of a pipeline use, by its id (`shaders.StageUses`)."""
+        self.overwritten: dict[int, tuple[tuple[Effect, ...], Overwritten | None]] = {}
+        """By identity: effects of commands with what they make unknown; forgotten with `shader_effects`."""
         self.children: dict[int, set[int]] = {}
         """Ids of command buffers and descriptor sets by pool."""
         self.devices: dict[int, int] = {}
@@ -172,6 +194,7 @@ class ObjectState:
         """(device, family index) by command pool."""
         self.addresses = Addresses(self.buffer)
         self.aliasing = Aliasing()
+        self.contents = MemoryContents(self.aliasing)
         self.memory_types: dict[int, list[int]] = {}
         """VkMemoryPropertyFlags of each memory type, by physical device."""
         self.atom_sizes: dict[int, int] = {}
@@ -195,6 +218,7 @@ class ObjectState:
     def remove(self, id: int) -> Any:
         """Removes and returns an object; None when it is unknown."""
         self.shader_effects.clear()
+        self.overwritten.clear()
         self.reflected.pop(id, None)
         return self._by_id.pop(id, None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from harness.commands.contents.content_steps import Copied, Filled, Updated
 from harness.commands.handlers import command, folded
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.spans import Span, merge
@@ -41,26 +42,33 @@ def _touched(spans: list[Span]) -> tuple[Span, ...]:
 
 
 @command("vkCmdFillBuffer")
-def fill_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def fill_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes in the CLEAR stage; VK_WHOLE_SIZE is rounded down to a multiple of 4."""
     buffer = objects.buffer(args["dstBuffer"])
     if buffer is None:
         return ()
     begin, end = buffer.span(args["dstOffset"], args["size"])
-    return buffer_access(CLEAR_WRITE, buffer, [(begin, end - (end - begin) % 4)])
+    end -= (end - begin) % 4
+    if "data" in args:
+        commands.steps.append(Filled(buffer.space, (begin, end), args["data"]))
+    return buffer_access(CLEAR_WRITE, buffer, [(begin, end)])
 
 
 @command("vkCmdUpdateBuffer")
-def update_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def update_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Writes in the CLEAR stage."""
     buffer = objects.buffer(args["dstBuffer"])
     if buffer is None:
         return ()
-    return buffer_access(CLEAR_WRITE, buffer, [buffer.span(args["dstOffset"], args["dataSize"])])
+    begin, end = buffer.span(args["dstOffset"], args["dataSize"])
+    data = bytes(args["pData"] or b"")[: end - begin]
+    if len(data) == end - begin:
+        commands.steps.append(Updated(buffer.space, begin, data))
+    return buffer_access(CLEAR_WRITE, buffer, [(begin, end)])
 
 
 @command("vkCmdCopyBuffer", "vkCmdCopyBuffer2")
-def copy_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
+def copy_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Reads and writes exactly the regions."""
     info = folded(args, "pCopyBufferInfo")
     regions = info["pRegions"] or ()
@@ -70,6 +78,8 @@ def copy_buffer(objects: ObjectState, _: CommandBuffer, args: dict[str, Any]) ->
         effects = buffer_access(COPY_READ, source, [source.span(r["srcOffset"], r["size"]) for r in regions])
     if target is not None:
         effects += buffer_access(COPY_WRITE, target, [target.span(r["dstOffset"], r["size"]) for r in regions])
+    if source is not None and target is not None:
+        commands.steps.append(Copied(source.space, source.offset, target.space, target.offset, regions))
     return effects
 
 

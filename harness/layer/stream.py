@@ -25,6 +25,7 @@ from harness.trace.effects import (
     Alias,
     AttachmentOperation,
     Barrier,
+    Command,
     Effect,
     Execute,
     HostWaitedSemaphores,
@@ -143,11 +144,12 @@ class Stream:
 
     def __init__(self, blocks: Iterable[Block]) -> None:
         """`blocks` in order of their indices."""
-        self.calls = [block for block in blocks if isinstance(block, Call)]
+        self._blocks = list(blocks)
+        self.calls = [block for block in self._blocks if isinstance(block, Call)]
         views = (call.args for call in self.calls if call.name == "vkCreateImageView")
         self._views: dict[int, int] = {args["pView"]: args["pCreateInfo"]["image"] for args in views}
         self._by_index = {call.index: call for call in self.calls}
-        self._interpreter = Interpreter()
+        self._interpreter = Interpreter(bounds=True)
         self.objects = self._interpreter.objects
         """What exists at the end of the trace, once something was asked about a command."""
         self._facts: dict[int, Facts] | None = None
@@ -230,20 +232,25 @@ class Stream:
 
     def _interpret(self) -> dict[int, Facts]:
         interpreter, found = self._interpreter, dict[int, Facts]()
-        for call in self.calls:
-            events = interpreter.step(call)
-            if not events and call.name.startswith("vkCmdDraw"):  # it accesses nothing
-                found[call.index] = _facts_of(interpreter.objects, call, ())
+        for block in self._blocks:
+            events = interpreter.step(block)
+            if not events and isinstance(block, Call) and block.name.startswith("vkCmdDraw"):  # it accesses nothing
+                found[block.index] = _facts_of(interpreter.objects, block, ())
             for event in events:
-                if isinstance(event, Recorded):
-                    found[call.index] = _facts_of(interpreter.objects, call, event.command.effects)
+                if isinstance(event, Recorded) and isinstance(block, Call):
+                    found[block.index] = _facts_of(interpreter.objects, block, event.command.effects)
                     for held in (each for each in event.command.effects if isinstance(each, Execute)):
                         # Now the attachments are known that the commands of a secondary access.
                         for command in (command for _, commands in held.buffers for command in commands):
                             effects, touches = command.effects, tuple(_touches(command.effects))
                             found[command.call] = found[command.call]._replace(effects=effects, touches=touches)
                 elif isinstance(event, Submitted | HostWaitedSemaphores):
-                    self._values.append((call.index, event))
+                    self._values.append((block.index, event))
+                if isinstance(event, Submitted):
+                    for command in _draws_by_contents(event):
+                        known = found[command.call]
+                        touches = tuple(dict.fromkeys((*known.touches, *_touches(command.effects))))
+                        found[command.call] = known._replace(touches=touches)
         return found
 
     def values_between(self, begin: int, end: int) -> Iterator[tuple[bool, int, int]]:
@@ -378,6 +385,16 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
         if isinstance(effect, SubpassBegin | PassEnd):
             for moved in effect.transitions:
                 yield Touch(moved.resource, moved.space, moved.spans, TRANSITION, True)
+
+
+def _draws_by_contents(submitted: Submitted) -> Iterator[Command]:
+    """The draws of a submit whose accesses follow from contents of memory, those of secondaries too."""
+    several = [commands for batch in submitted.batches for _, commands in batch.buffers]
+    while several:
+        for command in several.pop():
+            if command.name.startswith("vkCmdDraw") and "Ind" in command.name:
+                yield command
+            several += [inner for each in command.effects if isinstance(each, Execute) for _, inner in each.buffers]
 
 
 def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> Facts:

@@ -85,7 +85,7 @@ class CommandBufferRun:
             self.command = command
             self.execution = next(self.program.numbers)
             self._nodes.clear()
-            for effect in command.effects:
+            for effect in command.effects[: command.sure]:
                 rule = self.program.rules.effects.get(type(effect))
                 if rule is not None:
                     rule(self, effect)

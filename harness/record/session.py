@@ -9,7 +9,7 @@ from itertools import count
 from types import TracebackType
 from typing import Any, Protocol
 
-from harness.findings import Finding, UserError
+from harness.findings import Finding, Unjudged, UserError
 from harness.record.host import HostMemory
 from harness.spec.command_classes import HOST_WAITS, QUEUE_WORK
 from harness.spec.shapes import main_name
@@ -43,6 +43,10 @@ class StreamJudge(Protocol):
     @property
     def verdict(self) -> str:
         """'clean', 'hazards' or 'unknown'."""
+
+    @property
+    def unjudged(self) -> Unjudged:
+        """What the verdict leaves out."""
 
     def step(self, block: Block) -> list[Finding]:
         """Takes the next block and returns the findings that are new."""
@@ -111,6 +115,11 @@ class Session:
         for name, times in () if self.mirror is None else self.mirror.unmodelled.items():
             found[name] = found.get(name, 0) + times
         return found
+
+    @property
+    def unjudged(self) -> Unjudged:
+        """What the verdict leaves out: it changes neither the verdict nor an exit code."""
+        return Unjudged() if self.mirror is None else self.mirror.unjudged
 
     @property
     def verdict(self) -> str:

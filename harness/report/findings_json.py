@@ -7,19 +7,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.findings import Finding
+from harness.findings import Finding, Unjudged
 from harness.report.files import write_whole
 
 VERSION = 1
 
 
 def verdict_document(
-    verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int], model: str, left_open: Mapping[str, int]
+    verdict: str,
+    findings: Sequence[Finding],
+    unmodelled: Mapping[str, int],
+    model: str,
+    left_open: Mapping[str, int],
+    unjudged: Unjudged,
 ) -> dict[str, Any]:
-    """`{"version", "verdict", "findings", "unmodelled", "model", "left_open"}`.
+    """`{"version", "verdict", "findings", "unmodelled", "model", "left_open", "left_out"}`.
 
     `unmodelled` maps a command to how often it was met. `model` says whether the second judge `agrees`, `differs` or
     was `not asked`. `left_open` counts, by named difference, what only the model finds and the text does not decide.
+    `left_out` counts the draws of which something is not judged, by what that is.
     """
     return {
         "version": VERSION,
@@ -28,6 +34,7 @@ def verdict_document(
         "unmodelled": dict(unmodelled),
         "model": model,
         "left_open": dict(left_open),
+        "left_out": dict(unjudged.left_out),
     }
 
 

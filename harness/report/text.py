@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from harness.findings import ENGINE_QUEUE, Finding, Place
+from harness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged
 from harness.report.rules import PAGE, rule_of
 from harness.report.sentences import explain, resource_text
 
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 EMPTY: Mapping[str, int] = {}
+NOTHING = Unjudged()
 VERDICT_STYLES = {"clean": "bold green", "hazards": "bold red", "unknown": "bold yellow"}
 
+BOUND = "at most: which bytes are read follows from contents that are unknown"
 ONE_JUDGE = {"syncval": "syncval alone; the model finds nothing", "model": "the model alone; syncval finds nothing"}
 
 
@@ -27,7 +29,10 @@ def finding_text(finding: Finding) -> Text:
     text = Text()
     text.append("advice: " if finding.advice else "", style="bold yellow")
     text.append(finding.hazard, style="bold yellow" if finding.advice else "bold red")
-    text.append(f" on {resource_text(finding)}\n")
+    text.append(f" on {resource_text(finding)}")
+    if finding.certainty is Certainty.BOUND:
+        text.append(f" ({BOUND})", style="yellow")
+    text.append("\n")
     places = (("", finding.place, finding.access), ("after ", finding.prior, finding.prior_access))
     for word, place, access in places:
         text.append(f"  {word:6}")
@@ -49,9 +54,14 @@ def finding_text(finding: Finding) -> Text:
 
 
 def summary_text(
-    verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int], left_open: Mapping[str, int] = EMPTY
+    verdict: str,
+    findings: Sequence[Finding],
+    unmodelled: Mapping[str, int],
+    left_open: Mapping[str, int] = EMPTY,
+    unjudged: Unjudged = NOTHING,
 ) -> Text:
-    """The verdict as one line; then advice, what the specification leaves open, and what is unmodelled, by name."""
+    """The verdict as one line; then advice, what the specification leaves open, what is unmodelled, by name, and what
+    the verdict leaves out."""
     from rich.text import Text
 
     text = Text()
@@ -75,7 +85,17 @@ def summary_text(
     if unmodelled:
         names = ", ".join(f"{name} x{count}" for name, count in sorted(unmodelled.items()))
         text.append(f"\nnot modelled: {names}", style="yellow")
+    for line in unjudged_lines(unjudged):
+        text.append(f"\n{line}", style="dim")
     return text
+
+
+def unjudged_lines(unjudged: Unjudged) -> list[str]:
+    """What a verdict leaves out: `17 draws read vertices through indices whose contents are unknown`."""
+    return [
+        f"{count} {'draw reads' if count == 1 else 'draws read'} {what}"
+        for what, count in sorted(unjudged.left_out.items())
+    ]
 
 
 def print_verdict(
@@ -84,11 +104,12 @@ def print_verdict(
     findings: Sequence[Finding],
     unmodelled: Mapping[str, int],
     left_open: Mapping[str, int] = EMPTY,
+    unjudged: Unjudged = NOTHING,
 ) -> None:
     """Prints every finding and the summary. Lines are never wrapped, so that they can be searched and piped."""
     for finding in findings:
         console.print(finding_text(finding), soft_wrap=True, highlight=False)
-    console.print(summary_text(verdict, findings, unmodelled, left_open), soft_wrap=True, highlight=False)
+    console.print(summary_text(verdict, findings, unmodelled, left_open, unjudged), soft_wrap=True, highlight=False)
 
 
 def _counted(findings: Iterable[Finding]) -> str:

@@ -57,6 +57,8 @@ class Execution:
     def run(self, command: Command, place: Place, queue_flags: int) -> list[Result]:
         """Checks each effect against what came before it, then applies it; secondary command buffers run in place.
         Answers with those that met something."""
+        if command.sure is not None:
+            command = command.certain
         accesses = [effect for effect in command.effects if isinstance(effect, Access)]
         if len(accesses) == len(command.effects):
             hazards = self._access(accesses, place)

@@ -285,8 +285,16 @@ class Command:
     name: str
     site: str | None
     effects: tuple[Effect, ...]
+    sure: int | None = None
+    """How many of `effects`, from the first, are judged while the command is recorded; None for all. It is a number for
+    a command that would run nothing with the parameters that its buffer is about to hold."""
     late: Callable[[], tuple[Effect, ...]] | None = field(default=None, repr=False, compare=False)
     """Gives what the command accesses beside that, through descriptors that may still be written until the submit."""
+
+    @property
+    def certain(self) -> Command:
+        """The command with only what is judged while it is recorded."""
+        return Command(self.call, self.name, self.site, self.effects[: self.sure])
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,6 +152,8 @@ class GraphicsState:
     """State of a graphics pipeline. `dynamic` holds the VkDynamicState values whose static members do not count."""
 
     vertex_input: tuple[VertexBinding, ...] = ()
+    restart: bool = False
+    """primitiveRestartEnable."""
     discard: bool = False
     cull: int = VkCullMode.NONE
     topology: int = VkPrimitiveTopology.TRIANGLE_LIST
@@ -235,5 +237,7 @@ class DrawState:
     feedback: Feedback = field(default_factory=Feedback)
     targets: tuple[GraphicsPipeline, Targets] | None = None
     """The targets of the last draw, kept for the next draw; None after a change of dynamic state."""
+    sources: tuple[GraphicsState, tuple[Any, ...]] | None = None
+    """The vertex buffers of the last draw with its pipeline's state; None after a change of the bindings."""
     last_draw: tuple[Any, ...] | None = None
     """The bindings of the last draw, and those of its effects that depend on nothing else."""

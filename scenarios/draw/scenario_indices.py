@@ -1,4 +1,4 @@
-"""Index buffers, exactly; and the vertices that indices may mean."""
+"""Index buffers, and the vertices that indices mean."""
 
 import struct
 from typing import Any
@@ -96,10 +96,10 @@ def scenario_bytes_that_no_index_lies_in(rig: Rig) -> None:
 @scenario(
     without={"updated before drawn": [read_after_write(DRAW, UPDATE)]},
     weakened={"updated before drawn / before indices": [read_after_write(DRAW, UPDATE)]},
-    rule="an-index-may-mean-any-vertex",
+    rule="contents-decide-what-a-draw-reads",
 )
 def scenario_vertices_behind_indices(rig: Rig) -> None:
-    """An indexed draw reads vertices too, which an index may mean."""
+    """An indexed draw reads the vertices that its indices mean, too."""
     image, vertices, indices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(64), rig.buffer(1024)
     rig.host_write(indices, ORDER)
     with rig.submission() as commands:
@@ -108,5 +108,21 @@ def scenario_vertices_behind_indices(rig: Rig) -> None:
         commands.barrier(
             "updated before drawn", "CLEAR/TRANSFER_WRITE", VERTICES, weaker={"before indices": {"dst": INDICES}}
         )
+        _draws(commands, image, vertices, indices)
+        _show(commands, image, out)
+
+
+@scenario(
+    weakened={"place / of the last vertex": [read_after_write(DRAW, UPDATE)], "place / behind what is bound": []},
+    rule="contents-decide-what-a-draw-reads",
+)
+def scenario_vertices_that_no_index_means(rig: Rig) -> None:
+    """An indexed draw reads the vertices that its indices mean, and no others of a buffer that several draws share."""
+    image, vertices, indices, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(64), rig.buffer(1024)
+    rig.host_write(indices, ORDER)
+    with rig.submission() as commands:
+        commands.transition(image)
+        place = rig.choose("place", 32, {"of the last vertex": 24, "behind what is bound": 48})
+        commands.update(vertices, HALF[:8], offset=place)
         _draws(commands, image, vertices, indices)
         _show(commands, image, out)

@@ -126,7 +126,7 @@ def scenario_number_of_draws_in_a_buffer(rig: Rig) -> None:
         "indices before": [read_after_write("vkCmdDrawIndexedIndirect", UPDATE)],
         "vertices before": [read_after_write("vkCmdDrawIndexedIndirect", UPDATE)],
     },
-    rule="indices-are-read-by-index-input,an-index-may-mean-any-vertex,indirect-parameters-are-read-first",
+    rule="indices-are-read-by-index-input,contents-decide-what-a-draw-reads,indirect-parameters-are-read-first",
 )
 def scenario_indexed_indirect_draw(rig: Rig) -> None:
     """An indexed indirect draw reads parameters, indices and vertices: each needs its dependency."""

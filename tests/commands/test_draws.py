@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from harness.check import Analysis
-from harness.findings import Finding
+from harness.findings import Certainty, Finding
 from harness.layer.silence import reason_for_silence
 from harness.layer.stream import Stream as RecordedStream
 from harness.spec.enums import VkDynamicState, VkIndexType
 from tests.support import drawing
-from tests.support.drawing import R32, attribute, binding, draw, seen, vertex_input
+from tests.support.drawing import R32, attribute, binding, draw, executed, seen, vertex_input
 from tests.support.streams import Stream, struct, two_buffers
 
 VERTEX_READ = "VERTEX_ATTRIBUTE_INPUT_VERTEX_ATTRIBUTE_READ"
@@ -168,7 +168,12 @@ class TestIndices:
         drawing.bind_vertices(stream, vertices)
         drawing.bind_indices(stream, indices, 10, kind)
         index = stream.cmd("DrawIndexed", indexCount=5, instanceCount=1, firstIndex=2)
-        assert seen(stream, index) == [(indices, INDEX_READ, (expected,)), (vertices, VERTEX_READ, ((0, reached),))]
+        read = (indices, INDEX_READ, (expected,))
+        assert seen(stream, index) == [read]
+        assert executed(stream, index, bounds=True) == [
+            ((vertices, VERTEX_READ, ((0, reached),)), Certainty.BOUND),
+            (read, Certainty.EXACT),
+        ]
         assert drawing.unrecorded(stream, index) == [False, True]
 
     @pytest.mark.parametrize(("offset", "expected"), [(10, (80, 2128)), (-6, (0, 2000))])
@@ -179,7 +184,7 @@ class TestIndices:
         drawing.bind_vertices(stream, vertices)
         drawing.bind_indices(stream, indices, kind=UINT8)
         index = stream.cmd("DrawIndexed", indexCount=1, instanceCount=1, vertexOffset=offset)
-        assert seen(stream, index)[1] == (vertices, VERTEX_READ, (expected,))
+        assert executed(stream, index, bounds=True)[0] == ((vertices, VERTEX_READ, (expected,)), Certainty.BOUND)
 
     def test_the_second_form_of_binding_limits_the_size(self) -> None:
         stream = Stream()
@@ -203,7 +208,8 @@ class TestIndices:
         index = stream.cmd(
             "DrawMultiIndexedEXT", drawCount=3, pIndexInfo=parts, instanceCount=1, stride=12, pVertexOffset=shared
         )
-        assert seen(stream, index) == [(indices, INDEX_READ, ((0, 4), (16, 18))), (vertices, VERTEX_READ, expected)]
+        assert seen(stream, index) == [(indices, INDEX_READ, ((0, 4), (16, 18)))]
+        assert executed(stream, index, bounds=True)[0] == ((vertices, VERTEX_READ, expected), Certainty.BOUND)
 
 
 class TestIndirect:
@@ -220,10 +226,11 @@ class TestIndirect:
         drawing.bind_indices(stream, indices, 4)
         index = stream.cmd(name, buffer=parameters, offset=4, drawCount=3, stride=32)
         expected = tuple((4 + at * 32, 4 + at * 32 + size) for at in range(3))
-        assert seen(stream, index) == [
-            (parameters, INDIRECT_READ, expected),
-            *[(indices, each, ((4, 64),)) for each in read],
-            (vertices, VERTEX_READ, ((8, 512),)),
+        assert seen(stream, index) == [(parameters, INDIRECT_READ, expected)]
+        assert executed(stream, index, bounds=True) == [
+            *[((indices, each, ((4, 64),)), Certainty.BOUND) for each in read],
+            ((vertices, VERTEX_READ, ((8, 512),)), Certainty.BOUND),
+            ((parameters, INDIRECT_READ, expected), Certainty.EXACT),
         ]
         silent = drawing.unrecorded(stream, index)
         assert silent == [False, *[True for _ in silent[1:]]]
@@ -256,9 +263,9 @@ class TestIndirect:
         index = stream.cmd(
             name, buffer=parameters, countBuffer=count, countBufferOffset=12, maxDrawCount=2, stride=size
         )
-        assert seen(stream, index) == [
-            (parameters, INDIRECT_READ, ((0, 2 * size),)),
-            (count, INDIRECT_READ, ((12, 16),)),
+        assert executed(stream, index, bounds=True) == [
+            ((parameters, INDIRECT_READ, ((0, 2 * size),)), Certainty.BOUND),
+            ((count, INDIRECT_READ, ((12, 16),)), Certainty.EXACT),
         ]
 
     def test_a_transform_feedback_counter_says_how_many_vertices_there_are(self) -> None:
@@ -274,10 +281,10 @@ class TestIndirect:
             counterBufferOffset=8,
             vertexStride=8,
         )
-        assert seen(stream, index) == [
-            (counter, COUNTER_READ, ((8, 12),)),
-            (vertices, VERTEX_READ, ((0, 256),)),
-            (instances, VERTEX_READ, ((8, 24),)),
+        assert executed(stream, index, bounds=True) == [
+            ((vertices, VERTEX_READ, ((0, 256),)), Certainty.BOUND),
+            ((instances, VERTEX_READ, ((8, 24),)), Certainty.EXACT),
+            ((counter, COUNTER_READ, ((8, 12),)), Certainty.EXACT),
         ]
 
     def test_mesh_draws_read_parameters_and_no_vertices(self) -> None:
@@ -290,7 +297,8 @@ class TestIndirect:
             "DrawMeshTasksIndirectCountEXT", buffer=parameters, countBuffer=count, maxDrawCount=1, stride=16
         )
         assert seen(stream, plain) == [(parameters, INDIRECT_READ, ((0, 12), (16, 28)))]
-        assert seen(stream, counted) == [(parameters, INDIRECT_READ, ((0, 12),)), (count, INDIRECT_READ, ((0, 4),))]
+        assert seen(stream, counted) == [(count, INDIRECT_READ, ((0, 4),))]
+        assert executed(stream, counted, bounds=True)[0] == ((parameters, INDIRECT_READ, ((0, 12),)), Certainty.BOUND)
 
 
 class TestShaders:
@@ -440,7 +448,9 @@ def untracked(stream: Stream, finding: Finding) -> str:
 class TestWhatTheLayerDoesNotSee:
     def indexed(self, stream: Stream, vertices: int) -> None:
         drawing.bind_vertices(stream, vertices)
-        drawing.bind_indices(stream, stream.buffer(64))
+        memory = stream.memory(64)
+        stream.host_write(memory, 0, bytes(64))
+        drawing.bind_indices(stream, stream.buffer(64, memory))
         stream.cmd("DrawIndexed", indexCount=3, instanceCount=1)
 
     def test_a_hazard_of_an_access_that_it_does_not_record_says_so(self) -> None:

@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from harness.commands.interpret import Interpreter
+from harness.findings import Certainty
 from harness.layer.silence import is_unrecorded
 from harness.layer.stream import Stream as RecordedStream
 from harness.shader.library import load
 from harness.spec.enums import VkCompareOp, VkFormat, VkPrimitiveTopology, VkShaderStage, VkStencilOp
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Unmodelled
+from harness.trace.effects import Access, Submitted, Unmodelled
 from tests.support import passes
 from tests.support.interpreted import effects_of
 from tests.support.spirv_text import assemble
@@ -245,6 +247,24 @@ def seen(stream: Stream, command: int) -> list[Seen]:
         for each in found
         if isinstance(each, Access)
     ]
+
+
+def executed(stream: Stream, command: int, bounds: bool = False) -> list[tuple[Seen, Certainty]]:
+    """What `seen` gives once rendering has ended and the commands are submitted, with how sure each access is.
+
+    `bounds`: what could be reached at most counts.
+    """
+    stream.cmd("EndRendering")
+    stream.submit()
+    interpreter, found = Interpreter(bounds), list[tuple[Seen, Certainty]]()
+    for event in [event for block in stream.blocks for event in interpreter.step(block)]:
+        batches = event.batches if isinstance(event, Submitted) else ()
+        commands = [each for batch in batches for _, held in batch.buffers for each in held]
+        for access in [each for made in commands if made.call == command for each in made.effects]:
+            assert isinstance(access, Access), access
+            name = ACCESS_KINDS[access.access_kind].name.removeprefix("SYNC_")
+            found.append(((access.resource, name, access.spans), access.certainty))
+    return found
 
 
 def accesses(stream: Stream, command: int) -> list[Access]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.check import Analysis
-from harness.findings import Finding
+from harness.findings import Finding, Unjudged
 from harness.trace.calls import Block, Call, HostWrite
 from harness.trace.effects import StreamEvent
 
@@ -24,6 +24,7 @@ class Keeper:
         self.findings: list[Finding] = []
         self.unmodelled: dict[str, int] = {}
         self.verdict = "clean"
+        self.unjudged = Unjudged()
         self.device_writes: list[tuple[int, int]] = []
         self.events: list[StreamEvent] = []
         self._analysis = Analysis()

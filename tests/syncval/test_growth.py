@@ -141,7 +141,7 @@ def test_a_chain_of_submits_through_one_timeline_stays_linear_and_bounded(queues
     sizes.append(follow(1_100, 28_800))
     costs.append(calls_of(lambda: follow(29_900, 100)))
     assert mirror.verdict == "clean"
-    assert sizes[0] == sizes[1]
+    assert sizes[1] <= sizes[0]
     assert costs[1] <= 1.01 * costs[0], "a submit costs more than it did"
 
 

@@ -5,6 +5,7 @@ Work is bounded by the number of indices, in numpy, and is done once for each pa
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 MOST_RUNS = 256
 """The most runs that are told apart. Of more, those with the smallest gaps between them are joined."""
+FEW = 1 << 12
+"""The most indices that are looked at without numpy."""
+_CODES = {1: "B", 2: "H", 4: "I"}
 MOST_JOINED = 16 << 20
 """The most bytes of indices that are put together from pieces that cut through an index."""
 
@@ -76,19 +80,27 @@ def _of_part(chunk: Chunk, begin: int, end: int, indices: Indices) -> list[Span]
 
 
 def _runs(chunk: Chunk, begin: int, end: int, indices: Indices) -> list[Span]:
+    number = (end - begin) // indices.size
+    largest = (1 << 8 * indices.size) - 1
+    if number > FEW:
+        return _runs_of_many(chunk.data, begin, number, indices.size, largest if indices.restart else None)
+    layout = f"<{number}{_CODES[indices.size]}"
+    values = set(struct.unpack(layout, chunk.bytes(begin, end)))
+    if indices.restart:
+        values.discard(largest)
+    return joined_runs((value, value + 1) for value in values)
+
+
+def _runs_of_many(data: bytes, begin: int, number: int, size: int, restart: int | None) -> list[Span]:
     import numpy as np  # programs without such draws do without it
 
-    kind = np.dtype(f"<u{indices.size}")
-    if chunk.repeats:
-        values: NDArray[Any] = np.frombuffer(chunk.bytes(begin, end), kind)
-    else:
-        values = np.frombuffer(chunk.data, kind, (end - begin) // indices.size, begin)
-    if indices.restart:
-        values = values[values != (1 << 8 * indices.size) - 1]
+    values: NDArray[Any] = np.frombuffer(data, f"<u{size}", number, begin)
+    if restart is not None:
+        values = values[values != restart]
     if not len(values):
         return []
     low, high = int(values.min()), int(values.max())
-    if high - low < 4 * len(values) + 1024:
+    if high - low < 4 * len(values):
         used = np.zeros(high - low + 3, bool)
         used[values.astype(np.int64) - (low - 1)] = True
         edges = np.flatnonzero(used[1:] != used[:-1]).reshape(-1, 2) + low

@@ -89,6 +89,11 @@ class KnownMemory:
     def copy(self, source: tuple[int, int], target: tuple[int, int], size: int) -> None:
         """Copies `size` bytes, known or not, between two places: (space, address)."""
         held = self._spaces.get(source[0])
+        whole = held.exact(source[1], source[1] + size) if held is not None else None
+        if whole is not None:
+            chunk, base = whole
+            self._put(target[0], (target[1], target[1] + size), (chunk, base + target[1] - source[1]), 0)
+            return
         found = held.pieces(source[1], source[1] + size) if held is not None else []
         self.forget(target[0], (target[1], target[1] + size))
         move = target[1] - source[1]

@@ -9,7 +9,20 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import is_
 from typing import Any
 
-from harness.commands.compute import INDIRECT_READ
+from harness.commands.contents.content_steps import ANYTHING, Foresight, overwritten
+from harness.commands.drawing.by_contents import (
+    COUNT_BYTES,
+    DRAW,
+    INDEXED,
+    MESH,
+    MESH_NV,
+    CountedDraw,
+    IndexedDraw,
+    IndirectDraw,
+    Part,
+    counter_read,
+    parameters_of,
+)
 from harness.commands.drawing.fragments import makes_none
 from harness.commands.drawing.graphics import UNSEEN
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, Invocations, drawn
@@ -19,26 +32,22 @@ from harness.commands.drawing.vertex import (
     EVERYTHING,
     Elements,
     access_of,
-    index_effects,
-    reached_by_indices,
-    vertex_effects,
+    index_reads,
+    index_source,
+    vertex_reads,
+    vertex_sources,
 )
 from harness.commands.handlers import CommandHandler, command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects, targets_for
-from harness.spans import Span
 from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Effect, Unmodelled
 from harness.trace.graphics_state import GraphicsPipeline, GraphicsState
-from harness.trace.resources import Buffer
 
 COUNTER_READ = ACCESS_KIND["SYNC_DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
-COUNT_BYTES = 4
-DRAW_BYTES, INDEXED_BYTES, MESH_BYTES, MESH_NV_BYTES = 16, 20, 12, 8
-"""Sizes of VkDrawIndirectCommand, VkDrawIndexedIndirectCommand, VkDrawMeshTasksIndirectCommandEXT and …NV."""
-APART = 65536
-"""The most parameter structures for which the bytes between them are left out of the range that is read."""
+FORESEEN = 16
+"""The most draws of an indirect command whose parameters are looked at while it is recorded."""
 
 Reads = Callable[[GraphicsState], Iterable[Effect]]
 """The reads of a draw before shaders run, given the state of the bound pipeline."""
@@ -50,11 +59,15 @@ def draw_effects(
     """All effects of a draw with the bound pipeline. `run` says which vertices and instances are drawn."""
     pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
     if not isinstance(pipeline, GraphicsPipeline) or pipeline.unmodelled:
+        buffer.overwrite(ANYTHING)
         yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
         return
     yield from reads(pipeline.state)
     yield from _effects_of_bindings(objects, buffer, pipeline, run)
-    yield from feedback_effects(objects, buffer)
+    if buffer.drawing.feedback.active:
+        written = tuple(feedback_effects(objects, buffer))
+        buffer.overwrite(overwritten(written))
+        yield from written
 
 
 def _effects_of_bindings(
@@ -75,13 +88,15 @@ def _effects_of_bindings(
     last = drawing.last_draw
     if last is not None and last[1] == numbers and len(last[0]) == len(key) and all(map(is_, last[0], key)):
         buffer.late = last[3]
+        buffer.overwrite(last[4])
         return tuple(last[2])
     idle = VkShaderStage.FRAGMENT if makes_none(pipeline, drawing) else 0
     effects = (
         *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, idle),
         *attachment_effects(objects, buffer, targets),
     )
-    drawing.last_draw = (key, numbers, effects, buffer.late)
+    drawing.last_draw = (key, numbers, effects, buffer.late, overwritten(effects))
+    buffer.overwrite(drawing.last_draw[4])
     return effects
 
 
@@ -94,22 +109,30 @@ def _draw(
         return ()
     instances = _instances(args)
     run = drawn(chosen[0] if len(chosen) == 1 else EVERYTHING, instances)
-    return draw_effects(objects, buffer, lambda state: vertex_effects(objects, buffer, state, chosen, instances), run)
+
+    def reads(state: GraphicsState) -> Iterator[Effect]:
+        return vertex_reads(vertex_sources(objects, buffer, state), chosen, [instances])
+
+    return draw_effects(objects, buffer, reads, run)
 
 
 def _draw_indexed(
     objects: ObjectState, buffer: CommandBuffer, parts: Sequence[tuple[int, int, int]], args: dict[str, Any]
 ) -> Iterable[Effect]:
     """A draw of (first index, index count, vertex offset) each. A draw without indices or instances does nothing."""
-    chosen = [part for part in parts if part[1]]
+    chosen = tuple(Part(*part) for part in parts if part[1])
     if not chosen or not args["instanceCount"]:
         return ()
     instances = _instances(args)
 
     def reads(state: GraphicsState) -> Iterator[Effect]:
-        yield from index_effects(objects, buffer, [(first, first + count) for first, count, _ in chosen])
-        vertices = [reached_by_indices(buffer, offset) for offset in sorted({part[2] for part in chosen})]
-        yield from vertex_effects(objects, buffer, state, vertices, instances)
+        indices, sources = index_source(objects, buffer, state), vertex_sources(objects, buffer, state)
+        yield from index_reads(indices, [(first, first + count) for first, count, _ in chosen])
+        by_vertex = tuple(each for each in sources if not each.binding.per_instance)
+        if len(by_vertex) < len(sources):
+            yield from vertex_reads([each for each in sources if each.binding.per_instance], (), [instances])
+        if by_vertex:
+            buffer.defer(IndexedDraw(indices, chosen, by_vertex), objects.contents)
 
     return draw_effects(objects, buffer, reads, drawn(EVERYTHING, instances))
 
@@ -155,8 +178,8 @@ def draw_multi_indexed(objects: ObjectState, buffer: CommandBuffer, args: dict[s
     )
 
 
-def _indirect(size: int, indexed: bool = False, mesh: bool = False) -> CommandHandler:
-    """The handler of a draw whose parameters, structures of `size` bytes, lie in a buffer. Their number may lie in a
+def _indirect(layout: str) -> CommandHandler:
+    """The handler of a draw whose parameters, structures of this layout, lie in a buffer. Their number may lie in a
     buffer, too."""
 
     def handler(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
@@ -165,41 +188,27 @@ def _indirect(size: int, indexed: bool = False, mesh: bool = False) -> CommandHa
             return ()
 
         def reads(state: GraphicsState) -> Iterator[Effect]:
-            yield from _parameters(objects, args, count, size)
-            if indexed:
-                yield from index_effects(objects, buffer, [EVERYTHING])
-            if not mesh:
-                yield from vertex_effects(objects, buffer, state, [EVERYTHING], EVERYTHING)
+            parameters = parameters_of(objects, args, count, layout)
+            if parameters is None:
+                return
+            sure = (*counter_read(objects, args), *(parameters.reads(count) if parameters.counter is None else ()))
+            yield from sure
+            sources = vertex_sources(objects, buffer, state) if layout in (DRAW, INDEXED) else ()
+            indices = index_source(objects, buffer, state) if layout == INDEXED else None
+            draw = IndirectDraw(parameters, layout, indices, sources, sure=len(sure))
+            if count <= FORESEEN:
+                draw.idle = not draw.runs(Foresight(objects.contents.memory, buffer.steps))
+            buffer.defer(draw, objects.contents)
 
         return draw_effects(objects, buffer, reads)
 
     return handler
 
 
-command("vkCmdDrawIndirect", "vkCmdDrawIndirectCount")(_indirect(DRAW_BYTES))
-command("vkCmdDrawIndexedIndirect", "vkCmdDrawIndexedIndirectCount")(_indirect(INDEXED_BYTES, indexed=True))
-command("vkCmdDrawMeshTasksIndirectEXT", "vkCmdDrawMeshTasksIndirectCountEXT")(_indirect(MESH_BYTES, mesh=True))
-command("vkCmdDrawMeshTasksIndirectNV", "vkCmdDrawMeshTasksIndirectCountNV")(_indirect(MESH_NV_BYTES, mesh=True))
-
-
-def _parameters(objects: ObjectState, args: dict[str, Any], count: int, size: int) -> Iterator[Effect]:
-    """The reads of the parameter structures, as many as there may be, and of their number."""
-    source = objects.buffer(args["buffer"])
-    if source is not None:
-        yield from access_of(source, INDIRECT_READ, struct_spans(source, args["offset"], count, size, args["stride"]))
-    counter = objects.buffer(args.get("countBuffer", 0))
-    if counter is not None:
-        yield from access_of(counter, INDIRECT_READ, [counter.span(args["countBufferOffset"], COUNT_BYTES)])
-
-
-def struct_spans(buffer: Buffer, offset: int, count: int, size: int, stride: int) -> list[Span]:
-    """The addresses of `count` structures at a stride, clipped to the buffer. A single structure needs no stride."""
-    if count == 1 or stride <= size:
-        return [buffer.span(offset, size + (count - 1) * (0 if count == 1 else stride))]
-    fitting = max(0, -(-(buffer.size - offset) // stride))
-    if min(count, fitting) > APART:
-        return [buffer.span(offset, (count - 1) * stride + size)]
-    return [buffer.span(offset + at * stride, size) for at in range(min(count, fitting))]
+command("vkCmdDrawIndirect", "vkCmdDrawIndirectCount")(_indirect(DRAW))
+command("vkCmdDrawIndexedIndirect", "vkCmdDrawIndexedIndirectCount")(_indirect(INDEXED))
+command("vkCmdDrawMeshTasksIndirectEXT", "vkCmdDrawMeshTasksIndirectCountEXT")(_indirect(MESH))
+command("vkCmdDrawMeshTasksIndirectNV", "vkCmdDrawMeshTasksIndirectCountNV")(_indirect(MESH_NV))
 
 
 @command("vkCmdDrawIndirectByteCountEXT")
@@ -210,9 +219,15 @@ def draw_indirect_byte_count(objects: ObjectState, buffer: CommandBuffer, args: 
 
     def reads(state: GraphicsState) -> Iterator[Effect]:
         counter = objects.buffer(args["counterBuffer"])
+        sources = vertex_sources(objects, buffer, state)
+        yield from vertex_reads([each for each in sources if each.binding.per_instance], (), [_instances(args)])
         if counter is not None:
-            yield from access_of(counter, COUNTER_READ, [counter.span(args["counterBufferOffset"], COUNT_BYTES)])
-        yield from vertex_effects(objects, buffer, state, [EVERYTHING], _instances(args))
+            span = counter.span(args["counterBufferOffset"], COUNT_BYTES)
+            yield from access_of(counter, COUNTER_READ, [span])
+            by_vertex = tuple(each for each in sources if not each.binding.per_instance)
+            where = counter.space, span[0]
+            read = CountedDraw(where, args["counterOffset"], args["vertexStride"], by_vertex)
+            buffer.defer(read, objects.contents)
 
     return draw_effects(objects, buffer, reads)
 

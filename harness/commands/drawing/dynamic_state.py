@@ -29,6 +29,7 @@ STENCIL_TEST = _STATES["VK_DYNAMIC_STATE_STENCIL_TEST_ENABLE"]
 DISCARD = _STATES["VK_DYNAMIC_STATE_RASTERIZER_DISCARD_ENABLE"]
 CULL_MODE = _STATES["VK_DYNAMIC_STATE_CULL_MODE"]
 TOPOLOGY = _STATES["VK_DYNAMIC_STATE_PRIMITIVE_TOPOLOGY"]
+RESTART = _STATES["VK_DYNAMIC_STATE_PRIMITIVE_RESTART_ENABLE"]
 LOGIC_OP = _STATES["VK_DYNAMIC_STATE_LOGIC_OP_EXT"]
 LOGIC_OP_ENABLE = _STATES["VK_DYNAMIC_STATE_LOGIC_OP_ENABLE_EXT"]
 COLOR_WRITE_ENABLE = _STATES["VK_DYNAMIC_STATE_COLOR_WRITE_ENABLE_EXT"]
@@ -48,6 +49,7 @@ VALUES = {
     "vkCmdSetRasterizerDiscardEnable": (DISCARD, "rasterizerDiscardEnable"),
     "vkCmdSetCullMode": (CULL_MODE, "cullMode"),
     "vkCmdSetPrimitiveTopology": (TOPOLOGY, "primitiveTopology"),
+    "vkCmdSetPrimitiveRestartEnable": (RESTART, "primitiveRestartEnable"),
     "vkCmdSetLogicOpEXT": (LOGIC_OP, "logicOp"),
     "vkCmdSetLogicOpEnableEXT": (LOGIC_OP_ENABLE, "logicOpEnable"),
 }
@@ -82,7 +84,6 @@ CHANGES_NO_ACCESS = (
     "vkCmdSetBlendConstants",
     "vkCmdSetStencilReference",
     "vkCmdSetFrontFace",
-    "vkCmdSetPrimitiveRestartEnable",
     "vkCmdSetAlphaToCoverageEnableEXT",
     "vkCmdSetAlphaToOneEnableEXT",
     "vkCmdSetAttachmentFeedbackLoopEnableEXT",
@@ -181,6 +182,7 @@ def set_vertex_input(_: ObjectState, buffer: CommandBuffer, args: dict[str, Any]
     dynamic = buffer.drawing.dynamic
     dynamic[VERTEX_INPUT, 0] = given
     dynamic.update({(BINDING_STRIDE, each.binding): each.stride for each in given})
+    buffer.drawing.sources = None
     return NOTHING
 
 
@@ -210,6 +212,11 @@ def cull_mode(state: GraphicsState, drawing: DrawState) -> int:
 def topology(state: GraphicsState, drawing: DrawState) -> int:
     """The VkPrimitiveTopology of a draw's input."""
     return int(_value(state, drawing, TOPOLOGY, state.topology))
+
+
+def restarts(state: GraphicsState, drawing: DrawState) -> bool:
+    """Whether the largest index restarts the primitive, and means no vertex."""
+    return bool(_value(state, drawing, RESTART, state.restart))
 
 
 def depth_stencil(state: GraphicsState, drawing: DrawState) -> DepthStencil:

@@ -87,6 +87,7 @@ def _linked(made: GraphicsPipeline, library: GraphicsPipeline | None) -> Graphic
         if library.parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE
         else state.vertex_input,
         topology=more.topology if library.parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE else state.topology,
+        restart=more.restart if library.parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE else state.restart,
         discard=more.discard if library.parts & VkGraphicsPipelineLibrary.PRE_RASTERIZATION_SHADERS else state.discard,
         cull=more.cull if library.parts & VkGraphicsPipelineLibrary.PRE_RASTERIZATION_SHADERS else state.cull,
         depth_stencil=more.depth_stencil
@@ -129,6 +130,7 @@ def _state(info: dict[str, Any], parts: int) -> GraphicsState:
         vertex_input=_vertex_input(
             info["pVertexInputState"] if parts & VkGraphicsPipelineLibrary.VERTEX_INPUT_INTERFACE else None
         ),
+        restart=bool(assembly and assembly["primitiveRestartEnable"]),
         discard=bool(raster and raster["rasterizerDiscardEnable"]),
         cull=raster["cullMode"] if raster else VkCullMode.NONE,
         topology=assembly["topology"] if assembly else VkPrimitiveTopology.TRIANGLE_LIST,

@@ -1,18 +1,19 @@
 """Vertex and index buffers: their bindings, and the bytes that draws read of them.
 
-A draw reads elements of vertex buffers: vertices, or instances for bindings of that rate. Only the device knows which
-when indices or the parameters of indirect draws lie in memory. Then everything that is bound and may be reached counts.
+A draw reads elements of vertex buffers: vertices, or instances for bindings of that rate. Which ones, may follow from
+memory: from indices, or from the parameters of an indirect draw (`by_contents`).
 Specification: "Fixed-Function Vertex Processing", "Index Buffers"; rules.md#what-draws-and-indirect-commands-read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
-from harness.commands.drawing.dynamic_state import BINDING_STRIDE, vertex_input
+from harness.commands.drawing.dynamic_state import BINDING_STRIDE, restarts, vertex_input
 from harness.commands.handlers import command
 from harness.commands.object_state import NOTHING, CommandBuffer, ObjectState
+from harness.findings import Certainty
 from harness.spans import Span, merge
 from harness.spec.enums import VK_WHOLE_SIZE, VkIndexType
 from harness.spec.scopes import ACCESS_KIND
@@ -42,6 +43,7 @@ def bind_vertex_buffers(_: ObjectState, buffer: CommandBuffer, args: dict[str, A
         drawing.vertex_buffers[binding] = BoundBuffer(id, offset, sizes[at] if sizes else VK_WHOLE_SIZE)
         if strides:
             drawing.dynamic[BINDING_STRIDE, binding] = strides[at]
+    drawing.sources = None
     return NOTHING
 
 
@@ -61,22 +63,82 @@ def bound_span(buffer: Buffer, offset: int, size: int, begin: int, end: int | No
     return buffer.span(offset + begin, max(0, end - begin))
 
 
-def vertex_effects(
-    objects: ObjectState, buffer: CommandBuffer, state: GraphicsState, vertices: Sequence[Elements], instances: Elements
-) -> Iterator[Effect]:
-    """The reads of vertex buffers by a draw of these vertices and instances, one access for each buffer."""
+class Source(NamedTuple):
+    """A part of a buffer from which draws read: the space, and the addresses where it begins and ends."""
+
+    resource: int
+    space: int
+    base: int
+    limit: int
+
+    def span(self, begin: int, end: int | None) -> Span:
+        """The addresses of bytes [begin, end) of it, clipped to it; `end` None is its end."""
+        limit = self.limit
+        return min(self.base + begin, limit), limit if end is None else min(self.base + end, limit)
+
+
+class VertexSource(NamedTuple):
+    """A vertex buffer as bound, and how draws read it."""
+
+    source: Source
+    binding: VertexBinding
+
+
+class IndexSource(NamedTuple):
+    """An index buffer as bound, the bytes of one index, and whether the largest index restarts the primitive."""
+
+    source: Source
+    size: int
+    restart: bool
+
+
+def _source(objects: ObjectState, bound: BoundBuffer | BoundIndices | None) -> Source | None:
+    held = objects.buffer(bound.buffer) if bound is not None else None
+    if bound is None or held is None:
+        return None
+    return Source(held.id, held.space, *bound_span(held, bound.offset, bound.size, 0, None))
+
+
+def vertex_sources(objects: ObjectState, buffer: CommandBuffer, state: GraphicsState) -> tuple[VertexSource, ...]:
+    """The vertex buffers that a draw reads. They are kept until something else is bound."""
     drawing = buffer.drawing
-    found: dict[int, tuple[Buffer, list[Span]]] = {}
-    for binding in vertex_input(state, drawing):
-        bound = drawing.vertex_buffers.get(binding.binding)
-        held = objects.buffer(bound.buffer) if bound is not None else None
-        if bound is None or held is None:
-            continue
-        _, spans = found.setdefault(held.id, (held, []))
-        for first, end in [_instances(binding, instances)] if binding.per_instance else vertices:
-            spans.append(bound_span(held, bound.offset, bound.size, *_bytes(binding, first, end)))
-    for held, spans in found.values():
-        yield from access_of(held, VERTEX_READ, spans)
+    if drawing.sources is not None and drawing.sources[0] is state:
+        kept: tuple[VertexSource, ...] = drawing.sources[1]
+        return kept
+    bound = drawing.vertex_buffers
+    read = ((_source(objects, bound.get(each.binding)), each) for each in vertex_input(state, drawing))
+    found = tuple(VertexSource(source, each) for source, each in read if source is not None)
+    drawing.sources = (state, found)
+    return found
+
+
+def index_source(objects: ObjectState, buffer: CommandBuffer, state: GraphicsState) -> IndexSource | None:
+    """The index buffer that a draw reads. None when there is none, or its indices have no bytes."""
+    bound = buffer.drawing.indices
+    source = _source(objects, bound)
+    if source is None or bound is None or not bound.index_bytes:
+        return None
+    return IndexSource(source, bound.index_bytes, restarts(state, buffer.drawing))
+
+
+def vertex_reads(
+    sources: Iterable[VertexSource],
+    vertices: Sequence[Elements],
+    instances: Sequence[Elements],
+    certainty: Certainty = Certainty.EXACT,
+) -> Iterator[Access]:
+    """The reads of vertex buffers by a draw of these vertices and instances, one access for each buffer."""
+    found: dict[tuple[int, int], list[Span]] = {}
+    for source, binding in sources:
+        if binding.per_instance:
+            spans = [source.span(*_bytes(binding, *_elements(binding, each))) for each in instances]
+        else:
+            spans = [source.span(*_bytes(binding, *each)) for each in vertices]
+        found.setdefault((source.space, source.resource), []).extend(spans)
+    for (space, resource), spans in found.items():
+        merged = tuple(merge(spans))
+        if merged:
+            yield Access(VERTEX_READ, space, merged, resource, certainty=certainty)
 
 
 def _bytes(binding: VertexBinding, first: int, end: int | None) -> tuple[int, int | None]:
@@ -87,7 +149,7 @@ def _bytes(binding: VertexBinding, first: int, end: int | None) -> tuple[int, in
     return first * stride + low, None if end is None else max(0, (end - 1) * stride + high)
 
 
-def _instances(binding: VertexBinding, instances: Elements) -> Elements:
+def _elements(binding: VertexBinding, instances: Elements) -> Elements:
     """Elements that a binding of instance rate reads: one for `divisor` instances, counted from the first instance."""
     first, end = instances
     if binding.divisor == 0:
@@ -95,29 +157,23 @@ def _instances(binding: VertexBinding, instances: Elements) -> Elements:
     return first, None if end is None else first + -(-(end - first) // binding.divisor)
 
 
-def reached_by_indices(buffer: CommandBuffer, vertex_offset: int) -> Elements:
-    """The vertices for which an index can stand: those that its type can count to, plus the offset.
-
-    The indices themselves are in device memory, which the mirror does not hold.
-    """
-    indices = buffer.drawing.indices
-    if indices is None or not 0 < indices.index_bytes < 4:
+def most_vertices(indices: IndexSource | None, vertex_offset: int) -> Elements:
+    """The vertices for which an index can stand: those that its type can count to, plus the offset."""
+    if indices is None or indices.size == 4:
         return max(0, vertex_offset), None
-    return max(0, vertex_offset), max(0, vertex_offset + (1 << 8 * indices.index_bytes))
+    return max(0, vertex_offset), max(0, vertex_offset + (1 << 8 * indices.size))
 
 
-def index_effects(objects: ObjectState, buffer: CommandBuffer, ranges: Sequence[Elements]) -> Iterator[Effect]:
+def index_reads(
+    indices: IndexSource | None, ranges: Sequence[Elements], certainty: Certainty = Certainty.EXACT
+) -> Iterator[Access]:
     """The reads of the index buffer by a draw of these ranges of indices."""
-    bound = buffer.drawing.indices
-    held = objects.buffer(bound.buffer) if bound is not None else None
-    if bound is None or held is None or not bound.index_bytes:
+    if indices is None:
         return
-    size = bound.index_bytes
-    spans = [
-        bound_span(held, bound.offset, bound.size, first * size, None if end is None else end * size)
-        for first, end in ranges
-    ]
-    yield from access_of(held, INDEX_READ, spans)
+    source, size, _ = indices
+    merged = tuple(merge(source.span(first * size, None if end is None else end * size) for first, end in ranges))
+    if merged:
+        yield Access(INDEX_READ, source.space, merged, source.resource, certainty=certainty)
 
 
 def access_of(buffer: Buffer, access_kind: int, spans: list[Span]) -> Iterator[Effect]:

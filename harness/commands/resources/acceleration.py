@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from harness.commands.compute import INDIRECT_READ
+from harness.commands.drawing.by_contents import INDIRECT_READ
 from harness.commands.drawing.geometry import geometries, inputs
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
 from harness.commands.drawing.pipelines import make_stage

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from harness.commands.contents.content_steps import Overwritten
 from harness.commands.drawing.geometry import shape
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
@@ -168,5 +169,7 @@ def _host(objects: ObjectState, call: Call, id: int, write: bool) -> Iterator[St
         yield UnmodelledCall(f"{call.name} of an acceleration structure whose creation was not seen")
         return
     buffer, span = found
+    if write:
+        objects.contents.change((Overwritten(((buffer.space, span),)),))
     if span[0] < span[1]:
         yield HostAccess(call.index, call.name, call.site, buffer.space, (span,), buffer.id, write)

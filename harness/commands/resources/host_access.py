@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from harness.commands.contents.content_steps import Updated
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.spans import Span
@@ -68,6 +69,7 @@ def host_write(objects: ObjectState, write: HostWrite) -> Iterator[StreamEvent]:
     """The host changed bytes of mapped memory."""
     held = objects.get(Memory, write.memory) or Memory(write.memory, write.offset + len(write.data))
     span = (write.offset, min(held.size, write.offset + len(write.data)))
+    objects.contents.change((Updated(write.memory, span[0], write.data[: span[1] - span[0]]),))
     if span[0] < span[1] and not write.initial:
         yield HostWrote(write.index, write.site, write.memory, span, held.coherent, held.non_coherent_atom_size)
 

@@ -41,6 +41,7 @@ def allocate_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def free_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes a memory object with all its addresses."""
     objects.aliasing.free(call.args["memory"])
+    objects.contents.memory.forget_space(call.args["memory"])
     objects.remove(call.args["memory"])
     return (Destroyed(call.args["memory"]),)
 
@@ -118,12 +119,14 @@ def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: 
             held = objects.get(Memory, memory)
             objects.aliasing.bind(bound, held.buffer_image_granularity if held is not None else 1)
         objects.shader_effects.clear()
+        objects.overwritten.clear()
 
 
 @call("vkDestroyBuffer")
 def destroy_buffer(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes a buffer. Its accesses no longer matter: memory that is used again starts afresh."""
     objects.aliasing.remove(call.args["buffer"])
+    objects.contents.memory.forget_space(call.args["buffer"])
     buffer = objects.remove(call.args["buffer"])
     return (Destroyed(buffer.space, buffer.span(0, VK_WHOLE_SIZE), buffer.id),) if isinstance(buffer, Buffer) else ()
 

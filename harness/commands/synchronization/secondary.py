@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from harness.commands.contents.content_steps import RunsSecondaries, Step
 from harness.commands.drawing.transform_feedback import under_condition
 from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
@@ -21,6 +22,7 @@ def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str
     A secondary inherits no bindings, and afterwards nothing is bound in the primary.
     """
     held: list[tuple[int, tuple[Command, ...]]] = []
+    steps: list[tuple[Step, ...]] = []
     for id in args["pCommandBuffers"] or ():
         secondary = objects.get(CommandBuffer, id)
         if secondary is None:
@@ -31,6 +33,9 @@ def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str
             commands = inherited_clears(secondary.commands, buffer.rendering)
             commands = inherited(objects, commands, buffer.rendering)
             held.append((id, under_condition(commands, buffer.condition) if buffer.condition else commands))
+            steps.append(tuple(secondary.steps))
+            buffer.depends |= secondary.depends
     buffer.unbind()
     if held:
+        buffer.steps.append(RunsSecondaries(len(buffer.commands), tuple(steps)))
         yield Execute(tuple(held))

@@ -19,7 +19,9 @@ from harness.trace.effects import Destroyed, HostSignaled, HostWaitedSemaphores,
 @call("vkCreateSemaphore")
 def create_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a semaphore. It is binary unless the chain says that it is a timeline with an initial value."""
-    yield SemaphoreCreated(call.args["pSemaphore"], initial_value(call.args["pCreateInfo"]))
+    initial = initial_value(call.args["pCreateInfo"])
+    objects.contents.semaphore(call.args["pSemaphore"], initial)
+    yield SemaphoreCreated(call.args["pSemaphore"], initial)
 
 
 def initial_value(info: dict[str, Any]) -> int | None:
@@ -31,6 +33,7 @@ def initial_value(info: dict[str, Any]) -> int | None:
 @call("vkDestroySemaphore")
 def destroy_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Removes a semaphore."""
+    objects.contents.semaphore_destroyed(call.args["semaphore"])
     return (Destroyed(call.args["semaphore"]),)
 
 
@@ -38,6 +41,7 @@ def destroy_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
 def signal_semaphore(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """The host signals a timeline semaphore."""
     info = call.args["pSignalInfo"]
+    objects.contents.signal(info["semaphore"], info["value"])
     yield HostSignaled(info["semaphore"], info["value"])
 
 

@@ -9,22 +9,28 @@ from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
-from harness.trace.effects import FenceReset, HostWaited, QueueObtained, StreamEvent, Submission, Submitted
+from harness.trace.effects import Command, FenceReset, HostWaited, QueueObtained, StreamEvent, Submission, Submitted
 from harness.trace.submits import SubmitBatch, batches
 
 
 @call("vkQueueSubmit", "vkQueueSubmit2")
 def queue_submit(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Batches of either form."""
-    yield _submitted(objects, call, [_submission(objects, *each) for each in enumerate(batches(call.args))])
+    taken = batches(call.args)
+    objects.contents.submit(call.args["queue"], taken)
+    yield _submitted(objects, call, [_submission(objects, *each) for each in enumerate(taken)])
 
 
 def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submission:
     held = []
     for id in batch.command_buffers:
         buffer = objects.get(CommandBuffer, id)
-        held.append((id, buffer.executed() if buffer is not None else ()))
+        held.append((id, _settled(objects, buffer) if buffer is not None else ()))
     return Submission(index, tuple(held), batch.waits, batch.signals)
+
+
+def _settled(objects: ObjectState, buffer: CommandBuffer) -> tuple[Command, ...]:
+    return objects.contents.settled(buffer.executed(), buffer.steps, buffer.depends)
 
 
 def _submitted(objects: ObjectState, call: Call, submissions: list[Submission]) -> Submitted:

@@ -1,0 +1,155 @@
+"""The contents of memory over a program's life: what is known at each submit, and what is left out for want of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from harness.commands.contents.content_steps import Deferred, RunsSecondaries, Step, WritesLate, overwritten
+from harness.commands.contents.known_memory import KnownMemory
+from harness.commands.resources.aliasing import Aliasing
+from harness.findings import Certainty
+from harness.trace.effects import Access, Command, Effect, Execute, SemaphoreOperation, StreamEvent, Submitted
+from harness.trace.pending_batches import PendingBatch, PendingBatches
+from harness.trace.submits import SubmitBatch
+
+PATIENCE = 1 << 14
+"""The changes of contents that are followed before any command was recorded that depends on contents."""
+
+
+class MemoryContents:
+    """Known memory in the order of submission. It is the order of execution as far as contents matter: commands that
+    it does not order would be a hazard on the contents themselves.
+
+    The exception is a batch that waits for a signal that is still to come. While there is one, nothing is known.
+
+    A program whose commands depend on no contents is followed for a while only, so that it does not pay for it.
+    """
+
+    def __init__(self, aliasing: Aliasing) -> None:
+        self.memory = KnownMemory()
+        self.bounds = False
+        """Whether the most that commands could reach counts, so that nothing is left out."""
+        self.left_out: dict[str, int] = {}
+        """What is left out of the judgement because contents are unknown, with the number of recorded commands."""
+        self._patience: int | None = PATIENCE
+        """How many changes are followed from now on; None for all."""
+        self._aliasing = aliasing
+        self._batches: PendingBatches[None] = PendingBatches()
+
+    def needed(self) -> None:
+        """A command is recorded that depends on contents."""
+        self._patience = None
+
+    def change(self, steps: Sequence[Step]) -> None:
+        """What happens to contents next, none of which depends on contents."""
+        if not steps or self._patience == 0:
+            return
+        self._apply(steps)
+        if self._patience is not None:
+            self._patience = max(0, self._patience - len(steps))
+            if not self._patience:
+                self.memory.forget_all()
+
+    def _apply(self, steps: Sequence[Step]) -> None:
+        for step in steps:
+            if isinstance(step, RunsSecondaries):
+                for inner in step.steps:
+                    self._apply(inner)
+            elif not isinstance(step, Deferred | WritesLate):
+                step.apply(self.memory)
+
+    def semaphore(self, id: int, initial: int | None) -> None:
+        """A new semaphore: a timeline with a value, or a binary one."""
+        self._batches.create(id, initial)
+
+    def semaphore_destroyed(self, id: int) -> None:
+        """A semaphore is gone."""
+        self._batches.destroy(id)
+
+    def signal(self, semaphore: int, value: int) -> None:
+        """The host signals a timeline semaphore."""
+        held = bool(self._batches.held)
+        list(self._batches.signal(semaphore, value))
+        if held:
+            self.memory.forget_all()
+
+    def submit(self, queue: int, batches: Sequence[SubmitBatch]) -> None:
+        """A submit. The command buffers of its batches are settled next."""
+        held = bool(self._batches.held)
+        pending = [PendingBatch(_values(each.waits), _values(each.signals), None) for each in batches]
+        list(self._batches.submit(queue, pending))
+        if held or self._batches.held:
+            self.memory.forget_all()
+
+    def settled(self, commands: Sequence[Command], steps: Sequence[Step], depends: bool) -> tuple[Command, ...]:
+        """The commands of one command buffer as they are executed now; `depends` when any depends on contents."""
+        if not depends:
+            self.change(steps)
+            return tuple(commands)
+        made = self._settle(commands, steps, self.memory)
+        if self._batches.held:
+            self.memory.forget_all()
+        return made
+
+    def _settle(self, commands: Sequence[Command], steps: Sequence[Step], memory: KnownMemory) -> tuple[Command, ...]:
+        made = list(commands)
+        for step in steps:
+            if isinstance(step, Deferred):
+                made[step.at] = self._executed(made[step.at], step, memory)
+            elif isinstance(step, RunsSecondaries):
+                command = made[step.at]
+                effects = tuple(self._secondaries(effect, step, memory) for effect in command.effects)
+                made[step.at] = Command(command.call, command.name, command.site, effects)
+            elif isinstance(step, WritesLate):
+                written = overwritten(made[step.at].effects)
+                if written is not None:
+                    written.apply(memory)
+            else:
+                step.apply(memory)
+        return tuple(made)
+
+    def _secondaries(self, effect: Effect, step: RunsSecondaries, memory: KnownMemory) -> Effect:
+        if not isinstance(effect, Execute):
+            return effect
+        held = zip(effect.buffers, step.steps, strict=True)
+        return Execute(tuple((id, self._settle(commands, steps, memory)) for (id, commands), steps in held))
+
+    def _executed(self, command: Command, step: Deferred, memory: KnownMemory) -> Command:
+        """A command with the accesses that follow from contents. Each is counted once if anything of it is left out."""
+        outcome = step.outcome(memory)
+        accesses: tuple[Effect, ...] = outcome.accesses
+        if outcome.unknown and self.bounds:
+            accesses = (*accesses, *outcome.most)
+        elif outcome.unknown and not step.counted:
+            step.counted = True
+            self.left_out[outcome.unknown] = self.left_out.get(outcome.unknown, 0) + 1
+        if self._aliasing:
+            accesses = self._aliasing.widen(accesses)
+        effects = command.effects if outcome.runs else command.effects[: step.sure]
+        return Command(command.call, command.name, command.site, (*accesses, *effects))
+
+
+def without_bounds(event: StreamEvent) -> StreamEvent:
+    """The event without accesses that are a bound."""
+    if not isinstance(event, Submitted):
+        return event
+    batches = [
+        replace(batch, buffers=tuple((id, tuple(map(_sure, commands))) for id, commands in batch.buffers))
+        for batch in event.batches
+    ]
+    return replace(event, batches=tuple(batches))
+
+
+def _sure(command: Command) -> Command:
+    effects: list[Effect] = []
+    for effect in command.effects:
+        if isinstance(effect, Execute):
+            effects.append(Execute(tuple((id, tuple(map(_sure, commands))) for id, commands in effect.buffers)))
+        elif not isinstance(effect, Access) or effect.certainty is not Certainty.BOUND:
+            effects.append(effect)
+    return replace(command, effects=tuple(effects))
+
+
+def _values(operations: Sequence[SemaphoreOperation]) -> tuple[tuple[int, int], ...]:
+    return tuple((each.semaphore, each.value) for each in operations)

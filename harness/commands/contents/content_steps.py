@@ -1,0 +1,190 @@
+"""What recorded commands do to contents that are known, in order; they are settled when the commands are executed.
+
+A command buffer keeps the steps of its commands beside the commands. At a submit its steps run over the known memory:
+writes change it, and a `Deferred` command learns from it what it accesses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from harness.commands.contents.known_memory import KnownMemory
+from harness.spans import Span
+from harness.spec.enums import VkPipelineStage2
+from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.effects import Access, Barrier, Effect, RangeBarrier, Unmodelled, WaitEvents
+
+_WRITES = tuple(kind.write for kind in ACCESS_KINDS)
+
+
+class Filled(NamedTuple):
+    """A fill with a 32-bit word."""
+
+    space: int
+    span: Span
+    word: int
+
+    def apply(self, memory: KnownMemory) -> None:
+        """Makes the contents known."""
+        memory.fill(self.space, self.span, self.word)
+
+
+class Updated(NamedTuple):
+    """A write of bytes that the call holds."""
+
+    space: int
+    begin: int
+    data: bytes
+
+    def apply(self, memory: KnownMemory) -> None:
+        """Makes the contents known."""
+        memory.write(self.space, self.begin, self.data)
+
+
+class Copied(NamedTuple):
+    """Copies between two buffers, each with its space and where it begins there. The regions are VkBufferCopy."""
+
+    source: int
+    source_base: int
+    target: int
+    target_base: int
+    regions: Sequence[dict[str, int]]
+
+    def apply(self, memory: KnownMemory) -> None:
+        """What was known of the source is known of the target."""
+        for each in self.regions:
+            begin, to = self.source_base + each["srcOffset"], self.target_base + each["dstOffset"]
+            memory.copy((self.source, begin), (self.target, to), each["size"])
+
+
+class Overwritten(NamedTuple):
+    """Writes of values that nobody knows, as (space, span). None stands for any memory."""
+
+    places: tuple[tuple[int, Span], ...] | None
+
+    def apply(self, memory: KnownMemory) -> None:
+        """The contents are unknown."""
+        if self.places is None:
+            memory.forget_all()
+        else:
+            for space, span in self.places:
+                memory.forget(space, span)
+
+
+ANYTHING = Overwritten(None)
+
+
+class Outcome(NamedTuple):
+    """What a deferred command accesses beside its recorded effects."""
+
+    accesses: tuple[Access, ...] = ()
+    runs: bool = True
+    """Whether it does more than to read its parameters."""
+    unknown: str = ""
+    """What is left out because contents are unknown; empty when nothing is."""
+    most: tuple[Access, ...] = ()
+    """What is left out, at most."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Deferred:
+    """A command whose accesses depend on contents of memory."""
+
+    at: int = 0
+    """Its place among the commands."""
+    sure: int | None = None
+    """How many effects of the command, from the first, it has even if it runs nothing; None for all."""
+    idle: bool = False
+    """Whether it would run nothing with the contents that are foreseen when it is recorded."""
+    counted: bool = False
+    """Whether it was counted as one of which something is left out."""
+
+    def outcome(self, memory: KnownMemory) -> Outcome:
+        """What it accesses when memory holds this."""
+        raise NotImplementedError
+
+
+class ReadsBytes(Protocol):
+    """Known memory, as far as parameters are concerned."""
+
+    def read(self, space: int, span: Span) -> bytes | None:
+        """The bytes at addresses of a space; None when they are not known."""
+
+
+class Foresight(NamedTuple):
+    """Memory as it is while a command is recorded, after the last commands that were recorded before it."""
+
+    memory: ReadsBytes
+    steps: list[Step]
+
+    def read(self, space: int, span: Span) -> bytes | None:
+        """The bytes at addresses of a space; None when they are not known, or only after a long search."""
+        if len(self.steps) > MOST_STEPS:
+            return None
+        for step in reversed(self.steps):
+            if not isinstance(step, Filled | Updated):
+                if not isinstance(step, Deferred):
+                    return None
+                continue
+            begin, end = step.span if isinstance(step, Filled) else (step.begin, step.begin + len(step.data))
+            if step.space == space and begin <= span[0] and span[1] <= end:
+                after = KnownMemory()
+                step.apply(after)
+                return after.read(space, span)
+            if step.space == space and begin < span[1] and span[0] < end:
+                return None
+        return self.memory.read(space, span)
+
+
+MOST_STEPS = 64
+"""The most steps that are looked at to foresee contents."""
+
+
+class WritesLate(NamedTuple):
+    """A command, by its place, that may write through descriptors which are written after they are bound."""
+
+    at: int
+
+
+class RunsSecondaries(NamedTuple):
+    """A vkCmdExecuteCommands at a place among the commands, with the steps of each command buffer that it runs."""
+
+    at: int
+    steps: tuple[tuple[Step, ...], ...]
+
+
+Write = Filled | Updated | Copied | Overwritten
+Step = Write | Deferred | WritesLate | RunsSecondaries
+
+
+def overwritten(effects: Iterable[Effect]) -> Overwritten | None:
+    """What effects write to memory, if they are not writes of known values."""
+    places: list[tuple[int, Span]] = []
+    for effect in effects:
+        if type(effect) is Access:
+            if _WRITES[effect.access_kind] or effect.atomic:
+                if effect.space != effect.resource:
+                    places += [(effect.space, span) for span in effect.spans]
+                places += _aliases(effect)
+        elif type(effect) is Barrier:
+            for part in effect.ranges:
+                places += _aliases(part) if part.transition else ()
+        elif type(effect) is Unmodelled or (type(effect) is WaitEvents and _waits_for_host(effect)):
+            return ANYTHING
+    return Overwritten(tuple(places)) if places else None
+
+
+def _aliases(written: Access | RangeBarrier) -> list[tuple[int, Span]]:
+    return [(alias.space, span) for alias in written.aliases for span in alias.spans]
+
+
+def _waits_for_host(wait: WaitEvents) -> bool:
+    """Whether the host may set an event after it wrote memory that was submitted before."""
+    return any(stages & VkPipelineStage2.HOST for barrier in wait.barriers for stages in _sources(barrier))
+
+
+def _sources(barrier: Barrier) -> Iterator[int]:
+    for dependency in (*barrier.globals, *(part.dependency for part in barrier.ranges)):
+        yield dependency.src_stages
