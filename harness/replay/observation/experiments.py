@@ -310,17 +310,18 @@ class _Observing:
 
         What differs from run to run by itself proves nothing: a unit may hold a hazard.
         """
-        stable = {key: np.ones(surface.count, np.bool_) for key, surface in self._snapshots.surfaces.items()}
-        for _ in range(REPEATED):
-            again = self._again({})
-            for key, mask in stable.items():
-                mask &= ~_differ(again[key], after[key])
+        stable = {key: np.ones(place.count, np.bool_) for key, place in self._snapshots.surfaces.items()}
         found: Masks = {}
         for key in other:
             if np.array_equal(other[key], self._before[key]):
                 continue
             input = {key: _differ(other[key], self._before[key])}
-            seen = [self._again({key: other[key]}) for _ in range(REPEATED)]
+            seen = []
+            for _ in range(REPEATED):  # in turn, so that what drifts shows on both sides
+                seen.append(self._again({key: other[key]}))
+                again = self._again({})
+                for each, mask in stable.items():
+                    mask &= ~_differ(again[each], after[each])
             if all(self._outcome_differs(each, after, input, stable) for each in seen):
                 found.update(input)
         self._leave()
