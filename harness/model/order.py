@@ -86,7 +86,7 @@ BY_REGION = "from the first scope to the second, by region"
 IN_ORDER = "signals are in order"
 THROUGH = "what is before an automatic transition is before all second scopes around it"
 IN_ALL_COMMANDS = "ALL_COMMANDS has what no stage performs"
-OPTIONAL = (IN_ORDER,)
+OPTIONAL: tuple[str, ...] = ()
 """The rules that `Opinion.without` can leave out."""
 
 

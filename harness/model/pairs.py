@@ -13,9 +13,7 @@ SUPERSEDED_READ = "superseded-read"
 """A fact: a later read of these addresses, in the same stage and queue, is ordered before the other access."""
 HELD_BACK = "held-back"
 """A fact: a batch waited for a signal, and the host did or learned of one access only after it submitted that batch."""
-NARROW_SIGNAL = "narrow-signal"
-"""A fact: the host waited for a later signal of the prior access's queue, whose scope does not hold the access."""
-FACTS = (SUPERSEDED_READ, HELD_BACK, NARROW_SIGNAL)
+FACTS = (SUPERSEDED_READ, HELD_BACK)
 """Every fact that may be noted of a conflict."""
 
 
@@ -113,8 +111,6 @@ def facts(prior: PastAccess, current: PastAccess) -> frozenset[str]:
     noted = set()
     if current.learned >> prior.use.node & 1:
         noted.add(HELD_BACK)
-    if current.assumed >> prior.use.node & 1:
-        noted.add(NARROW_SIGNAL)
     return frozenset(noted)
 
 

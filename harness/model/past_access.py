@@ -45,9 +45,6 @@ class PastAccess:
     learned: int = 0
     """The nodes that the host did, or knew to be complete, after it submitted this access's batch and before that was
     executed."""
-    assumed: int = 0
-    """The nodes that came before signals for which the host has waited, in their queues, whether the signals cover them
-    or not."""
     seen_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
     """The reads to which this write is visible, with the addresses."""
     superseded_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)

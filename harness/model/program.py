@@ -94,13 +94,9 @@ class Program:
         """The last presentation of each image."""
         self.unexecuted: dict[int, list[Recorded]] = {}
         """For each command buffer, the recorded commands that were not executed so far."""
-        self.earlier: dict[int, int] = {}
-        """For each signal (a set of one node), all that came before it in its queue."""
         self.by_host: dict[int, NodeSet] = {}
         """For each signal by the host (a set of one node), the host's operations before it, without writes that are not
         flushed."""
-        self.assumed = 0
-        """All that came before a signal for which the host has waited, in that signal's queue."""
         self.current: Submitted | None = None
         """The submit that is being made now. Work of any other submit that begins now was held back by a semaphore."""
         self.host: NodeSet = NOTHING
@@ -173,7 +169,7 @@ class Program:
         """Makes an access at a node, and judges it in each address space that it touches."""
         for past in self._past_accesses(access, node, place, stream, command):
             past.automatic, past.seen_at, past.instance = automatic, seen_at, instance
-            past.learned, past.assumed = learned, self.assumed
+            past.learned = learned
             for gap in self.accesses.add(past):
                 self.conflict(gap.conflict(self.order))
 

@@ -164,17 +164,19 @@ def chained(token: int) -> int:
     return -token
 
 
-def after_set(state: State, token: int, stages: int, accesses: int, viewer: int) -> State:
+def after_set(state: State, token: int, stages: int, accesses: int, viewer: int, earlier: int = 0) -> State:
     """Marks the accesses in the first scope of an event that is set now. Nothing is ordered yet (memoised).
 
     `accesses` are those that the stages can make, as bits of ACCESS_KINDS indices. A token is positive and used once.
+    What has the token `earlier` is in the scope, too.
     """
     return state.after(
-        ("set", token, stages, accesses, viewer), lambda state: _marked(state, token, stages, accesses, viewer)
+        ("set", token, stages, accesses, viewer, earlier),
+        lambda state: _marked(state, token, stages, accesses, viewer, earlier),
     )
 
 
-def _marked(state: State, token: int, stages: int, accesses: int, viewer: int) -> State:
+def _marked(state: State, token: int, stages: int, accesses: int, viewer: int, earlier: int) -> State:
     view = state.view(viewer)
     scope = Scope(stages, accesses, 0, 0)
     ordering = view.write
@@ -182,11 +184,13 @@ def _marked(state: State, token: int, stages: int, accesses: int, viewer: int) -
         marks = set()
         if accesses >> state.write.access_kind & 1 and state.write.viewer == viewer:
             marks.add(token)
-        if (ordering.chain | ordering.ordered_subpass_stages) & stages:
+        if (ordering.chain | ordering.ordered_subpass_stages) & stages or chained(earlier) in ordering.tokens:
             marks.add(chained(token))
         ordering = ordering._replace(tokens=ordering.tokens | marks)
     reads = tuple(
-        each._replace(tokens=each.tokens | {token}) if read_in_scope(read, each, scope, viewer) else each
+        each._replace(tokens=each.tokens | {token})
+        if read_in_scope(read, each, scope, viewer) or earlier in each.tokens
+        else each
         for read, each in zip(state.reads, view.reads, strict=True)
     )
     return state.with_view(view._replace(write=ordering, reads=reads))

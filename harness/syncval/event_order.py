@@ -70,12 +70,23 @@ class OperationOrder:
             return operation.place.call < (place.submit or 0)
         return self.is_complete(operation)
 
+    def alive(self, operations: frozenset[int]) -> frozenset[int]:
+        """Those that can still matter, by number."""
+        return operations & self.live.keys() if operations else operations
+
+    def complete(self, operations: frozenset[int]) -> None:
+        """The host knows that these are complete, by number."""
+        for number in operations & self.live.keys():
+            self.live[number].is_complete = True
+
     def is_complete(self, operation: ExecutedOperation) -> bool:
         """Whether the host knows that an operation is complete.
 
         Rule: rules.md#a-host-wait-ends-operations-on-events.
         """
         place = operation.place
+        if operation.is_complete:
+            return True
         return batch_index_of(place) <= self._context.retired.get(place.queue or 0, NEVER)
 
     def over(self, place: Place, queue: int) -> frozenset[int]:

@@ -51,6 +51,8 @@ class ExecutedOperation:
     """Of a wait, whether it is known which set it saw."""
     after: dict[int, int] = field(default_factory=dict)
     """By queue, the stages that are ordered after it. It happens in no stage itself."""
+    is_complete: bool = False
+    """Whether the host waited for a signal of some stages that comes after it."""
 
     @property
     def on_host(self) -> bool:

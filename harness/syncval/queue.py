@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from operator import itemgetter
 
 from sortedcontainers import SortedKeyList
@@ -16,6 +17,7 @@ from sortedcontainers import SortedKeyList
 from harness.findings import ENGINE_QUEUE
 from harness.spec.scopes import WHOLE_FIRST, execution_scope_dst, execution_scope_src, stage_accesses
 from harness.syncval.barrier import Scope, after_barrier, after_forgetting, after_set
+from harness.syncval.completion import after_carrying, after_everything
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, import_dependencies
 from harness.syncval.event_order import OperationOrder
@@ -50,6 +52,10 @@ class Signal:
     """Marks what a narrow first scope holds. Not needed (0) when that is everything so far."""
     operations: frozenset[int] = frozenset()
     """The operations on events that it comes after, by number."""
+    sure: dict[int, BatchIndex] = field(default_factory=dict)
+    """As `clock`: up to where all work of other queues came before it, in whatever stages."""
+    earlier: Signal | None = None
+    """For a signal with a token, the last one before it on its queue without. It comes after that."""
 
     @property
     def reach(self) -> dict[int, BatchIndex]:
@@ -98,7 +104,24 @@ class QueueMark:
 
     queue: int
     tag: BatchIndex
-    clock: dict[int, BatchIndex]
+    sure: dict[int, BatchIndex]
+    token: int = 0
+    """Marks what the queue knew of that `sure` does not tell."""
+
+
+@dataclass(slots=True)
+class SignalOrder:
+    """What signals of one queue have covered so far."""
+
+    sure: dict[int, BatchIndex] = field(default_factory=dict)
+    """Up to where all work of other queues came before the queue's."""
+    is_partial: bool = False
+    """Whether it waited for a signal with a token."""
+    last: Signal | None = None
+    """The last signal without a token."""
+    token: int = 0
+    """Marks what came before signals with tokens."""
+    operations: frozenset[int] = frozenset()
 
 
 def engine_of(image: int) -> int:
@@ -117,6 +140,7 @@ class Queues:
         self._releases: PendingBatches[Batch] = PendingBatches()
         self._fences: dict[int, QueueMark] = {}
         self._tokens = Tokens(FIRST_TOKEN)
+        self._signals: dict[int, SignalOrder] = {}
         self.paused: dict[int, Batch] = {}
         """By queue, the batch that waits for an event."""
 
@@ -167,22 +191,45 @@ class Queues:
     def dismiss(self, signal: Signal | None) -> None:
         """A signal is used up: nothing asks any more what came before it."""
         if signal is not None and signal.token:
-            token = signal.token
-            self._context.map_slots(lambda state: after_forgetting(state, token))
-            self._tokens.give(token)
+            self._take_off(signal.token)
 
-    def _signal(self, batch: Batch, operation: SemaphoreOperation) -> None:
+    def _take_off(self, token: int) -> None:
+        self._context.map_slots(lambda state: after_forgetting(state, token))
+        self._tokens.give(token)
+
+    def _signal(self, batch: Batch, operation: SemaphoreOperation) -> Signal:
         """One signal operation at the end of a batch. A narrow first scope is marked now, since barriers that come
-        later must not widen it; tokens are used again, so that there are few."""
+        later must not widen it; tokens are used again, so that there are few.
+
+        Rules: rules.md#a-signal-covers-its-stages, rules.md#signals-of-a-queue-are-in-order.
+        """
         queue, flags, token = batch.submit.queue, batch.submit.queue_flags, 0
-        stages = operation.stages if execution_scope_src(operation.stages, flags) else 0
-        if stages and not stages & WHOLE_FIRST:
+        stages, order = operation.stages, self._order_of(queue)
+        if not stages & WHOLE_FIRST or order.is_partial:
             token = self._tokens.take()
             src = execution_scope_src(stages, flags)
-            self._context.map_slots(lambda state: after_set(state, token, src, _accesses(stages, src), queue))
-        operations = self._order.signaled(stages, flags)
-        made = Signal(queue, batch.tag, stages, flags, dict(self._clocks[queue]), token, operations)
+            accesses = _accesses(stages, src)
+            self._context.map_slots(lambda state: after_set(state, token, src, accesses, queue, order.token))
+        operations = self._order.signaled(stages, flags) | order.operations
+        last = order.last if token else None
+        clock = dict(self._clocks[queue])
+        made = Signal(queue, batch.tag, stages, flags, clock, token, operations, dict(order.sure), last)
         self.dismiss(self._semaphore(operation.semaphore).add(operation.value, made))
+        return made
+
+    def _in_order(self, queue: int, made: list[Signal]) -> None:
+        """Signals of later batches come after these."""
+        order = self._order_of(queue)
+        for signal in made:
+            order.operations = self._order.alive(order.operations | signal.operations)
+            if not signal.token:
+                order.last = signal
+                continue
+            order.token = order.token or self._tokens.take()
+            self._context.map_slots(partial(after_carrying, source=signal.token, token=order.token, viewer=queue))
+
+    def _order_of(self, queue: int) -> SignalOrder:
+        return self._signals.setdefault(queue, SignalOrder())
 
     def _semaphore(self, id: int) -> SemaphoreState:
         return self._semaphores.setdefault(id, SemaphoreState())
@@ -241,9 +288,9 @@ class Queues:
         if queue in self.paused:
             return
         self._latest[queue] = batch.tag
-        for signal in batch.submission.signals:
-            self._signal(batch, signal)
+        self._in_order(queue, [self._signal(batch, signal) for signal in batch.submission.signals])
         if batch.fence:
+            self.forget_fence(batch.fence)
             self._fences[batch.fence] = self._mark(queue)
 
     def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> None:
@@ -269,14 +316,18 @@ class Queues:
         scope = _scope(signal, wait.stages, queue_flags)
         giver = signal.queue
         self._order.received(dict.fromkeys(signal.operations, execution_scope_dst(wait.stages, queue_flags)), queue)
+        if signal.earlier is not None:
+            self._receive(queue, queue_flags, wait, signal.earlier)
         if giver == queue:
             self._apply(signal, lambda state: after_barrier(state, (scope,), queue))
             return
         self._apply(signal, lambda state: import_dependencies(state, (CrossDependency(giver, (scope,), False),), queue))
-        clock = self._clocks[queue]
-        for other, tag in signal.reach.items():
-            if other != queue:
-                clock[other] = max(clock.get(other, (-1, 0)), tag)
+        clock, order = self._clocks[queue], self._order_of(queue)
+        _advance(clock, signal.reach, queue)
+        if signal.token:
+            order.is_partial = True
+        elif scope.dst_stages:
+            _advance(order.sure, {**signal.sure, giver: signal.tag}, queue)
 
     def _apply(self, signal: Signal, change: Callable[[State], State]) -> None:
         """Applies a dependency that begins with a signal: its first scope ends there, so that what the queue did or
@@ -292,11 +343,18 @@ class Queues:
     # -- what the host waits for --------------------------------------------------------------------------------------
 
     def _mark(self, queue: int) -> QueueMark:
-        return QueueMark(queue, self._latest.get(queue, (-1, 0)), dict(self._clocks.get(queue, {})))
+        order = self._order_of(queue)
+        mark = QueueMark(queue, self._latest.get(queue, (-1, 0)), dict(order.sure))
+        if order.is_partial:
+            token = mark.token = self._tokens.take()
+            self._context.map_slots(lambda state: after_everything(state, token, queue))
+        return mark
 
     def forget_fence(self, fence: int) -> None:
         """The fence was reset or destroyed."""
-        self._fences.pop(fence, None)
+        mark = self._fences.pop(fence, None)
+        if mark is not None and mark.token:
+            self._take_off(mark.token)
 
     def wait_fence(self, fence: int) -> None:
         """The host waited for a fence: its queue's work before it, and what that waited for, is complete."""
@@ -313,17 +371,28 @@ class Queues:
         """The host knows that a timeline reached a value."""
         held = self._semaphore(semaphore)
         signal = held.find(value) if held.initial is None or value > held.initial else None
-        if signal is not None and signal.queue != HOST:
-            self._retire(QueueMark(signal.queue, signal.tag, signal.clock))
+        if signal is None or signal.queue == HOST:
+            return
+        if signal.token:
+            self._context.complete(signal.token, signal.queue)
+            self._order.complete(signal.operations)
+            signal = signal.earlier
+        if signal is not None:
+            self._retire(QueueMark(signal.queue, signal.tag, signal.sure))
 
     def wait_idle(self, queue: int = 0) -> None:
         """The host waited for one queue, or for all."""
         for each in list(self._clocks):
             if queue in (0, each):
-                self._retire(self._mark(each))
+                mark = self._mark(each)
+                self._retire(mark)
+                if mark.token:
+                    self._take_off(mark.token)
 
     def _retire(self, mark: QueueMark) -> None:
-        self.retire({**mark.clock, mark.queue: mark.tag})
+        if mark.token:
+            self._context.complete(mark.token, mark.queue)
+        self.retire({**mark.sure, mark.queue: mark.tag})
 
     def retire(self, reach: dict[int, BatchIndex]) -> None:
         """The host knows that the work of these queues is complete, up to a tag each."""
@@ -343,6 +412,12 @@ def first_scope(signal: Signal) -> Scope:
     """What a signal comes after."""
     src = execution_scope_src(signal.stages, signal.queue_flags)
     return Scope(src, _accesses(signal.stages, src), 0, 0, signal.token)
+
+
+def _advance(clock: dict[int, BatchIndex], reach: dict[int, BatchIndex], queue: int) -> None:
+    for other, tag in reach.items():
+        if other != queue:
+            clock[other] = max(clock.get(other, (-1, 0)), tag)
 
 
 def _values(operations: tuple[SemaphoreOperation, ...]) -> Values:

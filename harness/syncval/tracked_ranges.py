@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 from harness.findings import Place
 from harness.spans import Span, SpanMap
+from harness.syncval.completion import completed
 from harness.syncval.entries import RangeEntry, Slot
 from harness.syncval.journal import Journal
 from harness.syncval.race import HOST_QUEUE, NEVER, BatchIndex
@@ -153,6 +154,17 @@ class TrackedRanges:
             after = rule(before)
             if held is not None and after is not before:
                 held.assign(begin, end, entry._replace(slot=self._slot(after)))
+
+    def complete(self, token: int, viewer: int) -> None:
+        """What has a token is complete. Visits every range, unless nothing has it."""
+        if all(completed(state, token, viewer)[0] is state for state in self._slots):
+            return
+        for held in self._maps.values():
+            for begin, end, entry in list(held):
+                slot, write, reads = self._live(entry)
+                state, gone = completed(slot.find().state, token, viewer)
+                left = tuple(read for at, read in enumerate(reads) if at not in gone)
+                held.set_exact(begin, end, RangeEntry(self._slot(state), write, left))
 
     def finish(self, space: int, queue: int) -> None:
         """What a queue did to a space is complete, and what it wrote matters to nobody: the presentation engine's."""

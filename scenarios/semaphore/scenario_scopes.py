@@ -220,3 +220,19 @@ def scenario_signal_after_a_transition(rig: Rig) -> None:
     signals = rig.operation("the signal", s, weaker={"of copies": {"stages": "COPY"}})
     rig.submit(turns, signals=signals, sync2=True)
     rig.submit(clears, waits=rig.operation("the wait", s, "CLEAR"), sync2=True)
+
+
+@scenario(
+    weakened={"the first signal / of blits": RAW, "the first signal / in the same batch": RAW},
+    rule="signals-of-a-queue-are-in-order",
+)
+def scenario_signals_of_one_queue(rig: Rig) -> None:
+    """Whoever waits for a signal comes after what earlier signals of its queue cover, whatever its own stages are."""
+    a, b, first, second = rig.buffer(), rig.buffer(), rig.semaphore(), rig.semaphore()
+    how = rig.choose("the first signal", "CLEAR", {"of blits": "BLIT", "in the same batch": ""})
+    one, other = SemaphoreUse(first, how or "CLEAR"), SemaphoreUse(second, "COMPUTE_SHADER")
+    rig.submit(_fill(rig, a, 0x11111111), signals=[one] if how else [one, other], sync2=True)
+    if how:
+        rig.submit_batches(RigBatch(signals=[other]), sync2=True)
+    rig.submit(_copy(rig, a, b), waits=[SemaphoreUse(second)], sync2=True)
+    rig.submit_batches(RigBatch(waits=[SemaphoreUse(first)]), sync2=True)

@@ -67,6 +67,21 @@ def scenario_host_write_after_a_value(rig: Rig) -> None:
 
 
 @scenario(
+    weakened={"the signal / of clears": COPIED, "the signal / of everything": []},
+    rule="a-value-covers-what-its-signal-covers",
+)
+def scenario_host_waits_for_a_value_of_some_stages(rig: Rig) -> None:
+    """A value tells the host that what is in the scope of its signal is complete, and nothing of other stages."""
+    a, b, t = rig.buffer(), rig.buffer(), rig.timeline()
+    first = rig.choose("the signal", "COPY", {"of clears": "CLEAR", "of everything": "ALL_COMMANDS"})
+    with rig.commands() as copies:
+        copies.copy(a, b)
+    rig.submit(copies, signals=[SemaphoreUse(t, first, value=1)], sync2=True)
+    rig.host_wait_timeline("", (t, 1))
+    rig.host_write(a, bytes(range(1, 129)))
+
+
+@scenario(
     without={"the wait": WRITES_RACE, "between the queues": WRITES_RACE},
     weakened={"the wait / for a value before": WRITES_RACE},
     queues=["COMPUTE", "TRANSFER"],

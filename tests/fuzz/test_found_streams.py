@@ -316,6 +316,61 @@ FOUND = [
         [],
         id="both apply where the stages of a transfer count",
     ),
+    pytest.param(
+        """
+        semaphore t1 = 0
+        submit q1 signal t1=1@COMPUTE_SHADER
+            COPY_TRANSFER_WRITE a
+        host waits t1=1
+        submit q1
+            COPY_TRANSFER_WRITE a
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="a value covers the stages of its signal",
+    ),
+    pytest.param(
+        """
+        semaphore t1 = 0
+        submit q1 signal t1=1@COPY
+            COPY_TRANSFER_WRITE a
+        submit q1 signal t1=2@COMPUTE_SHADER
+            CLEAR_TRANSFER_WRITE b
+        host waits t1=2
+        submit q2
+            COPY_TRANSFER_READ a
+            COPY_TRANSFER_READ b
+        """,
+        ["READ_RACING_WRITE"],
+        id="a value covers what came before earlier signals, too",
+    ),
+    pytest.param(
+        """
+        submit q1 signal s1@ALL_COMMANDS
+            COPY_TRANSFER_WRITE a
+        submit q1 signal s2@NONE
+            COPY_TRANSFER_WRITE b
+        submit q2 wait s2@COPY
+            COPY_TRANSFER_READ a
+            COPY_TRANSFER_READ b
+        """,
+        ["READ_AFTER_WRITE"],
+        id="a signal of no stages comes after earlier signals",
+    ),
+    pytest.param(
+        """
+        submit q1 signal s1@COMPUTE_SHADER
+            COPY_TRANSFER_WRITE a
+            COMPUTE_SHADER_SHADER_STORAGE_WRITE b
+        submit q2 wait s1@ALL_COMMANDS fence f1
+            CLEAR_TRANSFER_WRITE c
+        host waits f1
+        submit q3
+            COPY_TRANSFER_READ b
+            COPY_TRANSFER_READ a
+        """,
+        ["READ_RACING_WRITE"],
+        id="a fence of another queue covers what that queue knows of",
+    ),
 ]
 
 

@@ -18,7 +18,6 @@ from harness.trace.effects import (
     EXTERNAL,
     AutomaticTransition,
     HostSignaled,
-    HostWaitedSemaphores,
     PassBegin,
     PassEnd,
     RasterizationOrder,
@@ -27,7 +26,7 @@ from harness.trace.effects import (
     SubpassDependency,
 )
 from tests.support.effects import IMAGE, access, at, dependency
-from tests.support.model_streams import COMPUTE, COPY_STAGE, FILL, FILL_TO_COPY, READ, WRITE, Stream
+from tests.support.model_streams import COMPUTE, FILL, FILL_TO_COPY, READ, WRITE, Stream
 
 BLIT = access("BLIT_TRANSFER_READ")
 OTHER_IMAGE = 77
@@ -39,18 +38,6 @@ def held_back() -> Stream:
     return stream.wait(9).add(HostSignaled(7, 1))
 
 
-def narrow_signal() -> Stream:
-    """The signal has compute shaders alone in its scope."""
-    stream = Stream().add(SemaphoreCreated(7, 0)).submit(WRITE, signals=at(7, COMPUTE, 1))
-    return stream.add(HostWaitedSemaphores(((7, 1),))).submit(WRITE)
-
-
-def signals_in_order() -> Stream:
-    """The second signal's own scope has no copies, but it comes after the first signal, which has."""
-    stream = Stream().submit(WRITE, signals=at(7, COPY_STAGE)).submit(signals=at(8, COMPUTE))
-    return stream.submit(READ, queue=2, waits=at(8))
-
-
 def superseded_read() -> Stream:
     """The second subpass reads at the same stage, and the transition after it knows of no other read."""
     read = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
@@ -59,12 +46,7 @@ def superseded_read() -> Stream:
     return Stream().submit((PassBegin(2, (after,)), SubpassBegin(0)), read, SubpassBegin(1), read, end)
 
 
-ONLY_MODEL: dict[str, Callable[[], Stream]] = {
-    "superseded-read": superseded_read,
-    "held-back": held_back,
-    "narrow-signal": narrow_signal,
-}
-ONLY_SYNCVAL = {"signals-in-order": signals_in_order}
+ONLY_MODEL: dict[str, Callable[[], Stream]] = {"superseded-read": superseded_read, "held-back": held_back}
 
 
 def findings(stream: Stream) -> list[Finding]:
@@ -73,7 +55,7 @@ def findings(stream: Stream) -> list[Finding]:
 
 
 def test_every_entry_has_a_stream_and_every_fact_and_rule_an_entry() -> None:
-    assert {entry.id for entry in load()} == {*ONLY_MODEL, *ONLY_SYNCVAL}
+    assert {entry.id for entry in load()} == set(ONLY_MODEL)
     assert {entry.fact for entry in load() if entry.fact} == set(FACTS)
     assert {entry.omitted for entry in load() if entry.omitted} == set(OPTIONAL)
 
@@ -85,16 +67,6 @@ def test_the_model_alone_reports_it(entry: str) -> None:
     assert findings(stream) == []
     assert {found.id for each in opinion.conflicts if (found := explanation(each)) is not None} == {entry}
     said = compare([], opinion)
-    assert (said.disagreements, said.explained) == ((), (entry,))
-
-
-@pytest.mark.parametrize("entry", ONLY_SYNCVAL)
-def test_syncval_alone_reports_it(entry: str) -> None:
-    stream = ONLY_SYNCVAL[entry]()
-    hazards = findings(stream)
-    assert len(hazards) == 1
-    assert stream.judge().clean
-    said = compare(hazards, stream.judge())
     assert (said.disagreements, said.explained) == ((), (entry,))
 
 

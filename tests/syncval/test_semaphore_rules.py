@@ -169,13 +169,15 @@ def test_a_narrow_signal_covers_what_a_barrier_put_there_before(queue: int) -> N
     assert device.submit(queue, read(IMAGE), waits=[operation(9)]) == []
 
 
-def test_narrow_signals_leave_no_marks() -> None:
+def test_narrow_signals_leave_one_mark_for_each_queue() -> None:
+    """What came before signals of a queue comes before its later signals, too."""
     device = Device()
     for _ in range(50):
         device.submit(G, write(IMAGE), signals=[operation(9, "COPY")])
         assert device.submit(C, write(IMAGE), waits=[operation(9)], signals=[operation(10, "COPY")]) == []
         device.submit(G, waits=[operation(10)])
-    assert all(not view.write.tokens for state in device.validator._context._slots for view in state.views)
+    states = device.validator._context._slots
+    assert len(set().union(*(view.write.tokens for state in states for view in state.views))) <= 2
 
 
 def test_what_is_transitioned_is_in_the_scope_of_everything_only() -> None:

@@ -13,7 +13,7 @@ from harness.model.command_streams import CommandStream
 from harness.model.event_history import RESET, SET, WAIT, EventHistory, EventOperation
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Node, NodeSet
-from harness.model.pairs import HELD_BACK, NARROW_SIGNAL
+from harness.model.pairs import HELD_BACK
 from harness.model.program import Program
 from harness.model.rules.barrier import FirstScope, apply
 from harness.model.stages import SYNCHRONIZATION, first_scope
@@ -101,8 +101,7 @@ def _report(
     current: ModelAccess,
     kind: ConflictKind = ConflictKind.EVENT_UNORDERED,
 ) -> None:
-    masks = ((NARROW_SIGNAL, run.program.assumed), (HELD_BACK, run.learned))
-    noted = frozenset(fact for fact, nodes in masks if nodes >> prior.node & 1)
+    noted = frozenset({HELD_BACK} if run.learned >> prior.node & 1 else ())
     run.program.conflict(Conflict(kind, prior, current, event, (), noted, run.program.order))
 
 
@@ -318,8 +317,7 @@ def _judge_pending(program: Program, event: int, use: ModelAccess) -> None:
                 node = program.order.add(Node(EVENT, "a wait for the host", work.waits_at))
                 waits.append(ModelAccess(work.waits_at, "", False, node))
     for each in waits:
-        noted = frozenset({NARROW_SIGNAL} if program.assumed >> each.node & 1 else ())
-        program.conflict(Conflict(ConflictKind.EVENT_USAGE, each, use, event, facts=noted, order=program.order))
+        program.conflict(Conflict(ConflictKind.EVENT_USAGE, each, use, event, order=program.order))
 
 
 def blocked_by(run: CommandBufferRun, command: Command) -> frozenset[int]:

@@ -34,7 +34,6 @@ def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[Semaph
         node = order.add(Node(SIGNAL, label, run.place, stages), *rules)
         run.program.memory.add(MemoryOperation(node, nodes.direct, EVERY_ACCESS))
         run.program.semaphore(each.semaphore).signals.append((each.value, order.set_of(node)))
-        run.program.earlier[1 << node] = run.stream.everything.closed
         made |= order.set_of(node)
     queue.signaled |= made
     queue.stream.everything |= made
@@ -108,6 +107,4 @@ def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> No
     for semaphore, value in waited.values:
         if not take(program.semaphore(semaphore), value):
             program.release(program.queues.values())
-        signaled = take(program.semaphore(semaphore), value)
-        program.assumed |= program.earlier.get(signaled.direct, 0)
-        program.host |= signaled
+        program.host |= take(program.semaphore(semaphore), value)

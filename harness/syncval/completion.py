@@ -1,0 +1,54 @@
+"""What a token covers as a whole: what a viewer knows of, what came before earlier signals, what the host waited for.
+
+A signal of a few stages and a fence after a wait for one cover accesses that no batch number tells: tokens mark them in
+the states (rules.md#signals-of-a-queue-are-in-order, rules.md#a-value-covers-what-its-signal-covers).
+"""
+
+from __future__ import annotations
+
+from harness.syncval.barrier import chained
+from harness.syncval.state import AccessOrdering, State
+
+
+def after_everything(state: State, token: int, viewer: int) -> State:
+    """Marks what a viewer did, and what it knows to come before its work, in whatever stages (memoised)."""
+    return state.after(("everything", token, viewer), lambda state: _everything(state, token, viewer))
+
+
+def _everything(state: State, token: int, viewer: int) -> State:
+    view = state.view(viewer)
+    write = view.write
+    if state.write is not None and (state.write.viewer == viewer or _is_known(write)):
+        write = write._replace(tokens=write.tokens | {chained(token)})
+    reads = tuple(
+        each._replace(tokens=each.tokens | {token}) if read.viewer == viewer or _is_known(each) else each
+        for read, each in zip(state.reads, view.reads, strict=True)
+    )
+    return state.with_view(view._replace(write=write, reads=reads))
+
+
+def after_carrying(state: State, source: int, token: int, viewer: int) -> State:
+    """Marks with a token what has another one already (memoised)."""
+    return state.after(("carried", source, token, viewer), lambda state: _carried(state, source, token, viewer))
+
+
+def _carried(state: State, source: int, token: int, viewer: int) -> State:
+    view = state.view(viewer)
+    write = view.write
+    if write.tokens & {source, chained(source)}:
+        write = write._replace(tokens=write.tokens | {chained(token)})
+    reads = tuple(each._replace(tokens=each.tokens | {token}) if source in each.tokens else each for each in view.reads)
+    return state.with_view(view._replace(write=write, reads=reads))
+
+
+def completed(state: State, token: int, viewer: int) -> tuple[State, tuple[int, ...]]:
+    """A state once the host knows that what has a token is complete, and the positions of the reads that left it."""
+    view = state.view(viewer)
+    reads = tuple(at for at, each in enumerate(view.reads) if token in each.tokens)
+    if reads:
+        return state.without_reads(reads), reads
+    return (state.finished() if view.write.tokens & {token, chained(token)} else state), ()
+
+
+def _is_known(ordering: AccessOrdering) -> bool:
+    return bool(ordering.chain or ordering.barriers or ordering.ordered_subpass_stages)
