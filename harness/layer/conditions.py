@@ -17,7 +17,7 @@ from harness.layer.stream import barrier_scopes, common
 from harness.layer.subject import Subject, scopes_of
 from harness.spec.enums import VkPipelineStage2, VkQueueFlag
 from harness.spec.masks import scope
-from harness.spec.scopes import ACCESS_KIND, execution_scope_dst, execution_scope_src
+from harness.spec.scopes import ACCESS_KIND, access_scope, execution_scope_dst, execution_scope_src
 from harness.trace.calls import Call
 
 Condition = Callable[..., bool]
@@ -98,11 +98,19 @@ def transition_after_barrier(subject: Subject) -> bool:
 
 @condition
 def transition_beside_barriers(subject: Subject, anywhere: bool = False) -> bool:
-    """The first access is a transition whose command carries another barrier too; `anywhere`: so does that command, the
-    second one, or one between them."""
-    calls = [subject.first, *(subject.window if anywhere else ()), subject.command if anywhere else None]
-    groups = [scopes_of([call]) for call in calls if call is not None]
-    return any(len(group) > 1 and any(each.transition for each in group) for group in groups)
+    """The first access is a transition whose command carries another barrier too, with our second access in its second
+    scope; `anywhere`: that command, the second one or one between them carries a transition and another barrier."""
+    if anywhere:
+        groups = [scopes_of([call]) for call in (subject.first, *subject.window, subject.command) if call is not None]
+        return any(len(group) > 1 and any(each.transition for each in group) for group in groups)
+    finding = subject.finding
+    if finding is None or subject.first is None or finding.access not in ACCESS_KIND:
+        return False
+    return any(
+        access_scope(each.dst_stages, each.dst_accesses, QUEUE_FLAGS) >> ACCESS_KIND[finding.access].index & 1
+        for each in scopes_of([subject.first])
+        if not (each.transition and each.resource == finding.resource)
+    )
 
 
 @condition

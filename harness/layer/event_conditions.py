@@ -127,8 +127,13 @@ def moved_untouched_at_wait(subject: Subject) -> bool:
 @condition
 def waited_without_set(subject: Subject) -> bool:
     """While recording, the second access is held against another one if waits for events that their command buffer has
-    not set move no image."""
-    said = subject.stream.at(subject.call)
+    not set move no image. Of a rule of events: such a wait is the first operation, or one for the event before."""
+    said, message = subject.stream.at(subject.call), subject.message
+    if subject.key[0].startswith("vkCmd"):
+        waits = [subject.first] if subject.finding is not None else []
+        if message is not None:
+            waits += [each for _, before in subject.seconds for each in before if message.resource in _events(each)]
+        return any(each is not None and _is_set_elsewhere(each, subject.stream) for each in waits)
     return said is not None and not is_submit(said.name) and seen_as(subject, "moved_without_set")
 
 

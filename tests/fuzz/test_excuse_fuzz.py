@@ -12,10 +12,10 @@ from harness.layer.manifest import find_layer
 
 STREAMS = 40
 MOST_EXCUSED = {
-    ("transfers", DROPPED): 0.15,
-    ("transfers", INVENTED): 0.40,
+    ("transfers", DROPPED): 0.08,
+    ("transfers", INVENTED): 0.10,
     ("rendering", DROPPED): 0.40,
-    ("rendering", INVENTED): 0.60,
+    ("rendering", INVENTED): 0.35,
 }
 
 
