@@ -19,7 +19,7 @@ from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.calls import Block
 from harness.trace.effects import StreamEvent
-from harness.trace.resources import Memory, describe
+from harness.trace.resources import Buffer, Memory, describe
 
 CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 
@@ -35,7 +35,7 @@ class Analysis:
         self.keeps_events = keep_events
         self._keep_at_most = keep_at_most
         self._interpreter = Interpreter(bounds)
-        self._validator = Validator(self.describe, is_host_visible=self._is_host_visible)
+        self._validator = Validator(self.describe, self._is_host_visible, self._buffers_of)
         self._of_bounds = Validator(self.describe, is_host_visible=self._is_host_visible) if bounds else None
         """Judges bounds beside everything else, so that a bound never stands in the way of another finding."""
         self.findings: list[Finding] = []
@@ -82,7 +82,7 @@ class Analysis:
     @property
     def unjudged(self) -> Unjudged:
         """What the verdict leaves out."""
-        return Unjudged(self._interpreter.objects.contents.left_out)
+        return Unjudged(self._interpreter.objects.contents.left_out, self._validator.unseen.all())
 
     @property
     def verdict(self) -> str:
@@ -103,6 +103,10 @@ class Analysis:
     def _is_host_visible(self, space: int) -> bool:
         held = self._interpreter.objects.get(Memory, space)
         return held is not None and held.host_visible
+
+    def _buffers_of(self, memory: int) -> list[tuple[int, int, int]]:
+        held = [each for each in self._interpreter.objects.every(Buffer) if each.memory == memory]
+        return sorted((each.offset, each.offset + each.size, each.id) for each in held)
 
     def describe(self, resource: int, spans: list[Span]) -> Description:
         """What addresses of a resource mean: bytes of a buffer or memory object, boxes of an image."""

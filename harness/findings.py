@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from typing import Any, NamedTuple
@@ -243,12 +243,35 @@ class OwnershipFamilies(NamedTuple):
     destination: int
 
 
+class UnseenWrite(NamedTuple):
+    """Bytes that the device wrote to mapped memory, and that no dependency makes visible to the host."""
+
+    resource: int
+    resource_type: str
+    size: int
+    """In bytes."""
+    place: Place
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-able form with stable keys."""
+        return {
+            "resource": self.resource,
+            "resource_type": self.resource_type,
+            "size": self.size,
+            "command": self.place.command,
+            "call": self.place.call,
+            "site": self.place.site,
+        }
+
+
 @dataclass(frozen=True, slots=True)
 class Unjudged:
     """What a verdict leaves out. It changes neither the verdict nor the exit code."""
 
     left_out: Mapping[str, int] = field(default_factory=dict)
     """What draws read by contents of memory that are unknown, with the number of recorded draws."""
+    never_visible: Sequence[UnseenWrite] = ()
+    """Writes of the device that the host can never see, in memory that the program had mapped."""
 
 
 class Explanation(NamedTuple):

@@ -138,12 +138,6 @@ _HARMLESS: dict[str, tuple[str, ...]] = {
     ),
     "query pools are not tracked": ("vkResetQueryPool",),
     "what a deferred operation does is named when it is deferred": ("vkDeferredOperationJoinKHR",),
-    "mapped memory: host writes are found by comparison": (
-        "vkMapMemory",
-        "vkMapMemory2KHR",
-        "vkUnmapMemory",
-        "vkUnmapMemory2KHR",
-    ),
     "for video sessions, whose commands are named": (
         "vkBindVideoSessionMemoryKHR",
         "vkUpdateVideoSessionParametersKHR",

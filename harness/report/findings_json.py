@@ -21,11 +21,13 @@ def verdict_document(
     left_open: Mapping[str, int],
     unjudged: Unjudged,
 ) -> dict[str, Any]:
-    """`{"version", "verdict", "findings", "unmodelled", "model", "left_open", "left_out"}`.
+    """`{"version", "verdict", "findings", "unmodelled", "model", "left_open", "left_out",
+    "never_visible"}`.
 
     `unmodelled` maps a command to how often it was met. `model` says whether the second judge `agrees`, `differs` or
     was `not asked`. `left_open` counts, by named difference, what only the model finds and the text does not decide.
     `left_out` counts the draws of which something is not judged, by what that is.
+    `never_visible` lists what the device wrote to mapped memory and no dependency makes visible to the host.
     """
     return {
         "version": VERSION,
@@ -35,6 +37,7 @@ def verdict_document(
         "model": model,
         "left_open": dict(left_open),
         "left_out": dict(unjudged.left_out),
+        "never_visible": [each.to_dict() for each in unjudged.never_visible],
     }
 
 

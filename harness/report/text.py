@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from harness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged
+from harness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged, UnseenWrite
 from harness.report.rules import PAGE, rule_of
 from harness.report.sentences import explain, resource_text
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 EMPTY: Mapping[str, int] = {}
 NOTHING = Unjudged()
+MOST_UNSEEN = 10
+"""The most writes that the host cannot see which are named in a text."""
 VERDICT_STYLES = {"clean": "bold green", "hazards": "bold red", "unknown": "bold yellow"}
 
 BOUND = "at most: which bytes are read follows from contents that are unknown"
@@ -92,6 +94,28 @@ def summary_text(
 
 def unjudged_lines(unjudged: Unjudged) -> list[str]:
     """What a verdict leaves out: `17 draws read vertices through indices whose contents are unknown`."""
+    return [
+        *_draws(unjudged),
+        *map(_unseen, unjudged.never_visible[:MOST_UNSEEN]),
+        *([f"and {more} more of these"] if (more := len(unjudged.never_visible) - MOST_UNSEEN) > 0 else ()),
+    ]
+
+
+def _unseen(write: UnseenWrite) -> str:
+    where = write.place.site or f"call {write.place.call}"
+    what = f"{size_text(write.size)} of {write.resource_type} {write.resource}"
+    return f"mapped and never made visible to the host: {what}, written by {write.place.command} at {where}"
+
+
+def size_text(size: int) -> str:
+    """`4 MiB`, `1.5 KiB`, `12 bytes`."""
+    for power, unit in ((30, "GiB"), (20, "MiB"), (10, "KiB")):
+        if size >> power:
+            return f"{size / (1 << power):.4g} {unit}"
+    return f"{size} bytes"
+
+
+def _draws(unjudged: Unjudged) -> list[str]:
     return [
         f"{count} {'draw reads' if count == 1 else 'draws read'} {what}"
         for what, count in sorted(unjudged.left_out.items())

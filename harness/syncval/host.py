@@ -149,6 +149,12 @@ class Host:
         seen = {SEEN} if reads else {SEEN, -SEEN}
         return shown or any(seen & view.write.tokens for view in state.views)
 
+    def is_unseen(self, state: State, place: Place) -> bool:
+        """Whether no dependency so far shows the last write, which is the device's, to the host."""
+        if state.write is None or _is_dirty(state, place) or self._sees(state, place):
+            return False
+        return not any(token >= SEEN for view in state.views for token in view.write.tokens)
+
     def _missing_step(self, state: State, place: Place, coherent: bool) -> HostStep | None:
         """What keeps the host from seeing the last write; None when it sees it, or wrote it itself.
 

@@ -21,6 +21,7 @@ from harness.syncval.host import Host
 from harness.syncval.ownership import Ownership
 from harness.syncval.present import Presentation
 from harness.syncval.queue import Batch, Queues
+from harness.syncval.unseen_writes import BuffersOf, UnseenWrites
 from harness.trace import effects
 
 WAITING = (effects.WaitEvents, effects.Execute)
@@ -38,10 +39,15 @@ class Recording:
 class Validator:
     """Consumes stream events, answers with findings. `unmodelled` counts what it cannot judge, by name.
 
-    `is_host_visible` tells of a space whether it is memory that the host can map.
+    `is_host_visible` tells of a space whether it is memory that the host can map, `buffers_of` which buffers are on it.
     """
 
-    def __init__(self, describe: Describe, is_host_visible: Callable[[int], bool] = lambda space: True) -> None:
+    def __init__(
+        self,
+        describe: Describe,
+        is_host_visible: Callable[[int], bool] = lambda space: True,
+        buffers_of: BuffersOf = lambda memory: [],
+    ) -> None:
         self.unmodelled: dict[str, int] = {}
         self._context = Context(0)
         self._events = Events(self._context)
@@ -54,6 +60,7 @@ class Validator:
         self._report = Reporter(describe)
         self._ownership = Ownership(describe)
         self._host = Host(self._context, self._report, is_host_visible, self._queues.paused)
+        self.unseen = UnseenWrites(self._context, self._host.is_unseen, buffers_of)
 
     def consume(self, stream_event: effects.StreamEvent) -> list[Finding]:
         """Follows one stream event; the findings are those it causes."""
@@ -107,7 +114,12 @@ class Validator:
                 for fence in stream_event.fences:
                     self._queues.forget_fence(fence)
                     self._presentation.forget_fence(fence)
+            case effects.MemoryMapped():
+                self.unseen.mapped(stream_event)
+            case effects.MemoryUnmapped():
+                self.unseen.unmapped(stream_event.memory)
             case effects.Destroyed():
+                self.unseen.destroyed(stream_event)
                 for context in self._contexts():
                     context.forget(stream_event.space, stream_event.span)
                 self._queues.destroy(stream_event.space)

@@ -399,6 +399,21 @@ class HostInvalidated:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryMapped:
+    """The program may read and write these bytes of a memory object from now on."""
+
+    memory: int
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryUnmapped:
+    """The end of the mapping of a memory object."""
+
+    memory: int
+
+
+@dataclass(frozen=True, slots=True)
 class Destroyed:
     """The end of a resource. Accesses of its addresses no longer matter; without `span` those of its whole space."""
 
@@ -526,6 +541,8 @@ StreamEvent = (
     | HostWaited
     | FenceReset
     | HostWrote
+    | MemoryMapped
+    | MemoryUnmapped
     | Destroyed
     | UnmodelledCall
     | SemaphoreCreated

@@ -15,7 +15,15 @@ from harness.commands.object_state import ObjectState
 from harness.spans import Span
 from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.trace.calls import Call, HostRead, HostWrite
-from harness.trace.effects import HostDeclaredRead, HostFlushed, HostInvalidated, HostWrote, StreamEvent
+from harness.trace.effects import (
+    HostDeclaredRead,
+    HostFlushed,
+    HostInvalidated,
+    HostWrote,
+    MemoryMapped,
+    MemoryUnmapped,
+    StreamEvent,
+)
 from harness.trace.resources import Memory
 
 
@@ -48,6 +56,22 @@ def new_memory(objects: ObjectState, device: int, id: int, info: dict[str, Any])
     atom_size = 1 if coherent else objects.atom_sizes.get(physical, 1)
     granularity = objects.granularities.get(physical, 1)
     return Memory(id, info["allocationSize"], visible, coherent, atom_size, granularity)
+
+
+@call("vkMapMemory", "vkMapMemory2KHR")
+def map_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The program sees a range of memory."""
+    info = call.args.get("pMemoryMapInfo") or call.args
+    held = objects.get(Memory, info["memory"])
+    if held is not None:
+        end = held.size if info["size"] == VK_WHOLE_SIZE else min(held.size, info["offset"] + info["size"])
+        yield MemoryMapped(held.id, (info["offset"], end))
+
+
+@call("vkUnmapMemory", "vkUnmapMemory2KHR")
+def unmap_memory(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
+    """The program no longer sees memory."""
+    yield MemoryUnmapped((call.args.get("pMemoryUnmapInfo") or call.args)["memory"])
 
 
 @call("vkFlushMappedMemoryRanges")

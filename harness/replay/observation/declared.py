@@ -128,7 +128,7 @@ class DeclaredAccesses:
         """What commands that run shaders were recorded with, by call."""
         self.shared: set[int] = set()
         """Resources that share memory with an image."""
-        interpreter = Interpreter()
+        interpreter = Interpreter(bounds=True)
         for block in blocks:
             with reading(block):
                 for event in interpreter.step(block):
