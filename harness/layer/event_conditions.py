@@ -74,16 +74,55 @@ def waited_in_another_way(subject: Subject) -> bool:
     """A wait between the two, or the second command, is for the last set of an event after the first access, and has
     another form, other source stages or another VkDependencyInfo than that set."""
     for path in _paths(subject):
-        if path.sets and path.first < path.sets[-1]:
-            one, wait = path.calls[path.sets[-1]], path.calls[path.wait]
-            if one.name.removesuffix("KHR").endswith("2") != wait.name.removesuffix("KHR").endswith("2"):
-                return True
-            if "stageMask" in one.args and one.args["stageMask"] != wait.args["srcStageMask"]:
-                return True
-            infos = dict(zip(wait.args["pEvents"], wait.args.get("pDependencyInfos") or (), strict=False))
-            if path.event in infos and infos[path.event] != one.args.get("pDependencyInfo"):
-                return True
+        after = path.sets and path.first < path.sets[-1]
+        if after and _differ(path.calls[path.sets[-1]], path.calls[path.wait], path.event):
+            return True
     return False
+
+
+def _differ(one: Call, wait: Call, event: int) -> bool:
+    """Whether a wait has another form, other source stages or another VkDependencyInfo than a set of its event."""
+    if one.name.removesuffix("KHR").endswith("2") != wait.name.removesuffix("KHR").endswith("2"):
+        return True
+    if "stageMask" in one.args and one.args["stageMask"] != wait.args["srcStageMask"]:
+        return True
+    infos = dict(zip(wait.args["pEvents"], wait.args.get("pDependencyInfos") or (), strict=False))
+    return event in infos and infos[event] != one.args.get("pDependencyInfo")
+
+
+@condition
+def breaks_usage(subject: Subject) -> bool:
+    """The second command waits for an event; the first one set the event in another way, or on another queue or on the
+    host, or reset it."""
+    one, wait, found = subject.first, subject.command, subject.finding
+    if one is None or wait is None or found is None or not wait.name.startswith(WAIT):
+        return False
+    if not one.name.startswith((SET, RESET)):
+        return one.name == "vkSetEvent" and one.args["event"] in _events(wait)
+    shared = _events(one) & _events(wait)
+    if one.name.startswith(RESET) or found.place.queue != found.prior.queue:
+        return bool(shared)
+    return any(_differ(one, wait, event) for event in shared)
+
+
+@condition
+def reset_beside_a_wait(subject: Subject) -> bool:
+    """The second command resets an event for which the first one waits, and not after ALL_COMMANDS."""
+    one, reset = subject.first, subject.command
+    if one is None or reset is None or not (one.name.startswith(WAIT) and reset.name.startswith(RESET)):
+        return False
+    return bool(_events(one) & _events(reset)) and not reset.args["stageMask"] & VkPipelineStage2.ALL_COMMANDS
+
+
+@condition
+def set_after_another_operation(subject: Subject) -> bool:
+    """The second command waits for an event that the first one set, after another set or a reset of it."""
+    one, wait = subject.first, subject.command
+    if one is None or wait is None or not wait.name.startswith(WAIT) or not one.name.startswith(SET):
+        return False
+    shared = _events(one) & _events(wait)
+    earlier = (call for call in subject.before[: subject.position] if call.name.startswith((SET, RESET)))
+    return subject.position > 0 and any(_events(call) & shared for call in earlier)
 
 
 @condition
@@ -135,6 +174,14 @@ def waited_without_set(subject: Subject) -> bool:
             waits += [each for _, before in subject.seconds for each in before if message.resource in _events(each)]
         return any(each is not None and _is_set_elsewhere(each, subject.stream) for each in waits)
     return said is not None and not is_submit(said.name) and seen_as(subject, "moved_without_set")
+
+
+@condition
+def held_against_a_wait_without_set(subject: Subject) -> bool:
+    """While recording, the first command waits for an event that its own command buffer has not set."""
+    said = subject.stream.at(subject.call)
+    recorded_now = said is not None and not is_submit(said.name)
+    return recorded_now and subject.first is not None and _is_set_elsewhere(subject.first, subject.stream)
 
 
 @view

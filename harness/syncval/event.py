@@ -201,7 +201,7 @@ class Events:
         self._order_operations(effect, seen, queue_flags)
         for position, event in enumerate(effect.events):
             made = self._operation(WAIT, event, place, over)
-            made.certain = not unordered[position]
+            made.certain = bool(seen[position]) and not unordered[position]
             made.after[queue] = _stages_after(_barrier_of(effect, position), queue_flags)
             self._keep(made, {})
         return hazards, findings

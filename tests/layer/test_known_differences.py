@@ -190,6 +190,7 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "host-wait-for-an-older-value": [
         fill(), submit(0, signal=1), ("idle",), submit(0, signal=1), ("host_wait", 0, 1), submit(0),
     ],
+    "operations-after-a-wait-without-a-set": [event(), WAIT, SET],
     "last-operation-alone": [event(), SET, ("reset_event", 0, "COMPUTE_SHADER"), ("reset_event", 0, "COMPUTE_SHADER")],
     "no-chain-through-a-pass": [
         render_pass([attachment(3)], [{}], (0, EXTERNAL, FRAGMENTS, WRITES, 0)), upload(1, 2, 0),
