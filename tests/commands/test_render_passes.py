@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL
+from harness.commands.rendering.render_pass_plan import USED_AND_PRESERVED
+from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL, VkImageLayout
 from harness.trace import effects
 from harness.trace.effects import (
     Access,
@@ -51,6 +52,9 @@ from tests.support.render_effects import (
     target,
 )
 from tests.support.streams import COLOR, D32, D32_S8, DEPTH, S8, STENCIL, Stream, struct
+
+READ_ONLY_DEPTH = VkImageLayout.DEPTH_STENCIL_READ_ONLY_OPTIMAL
+READ_ONLY_STENCIL_WRITTEN = VkImageLayout.DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL
 
 
 @pytest.mark.parametrize("form", [1, 2])
@@ -243,6 +247,24 @@ class TestSubpasses:
         passed = passes.render_pass(stream, made, [subpass(depth=refer(0, 1))])
         begin, _ = self.run(passed, stream, [view], 1)
         assert accesses(begin) == [(image, access, "LOAD")]
+
+    @pytest.mark.parametrize("preserved", [[], [0]])
+    def test_an_attachment_that_is_used_and_preserved_is_named(self, preserved: list[int]) -> None:
+        stream = Stream()
+        _, view = target(stream)
+        passed = passes.render_pass(stream, [described()], [subpass([refer(0)], preserve=preserved)])
+        begin, _ = self.run(passed, stream, [view], 1)
+        assert [each.what for each in begin if isinstance(each, Unmodelled)] == [USED_AND_PRESERVED] * len(preserved)
+
+    @pytest.mark.parametrize(("second", "moves"), [(READ_ONLY_STENCIL_WRITTEN, 0), (DEPTH_LAYOUT, 1)])
+    def test_two_read_only_layouts_need_no_transition_between(self, second: int, moves: int) -> None:
+        """Specification, "Automatic Layout Transitions": the implementation orders the uses in each layout."""
+        stream = Stream()
+        _, view = target(stream, D32, aspects=DEPTH)
+        made = [described(D32, LOAD, NONE_STORE, initial=READ_ONLY_DEPTH, final=second)]
+        several = [subpass(depth=refer(0, layout)) for layout in (READ_ONLY_DEPTH, second)]
+        _, middle, _ = self.run(passes.render_pass(stream, made, several), stream, [view], 2)
+        assert sum(len(each.transitions) for each in middle if isinstance(each, SubpassBegin)) == moves
 
     def test_memory_barrier_2_replaces_a_dependencys_masks(self) -> None:
         stream = Stream()

@@ -371,6 +371,117 @@ FOUND = [
         ["READ_RACING_WRITE"],
         id="a fence of another queue covers what that queue knows of",
     ),
+    pytest.param(
+        """
+        submit q1
+            rendering
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color store
+            rendering
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="two render pass instances on one attachment are in no order",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 2
+            subpass 0
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
+            FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster
+            subpass 1
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color store
+            end
+        """,
+        [],
+        id="a store comes after every access of the attachment in its render pass instance",
+    ),
+    pytest.param(
+        """
+        submit q1
+            COPY_TRANSFER_WRITE i
+            pass 2 EXTERNAL->0 COPY/TRANSFER_WRITE > COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ
+            subpass 0
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ i color load
+            subpass 1
+            FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster
+            end
+        """,
+        [],
+        id="what a load operation read is what all subpasses read",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 2 region 0->1 FRAGMENT_SHADER/SHADER_STORAGE_WRITE > FRAGMENT_SHADER/SHADER_STORAGE_READ
+            subpass 0
+            FRAGMENT_SHADER_SHADER_STORAGE_WRITE a
+            subpass 1
+            FRAGMENT_SHADER_SHADER_STORAGE_READ a
+            end
+        """,
+        ["READ_AFTER_WRITE"],
+        id="a by-region dependency does not order what fragment shaders do to a buffer",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 2 region 0->1 FRAGMENT_SHADER/SHADER_STORAGE_WRITE > FRAGMENT_SHADER, \
+                1->EXTERNAL FRAGMENT_SHADER > COPY/TRANSFER_READ
+            subpass 0
+            FRAGMENT_SHADER_SHADER_STORAGE_WRITE a
+            subpass 1
+            end
+            COPY_TRANSFER_READ a
+        """,
+        [],
+        id="by region and then everywhere is everywhere",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 2 0->1 COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE > NONE, \
+                EXTERNAL->1 NONE > FRAGMENT_SHADER/INPUT_ATTACHMENT_READ
+            subpass 0
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color
+            subpass 1 j 0->1
+            FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster
+            end
+        """,
+        [],
+        id="two dependencies into a subpass meet at its layout transition",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 1
+            subpass 0
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color
+            FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster raster_ordered
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color raster_ordered
+            end
+        """,
+        [],
+        id="rasterization order attachment access orders input attachment reads",
+    ),
+    pytest.param(
+        """
+        submit q1
+            pass 1 EXTERNAL->0 NONE > COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE, \
+                0->EXTERNAL COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE > NONE
+            subpass 0 i 0->1
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE j color resolve_write
+            end
+            pass 2 0->EXTERNAL COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE \
+                > COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE
+            subpass 0
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ i color load
+            subpass 1
+            end
+        """,
+        ["READ_AFTER_WRITE"],
+        id="a transition in one instance and a load in the next (by the fuzzer, seed 987654)",
+    ),
 ]
 
 

@@ -41,6 +41,7 @@ RASTER_ORDERED_COLOR = 1
 """VK_PIPELINE_COLOR_BLEND_STATE_CREATE_RASTERIZATION_ORDER_ATTACHMENT_ACCESS_BIT_EXT."""
 RASTER_ORDERED_DEPTH, RASTER_ORDERED_STENCIL = 1, 2
 """VK_PIPELINE_DEPTH_STENCIL_STATE_CREATE_RASTERIZATION_ORDER_ATTACHMENT_DEPTH_ACCESS_BIT_EXT, and of stencil."""
+RASTERIZATION_ORDER = VkStructureType.PIPELINE_RASTERIZATION_STATE_RASTERIZATION_ORDER_AMD
 UNSEEN = "a pipeline whose shaders were not seen"
 
 
@@ -62,6 +63,9 @@ def _pipeline(objects: ObjectState, id: int, info: dict[str, Any]) -> GraphicsPi
     unmodelled = UNSEEN if None in stages else ""
     if chained(info, VkStructureType.GRAPHICS_PIPELINE_SHADER_GROUPS_CREATE_INFO_NV):
         unmodelled = "a pipeline with shader groups"
+    order = chained(info["pRasterizationState"] or {}, RASTERIZATION_ORDER) or {}
+    if order.get("rasterizationOrder"):
+        unmodelled = "a pipeline with relaxed rasterization order"
     made = GraphicsPipeline(
         id,
         VkPipelineBindPoint.GRAPHICS,

@@ -36,6 +36,9 @@ from harness.trace.render_passes import (
     stored_as,
 )
 
+USED_AND_PRESERVED = (
+    "an attachment that a subpass both uses and preserves (VUID-VkSubpassDescription2-pPreserveAttachments-03074)"
+)
 ATTACHMENT_ACCESSES = scope(
     "NONE/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
     "|DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
@@ -67,7 +70,7 @@ def make_render_pass(id: int, info: dict[str, Any]) -> RenderPass:
     everything = [_dependency(each) for each in info["pDependencies"] or ()]
     explicit = tuple(each for each in everything if max(each.src, each.dst) < len(subpasses))
     implicit = tuple(_implicit(explicit, work, final, subpasses))
-    return RenderPass(id, attachments, subpasses, explicit + implicit, work, final, tuple(_unmodelled(info)))
+    return RenderPass(id, attachments, subpasses, explicit + implicit, work, final, tuple(_unmodelled(info, subpasses)))
 
 
 def _description(info: dict[str, Any]) -> AttachmentDescription:
@@ -283,11 +286,13 @@ def _implicit(
         yield SubpassDependency(last, EXTERNAL, IMPLICIT_END)
 
 
-def _unmodelled(info: dict[str, Any]) -> Iterator[str]:
-    """Names of accesses of a render pass beyond its attachments that are not modelled."""
+def _unmodelled(info: dict[str, Any], subpasses: tuple[Subpass, ...]) -> Iterator[str]:
+    """Names of what is not modelled: accesses beyond the attachments, and attachments that are preserved and used."""
     if chained(info, VkStructureType.RENDER_PASS_FRAGMENT_DENSITY_MAP_CREATE_INFO_EXT):
         yield "a fragment density map attachment"
-    for each in info["pSubpasses"] or ():
+    for each, subpass in zip(info["pSubpasses"] or (), subpasses, strict=True):
+        if {used.attachment for used in subpass.references} & set(each["pPreserveAttachments"] or ()):
+            yield USED_AND_PRESERVED
         rate = chained(each, VkStructureType.FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR)
         reference = (rate or {}).get("pFragmentShadingRateAttachment")
         if reference is not None and reference["attachment"] != VK_ATTACHMENT_UNUSED:
