@@ -38,6 +38,8 @@ SHADERS = (
     "copy_words", "scale_words", "fill_words_writeonly", "atomic_add", "sum_uniform",
     "image_store_2d", "image_load_2d", "sample_2d", "length_only",
 )  # fmt: skip
+PARTS = ("limited_words", "count_and_store", "tile_words")
+"""Shaders of which the dispatch decides what they access."""
 BUFFERS = 4
 SHARED = {2, 3}
 """These buffers lie in one memory object."""
@@ -55,6 +57,7 @@ FAMILIES: dict[str, dict[str, float]] = {
     "rendering": {"rendering": 8},
     "passes": {"pass": 8},
     "queries": {"timestamp": 1, "copy_results": 3},
+    "parts": {"store_words": 6},
 }
 """Each stream has some of these too: what they add to the weights."""
 INNER = ("transfer", "transfer", "image", "dispatch", "barrier", "barrier")
@@ -247,6 +250,12 @@ def _dispatch(rng: random.Random) -> Step:
     return ("dispatch", rng.choice(SHADERS), first, second, rng.choice((0, 0, 128)), rng.randrange(2), how)
 
 
+def _store_words(rng: random.Random) -> Step:
+    """A dispatch that stores to some words of a buffer, which follow from its push constants and workgroups."""
+    kind, first = rng.choice(PARTS), 8 * rng.randrange(5)
+    return ("store_words", kind, rng.randrange(BUFFERS), first, rng.choice((1, 8, 16)), rng.randrange(2))
+
+
 def _indirect(rng: random.Random) -> Step:
     begin = 4 * rng.randrange(4)
     choices: list[Step] = [
@@ -303,6 +312,7 @@ _MAKERS: dict[str, Callable[[random.Random], Step]] = {
     "image": _image,
     "dispatch": _dispatch,
     "indirect": _indirect,
+    "store_words": _store_words,
     "idle": lambda rng: ("idle",),
     "wait": lambda rng: ("wait", rng.randrange(2)),
     "host_wait": lambda rng: ("host_wait", rng.randrange(TIMELINES), rng.randrange(1, 4)),

@@ -286,6 +286,17 @@ class StepPlayer(RenderingPlayer):
         self._bind(commands, "scale_words", buffer, buffer, 0, 0, "plain")
         commands.dispatch_indirect(self.counts, begin)
 
+    def _store_words(self, commands: Commands, shader: str, buffer: int, first: int, count: int, base: int) -> None:
+        """A dispatch of one workgroup, with a base: the words of the buffer from `first` on, `count` at most."""
+        key = (shader, False, DISPATCH_BASE)
+        if key not in self.pipelines:
+            self.pipelines[key] = self.rig.compute(shader, {0: "STORAGE_BUFFER"}, push_bytes=12, flags=DISPATCH_BASE)
+        pipeline = self.pipelines[key]
+        commands.bind(pipeline, self.rig.descriptors(pipeline, b0=self.buffers[buffer]))
+        words = {"tile_words": (first % 24, 4, 7), "count_and_store": (first, 7, 0)}
+        commands.push_constants(pipeline, *words.get(shader, (first, min(64 - first, count), 7)))
+        commands.dispatch_base((base if shader == "limited_words" else 0, 0, 0), (1, 1, 1))
+
     def _dispatch(
         self, commands: Commands, shader: str, first: int, second: int, offset: int, image: int, how: str
     ) -> None:

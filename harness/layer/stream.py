@@ -57,6 +57,9 @@ NUMBERED = (
 
 NUMBERED_TODAY = ("vkCmdBeginRendering", "vkCmdEndRendering", CLEAR_ATTACHMENTS, EXECUTE)
 
+SHADED = ("vkCmdDraw", "vkCmdDispatch")
+"""Beginnings of the commands of which something is known although they access nothing."""
+
 Executed = tuple[int, int, int]
 """(submit, batch, position) of a command buffer that is executed."""
 
@@ -234,7 +237,7 @@ class Stream:
         interpreter, found = self._interpreter, dict[int, Facts]()
         for block in self._blocks:
             events = interpreter.step(block)
-            if not events and isinstance(block, Call) and block.name.startswith("vkCmdDraw"):  # it accesses nothing
+            if not events and isinstance(block, Call) and block.name.startswith(SHADED):  # it accesses nothing
                 found[block.index] = _facts_of(interpreter.objects, block, ())
             for event in events:
                 if isinstance(event, Recorded) and isinstance(block, Call):

@@ -147,8 +147,8 @@ def whole_ranges(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """A shader accesses all of the range of each buffer descriptor that it uses, whatever the dispatch is."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
         declared = stream.facts(call).declared
-        spaces = {(touch.access, touch.resource) for touch in declared}
-        yield [*(touch for touch in touches if (touch.access, touch.resource) not in spaces), *declared]
+        shaders = {(touch.stage, touch.resource) for touch in declared}
+        yield [*(touch for touch in touches if (touch.stage, touch.resource) not in shaders), *declared]
 
 
 @view
