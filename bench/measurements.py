@@ -52,17 +52,17 @@ MEASUREMENTS = {
     ),
     "observe": Measurement(
         "Do commands on lavapipe touch only what is declared for them, and how much of that do they touch?",
-        "vkharness observe --scenarios scenarios",
+        "vkharness observe --scenarios scenarios --runs 8",
         r"command +runs.*|vk\w+ +\d+ .*|\d+ of \d+ streams observed.*|\S+/\S+: .*",
     ),
     "observe-swiftshader": Measurement(
         "The same on SwiftShader.",
-        "vkharness observe --scenarios scenarios --device swiftshader",
+        "vkharness observe --scenarios scenarios --runs 8 --device swiftshader",
         r"command +runs.*|vk\w+ +\d+ .*|\d+ of \d+ streams observed.*|\S+/\S+: .*",
     ),
     "observe-random": Measurement(
         "Do the commands of random streams on lavapipe touch only what is declared for them?",
-        "vkharness observe --random 200 --seed 5000",
+        "vkharness observe --random 150 --seed 7000 --runs 4",
         r"\d+ of \d+ streams observed.*|seed.*",
     ),
     "orders": Measurement(

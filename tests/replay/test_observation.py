@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from harness.commands.handlers import COMMANDS
+from harness.replay.observation import snapshots
 from harness.replay.observation.declared import DeclaredAccesses
 from harness.replay.observation.experiments import Budget, Experimenter, is_observed
 from harness.replay.observation.observing import BYTES, RUNS, observe_trace
@@ -134,3 +135,20 @@ def test_reads_are_found_by_changing_what_is_declared(driver: str) -> None:
     assert fill.reads == {}
     assert (copied.reads, copied.writes) == ({a: ((0, 64),)}, {b: ((0, 64),)})
     assert (doubled.reads, doubled.writes) == ({a: ((0, 64),)}, {a: ((0, 64),)})
+
+
+def test_a_trace_that_is_too_large_is_observed_in_part(driver: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that reaches what is not observed runs once, and says so; the others are observed."""
+    stream, a, b = two_buffers(64)
+    large = stream.buffer(1 << 16)
+    stream.begin()
+    stream.fill(large, 3)
+    stream.copy(large, a, 64)
+    stream.copy(a, b, 64)
+    stream.submit()
+    monkeypatch.setattr(snapshots, "MOST_BYTES", 1 << 12)
+    filled, copied, again = observed(stream, driver)
+    reason = f"resource {large} is not observed: all resources together hold more than 0 MiB"
+    assert (filled.writes, filled.notes) == ({}, (reason,))
+    assert copied.notes == (reason,)
+    assert (again.reads, again.writes, again.notes) == ({a: ((0, 64),)}, {b: ((0, 64),)}, ())

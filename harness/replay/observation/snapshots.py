@@ -27,6 +27,8 @@ Key = tuple[int, Subresource | None]
 Snapshot = dict[Key, Bytes]
 Tracked = dict[int, dict[Subresource, int]]
 """The layouts of all subresources, by image."""
+MOST_BYTES = 256 << 20
+"""The most bytes of a snapshot, of which several are held at once."""
 OTHER = 0x55
 """What the bytes of a filling differ by from the true contents."""
 CLEARED = 0x33
@@ -68,8 +70,22 @@ class Snapshots:
         for image in resources.images.values():
             if image.bound:
                 self._add_image(image, image.id in left_out)
-        self.bytes = sum(self._size(surface) for surface in self.surfaces.values())
+        self.bytes = self._bounded()
         """The bytes of one snapshot."""
+
+    def _bounded(self) -> int:
+        """Leaves out the largest resources while a snapshot would be too large. The bytes of one that is left."""
+        sizes: dict[int, int] = {}
+        for place in self.surfaces.values():
+            sizes[place.resource] = sizes.get(place.resource, 0) + self._size(place)
+        total = sum(sizes.values())
+        for resource in sorted(sizes, key=lambda each: -sizes[each]):
+            if total <= MOST_BYTES:
+                break
+            total -= sizes[resource]
+            self.unobserved[resource] = f"all resources together hold more than {MOST_BYTES >> 20} MiB"
+            self.surfaces = {key: place for key, place in self.surfaces.items() if place.resource != resource}
+        return total
 
     def close(self) -> None:
         """Destroys what reading multisampled images needs."""
