@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import replace
 
 from harness.commands.contents.at_submit import without_bounds
 from harness.commands.device_writes import device_writes
 from harness.commands.interpret import Interpreter
-from harness.findings import Certainty, Finding, Unjudged
+from harness.findings import Certainty, Finding, Hazard, Unjudged
 from harness.report.sentences import explain
 from harness.spans import Span
 from harness.syncval.evidence import Description
@@ -27,14 +28,20 @@ CLEAN, HAZARDS, UNKNOWN = "clean", "hazards", "unknown"
 class Analysis:
     """Follows one program, block by block."""
 
-    def __init__(self, keep_events: bool = False, keep_at_most: int = sys.maxsize, bounds: bool = False) -> None:
+    def __init__(
+        self,
+        keep_events: bool = False,
+        keep_at_most: int = sys.maxsize,
+        bounds: bool = False,
+        assumed_rewrites: bool | None = None,
+    ) -> None:
         """`keep_events`: what each block does stays in `events`, so that other judges need not interpret it again. Past
         `keep_at_most` of them none is kept. `bounds`: what draws could reach at most is judged, too, where it follows
         from contents of memory that are unknown."""
         self.events: list[StreamEvent] = []
         self.keeps_events = keep_events
         self._keep_at_most = keep_at_most
-        self._interpreter = Interpreter(bounds)
+        self._interpreter = Interpreter(bounds, assumed_rewrites)
         self._validator = Validator(self.describe, self._is_host_visible, self._buffers_of)
         self._of_bounds = Validator(self.describe, is_host_visible=self._is_host_visible) if bounds else None
         """Judges bounds beside everything else, so that a bound never stands in the way of another finding."""
@@ -58,6 +65,20 @@ class Analysis:
             finding.explain = explain
         self.findings += new
         return new
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether aspects of attachments may be rewritten where the trace does not say that the device keeps them
+        apart."""
+        return any(each.in_doubt for each in self._interpreter.objects.aspect_rewrites.values())
+
+    def advise_where_in_doubt(self, blocks: Iterable[Block]) -> None:
+        """Adds as advice what would be a hazard on a device that rewrites other aspects; `blocks` are the stream
+        again."""
+        known = {_pair(each) for each in self.findings}
+        for each in Analysis(assumed_rewrites=True).follow(blocks).findings:
+            if _pair(each) not in known and not each.advice:
+                self.findings.append(replace(each, hazard=Hazard.REWRITES_OTHER_ASPECT))
 
     def follow(self, blocks: Iterable[Block]) -> Analysis:
         """Judges a whole stream."""
@@ -112,3 +133,7 @@ class Analysis:
         """What addresses of a resource mean: bytes of a buffer or memory object, boxes of an image."""
         objects = self._interpreter.objects
         return Description(*describe(objects.image(resource) or objects.buffer(resource), spans))
+
+
+def _pair(finding: Finding) -> tuple[int, int, str, str]:
+    return (finding.prior.call, finding.place.call, finding.prior_access, finding.access)

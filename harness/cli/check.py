@@ -39,5 +39,7 @@ def check(
     answer = ask_model(analysis, model)
     if refutation is not None:
         refutation.mark(analysis.findings)
+    if analysis.in_doubt:
+        analysis.advise_where_in_doubt(read_trace(trace, []))
     show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, analysis.unjudged, json_path)
     ctx.exit(exit_code(analysis.verdict))

@@ -26,10 +26,12 @@ MOST_OVERWRITTEN = 256
 class Interpreter:
     """Turns a stream of blocks into stream events. One object follows one program."""
 
-    def __init__(self, bounds: bool = False) -> None:
-        """`bounds`: what could be reached at most counts as accessed where contents of memory are unknown."""
+    def __init__(self, bounds: bool = False, assumed_rewrites: bool | None = None) -> None:
+        """`bounds`: what could be reached at most counts as accessed where contents of memory are unknown.
+        `assumed_rewrites`: see `ObjectState.assumed_rewrites`."""
         self.objects = ObjectState()
         self.objects.contents.bounds = bounds
+        self.objects.assumed_rewrites = assumed_rewrites
 
     def step(self, block: Block) -> Iterable[StreamEvent]:
         """The stream events of one block. Failed calls have none. Calls without a handler cost

@@ -13,7 +13,7 @@ from harness.commands.resources.aliasing import Aliasing
 from harness.trace.effects import Command, Effect, Execute
 from harness.trace.graphics_state import DrawState
 from harness.trace.rendering_state import RenderingState
-from harness.trace.resources import Buffer, DescriptorSet, Image, Pipeline
+from harness.trace.resources import AspectRewrites, Buffer, DescriptorSet, Image, Pipeline
 
 R = TypeVar("R")
 MOST_PUSHED = 1 << 16
@@ -184,6 +184,12 @@ class ObjectState:
         """Ids of command buffers and descriptor sets by pool."""
         self.devices: dict[int, int] = {}
         """Physical device by device."""
+        self.assumed_rewrites: bool | None = None
+        """What to assume of a device where the trace does not say whether aspects are written apart."""
+        self.separate_aspects: dict[int, bool] = {}
+        """separateDepthStencilAttachmentAccess, by physical device of which the program asked for it."""
+        self.aspect_rewrites: dict[int, AspectRewrites] = {}
+        """By device."""
         self.barriers_by_slice: dict[int, bool | None] = {}
         """Whether the maintenance9 feature is enabled, by device; None when the trace does not say."""
         self.families: dict[int, list[int]] = {}

@@ -97,12 +97,17 @@ class DeviceQueue:
     flags: int
 
 
+WITHOUT = "no "
+"""Before the name of a device extension that a device must not have."""
+
+
 class Headless:
     """See the module's docstring. Use it as a context manager, or call `close`.
 
     `layers` and `instance_extensions` are names. `queues` asks for one queue each: a mask of
     VkQueueFlagBits that its family must have. `device_extensions` and `features` are required, the optional ones
-    taken where offered. Raises `UserError` when the machine or the device lacks something required.
+    taken where offered; one after "no " must be missing. Raises `UserError` when the machine or the device lacks
+    something required.
     """
 
     def __init__(
@@ -213,6 +218,10 @@ class Headless:
     def _choose_extensions(self, required: Sequence[str], optional: Sequence[str]) -> tuple[str, ...]:
         found = self.vk.vkEnumerateDeviceExtensionProperties(self.physical_device, None)
         have = {extension.extensionName for extension in found}
+        absent = {name.removeprefix(WITHOUT) for name in required if name.startswith(WITHOUT)}
+        required = [name for name in required if not name.startswith(WITHOUT)]
+        if absent & have:
+            raise UserError(f"{self.device_name} has {', '.join(sorted(absent & have))}")
         _require("device extension", required, have, self.device_name)
         return tuple(dict.fromkeys([*required, *(name for name in optional if name in have)]))
 

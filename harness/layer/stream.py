@@ -92,6 +92,8 @@ class Touch:
     stage: int = 0
     """VkPipelineStageFlagBits2 of the access; 0 for a layout transition."""
     atomic: bool = False
+    rewrite: bool = False
+    """Whether an attachment operation may do this to the aspect with which it has nothing to do."""
     """Part of an update in one piece, which is a read and a write."""
 
 
@@ -378,7 +380,7 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
         if isinstance(effect, Access):
             kind = ACCESS_KINDS[effect.access_kind]
             where = (effect.resource, effect.space, effect.spans)
-            yield Touch(*where, kind.name, kind.write, kind.stage, effect.atomic)
+            yield Touch(*where, kind.name, kind.write, kind.stage, effect.atomic, effect.rewrite)
             if effect.atomic:
                 yield Touch(*where, kind.name.removesuffix("READ") + "WRITE", True, kind.stage, True)
         for barrier in _barriers(effect):
@@ -427,7 +429,7 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
         return Facts(effects, touches, later_layer=any(one.view.layers.start > 0 for _, one in attached))
     parts = [part for each, one in attached for part in _rendered_parts(each, one)]
     parts += [part for each in subpasses for part in _resolved_parts(objects, each)]
-    if_written = tuple(_touches(one for each in subpasses for one in each.stores_if_written))
+    if_written = tuple(_touches(one for each in subpasses for stored in each.stores_if_written for one in stored))
     return Facts(effects, touches, attached=tuple(dict.fromkeys(parts)), if_written=if_written)
 
 

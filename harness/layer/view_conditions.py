@@ -129,6 +129,13 @@ def late_tests(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 
 @view
+def without_rewrites(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
+    """No operation of an attachment rewrites another aspect than its own."""
+    for touches in recorded(stream, calls):
+        yield [touch for touch in touches if not touch.rewrite]
+
+
+@view
 def without_undefined(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """A draw without a fragment shader writes no colour."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):

@@ -145,7 +145,8 @@ class AccessHistory:
         A conflict needs a write, and accesses without an order or a write that is not available and visible. Attachment
         accesses are ordered if they are so in every region of the framebuffer. Other accesses must be ordered
         everywhere ("Framebuffer Region Dependencies"). Rules: rules.md#read-after-write, rules.md#write-after-read,
-        rules.md#write-after-write.
+        rules.md#write-after-write. An access that an implementation may make counts as made:
+        rules.md#writes-to-one-aspect-may-rewrite-the-other.
         """
         if not (prior.writes or current.writes) or exempt(prior, current):
             return None
@@ -222,8 +223,13 @@ class AccessHistory:
 def readers_before(
     readers: Iterable[tuple[PastAccess, list[Span]]], current: PastAccess, query: VisibilityQuery
 ) -> Iterator[tuple[PastAccess, list[Span]]]:
-    """Those of the readers that are ordered before the current access."""
-    return (each for each in readers if raster_ordered(each[0], current) or query.after(each[0].use.node))
+    """Those of the readers that are ordered before the current access. Accesses of one command stand side by side: an
+    implementation may leave out the early one of two tests, for instance."""
+    for each in readers:
+        reader = each[0]
+        beside = reader.command == current.command and reader.stream == current.stream
+        if not beside and (raster_ordered(reader, current) or query.after(reader.use.node)):
+            yield each
 
 
 def _sees(prior: PastAccess, current: PastAccess) -> bool:

@@ -4,6 +4,7 @@
 |---|---|
 | `proxy` | puts itself between the package and C, and takes itself away again |
 | `forward` | one function a command: decode, forward, decode what came back, record |
+| `separate_aspects` | a property of the device that few programs ask for |
 | `struct_layout`, `decode`, `template_data` | C memory to normal form, by the generated tables |
 | `handles` | handles to ids that are never reused |
 | `mapped_memory`, `work`, `host` | changed bytes, unfinished submits; host writes in their place in the stream |

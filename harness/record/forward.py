@@ -14,9 +14,11 @@ from typing import Any, Protocol
 
 from harness.record import struct_layout as layout
 from harness.record.decode import Decoder, length_value, pointer_value
+from harness.record.separate_aspects import separate_aspects
 from harness.record.sites import GENERATED
 from harness.spec._generated import HANDLES, STRUCTS
 from harness.spec.shapes import Member, Signature, main_name, signature
+from harness.trace.calls import SEPARATE_ASPECTS
 from harness.trace.templates import own_keys
 
 CREATORS = ("vkCreate", "vkAllocate", "vkRegister", "vkAcquirePerformanceConfiguration")
@@ -110,6 +112,8 @@ class CommandSource:
             pad += "    "
         for i, param in outputs:
             self.lines.append(f"{pad}args[{param.name!r}] = {self._output(i, param)}")
+        if self.name == "vkCreateDevice":
+            self.lines.append(f"{pad}args[{SEPARATE_ASPECTS!r}] = separate_aspects(a0)")
         if main_name(self.name) == "vkCreateDescriptorUpdateTemplate":
             self.lines.append(pad + "template_created(args)")
         result = "None" if self.returns == "void" else "int(result)"
@@ -241,6 +245,7 @@ def make_forwarder(name: str, real: Function, decoder: Decoder, recorder: CallSi
         see=decoder.objects.see,
         retire=decoder.objects.retire,
         retire_children=decoder.objects.retire_children,
+        separate_aspects=separate_aspects,
     )
     exec(code, names)
     made: Function = names[name]

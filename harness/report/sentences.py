@@ -113,6 +113,8 @@ def _missing(finding: Finding) -> str:
         return f"an execution dependency between {_BETWEEN[hazard]}"
     if hazard in _USAGE:
         return _USAGE[hazard]
+    if hazard is Hazard.REWRITES_OTHER_ASPECT:
+        return "a dependency for both aspects, unless the device has separateDepthStencilAttachmentAccess"
     if hazard is Hazard.UNFLUSHED_WRITE:
         return "vkFlushMappedMemoryRanges before the invalidate"
     if isinstance(gap, HostStep):

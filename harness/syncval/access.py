@@ -152,7 +152,10 @@ def _read_is_first(state: State, position: int, request: AccessRequest) -> bool:
 
 def _write_hazard(state: State, view: View, request: AccessRequest) -> tuple[Hazard | None, int]:
     """What a write conflicts with. Rules: rules.md#write-after-read, rules.md#write-after-write,
-    rules.md#most-recent-access."""
+    rules.md#most-recent-access.
+
+    An access that an implementation may make counts as made: rules.md#writes-to-one-aspect-may-rewrite-the-other.
+    """
     access_kind, write = request.access_kind, state.write
     position = _read_in_the_way(state, view, request, access_kind)
     if position >= 0:

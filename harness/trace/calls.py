@@ -28,6 +28,10 @@ class Call:
         return self.result is None or self.result >= 0
 
 
+SEPARATE_ASPECTS = "separateDepthStencilAttachmentAccess"
+"""The argument that vkharness adds to vkCreateDevice: the property of the device, of which the program need not ask."""
+
+
 @dataclass(slots=True)
 class HostWrite:
     """Bytes that the host wrote to mapped memory; `offset` is in bytes from the start of the memory object."""

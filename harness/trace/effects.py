@@ -77,6 +77,8 @@ class Access:
     """Whether this is a marker of VK_AMD_buffer_marker. Unordered markers do not conflict with one another."""
     aliases: tuple[Alias, ...] = ()
     """Addresses of other resources on the same memory. Nearly every access has none."""
+    rewrite: bool = False
+    """Whether an attachment operation may do this to the aspect with which it has nothing to do."""
     certainty: Certainty = Certainty.EXACT
     """How sure it is that the access touches all of `spans`."""
 

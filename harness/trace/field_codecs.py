@@ -13,6 +13,7 @@ from typing import Any
 
 from harness.spec import _generated as tables
 from harness.trace.binaries import BinaryWriter
+from harness.trace.calls import SEPARATE_ASPECTS
 from harness.trace.lines import Corrupt
 from harness.trace.scalars import (
     Blob,
@@ -351,6 +352,8 @@ def own_forms(name: str) -> Members:
         WRITES: Array(struct_form("VkWriteDescriptorSet"), None),
         BIND_POINT: Enumeration(tables.ENUMS["VkPipelineBindPoint"]),
     }
+    if name == "vkCreateDevice":
+        return ((SEPARATE_ASPECTS, _base_form("VkBool32")),)
     return tuple((key, every[key]) for key in own_keys(name))
 
 

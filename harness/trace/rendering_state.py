@@ -108,8 +108,8 @@ class RenderingState:
     """The effects of its begin."""
     at_end: tuple[Effect, ...] = field(default=(), repr=False)
     """The resolve and store operations of its end."""
-    stores_if_written: tuple[Access, ...] = field(default=(), repr=False)
-    """What the store operations NONE of its end write if the instance wrote to their attachments."""
+    stores_if_written: tuple[tuple[Access, ...], ...] = field(default=(), repr=False)
+    """What each store operation NONE of its end accesses if the instance wrote to its attachment; first its write."""
     suspends: bool = False
     """Whether dynamic rendering is suspended at its end."""
     following: RenderingState | None = field(default=None, repr=False)

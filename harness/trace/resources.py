@@ -57,6 +57,17 @@ class Buffer:
         return (self.offset + begin, self.offset + end)
 
 
+@dataclass(slots=True)
+class AspectRewrites:
+    """Whether writes to one aspect of depth/stencil attachments may rewrite the other on a device: those of load
+    operations, and those of store and resolve operations. None where the trace does not say."""
+
+    by_loads: bool | None = None
+    by_stores: bool | None = None
+    in_doubt: bool = False
+    """Whether such a write was met, and the trace does not say."""
+
+
 @dataclass
 class Image:
     """A VkImage with an idealized address space, in texel blocks, ordered aspect, mip level, layer, z, y, x."""
@@ -73,6 +84,7 @@ class Image:
     offset: int = 0
     bytes: int = 0
     """The size of its memory from VkMemoryRequirements; 0 when the program never asked."""
+    rewrites: AspectRewrites = field(default_factory=AspectRewrites, repr=False)
     by_slice: bool | None = False
     """Whether the array layers of an image memory barrier are slices of this 3D image; None when that is not known."""
 

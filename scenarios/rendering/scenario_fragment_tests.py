@@ -7,10 +7,11 @@ from harness.rig.core import RigImage
 from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.spec.enums import VkCompareOp, VkCullMode, VkDependency, VkStencilOp
-from harness.suite import Rig, read_after_write, scenario, write_after_read
+from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
-BEGIN, DRAW, CLEAR, DOWNLOAD = (
+BEGIN, END, DRAW, CLEAR, DOWNLOAD = (
     "vkCmdBeginRendering",
+    "vkCmdEndRendering",
     "vkCmdDraw",
     "vkCmdClearDepthStencilImage",
     "vkCmdCopyImageToBuffer",
@@ -20,16 +21,21 @@ TESTS = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS"
 WRITE, AT = "DEPTH_STENCIL_ATTACHMENT_WRITE", "GENERAL"
 WRITTEN, INPUT = f"{TESTS}/{WRITE}", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ"
 USED = f"{TESTS}/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
+UNSEPARATED = ["no VK_KHR_maintenance7"]
+"""Devices that do not say that they keep the aspects apart."""
 LESS, ALWAYS = VkCompareOp.LESS, VkCompareOp.ALWAYS
 REPLACE = VkStencilOp.REPLACE
+UNSEEN = [read_after_write(DRAW, CLEAR), write_after_write(DRAW, CLEAR)]
 WRITES: dict[str, Any] = {"depth_test": True, "depth_write": True}
 
 
-def _draws(commands: Commands, image: RigImage, color: RigImage, fragment: str = "gradient", **state: Any) -> None:
-    """Draws over all of a depth/stencil image that was loaded, and stores only where something was written."""
+def _draws(
+    commands: Commands, image: RigImage, color: RigImage, fragment: str = "gradient", load: str = "LOAD", **state: Any
+) -> None:
+    """Draws over all of a depth/stencil image, and stores only where something was written."""
     rig = commands.rig
     both = bool(state.get("stencil"))
-    kept = RenderingAttachment(rig.view(image, aspect=6 if both else 2), load="LOAD", store="NONE")
+    kept = RenderingAttachment(rig.view(image, aspect=6 if both else 2), load=load, store="NONE")
     commands.begin_rendering(RenderingAttachment(rig.view(color)), depth=kept, stencil=kept if both else None)
     commands.bind(rig.graphics(fragment, depth=BOTH if both else DEPTH, **state))
     commands.draw()
@@ -45,11 +51,12 @@ def _downloaded_first(commands: Commands, image: RigImage, color: RigImage, aspe
 
 
 @scenario(
-    without={"cleared before tested": [read_after_write(BEGIN, CLEAR)]},
+    without={"cleared before tested": UNSEEN},
     weakened={
-        "cleared before tested / for writes alone": [read_after_write(BEGIN, CLEAR)],
-        "cleared before tested / in the early tests": [],
+        "cleared before tested / for writes alone": [read_after_write(DRAW, CLEAR)],
+        "cleared before tested / in the early tests": UNSEEN,
     },
+    needs=["VK_EXT_load_store_op_none"],
     rule="depth-and-stencil-tests-read",
 )
 def scenario_test_reads_what_it_overwrites(rig: Rig) -> None:
@@ -67,7 +74,7 @@ def scenario_test_reads_what_it_overwrites(rig: Rig) -> None:
             },
         }
         commands.barrier("cleared before tested", "CLEAR/TRANSFER_WRITE", USED, weaker=weaker)
-        _draws(commands, image, color, **WRITES, depth_compare=LESS)
+        _draws(commands, image, color, load="NONE", **WRITES, depth_compare=LESS)
         commands.barrier("", "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "COPY/TRANSFER_READ")
         commands.image_to_buffer(color, out)
 
@@ -173,3 +180,48 @@ def scenario_stencil_of_a_culled_face(rig: Rig) -> None:
             commands.set_state("CullMode", given)
         dynamic = ["CULL_MODE"] if given is not None else []
         _draws(commands, image, color, cull=fixed, dynamic=dynamic, **faces)
+
+
+@scenario(
+    without={"stored before downloaded": [read_after_write(DOWNLOAD, END)]},
+    weakened={"stored before downloaded / for depth alone": [read_after_write(DOWNLOAD, END)]},
+    needs=UNSEPARATED,
+    rule="writes-to-one-aspect-may-rewrite-the-other",
+)
+def scenario_store_of_depth_rewrites_stencil(rig: Rig) -> None:
+    """The store of depth may rewrite stencil, of which the rendering makes no use: a copy of it has to wait."""
+    image, color, out = rig.target(BOTH), rig.target(), rig.buffer(1024)
+    with rig.submission() as commands:
+        commands.transition(color, image)
+        commands.clear_depth_stencil(image, 0.5, 3)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{USED}|TRANSFER_READ")
+        depth = RenderingAttachment(rig.view(image, aspect=6), load="LOAD", store="STORE")
+        commands.begin_rendering(RenderingAttachment(rig.view(color)), depth=depth)
+        commands.end_rendering()
+        alone = {"image": image, "aspects": 2}
+        commands.barrier(
+            "stored before downloaded",
+            f"LATE_FRAGMENT_TESTS/{WRITE}",
+            "COPY/TRANSFER_READ",
+            weaker={"for depth alone": alone},
+        )
+        commands.image_to_buffer(image, out, {"aspect": 4})
+
+
+@scenario(
+    without={"downloaded before loaded": [write_after_read(BEGIN, DOWNLOAD)]},
+    weakened={"load / of what is there": []},
+    needs=UNSEPARATED,
+    rule="writes-to-one-aspect-may-rewrite-the-other",
+)
+def scenario_load_of_depth_rewrites_stencil(rig: Rig) -> None:
+    """A clear of depth by a load operation may rewrite stencil: a copy of it has to be over. A load writes nothing."""
+    image, color = rig.target(BOTH), rig.target()
+    load = rig.choose("load", "CLEAR", {"of what is there": "LOAD"})
+    with rig.submission() as commands:
+        _downloaded_first(commands, image, color, aspect=4)
+        if load == "CLEAR":
+            commands.barrier("downloaded before loaded", "COPY", "EARLY_FRAGMENT_TESTS")
+        depth = RenderingAttachment(rig.view(image, aspect=6), load=load, store="NONE")
+        commands.begin_rendering(RenderingAttachment(rig.view(color)), depth=depth)
+        commands.end_rendering()

@@ -14,6 +14,7 @@ from harness.commands.handlers import command
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering import store_none
 from harness.commands.rendering.attachments import area_of, clear, find_attachment, load, resolve, store
+from harness.commands.rendering.other_aspect import Operation, with_rewrites
 from harness.spans import merge
 from harness.spec.enums import (
     VkAttachmentStoreOp,
@@ -43,8 +44,9 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     uses = [(each, VkImageAspect.COLOR) for each in info["pColorAttachments"] or ()]
     uses += [(info["pDepthAttachment"], VkImageAspect.DEPTH), (info["pStencilAttachment"], VkImageAspect.STENCIL)]
     attached = [_attachment(objects, each, aspect) for each, aspect in uses]
-    at_end: list[Access] = []
-    if_written: list[Access] = []
+    loads: list[Operation] = []
+    at_end: list[Operation] = []
+    if_written: list[tuple[Access, ...]] = []
     store_none.begin(buffer, bool(info["flags"] & VkRendering.RESUMING))
     if not info["flags"] & VkRendering.RESUMING:
         yield RenderingBegin()
@@ -54,12 +56,16 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
                 yield Unmodelled("an attachment that was not seen")
             continue
         if not info["flags"] & VkRendering.RESUMING:
-            yield from load(attachment, each["loadOp"], layers, area)
+            loads += ((attachment, one, layers) for one in load(attachment, each["loadOp"], layers, area))
         if not info["flags"] & VkRendering.SUSPENDING:
             at_end += _resolved(objects, attachment, each, aspect, layers, area)
             stored = stored_as(each["loadOp"], each["storeOp"])
-            where = if_written if stored == VkAttachmentStoreOp.NONE else at_end
-            where += store(attachment, layers, area)
+            made = [(attachment, one, layers) for one in store(attachment, layers, area)]
+            if stored != VkAttachmentStoreOp.NONE:
+                at_end += made
+            elif made:
+                if_written.append(tuple(with_rewrites(made)))
+    yield from with_rewrites(loads)
     for what in _extras(info):
         yield Unmodelled(what)
     colors, (depth, stencil) = attached[:-2], attached[-2:]
@@ -70,7 +76,7 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
         tuple(colors),
         depth,
         stencil,
-        at_end=tuple(at_end),
+        at_end=tuple(with_rewrites(at_end)),
         stores_if_written=tuple(if_written),
         suspends=bool(info["flags"] & VkRendering.SUSPENDING),
     )
@@ -98,11 +104,11 @@ def _attachment(objects: ObjectState, info: dict[str, Any] | None, aspect: int) 
 
 def _resolved(
     objects: ObjectState, source: Attachment, info: dict[str, Any], aspect: int, layers: Sequence[int], area: Area
-) -> Iterator[Access]:
+) -> Iterator[Operation]:
     if info["resolveMode"] != VkResolveMode.NONE:
         target = find_attachment(objects, info["resolveImageView"], aspect)
         if target is not None:
-            yield from resolve(source, target, layers, area)
+            yield from ((target, one, layers) for one in resolve(source, target, layers, area))
 
 
 def _extras(info: dict[str, Any]) -> Iterator[str]:

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from harness.commands.rendering.attachments import load, resolve, store
+from harness.commands.rendering.other_aspect import Operation, with_rewrites
 from harness.spec.enums import VkAttachmentStoreOp, VkImageAspect, VkImageLayout, VkResolveMode
-from harness.trace.effects import Access, AutomaticTransition, Effect, PassEnd, SubpassBegin
+from harness.trace.effects import AutomaticTransition, Effect, PassEnd, SubpassBegin
 from harness.trace.render_passes import (
     ALL_VIEWS,
     AttachmentAspectOperation,
@@ -51,21 +52,25 @@ def instance(begun: PassInstance) -> RenderingState:
 def _begin_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     work = begun.render_pass.work[index]
     yield SubpassBegin(index, tuple(_transitions(begun, work.changes)))
+    loads: list[Operation] = []
     for each, attachment in _present(begun, index, work.loads):
-        yield from load(attachment, each.operation, begun.layers_of(each.views), begun.area)
+        layers = begun.layers_of(each.views)
+        loads += ((attachment, one, layers) for one in load(attachment, each.operation, layers, begun.area))
+    yield from with_rewrites(loads)
 
 
 def _end_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     """The resolves and then the stores of a subpass. A resolve attachment is stored as resolved."""
-    yield from _resolves(begun, begun.render_pass.subpasses[index])
-    yield from _stores(begun, index, if_written=False)
+    resolves = list(_resolves(begun, begun.render_pass.subpasses[index]))
+    yield from with_rewrites([*resolves, *_stores(begun, index, if_written=False)])
 
 
-def _stores(begun: PassInstance, index: int, if_written: bool) -> Iterator[Access]:
+def _stores(begun: PassInstance, index: int, if_written: bool) -> Iterator[Operation]:
     """The stores of a subpass: those that are made anyway, or those that are made if their attachment was written."""
     for each, attachment in _present(begun, index, begun.render_pass.work[index].stores):
         if (each.operation == VkAttachmentStoreOp.NONE) == if_written:
-            yield from store(attachment, begun.layers_of(each.views), begun.area)
+            layers = begun.layers_of(each.views)
+            yield from ((attachment, one, layers) for one in store(attachment, layers, begun.area))
 
 
 def _present(
@@ -94,18 +99,18 @@ def _transitions(begun: PassInstance, changes: Iterable[AttachmentTransition]) -
             yield AutomaticTransition(image, image, spans, change.old, change.new)
 
 
-def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[Access]:
+def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[Operation]:
     layers = begun.layers_of(subpass.view_mask)
     for reference, target in zip(subpass.colors, subpass.resolves, strict=False):
         read, written = _attached(begun, reference), _attached(begun, target)
         if read is not None and written is not None:
-            yield from resolve(read, written, layers, begun.area)
+            yield from ((written, one, layers) for one in resolve(read, written, layers, begun.area))
     modes = ((VkImageAspect.DEPTH, subpass.depth_resolve_mode), (VkImageAspect.STENCIL, subpass.stencil_resolve_mode))
     for aspect, mode in modes:
         read = _attached(begun, subpass.depth_stencil, aspect)
         written = _attached(begun, subpass.depth_stencil_resolve, aspect)
         if mode != VkResolveMode.NONE and read is not None and written is not None:
-            yield from resolve(read, written, layers, begun.area)
+            yield from ((written, one, layers) for one in resolve(read, written, layers, begun.area))
 
 
 def _attached(begun: PassInstance, reference: Reference | None, aspects: int = 0) -> Attachment | None:
@@ -135,7 +140,7 @@ def _subpass_rendering(
         inputs=tuple(inputs),
         at_begin=tuple(_begin_subpass(begun, index)),
         at_end=tuple(_end_subpass(begun, index)),
-        stores_if_written=tuple(_stores(begun, index, if_written=True)),
+        stores_if_written=tuple(tuple(with_rewrites([each])) for each in _stores(begun, index, if_written=True)),
         following=following,
         end=end,
     )

@@ -30,9 +30,10 @@ def stores(buffer: CommandBuffer, ended: RenderingState) -> Iterator[Effect]:
     commands = buffer.commands[buffer.instance_from or 0 :]
     made = [each for command in commands for each in _attachment_writes(command.effects)]
     made += _attachment_writes(ended.at_end)
-    for store in ended.stores_if_written:
+    for stored in ended.stores_if_written:
+        store = stored[0]
         if any(each.space == store.space and overlap(each.spans, store.spans) for each in made):
-            yield store
+            yield from stored
         elif buffer.instance_from is None:
             yield Unmodelled("a store operation NONE of rendering that another command buffer suspended")
 

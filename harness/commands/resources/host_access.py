@@ -12,6 +12,7 @@ from typing import Any
 from harness.commands.contents.content_steps import Updated
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
+from harness.commands.rendering import other_aspect
 from harness.spans import Span
 from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.trace.calls import Call, HostRead, HostWrite
@@ -43,6 +44,7 @@ def device_properties(objects: ObjectState, call: Call) -> Iterable[StreamEvent]
     limits = found.get("properties", found).get("limits") or {}
     objects.atom_sizes[call.args["physicalDevice"]] = max(1, limits.get("nonCoherentAtomSize", 1))
     objects.granularities[call.args["physicalDevice"]] = max(1, limits.get("bufferImageGranularity", 1))
+    other_aspect.property_told(objects, call)
     return ()
 
 

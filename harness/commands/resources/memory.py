@@ -70,6 +70,7 @@ def create_image(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         samples=info["samples"],
         info=info,
     )
+    image.rewrites = objects.aspect_rewrites.get(call.args["device"], image.rewrites)
     if image.type == VkImageType.TYPE_3D and info["flags"] & VkImageCreate.CREATE_2D_ARRAY_COMPATIBLE:
         image.by_slice = objects.barriers_by_slice.get(call.args["device"], False)
     objects.add(image)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from harness.commands.handlers import call
 from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.rendering import other_aspect
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
@@ -80,6 +81,7 @@ def queue_families2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Remembers which physical device it came from, and whether barriers of 3D images name slices (maintenance9)."""
     objects.devices[call.args["pDevice"]] = call.args["physicalDevice"]
+    objects.aspect_rewrites[call.args["pDevice"]] = other_aspect.device_made(objects, call)
     enabled = chained(call.args["pCreateInfo"], VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_9_FEATURES_KHR)
     if enabled is not None:
         value = enabled.get("maintenance9")  # a recording of ours has the struct without its members
