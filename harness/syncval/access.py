@@ -116,7 +116,12 @@ def _read_is_ordered(state: State, write: Write, request: AccessRequest) -> bool
         return True
     # Order makes nothing visible: only after a read of the same access, or a load operation, was this one judged.
     return any(
-        (read.access_kind == request.access_kind and read.viewer == request.viewer and not read.same_command)
+        (
+            read.access_kind == request.access_kind
+            and read.viewer == request.viewer
+            and not read.same_command
+            and read.operation in (request.operation, AttachmentOperation.ORDINARY, AttachmentOperation.LOAD)
+        )
         or in_instance_order(read, request.queue, request.order, request.operation)
         for read in state.reads
         if read.open
