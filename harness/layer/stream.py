@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from harness.commands.drawing.dynamic_state import CULL_MODE, TOPOLOGY, vertex_input
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
 from harness.commands.drawing.shaders import shader_effects, whole_ranges
+from harness.commands.drawing.vertex import EVERYTHING, vertex_reads, vertex_sources
 from harness.commands.interpret import Interpreter
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering import attachment_access
@@ -129,6 +130,8 @@ class Facts(NamedTuple):
     """What a draw would touch if no face were culled, beyond what it touches."""
     declared: tuple[Touch, ...] = ()
     """What shaders would touch if each access reached all of the range of its buffer descriptor."""
+    vertices: tuple[Touch, ...] = ()
+    """All of the vertex buffers that an indexed or indirect draw may reach."""
     undefined: tuple[Touch, ...] = ()
     """What a draw without a fragment shader may write to colour."""
     later_layer: bool = False
@@ -415,6 +418,7 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
             instanced=_instanced(buffer),
             culled=tuple(_culled(objects, buffer, touches)),
             declared=tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.GRAPHICS))),
+            vertices=tuple(_vertices(objects, buffer)) if "Ind" in call.name else (),
             undefined=() if _shaded(buffer) else tuple(one for one in touches if one.access == COLOR_WRITE),
         )
     if buffer is not None and call.name.startswith("vkCmdDispatch"):
@@ -452,6 +456,13 @@ def _resolved_parts(objects: ObjectState, rendering: RenderingState) -> Iterator
                 for span in image.region(box.aspect, box.mip, (box.layer,), (x, y, 0), (width, height, 1))
             ]
             yield RenderedPart(each.space, tuple(merge(area)), each.spans)
+
+
+def _vertices(objects: ObjectState, buffer: CommandBuffer) -> Iterator[Touch]:
+    pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
+    if isinstance(pipeline, GraphicsPipeline):
+        sources = vertex_sources(objects, buffer, pipeline.state)
+        yield from _touches(vertex_reads(sources, [EVERYTHING], [EVERYTHING]))
 
 
 def _instanced(buffer: CommandBuffer) -> frozenset[int]:

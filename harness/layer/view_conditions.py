@@ -150,6 +150,13 @@ def nothing_culled(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 
 @view
+def whole_vertex_buffers(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
+    """An indexed or indirect draw reads all of the vertex buffers that are bound."""
+    for call, touches in zip(calls, recorded(stream, calls), strict=True):
+        yield [*touches, *stream.facts(call).vertices]
+
+
+@view
 def whole_ranges(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """A shader accesses all of the range of each buffer descriptor that it uses, whatever the dispatch is."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
