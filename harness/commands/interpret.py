@@ -7,7 +7,7 @@ import pkgutil
 from collections.abc import Iterable
 
 from harness import commands
-from harness.commands.contents.content_steps import Overwritten, WritesLate, overwritten
+from harness.commands.contents.content_steps import ANYTHING, Overwritten, WritesLate, overwritten
 from harness.commands.handlers import ACTS_THOUGH, CALLS, COMMANDS
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources import host_access
@@ -80,6 +80,8 @@ class Interpreter:
         command = Command(call.index, call.name, call.site, effects, sure)
         if late is not None:
             command.late, buffer.late, buffer.has_late = late, None, True
+            if late.writes:
+                buffer.overwrite(ANYTHING)
             buffer.steps.append(WritesLate(len(buffer.commands)))
             buffer.depends = True
         buffer.commands.append(command)

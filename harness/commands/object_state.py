@@ -80,7 +80,17 @@ class PushConstants:
         self._pushed.clear()
 
 
-LateEffects = Callable[[], tuple[Effect, ...]]
+@dataclass(frozen=True, slots=True)
+class LateEffects:
+    """What a command accesses through descriptors that may be written until the submit."""
+
+    make: Callable[[], tuple[Effect, ...]]
+    writes: bool
+    """Whether it may write. Which bytes that are is open while the command is recorded."""
+
+    def __call__(self) -> tuple[Effect, ...]:
+        """The accesses, with what the descriptors hold now."""
+        return self.make()
 
 
 def executed(commands: Iterable[Command]) -> tuple[Command, ...]:

@@ -54,6 +54,7 @@ class StageUses:
         from harness.shader.reflect import reflect  # a program without shaders does without it
 
         self.entries = [reflect(each.code, each.entry, each.specialization, each.stage) for each in pipeline.stages]
+        self.writes = any(use.writes for entry in self.entries for use in entry.uses)
         self.varies = any(entry.varies for entry in self.entries)
         self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
 
@@ -138,7 +139,7 @@ def _late(
             made = _remember(objects, key, tuple(_shader_effects(objects, then, uses, bound, run, idle, late=True)))
         return objects.aliasing.widen(made) if objects.aliasing else made
 
-    return effects
+    return LateEffects(effects, uses.writes)
 
 
 def _shader_effects(
