@@ -176,14 +176,6 @@ def waited_without_set(subject: Subject) -> bool:
     return said is not None and not is_submit(said.name) and seen_as(subject, "moved_without_set")
 
 
-@condition
-def held_against_a_wait_without_set(subject: Subject) -> bool:
-    """While recording, the first command waits for an event that its own command buffer has not set."""
-    said = subject.stream.at(subject.call)
-    recorded_now = said is not None and not is_submit(said.name)
-    return recorded_now and subject.first is not None and _is_set_elsewhere(subject.first, subject.stream)
-
-
 @view
 def moved_without_set(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """A wait for an event that is set elsewhere moves no image."""

@@ -59,6 +59,7 @@ event-reset-by-the-host event/event_reset_by_the_host[whole]
 other-aspects-are-rewritten rendering/store_of_depth_rewrites_stencil[stored_before_downloaded_for_depth_alone]
 query-results-are-one-range query/gaps_between_query_results[whole]
 ordered-after-a-read barrier/reads_after_a_guarded_read[E_execution_only]
+late-sets-of-the-host event/host_reads_before_it_sets_an_event[whole]
 no-rules-of-usage event/wait_of_the_first_form_names_the_stages_of_the_set[stages_more]
 resets-after-waits event/reset_after_wait[wait_before_reset_not_chained]
 common-scope-of-unordered-sets event/what_two_unordered_sets_both_cover[whole]
@@ -191,7 +192,6 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "host-wait-for-an-older-value": [
         fill(), submit(0, signal=1), ("idle",), submit(0, signal=1), ("host_wait", 0, 1), submit(0),
     ],
-    "operations-after-a-wait-without-a-set": [event(), WAIT, SET],
     "last-operation-alone": [event(), SET, ("reset_event", 0, "COMPUTE_SHADER"), ("reset_event", 0, "COMPUTE_SHADER")],
     "no-chain-through-a-pass": [
         render_pass([attachment(3)], [{}], (0, EXTERNAL, FRAGMENTS, WRITES, 0)), upload(1, 2, 0),
