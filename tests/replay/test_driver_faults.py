@@ -37,3 +37,12 @@ def test_a_draw_reaches_a_texel_beyond_in_multisampled_images_only() -> None:
     found = known_faults("lavapipe", [step("vkCmdDraw")], declared, {7: IMAGE, 8: many})
     assert found.spans == {8: [(0, 3), (4, 7), (8, 11)]}
     assert known_faults("lavapipe", [step("vkCmdDispatch")], declared, {7: IMAGE, 8: many}).spans == {}
+
+
+def test_a_draw_reaches_where_a_second_colour_attachment_is_loaded() -> None:
+    """ "If a color attachment at a given Location does not have an output variable declared, the values must not be
+    modified." """
+    two, one = Declared(colors={7: [(0, 4)], 8: [(4, 8)]}), Declared(colors={7: [(0, 4)]})
+    assert known_faults("lavapipe", [step("vkCmdDraw")], two, {7: IMAGE}).spans == two.colors
+    assert known_faults("lavapipe", [step("vkCmdDraw")], one, {7: IMAGE}).spans == {}
+    assert known_faults("swiftshader", [step("vkCmdDraw")], two, {7: IMAGE}).spans == {}

@@ -53,6 +53,8 @@ class Declared:
     """The part of `reads` that says how much a command does: indices and indirect parameters."""
     shader_writes: BySpace = field(default_factory=dict)
     """The part of `writes` that shaders make. They may read the same bytes, which no effect says."""
+    colors: BySpace = field(default_factory=dict)
+    """The part of `reads` and `writes` that are accesses of colour attachments."""
     resolves: BySpace = field(default_factory=dict)
     """The part of `writes` that resolve operations at the end of rendering make."""
     anything: bool = False
@@ -81,6 +83,7 @@ class Declared:
             (self.counts, other.counts),
             (self.shader_writes, other.shader_writes),
             (self.resolves, other.resolves),
+            (self.colors, other.colors),
         ):
             for space, spans in theirs.items():
                 _put(mine, space, spans)
@@ -99,6 +102,8 @@ class Declared:
             targets.append(self.counts)
         elif access.operation is AttachmentOperation.RESOLVE_WRITE:
             targets.append(self.resolves)
+        if kind.name.endswith(("COLOR_ATTACHMENT_READ", "COLOR_ATTACHMENT_WRITE")):
+            targets.append(self.colors)
         for target in targets:
             _put(target, access.space, access.spans)
             for alias in access.aliases:

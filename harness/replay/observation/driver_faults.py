@@ -36,6 +36,7 @@ RESOLVES_TOO_MUCH = {
 }
 ZEROES_A_STRIDE = "Mesa 22.3 zeroes a whole stride for each query that never ran, when availability is asked for"
 BEYOND_THE_SCISSOR = "Mesa 22.3 draws to multisampled images a texel beyond the scissor"
+WITHOUT_AN_OUTPUT = "Mesa 22.3 draws to colour attachments for which the fragment shader declares no output"
 WITH_AVAILABILITY = 4
 """VK_QUERY_RESULT_WITH_AVAILABILITY_BIT."""
 
@@ -63,6 +64,10 @@ def known_faults(driver: str, steps: list[Step], declared: Declared, images: dic
 
 
 def _draws(declared: Declared, images: dict[int, Image], found: Faults) -> None:
+    """Beside one colour attachment that has an output there must be another one that has none."""
+    if len(declared.colors) > 1:
+        for resource, spans in declared.colors.items():
+            found.add(WITHOUT_AN_OUTPUT, resource, spans)
     for resource, spans in declared.writes.items():
         if resource in images and images[resource].samples > 1:
             image = images[resource]
