@@ -46,6 +46,7 @@ transition-after-barrier layout/transition_from_none_after_a_read[whole]
 transition-after-barrier layout/transition_from_none_after_a_write[to_source_from_the_top]
 transitions-between-subpasses rendering/transition_in_a_subpass_without_a_dependency[without_first_before_second]
 views-are-layers rendering/layers_that_are_no_views_are_left_alone[whole]
+whole-vertex-buffers draw/vertices_that_no_index_means[whole]
 """,
     TODAY: """
 all-commands-needs-the-write-of-a-transition layout/all_commands_covers_a_transition[after_without_naming_the_write]
@@ -170,7 +171,8 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "only-the-first-read/then-written": [fill(), NEXT, copy(0, 1), fill(), submit(0), submit(1)],
 }, TODAY: {
     "after-an-unrecorded-access": [
-        copy(1, 0), rendering([1], draws=(("draw", "vertices", {"blend": False}, 0, "indexed"),)), submit(0, 0),
+        ("copy", 1, 0, [(0, 0, 4)], 1), rendering([1], draws=(("draw", "vertices", {"blend": False}, 0, "indexed"),)),
+        submit(0, 0),
     ],
     "another-of-several-reads": [fill(), copy(0, 1), dispatch("sum_uniform"), submit(0), submit(0)],
     "barriers-beside-a-transition": [barrier(WRITES, READS, (WRITES, WRITES), **MOVED), CLEAR],
