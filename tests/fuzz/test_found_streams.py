@@ -482,6 +482,38 @@ FOUND = [
         ["READ_AFTER_WRITE"],
         id="a transition in one instance and a load in the next (by the fuzzer, seed 987654)",
     ),
+    pytest.param(
+        """
+        submit q1
+            pass 1
+            subpass 0
+            EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ d depth_stencil; \
+                LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ d depth_stencil; \
+                LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE d depth_stencil
+            end
+            pass 2 EXTERNAL->1 LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE \
+                > EARLY_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ
+            subpass 0
+            subpass 1
+            EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ d depth_stencil; \
+                LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ d depth_stencil; \
+                LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_WRITE d depth_stencil
+            end
+        """,
+        ["READ_AFTER_WRITE", "WRITE_AFTER_WRITE"],
+        id="a write to depth is visible to the early test alone, not to the late one (by the fuzzer, seed 2222)",
+    ),
+    pytest.param(
+        """
+        submit q1
+            rendering
+            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color raster_ordered
+            FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster raster_ordered
+            FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster
+        """,
+        ["READ_AFTER_WRITE"],
+        id="an input read by a pipeline without ordered access is in no order (by the fuzzer, seed 987654)",
+    ),
 ]
 
 
