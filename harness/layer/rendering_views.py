@@ -14,6 +14,8 @@ from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.calls import Call
 from harness.trace.effects import Access, AttachmentOperation
 
+OPERATIONS = (AttachmentOperation.LOAD, AttachmentOperation.STORE)
+
 
 def _rendered(stream: Stream, calls: Sequence[Call]) -> Iterator[tuple[Call, Seen, tuple[RenderedPart, ...]]]:
     """Each call with its touches and the attachments of the render pass instance to which it belongs."""
@@ -32,6 +34,17 @@ def clears_of_whole_attachments(stream: Stream, calls: Sequence[Call]) -> Iterat
         yield [_widened(touch, attached) if widened else touch for touch in touches]
 
 
+@view
+def operations_on_all_layers(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
+    """What load and store operations write to some layers of an attachment's view, they write to all."""
+    for call, touches, attached in _rendered(stream, calls):
+        made = [
+            each for each in stream.facts(call).effects if isinstance(each, Access) and each.operation in OPERATIONS
+        ]
+        writing = {(each.space, each.spans) for each in made if ACCESS_KINDS[each.access_kind].write}
+        yield [_widened(touch, attached) if (touch.space, touch.spans) in writing else touch for touch in touches]
+
+
 def _widened(touch: Touch, attached: Sequence[RenderedPart]) -> Touch:
     wholes = [part.whole for part in attached if part.space == touch.space and overlap(touch.spans, part.whole)]
     return replace(touch, spans=tuple(merge([*touch.spans, *(span for whole in wholes for span in whole)])))
@@ -40,7 +53,7 @@ def _widened(touch: Touch, attached: Sequence[RenderedPart]) -> Touch:
 @view
 def operations_in_the_area(stream: Stream, calls: Sequence[Call], resolves: bool = False) -> Iterator[Seen]:
     """Load and store operations, or resolves alone, write the render area alone."""
-    chosen = (AttachmentOperation.RESOLVE_WRITE,) if resolves else (AttachmentOperation.LOAD, AttachmentOperation.STORE)
+    chosen = (AttachmentOperation.RESOLVE_WRITE,) if resolves else OPERATIONS
     for call, touches, attached in _rendered(stream, calls):
         made = [each for each in stream.facts(call).effects if isinstance(each, Access) and each.operation in chosen]
         spaces = {each.space for each in made if ACCESS_KINDS[each.access_kind].write}

@@ -131,7 +131,8 @@ class Facts(NamedTuple):
     declared: tuple[Touch, ...] = ()
     """What shaders would touch if each access reached all of the range of its buffer descriptor."""
     vertices: tuple[Touch, ...] = ()
-    """All of the vertex buffers that an indexed or indirect draw may reach."""
+    """All of the vertex buffers that an indexed or indirect draw may reach. Of other draws, what bindings of instance
+    rate would read at vertex rate."""
     undefined: tuple[Touch, ...] = ()
     """What a draw without a fragment shader may write to colour."""
     later_layer: bool = False
@@ -418,7 +419,7 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
             instanced=_instanced(buffer),
             culled=tuple(_culled(objects, buffer, touches)),
             declared=tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.GRAPHICS))),
-            vertices=tuple(_vertices(objects, buffer)) if "Ind" in call.name else (),
+            vertices=tuple(_vertices(objects, buffer, call)),
             undefined=() if _shaded(buffer) else tuple(one for one in touches if one.access == COLOR_WRITE),
         )
     if buffer is not None and call.name.startswith("vkCmdDispatch"):
@@ -458,11 +459,18 @@ def _resolved_parts(objects: ObjectState, rendering: RenderingState) -> Iterator
             yield RenderedPart(each.space, tuple(merge(area)), each.spans)
 
 
-def _vertices(objects: ObjectState, buffer: CommandBuffer) -> Iterator[Touch]:
+def _vertices(objects: ObjectState, buffer: CommandBuffer, call: Call) -> Iterator[Touch]:
     pipeline = buffer.pipelines.get(VkPipelineBindPoint.GRAPHICS)
-    if isinstance(pipeline, GraphicsPipeline):
-        sources = vertex_sources(objects, buffer, pipeline.state)
+    if not isinstance(pipeline, GraphicsPipeline):
+        return
+    sources = vertex_sources(objects, buffer, pipeline.state)
+    if "Ind" in call.name:
         yield from _touches(vertex_reads(sources, [EVERYTHING], [EVERYTHING]))
+    elif call.name == "vkCmdDraw":
+        first, count = call.args["firstVertex"], call.args["vertexCount"]
+        instanced = [each for each in sources if each.binding.per_instance]
+        alike = [each._replace(binding=replace(each.binding, per_instance=False)) for each in instanced]
+        yield from _touches(vertex_reads(alike, [(first, first + count)] if count else [], []))
 
 
 def _instanced(buffer: CommandBuffer) -> frozenset[int]:

@@ -151,7 +151,8 @@ def nothing_culled(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 @view
 def whole_vertex_buffers(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
-    """An indexed or indirect draw reads all of the vertex buffers that are bound."""
+    """An indexed or indirect draw reads all of the vertex buffers that are bound; in other draws bindings of instance
+    rate are ones of vertex rate."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
         yield [*touches, *stream.facts(call).vertices]
 

@@ -47,6 +47,7 @@ transition-after-barrier layout/transition_from_none_after_a_write[to_source_fro
 transitions-between-subpasses rendering/transition_in_a_subpass_without_a_dependency[without_first_before_second]
 views-are-layers rendering/layers_that_are_no_views_are_left_alone[whole]
 whole-vertex-buffers draw/vertices_that_no_index_means[whole]
+whole-vertex-buffers draw/bindings_of_instance_rate[element_of_the_next_instance]
 """,
     TODAY: """
 all-commands-needs-the-write-of-a-transition layout/all_commands_covers_a_transition[after_without_naming_the_write]
@@ -69,6 +70,7 @@ waits-for-unordered-sets event/wait_after_two_sets[without_one_set_before_the_ot
 whole-ranges-of-descriptors descriptor/two_halves_of_one_grid[whole]
 by-region-is-everywhere rendering/storage_buffer_beside_a_by_region_dependency[flags_by_region]
 loads-and-stores-race rendering/readers_of_an_attachment_that_is_stored[whole]
+operations-on-all-layers-of-a-view rendering/layers_beyond_those_rendered_are_left_alone[whole]
 order-outlives-the-subpass rendering/two_instances_on_one_attachment[without_first_instance_before_second]
 raster-ordered-accesses rendering/rasterization_order_attachment_access[whole]
 read-only-transitions rendering/two_read_only_layouts[whole]
