@@ -55,12 +55,14 @@ class Swapchains(CommandBuffers, Submits):
         where = self._surface() if old is None else old.surface
         ask = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceCapabilitiesKHR")
         limits = ask(physical, where)
-        format = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceFormatsKHR")(physical, where)[0]
+        list_formats = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceFormatsKHR")
+        formats = list_formats(physical, where)  # an element of the array does not keep the array alive
+        format = int(formats[0].format)
         info = vk.VkSwapchainCreateInfoKHR(
             surface=where,
             minImageCount=max(limits.minImageCount, min(2, limits.maxImageCount or 2)),
-            imageFormat=format.format,
-            imageColorSpace=format.colorSpace,
+            imageFormat=format,
+            imageColorSpace=formats[0].colorSpace,
             imageExtent=vk.VkExtent2D(*EXTENT),
             imageArrayLayers=1,
             imageUsage=USAGE,
@@ -74,7 +76,7 @@ class Swapchains(CommandBuffers, Submits):
         handle = self.function("vkCreateSwapchainKHR")(self.device, info, None)
         self.gpu.cleanup.callback(self.function("vkDestroySwapchainKHR"), self.device, handle, None)
         images = self.function("vkGetSwapchainImagesKHR")(self.device, handle)
-        made = [RigImage(each, int(format.format), (*EXTENT, 1), 1, 1, 1, 1, None, USAGE) for each in images]
+        made = [RigImage(each, format, (*EXTENT, 1), 1, 1, 1, 1, None, USAGE) for each in images]
         return RigSwapchain(handle, where, made, len(made) - limits.minImageCount + 1)
 
     def shown_swapchain(self) -> RigSwapchain:
