@@ -2,11 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from pathlib import Path
 
 import pytest
 
 pytest_plugins = ["pytester"]
+
+SEED_VARIABLE = "VKHARNESS_SEED"
+
+
+def pytest_configure() -> None:
+    """Draws the seed of this run, unless the environment gives it. The processes of pytest-xdist inherit it."""
+    os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(1 << 32)))
+
+
+def pytest_report_header() -> str:
+    """The seed in the head of the output, so that a run can be repeated."""
+    return f"fresh seed: {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}"
+
+
+@pytest.fixture
+def fresh_seed() -> int:
+    """A seed that nobody has tuned to: another one in each run."""
+    return int(os.environ[SEED_VARIABLE])
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -409,14 +409,17 @@ class RandomText:
 
     def _pass(self) -> list[str]:
         if self.pick(("no", "no", "yes")) == "yes":
-            return ["rendering", *self._inside(False)]
+            return ["rendering", *self._inside(self._kinds(), False)]
         many = int(self.pick(_MANY))
         dependencies, own = self._dependencies(many)
         lines = [f"pass {many} {dependencies}".rstrip()]
-        for index in range(many):
-            lines.append(f"subpass {index}" + (f" i {self.pick(_LAYOUTS)}" if self._coin() else ""))
-            lines += self._inside(index in own)
-        lines.append("end" + (f" i 2->7 after {many - 1}" if self._coin() else ""))
+        moves = [f" i {self.pick(_LAYOUTS)}" if self._coin() else "" for _ in range(many)]
+        final = f" i 2->7 after {many - 1}" if self._coin() else ""
+        kinds = _with_operations_once([self._kinds() for _ in range(many)], [*moves[:-1], moves[-1] + final])
+        for index, (move, chosen) in enumerate(zip(moves, kinds, strict=True)):
+            lines.append(f"subpass {index}{move}")
+            lines += self._inside(chosen, index in own)
+        lines.append(f"end{final}")
         return lines
 
     def _dependencies(self, many: int) -> tuple[str, set[int]]:
@@ -429,11 +432,14 @@ class RandomText:
         ]
         return ", ".join(parts), {0} if "0->0" in chosen else set()
 
-    def _inside(self, barriers: bool) -> list[str]:
-        """Accesses of attachments in the order that a subpass has, and what its draws do beside."""
+    def _kinds(self) -> list[str]:
+        """Accesses of attachments, out of `_INSIDE`, in the order that a subpass has."""
         several = int(self.pick(_MANY))
         chosen = [self.pick((*_LOADS, *_DRAWN, *_DRAWN, *_ENDS)) for _ in range(several)]
-        chosen.sort(key=lambda each: (each in _LOADS, each in _DRAWN, each in _ENDS).index(True))
+        return sorted(chosen, key=lambda each: (each in _LOADS, each in _DRAWN, each in _ENDS).index(True))
+
+    def _inside(self, chosen: list[str], barriers: bool) -> list[str]:
+        """What a subpass does: these accesses of attachments, and what its draws do beside."""
         lines = [self._attachment(each) for each in chosen]
         if self._coin():
             lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.pick(('READ', 'WRITE'))} a")
@@ -443,5 +449,26 @@ class RandomText:
         return lines
 
     def _attachment(self, kind: str) -> str:
-        where = "d" if "depth" in kind else "j" if "resolve_write" in kind else "i"
-        return "; ".join(f"{each} {where} {kind}" for each in self.pick(_INSIDE[kind]).split("; "))
+        return "; ".join(f"{each} {_image(kind)} {kind}" for each in self.pick(_INSIDE[kind]).split("; "))
+
+
+def _image(kind: str) -> str:
+    return "d" if "depth" in kind else "j" if "resolve_write" in kind else "i"
+
+
+def _with_operations_once(kinds: list[list[str]], moves: list[str]) -> list[list[str]]:
+    """The accesses of each subpass without load operations behind the first subpass that uses the attachment, and
+    without store operations before the last one: an instance has one of each. `moves`: transitions of `i`."""
+    for image in ("i", "d"):
+        using = [
+            at
+            for at, (chosen, move) in enumerate(zip(kinds, moves, strict=True))
+            if (image == "i" and move) or any(_image(each) == image for each in chosen)
+        ]
+        for at, chosen in enumerate(kinds):
+            kinds[at] = [each for each in chosen if _image(each) != image or not _is_misplaced(each, at, using)]
+    return kinds
+
+
+def _is_misplaced(kind: str, at: int, using: list[int]) -> bool:
+    return (kind in _LOADS and at != using[0]) or (kind.endswith(" store") and at != using[-1])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from harness.findings import Place
 from harness.spec.enums import VkPipelineStage2
-from harness.spec.scopes import WHOLE_FIRST, WHOLE_SECOND
+from harness.spec.scopes import TOP, WHOLE_FIRST, WHOLE_SECOND
 from harness.syncval.barrier import Scope, expand
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, after_render_pass, import_dependencies
@@ -47,10 +47,11 @@ class InstanceExecution:
         for each in begin.dependencies:
             if each.src != each.dst:
                 key = (each.src, each.dst)
-                self._scopes[key] = (
-                    *self._scopes.get(key, ()),
-                    context.with_host_token(subpass_scope(each.dependency, queue_flags, each.by_region)),
-                )
+                scope = subpass_scope(each.dependency, queue_flags, each.by_region)
+                if each.src != EXTERNAL:
+                    # The dependency itself is no part of the subpass: no barrier inside holds it in its second scope.
+                    scope = scope._replace(src_stages=scope.src_stages & ~TOP)
+                self._scopes[key] = (*self._scopes.get(key, ()), context.with_host_token(scope))
         self._subpasses = begin.subpasses
         self._before = self._ancestors()
 

@@ -26,6 +26,13 @@ def test_they_agree(features: tuple[str, ...]) -> None:
     assert 0 < counts["with hazards"] < counts["streams"]
 
 
+@pytest.mark.parametrize("features", [*((each,) for each in FEATURES), ()], ids="+".join)
+def test_they_agree_on_streams_that_nobody_has_seen(features: tuple[str, ...], fresh_seed: int) -> None:
+    """The rules were tuned on the streams of other seeds. These are new in each run; the failure says which."""
+    print(f"seed {fresh_seed}, {'+'.join(features) or 'everything'}")
+    hunt(COUNT, fresh_seed, features, Counter())
+
+
 def test_a_disagreement_is_the_smallest_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     """A judge that finds nothing is caught, with two accesses and nothing else."""
     monkeypatch.setattr(Validator, "consume", lambda self, stream_event: [])

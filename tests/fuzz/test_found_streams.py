@@ -514,6 +514,20 @@ FOUND = [
         ["READ_AFTER_WRITE"],
         id="an input read by a pipeline without ordered access is in no order (by the fuzzer, seed 987654)",
     ),
+    pytest.param(
+        """
+        submit q1
+            pass 1 EXTERNAL->0 COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE \
+                > COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE, \
+                0->EXTERNAL TOP_OF_PIPE > COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE, \
+                0->0 COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE > COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE
+            subpass 0 i 0->1
+            barrier region COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE > ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE
+            end i 2->7 after 0
+        """,
+        ["WRITE_AFTER_WRITE"],
+        id="a barrier inside a subpass holds no transition after it (by the fuzzer, seed 31337)",
+    ),
 ]
 
 
