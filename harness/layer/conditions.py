@@ -130,8 +130,8 @@ def ordered_by_another_resource(subject: Subject) -> bool:
 
     def differs(stage: int, commands: Sequence[Call], mask: int) -> bool:
         # Barriers of the resource itself may cover another part of it: whether they order anything is left open.
-        least = _stages_after(stage, commands, resources) & _stages_after(stage, commands, set())
-        return bool(_stages_after(stage, commands) & ~least & mask)
+        least = stages_after(stage, commands, resources) & stages_after(stage, commands, set())
+        return bool(stages_after(stage, commands) & ~least & mask)
 
     if hazard == Hazard.WRITE_AFTER_READ:
         return differs(start, window, waits)
@@ -146,7 +146,7 @@ def ordered_by_another_resource(subject: Subject) -> bool:
     )
 
 
-def _stages_after(start: int, commands: Iterable[Call], of: set[int] | None = None) -> int:
+def stages_after(start: int, commands: Iterable[Call], of: set[int] | None = None) -> int:
     """Stages that wait for an access at stage `start` after these commands: 0 when no barrier orders anything.
 
     `of` are resources: with it, synchronization2 barriers of other buffers and images order nothing.
@@ -172,7 +172,7 @@ def ordered_after_a_read(subject: Subject) -> bool:
         return False
     mine = stream.touches(own)
     return any(
-        _stages_after(touch.stage, window[position + 1 :]) & ACCESS_KIND[access].stage
+        stages_after(touch.stage, window[position + 1 :]) & ACCESS_KIND[access].stage
         for position, call in enumerate(window)
         for touch in stream.touches(call)
         if not touch.write and common([touch], mine)

@@ -12,18 +12,38 @@ from harness.commands.rendering.render_pass_plan import (
     READ_ONLY_STENCIL,
     make_render_pass,
 )
-from harness.layer.conditions import QUEUE_FLAGS, condition
+from harness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from harness.layer.parse import plain_command
 from harness.layer.stream import TRANSITION, Stream, Touch, barrier_scopes, common, is_sync_operation
 from harness.layer.subject import Subject
 from harness.spans import Span
 from harness.spec.command_classes import is_submit
-from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS, execution_scope_dst, execution_scope_src
+from harness.spec.enums import VkPipelineStage2
+from harness.spec.scopes import (
+    ACCESS_KIND,
+    ACCESS_KINDS,
+    WHOLE_FIRST,
+    WHOLE_SECOND,
+    execution_scope_dst,
+    execution_scope_src,
+    expand_stages,
+)
 from harness.trace.calls import Call
-from harness.trace.effects import EXTERNAL, Access, AttachmentOperation, Barrier, PassBegin, SubpassDependency
+from harness.trace.effects import (
+    EXTERNAL,
+    Access,
+    AttachmentOperation,
+    Barrier,
+    Dependency,
+    PassBegin,
+    SubpassDependency,
+)
 
 BEGINS, NEXT, ENDS = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRender"
 BEGAN = (BEGINS, "vkCmdBeginRendering")
+GRAPHICS = expand_stages(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
+GRAPHICS_FIRST = execution_scope_src(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
+GRAPHICS_SECOND = execution_scope_dst(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
 
 
 @condition
@@ -189,6 +209,60 @@ def _accessed_on_the_way(subject: Subject, given: Sequence[SubpassDependency], w
         if call.name.startswith(ENDS):
             break
     return passed <= touched
+
+
+@condition
+def ordered_by_all_commands_of_a_pass(subject: Subject) -> bool:
+    """A subpass dependency from or to what is outside leads from the first access to the second one, and has
+    ALL_COMMANDS on its outer side, where the access, or a barrier that hands it on, has none of the graphics stages."""
+    if subject.position < 0 or subject.command is None:
+        return False
+    calls = [*subject.before, subject.command]
+    begun: Call | None = None
+    at = 0
+    for position, call in enumerate(calls):
+        if call.name.startswith(BEGINS):
+            begun, at = call, position
+        if begun is None or position < subject.position:
+            continue
+        given = _dependencies(begun, subject.stream)
+        if at > subject.position and any(
+            each.src == EXTERNAL and _comes_from_elsewhere(subject, each.dependency, calls[subject.position + 1 : at])
+            for each in given
+        ):
+            return True
+        if call.name.startswith("vkCmdEndRenderPass"):
+            if any(
+                each.dst == EXTERNAL and _goes_elsewhere(subject, each.dependency, calls[position + 1 :])
+                for each in given
+            ):
+                return True
+            begun = None
+    return False
+
+
+def _comes_from_elsewhere(subject: Subject, given: Dependency, between: Sequence[Call]) -> bool:
+    """Whether ALL_COMMANDS before a pass holds the first access, or what comes after it, and ALL_GRAPHICS would not."""
+    stage, mine = _stage(subject.key[4]), _stage(subject.key[3])
+    if not given.src_stages & WHOLE_FIRST or (mine and not execution_scope_dst(given.dst_stages, QUEUE_FLAGS) & mine):
+        return False
+    return not stage & GRAPHICS_FIRST or bool(stages_after(stage, between) & ~GRAPHICS_FIRST)
+
+
+def _goes_elsewhere(subject: Subject, given: Dependency, after: Sequence[Call]) -> bool:
+    """Whether ALL_COMMANDS after a pass holds the second access, or what comes before it; ALL_GRAPHICS would not."""
+    stage, mine = _stage(subject.key[4]), _stage(subject.key[3])
+    if not given.dst_stages & WHOLE_SECOND or (
+        stage and not execution_scope_src(given.src_stages, QUEUE_FLAGS) & stage
+    ):
+        return False
+    chained = (execution_scope_src(each.src_stages, QUEUE_FLAGS) for call in after for each in barrier_scopes(call))
+    return bool(mine and not mine & GRAPHICS) or any(not each & GRAPHICS_SECOND for each in chained)
+
+
+def _stage(access: str) -> int:
+    """The stage of an access; 0 for a layout transition."""
+    return ACCESS_KIND[access].stage if access in ACCESS_KIND and access != TRANSITION else 0
 
 
 @condition

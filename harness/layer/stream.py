@@ -133,6 +133,8 @@ class Facts(NamedTuple):
     vertices: tuple[Touch, ...] = ()
     """All of the vertex buffers that an indexed or indirect draw may reach. Of other draws, what bindings of instance
     rate would read at vertex rate."""
+    left_out: tuple[Touch, ...] = ()
+    """What an indirect command would touch if its parameters were others."""
     undefined: tuple[Touch, ...] = ()
     """What a draw without a fragment shader may write to colour."""
     later_layer: bool = False
@@ -241,13 +243,16 @@ class Stream:
 
     def _interpret(self) -> dict[int, Facts]:
         interpreter, found = self._interpreter, dict[int, Facts]()
+        executed = set[int]()
         for block in self._blocks:
             events = interpreter.step(block)
             if not events and isinstance(block, Call) and block.name.startswith(SHADED):  # it accesses nothing
                 found[block.index] = _facts_of(interpreter.objects, block, ())
             for event in events:
                 if isinstance(event, Recorded) and isinstance(block, Call):
-                    found[block.index] = _facts_of(interpreter.objects, block, event.command.effects)
+                    effects, sure = event.command.effects, event.command.sure
+                    facts = _facts_of(interpreter.objects, block, effects[:sure])
+                    found[block.index] = facts._replace(left_out=tuple(_touches(effects[len(facts.effects) :])))
                     for held in (each for each in event.command.effects if isinstance(each, Execute)):
                         # Now the attachments are known that the commands of a secondary access.
                         for command in (command for _, commands in held.buffers for command in commands):
@@ -256,10 +261,13 @@ class Stream:
                 elif isinstance(event, Submitted | HostWaitedSemaphores):
                     self._values.append((block.index, event))
                 if isinstance(event, Submitted):
-                    for command in _draws_by_contents(event):
-                        known = found[command.call]
-                        touches = tuple(dict.fromkeys((*known.touches, *_touches(command.effects))))
-                        found[command.call] = known._replace(touches=touches)
+                    for command in _by_contents(event):
+                        known, then = found[command.call], tuple(_touches(command.effects))
+                        every = tuple(dict.fromkeys((*known.touches, *known.left_out, *then)))
+                        touches = (*known.touches, *then) if command.call in executed else then
+                        left_out = tuple(each for each in every if each not in touches)
+                        found[command.call] = known._replace(touches=tuple(dict.fromkeys(touches)), left_out=left_out)
+                        executed.add(command.call)
         return found
 
     def values_between(self, begin: int, end: int) -> Iterator[tuple[bool, int, int]]:
@@ -396,12 +404,13 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
                 yield Touch(moved.resource, moved.space, moved.spans, TRANSITION, True)
 
 
-def _draws_by_contents(submitted: Submitted) -> Iterator[Command]:
-    """The draws of a submit whose accesses follow from contents of memory, those of secondaries too."""
+def _by_contents(submitted: Submitted) -> Iterator[Command]:
+    """The commands of a submit whose accesses follow from contents of memory, those of secondaries too. A dispatch
+    whose parameters turn out to have no workgroups runs no shader."""
     several = [commands for batch in submitted.batches for _, commands in batch.buffers]
     while several:
         for command in several.pop():
-            if command.name.startswith("vkCmdDraw") and "Ind" in command.name:
+            if command.name.startswith(SHADED) and "Ind" in command.name:
                 yield command
             several += [inner for each in command.effects if isinstance(each, Execute) for _, inner in each.buffers]
 

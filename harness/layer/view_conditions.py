@@ -158,10 +158,19 @@ def whole_vertex_buffers(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen
 
 
 @view
+def whatever_the_parameters(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
+    """An indirect command runs, although its parameters have no workgroups, vertices or instances."""
+    for call, touches in zip(calls, recorded(stream, calls), strict=True):
+        facts = stream.facts(call)
+        more = (*facts.left_out, *facts.declared) if facts.left_out else ()
+        yield [*touches, *(each for each in more if not is_unrecorded(call, each, stream))]
+
+
+@view
 def whole_ranges(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """A shader accesses all of the range of each buffer descriptor that it uses, whatever the dispatch is."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
-        declared = stream.facts(call).declared
+        declared = () if stream.facts(call).left_out else stream.facts(call).declared
         shaders = {(touch.stage, touch.resource) for touch in declared}
         yield [*(touch for touch in touches if (touch.stage, touch.resource) not in shaders), *declared]
 

@@ -64,7 +64,7 @@ class Tape:
         setup: list[tuple[str, dict[str, Any]]] = [
             *(("vkAllocateMemory", {"device": 1, "pAllocateInfo": allocation, "pMemory": at}) for at in (11, 12, 13)),
             *(("vkCreateBuffer", {"pCreateInfo": {"size": 256, "usage": 0}, "pBuffer": buffer}) for buffer in (A, B)),
-            ("vkCreateImage", {"pCreateInfo": image | {"tiling": tiling, "flags": 0}, "pImage": IMAGE}),
+            ("vkCreateImage", {"device": 1, "pCreateInfo": image | {"tiling": tiling, "flags": 0}, "pImage": IMAGE}),
             *(("vkBindBufferMemory", {"buffer": b, "memory": m, "memoryOffset": 0}) for b, m in ((A, 11), (B, 12))),
             ("vkBindImageMemory", {"image": IMAGE, "memory": 13, "memoryOffset": 0}),
         ]

@@ -176,6 +176,10 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         ("copy", 1, 0, [(0, 0, 4)], 1), rendering([1], draws=(("draw", "vertices", {"blend": False}, 0, "indexed"),)),
         submit(0, 0),
     ],
+    "all-commands-of-a-subpass-dependency": [
+        ("dispatch", "image_store_2d", 3, 0, 0, 1, "push"),
+        render_pass([attachment(1)], [{"colors": [MOVED_COLOR]}], (EXTERNAL, 0, ALL, "FRAGMENT_SHADER", 0)),
+    ],
     "another-of-several-reads": [fill(), copy(0, 1), dispatch("sum_uniform"), submit(0), submit(0)],
     "barriers-beside-a-transition": [barrier(WRITES, READS, (WRITES, WRITES), **MOVED), CLEAR],
     "wait-for-an-event-set-elsewhere/afterwards": [event(**MOVED), DOWNLOAD, WAIT, CLEAR],
@@ -193,6 +197,7 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         DOWNLOAD, rendering([1], draws=(("draw", "no_fragment", {"blend": False}, 0, "draw"),)),
     ],
     "first-piece-of-an-access": [upload(1, 5, 4), render_pass([attachment(1)], [{"colors": [COLOR]}])],
+    "indirect-commands-always-run": [("indirect", 4, 3), submit(0), submit(0)],
     "host-wait-for-an-older-value": [
         fill(), submit(0, signal=1), ("idle",), submit(0, signal=1), ("host_wait", 0, 1), submit(0),
     ],
