@@ -61,7 +61,8 @@ class Presenter:
         if not supported(self.physical, 0, self.surface):
             raise SystemExit("the device cannot present to this surface")
         limits = self.instance_function("vkGetPhysicalDeviceSurfaceCapabilitiesKHR")(self.physical, self.surface)
-        format = self.instance_function("vkGetPhysicalDeviceSurfaceFormatsKHR")(self.physical, self.surface)[0]
+        formats = self.instance_function("vkGetPhysicalDeviceSurfaceFormatsKHR")(self.physical, self.surface)
+        format = formats[0]  # which does not keep the array alive
         info = vk.VkSwapchainCreateInfoKHR(
             surface=self.surface,
             minImageCount=limits.minImageCount + (limits.maxImageCount != limits.minImageCount),
