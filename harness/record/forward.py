@@ -113,7 +113,8 @@ class CommandSource:
         for i, param in outputs:
             self.lines.append(f"{pad}args[{param.name!r}] = {self._output(i, param)}")
         if self.name == "vkCreateDevice":
-            self.lines.append(f"{pad}args[{SEPARATE_ASPECTS!r}] = separate_aspects(a0)")
+            self.lines.append(f"{pad}separate = separate_aspects(a0)")
+            self.lines.append(f"{pad}if separate is not None: args[{SEPARATE_ASPECTS!r}] = separate")
         if main_name(self.name) == "vkCreateDescriptorUpdateTemplate":
             self.lines.append(pad + "template_created(args)")
         result = "None" if self.returns == "void" else "int(result)"

@@ -14,33 +14,47 @@ from harness.spec.enums import VkStructureType
 EXTENSION = b"VK_KHR_maintenance7"
 _SIZE, _OFFSET = 56, 20
 """Bytes of the struct, and where separateDepthStencilAttachmentAccess is in it. The package does not declare it."""
+_NOT_FILLED_IN = 0xFFFF_FFFF
+"""No VkBool32: what stays there if the driver does not know the struct."""
 
 
-def separate_aspects(physical: Any) -> int:
+def separate_aspects(physical: Any) -> int | None:
     """separateDepthStencilAttachmentAccess, a VkBool32, of a VkPhysicalDevice (a cffi value).
 
-    0 where the device lacks VK_KHR_maintenance7, as it promises nothing then.
+    0 where the device lacks VK_KHR_maintenance7, as it promises nothing then. None where it cannot be asked: there is
+    no physical device, the loader lacks a function, or the property was not filled in.
     """
-    ffi, lib = layout.package_ffi(), _library()
+    ffi = layout.package_ffi()
+    if not physical:
+        return None
+    try:
+        return _told(ffi, _library(), physical)
+    except (AttributeError, ffi.error):
+        return None
+
+
+def _told(ffi: Any, lib: Any, physical: Any) -> int | None:
     if not _has_extension(ffi, lib, physical):
         return 0
     told = ffi.new("uint64_t[]", _SIZE // 8)
     data = ffi.buffer(told)
     data[0:4] = struct.pack("I", VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_7_PROPERTIES_KHR)
+    data[_OFFSET : _OFFSET + 4] = struct.pack("I", _NOT_FILLED_IN)
     asked = ffi.new("VkPhysicalDeviceProperties2 *")
     asked.sType = VkStructureType.PHYSICAL_DEVICE_PROPERTIES_2
     asked.pNext = told
     lib.vkGetPhysicalDeviceProperties2(physical, asked)
-    return int(struct.unpack_from("I", data, _OFFSET)[0] != 0)
+    value: int = struct.unpack_from("I", data, _OFFSET)[0]
+    return None if value == _NOT_FILLED_IN else int(value != 0)
 
 
 def _library() -> Any:
     """The package's library itself, also while a session stands in for it."""
     from vulkan import _vulkan
 
-    lib = _vulkan.lib
-    proxy = vars(lib).get("_proxy") if hasattr(lib, "__dict__") else None
-    return lib if proxy is None else proxy.lib
+    # Not by `vars`: the library's dictionary has every symbol of its header, also those that the loader lacks.
+    stand_in = getattr(_vulkan.lib, "_proxy", None)
+    return _vulkan.lib if stand_in is None else stand_in.lib
 
 
 def _has_extension(ffi: Any, lib: Any, physical: Any) -> bool:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from harness.record import separate_aspects
 from harness.record import struct_layout as layout
 from harness.record.decode import Decoder
 from harness.record.forward import make_converter, make_forwarder
@@ -156,6 +157,17 @@ def test_zeroed_arguments_pass_through_every_command(decoder: Decoder, taker: Ta
         assert taker.errors == [], name
         assert taker.calls[-1][0] == name
         assert list(taker.calls[-1][1]) == [p[0] for p in params]
+
+
+def test_what_the_loader_cannot_be_asked_is_left_out_of_a_new_device(
+    decoder: Decoder, taker: Taker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_functions = object()
+    monkeypatch.setattr(separate_aspects, "_library", lambda: without_functions)
+    physical = ffi.cast("VkPhysicalDevice", 1)
+    make_forwarder("vkCreateDevice", lambda *_: 0, decoder, taker)(physical, ffi.NULL, ffi.NULL, ffi.NULL)
+    assert taker.errors == []
+    assert list(taker.calls[-1][1]) == ["physicalDevice", "pCreateInfo", "pAllocator", "pDevice"]
 
 
 # Shape by shape.
