@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-from harness.findings import Finding
+from harness.findings import Finding, HostStep
 
 PAGE = "docs/rules.md"
 SUBPASS = "/subpass"
 """The suffix of a race's name when it is inside one queue, between subpasses."""
+WAITED_FOR = "/waited for"
+"""The suffix of a hazard's name when the host waits before its write, but the device's write is not in its domain."""
 
 RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
     ("ownership-not-transferred", "*", "*", "contents-must-be-transferred-to-another-family"),
@@ -36,6 +38,7 @@ RULE_OF_FINDING: tuple[tuple[str, str, str, str], ...] = (
     ("*", "*", "*_PRESENT_PRESENTED_*", "a-presented-image-belongs-to-the-engine"),
     ("*", "*", "*_PRESENT_ACQUIRE_READ_*", "an-acquired-image-waits-for-its-semaphore"),
     ("*", "SYNC_HOST_HOST_READ", "*", "a-host-read-needs-a-dependency-and-a-wait"),
+    ("*" + WAITED_FOR, "SYNC_HOST_HOST_WRITE", "*", "a-host-write-needs-the-host-domain"),
     ("*", "SYNC_HOST_HOST_WRITE", "*", "a-host-write-waits-for-the-device"),
     ("*", "*", "SYNC_HOST_HOST_WRITE", "a-submit-shows-host-writes-to-the-device"),
     ("*_RACING_*" + SUBPASS, "*", "*", "subpasses-without-a-path-race"),
@@ -58,5 +61,6 @@ OTHERWISE = "hazards"
 def rule_of(finding: Finding) -> str:
     """The anchor in docs/rules.md of the rule that a finding names."""
     inside = finding.hazard.is_race and finding.place.queue == finding.prior.queue
-    said = (finding.hazard + SUBPASS * inside, finding.access, finding.prior_access)
+    waited = finding.gap is HostStep.DEPENDENCY_TO_WRITE
+    said = (finding.hazard + SUBPASS * inside + WAITED_FOR * waited, finding.access, finding.prior_access)
     return next((anchor for *row, anchor in RULE_OF_FINDING if all(map(fnmatchcase, said, row))), OTHERWISE)

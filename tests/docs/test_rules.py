@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from harness.findings import Finding, Hazard, Place
-from harness.report.rules import OTHERWISE, RULE_OF_FINDING, SUBPASS, rule_of
+from harness.findings import Finding, Hazard, HostStep, Place
+from harness.report.rules import OTHERWISE, RULE_OF_FINDING, SUBPASS, WAITED_FOR, rule_of
 from harness.spec.scopes import ACCESS_KINDS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -99,9 +99,10 @@ def test_a_finding_leads_to_its_rule(row: tuple[str, str, str, str]) -> None:
     assert anchor in rules()
     place = Place(1, "vkCmdX", None, queue=1)
     prior = replace(place, queue=1 if hazard.endswith(SUBPASS) else 2)
-    fitting = [each for each in Hazard if fnmatchcase(each, hazard.removesuffix(SUBPASS))]
+    fitting = [each for each in Hazard if fnmatchcase(each, hazard.removesuffix(SUBPASS).removesuffix(WAITED_FOR))]
+    gap = HostStep.DEPENDENCY_TO_WRITE if hazard.endswith(WAITED_FOR) else None
     names = access.replace("*", "X"), prior_access.replace("*", "X")
-    assert anchor in {rule_of(Finding(each, *names, place, prior, 0, "VkBuffer")) for each in fitting}
+    assert anchor in {rule_of(Finding(each, *names, place, prior, 0, "VkBuffer", gap=gap)) for each in fitting}
 
 
 @pytest.mark.parametrize("hazard", Hazard)

@@ -30,8 +30,10 @@ HOST_READ, HOST_WRITE = ACCESS_KIND["SYNC_HOST_HOST_READ"].index, ACCESS_KIND["S
 def host_wrote(program: Program, wrote: HostWrote) -> None:
     """A host write comes after all that the host has waited for, and before what it submits from now on.
 
-    In memory that is not coherent it is available only after a flush. Specification: "Host Write Ordering Guarantees",
-    "Host Access to Device Memory Objects", "Fences". Rule: rules.md#a-host-write-waits-for-the-device.
+    In memory that is not coherent it is available only after a flush. A write of the device before it must be available
+    to the host domain (`visibility.VisibilityQuery`). Specification: "Host Write Ordering Guarantees", "Host Access to
+    Device Memory Objects", "Fences"; appendix "Location-Ordered".
+    Rules: rules.md#a-host-write-waits-for-the-device, rules.md#a-host-write-needs-the-host-domain.
     """
     place = Place(wrote.call, "host write", wrote.site)
     node = program.host_node("host write", place)
