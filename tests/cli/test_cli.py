@@ -258,7 +258,9 @@ def test_options_of_run_are_told_from_the_programs(words: list[str], own: list[s
         (["replay", "none.jsonl", "--finding", "1"], "--finding goes with --mode witness"),
         (["replay", "none.jsonl", "--observed", "x"], "--observed goes with --mode witness"),
         (["check", "none.jsonl", "--observed", "none"], "none: cannot be read"),
-        (["observe"], "observe takes a TRACE, --scenarios or --random COUNT: one of them"),
+        pytest.param(
+            ["observe"], "observe takes a TRACE, --scenarios or --random COUNT: one of them", id="observe of nothing"
+        ),
         (["observe", "none.jsonl"], "none.jsonl: cannot be read"),
         (["replay", "none.jsonl", "--seed", "1"], "--strategy and --seed go with --mode reorder"),
         (["replay", "none.jsonl", "--mode", "reorder", "--strategy", "sideways"], "sideways"),
