@@ -125,7 +125,7 @@ def transferred(device: str) -> dict[str, Any]:
             second.barrier("", "ALL_TRANSFER", "ALL_TRANSFER/TRANSFER_READ", **families, **both)
             second.image_to_buffer(image, b, at="TRANSFER_SRC_OPTIMAL")
         rig.submit(first, signals=[SemaphoreUse(s)])
-        rig.submit(second, waits=[SemaphoreUse(s, "ALL_TRANSFER")])
+        rig.submit(second, waits=[SemaphoreUse(s, "ALL_COMMANDS")])
         rig.host_wait("", "device")
         here = _here(rig, b)
     blocks = session.blocks or []
