@@ -31,8 +31,8 @@ dropped. A write that was *unordered* replaces nothing, because which of the two
 
 Facts for the named differences
 -------------------------------
-syncval keeps one read for each stage, as the Khronos layer does. Where a gap depends on what syncval leaves out, the
-gap carries a *fact* that says which; `differences.toml` names each of them.
+Where a gap depends on what syncval leaves out, the gap carries a *fact* that says which; `differences.toml` names each
+of them.
 
 A worked example
 ----------------
@@ -52,12 +52,11 @@ A worked example
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 
 from harness.model.memory import MemoryOperations
 from harness.model.opinion import ConflictKind
 from harness.model.order import ExecutionOrder
-from harness.model.pairs import SUPERSEDED_READ, exempt, facts, is_load, raster_ordered, superseded
+from harness.model.pairs import exempt, facts, is_load, raster_ordered
 from harness.model.past_access import DependencyGap, PastAccess
 from harness.model.visibility import VisibilityQuery
 from harness.spans import Span, overlap, subtract
@@ -89,13 +88,10 @@ class AccessHistory:
             if not shared:
                 continue
             gap = self._judge(prior, current, shared)
-            gap = gap and self._with_facts(gap)
             if self.observe is not None:
                 self.observe(prior, current, shared, gap)
             if gap is not None:
                 yield gap
-            elif superseded(prior, current):
-                prior.superseded_by.append((current, shared))
             elif _sees(prior, current):
                 prior.seen_by.append((current, shared))
             if current.replaces and self._makes_obsolete(prior, current, gap):
@@ -153,19 +149,6 @@ class AccessHistory:
         if prior.regional and current.regional:
             return self._judge_order(prior, current, shared, True)
         return self._judge_order(prior, current, shared, False)
-
-    def _with_facts(self, gap: DependencyGap) -> DependencyGap:
-        """The gap with a fact added, for the named differences.
-
-        `SUPERSEDED_READ` holds where later reads of the same stage cover all addresses and are ordered before the
-        current access.
-        """
-        prior, current = gap.prior, gap.current
-        left = list(gap.spans)
-        for between, spans in prior.superseded_by:
-            if self._order.precedes(between.use.node, current.use.node) or raster_ordered(between, current):
-                left = subtract(left, spans)
-        return replace(gap, facts=gap.facts | ({SUPERSEDED_READ} if not left else set()))
 
     def _judge_order(
         self, prior: PastAccess, current: PastAccess, shared: list[Span], by_region: bool

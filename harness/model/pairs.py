@@ -9,11 +9,9 @@ from harness.model.past_access import ENGINE_STREAM, HOST_STREAM, LAYOUT_TRANSIT
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
 
-SUPERSEDED_READ = "superseded-read"
-"""A fact: a later read of these addresses, in the same stage and queue, is ordered before the other access."""
 HELD_BACK = "held-back"
 """A fact: a batch waited for a signal, and the host did or learned of one access only after it submitted that batch."""
-FACTS = (SUPERSEDED_READ, HELD_BACK)
+FACTS = (HELD_BACK,)
 """Every fact that may be noted of a conflict."""
 
 
@@ -98,12 +96,6 @@ def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:
     if AttachmentOperation.LOAD is prior.access.operation or current.access.operation is AttachmentOperation.STORE:
         return RasterizationOrder.NONE not in (prior.access.order, current.access.order)
     return prior.stream == current.stream and in_raster_order(prior.access, current.access)
-
-
-def superseded(prior: PastAccess, current: PastAccess) -> bool:
-    """Whether the second read replaces the first for a judge that keeps one read for each stage and queue."""
-    same = ACCESS_KINDS[prior.access.access_kind].stage == ACCESS_KINDS[current.access.access_kind].stage
-    return same and prior.use.queue == current.use.queue and not (prior.writes or current.writes)
 
 
 def facts(prior: PastAccess, current: PastAccess) -> frozenset[str]:

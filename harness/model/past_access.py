@@ -47,8 +47,6 @@ class PastAccess:
     executed."""
     seen_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
     """The reads to which this write is visible, with the addresses."""
-    superseded_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
-    """For a read, the later reads in the same stage of the same queue, with the addresses."""
 
     @property
     def writes(self) -> bool:

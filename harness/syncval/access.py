@@ -18,6 +18,7 @@ from harness.findings import ENGINE_QUEUE, Certainty, Hazard
 from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS
 from harness.syncval.race import in_instance_order
 from harness.syncval.state import NO_ORDERING, AccessOrdering, AccessOutcome, Read, State, View, Write, intern
+from harness.syncval.superseded_reads import superseded_reads
 from harness.trace.effects import AttachmentOperation, RasterizationOrder
 
 
@@ -54,8 +55,7 @@ def _access(state: State, request: AccessRequest) -> AccessOutcome:
         hazard, prior = _write_hazard(state, view, request)
         return AccessOutcome(hazard, prior, _written(request, request.access_kind), -1)
     hazard = Hazard.READ_AFTER_WRITE if _read_conflicts(state, view, request) else None
-    after, position = _with_read(state, request)
-    return AccessOutcome(hazard, -1, after, position)
+    return _with_read(state, request)._replace(hazard=hazard)
 
 
 def after_instance(state: State, queue: int) -> State:
@@ -206,22 +206,25 @@ def written_by_atomic(access_kind: int) -> int:
     return ACCESS_KIND[ACCESS_KINDS[access_kind].name.replace("STORAGE_READ", "STORAGE_WRITE")].index
 
 
-def _with_read(state: State, request: AccessRequest) -> tuple[State, int]:
-    """Keeps one read a stage and queue; reads that happen before this one remember its stage."""
+def _with_read(state: State, request: AccessRequest) -> AccessOutcome:
+    """Adds a read without a hazard; reads that happen before this one remember its stage."""
     stage = ACCESS_KINDS[request.access_kind].stage
     regional = request.order != RasterizationOrder.NONE
     who = (request.queue, request.viewer, request.same_command, request.certainty, request.operation)
     fresh = Read(request.access_kind, stage, *who, regional=regional, open=regional)
-    same = [at for at, read in enumerate(state.reads) if read.stage == stage and read.queue == request.queue]
-    position = same[0] if same else len(state.reads)
-    reads = (*state.reads[:position], fresh, *state.reads[position + 1 :])
+    gone = superseded_reads(state, fresh)
+    position, gone = (gone[0], gone[1:]) if gone else (len(state.reads), ())
+    reads = [read for at, read in enumerate(state.reads) if at not in gone]
+    reads[position : position + 1] = [fresh]
     views = []
     for view in state.views:
         mine = view.viewer == request.viewer
-        orderings = [_synced(ordering, stage) if mine else ordering for ordering in view.reads]
+        orderings = [
+            _synced(ordering, stage) if mine else ordering for at, ordering in enumerate(view.reads) if at not in gone
+        ]
         orderings[position : position + 1] = [NO_ORDERING]
         views.append(view._replace(reads=tuple(orderings)))
-    return intern(state.write, reads, views), position
+    return AccessOutcome(None, -1, intern(state.write, tuple(reads), views), position, gone)
 
 
 def _synced(ordering: AccessOrdering, stage: int) -> AccessOrdering:

@@ -199,12 +199,14 @@ class Context(TrackedRanges):
             entry = self._live(entry)
         slot, write, reads = entry
         state = slot.state if slot.joined_to is None else slot.find().state
-        hazard, _, after, position = outcome = state.results.get(request) or after_access(state, request)
+        hazard, _, after, position, gone = outcome = state.results.get(request) or after_access(state, request)
         if hazard or self.racing is not NO_RACING_WORK:
             hazards.extend(self._hazards(span, entry, access, outcome))
         slot = self._slots.get(after) or self._slot(after)
         if position < 0:
             return RangeEntry(slot, place, ())
+        if gone:
+            reads = tuple(each for at, each in enumerate(reads) if at not in gone)
         alone = position == 0 and len(reads) < 2
         return RangeEntry(slot, write, (place,) if alone else (*reads[:position], place, *reads[position + 1 :]))
 

@@ -11,7 +11,7 @@ What is kept
 A program makes millions of accesses. For a range the state keeps only
 
 1. the most recent write,
-2. the reads since that write, at most one for each pipeline stage of each queue,
+2. the reads since that write, one for each pipeline stage of each viewer and few more,
 3. for each viewer, what the viewer may assume about that write and about each of these reads.
 
 A *viewer* is whoever accesses memory in an order of its own: a queue, a command buffer while it is recorded (viewer
@@ -24,8 +24,9 @@ Why that suffices -----------------
   second report about W1 would only repeat it.
 * **A read before the last write is not needed**, for the same reason.
 * **One read for each stage is enough.** The first scope of a barrier holds all earlier commands of its stages. A
-  barrier that orders the later of two reads in one stage of one queue orders the earlier one as well. The opposite is
-  not true, so the later read is the one that is kept.
+  barrier that orders the later of two reads in one stage of one viewer orders the earlier one as well. The opposite is
+  not true, so the later read is the one that is kept. Reads of two subpasses are kept until what is known of one is
+  known of the other, too (`superseded_reads`).
 * **Reads and the write are held apart.** A write after a read needs an execution dependency alone. A write after a
   write needs a memory dependency. When reads came after the last write, a new write is held against those reads
   alone: each of them was already judged against the write.
@@ -129,7 +130,7 @@ class Write(NamedTuple):
 
 
 class Read(NamedTuple):
-    """The most recent read by one stage of one queue.
+    """A recent read by one stage of one viewer.
 
     `same_command` says that the command of the last write made this read, too, in another stage. To be ordered after
     such a read does not mean to be ordered after the write. The last three are as in `Write`.
@@ -189,13 +190,15 @@ class View(NamedTuple):
 class AccessOutcome(NamedTuple):
     """What an access meets: the hazard with the prior write (`prior` -1) or read (its position), and the new state.
 
-    `position` is where the new state keeps the access: -1 as the write, otherwise its place among the reads.
+    `position` is where the new state keeps the access: -1 as the write, otherwise its place among the reads. The reads
+    at `gone`, all of them behind it, are left out.
     """
 
     hazard: Hazard | None
     prior: int
     state: State
     position: int
+    gone: tuple[int, ...] = ()
 
 
 T = TypeVar("T")
@@ -260,8 +263,8 @@ class State:
 
     def _check(self) -> None:
         """Raises AssertionError when an invariant is broken."""
-        stages = [(read.stage, read.queue) for read in self.reads]
-        assert len(stages) == len(set(stages)), "two reads of one stage and queue"
+        reads = [(read.stage, read.viewer, read.regional) for read in self.reads if read.viewer < 0]
+        assert len(reads) == len(set(reads)), "two reads of one stage and subpass"
         assert self.write is None or ACCESS_KINDS[self.write.access_kind].write, "a write that is none"
         assert all(not ACCESS_KINDS[read.access_kind].write for read in self.reads), "a read that is none"
         viewers = [view.viewer for view in self.views]

@@ -14,18 +14,8 @@ from harness.model.order import OPTIONAL
 from harness.model.pairs import FACTS
 from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
-from harness.trace.effects import (
-    EXTERNAL,
-    AutomaticTransition,
-    HostSignaled,
-    PassBegin,
-    PassEnd,
-    RasterizationOrder,
-    SemaphoreCreated,
-    SubpassBegin,
-    SubpassDependency,
-)
-from tests.support.effects import IMAGE, access, at, dependency
+from harness.trace.effects import HostSignaled, PassBegin, PassEnd, RasterizationOrder, SemaphoreCreated, SubpassBegin
+from tests.support.effects import IMAGE, access, at
 from tests.support.model_streams import COMPUTE, FILL, FILL_TO_COPY, READ, WRITE, Stream
 
 BLIT = access("BLIT_TRANSFER_READ")
@@ -38,15 +28,7 @@ def held_back() -> Stream:
     return stream.wait(9).add(HostSignaled(7, 1))
 
 
-def superseded_read() -> Stream:
-    """The second subpass reads at the same stage, and the transition after it knows of no other read."""
-    read = access("FRAGMENT_SHADER_INPUT_ATTACHMENT_READ", IMAGE, order=RasterizationOrder.RASTER)
-    after = SubpassDependency(1, EXTERNAL, dependency("FRAGMENT_SHADER", "NONE"))
-    end = PassEnd((AutomaticTransition(IMAGE, IMAGE, ((0, 256),), 0, 1),), (1,))
-    return Stream().submit((PassBegin(2, (after,)), SubpassBegin(0)), read, SubpassBegin(1), read, end)
-
-
-ONLY_MODEL: dict[str, Callable[[], Stream]] = {"superseded-read": superseded_read, "held-back": held_back}
+ONLY_MODEL: dict[str, Callable[[], Stream]] = {"held-back": held_back}
 
 
 def findings(stream: Stream) -> list[Finding]:
