@@ -141,6 +141,25 @@ def waited_for_two_sets(subject: Subject, covered: bool = False) -> bool:
 
 
 @condition
+def first_waited_for_two_sets(subject: Subject) -> bool:
+    """The first operation waits for the second command's event. The operation before it set that event, and came after
+    another operation on it without a barrier from ALL_COMMANDS, or the scope of a wait, between the two."""
+    wait, own, position = subject.first, subject.command, subject.position
+    if wait is None or own is None or position < 0 or not wait.name.startswith(WAIT):
+        return False
+    calls = subject.before[:position]
+    for event in _events(wait) & _events(own):
+        last = [at for at, call in enumerate(calls) if event in _events(call)][-2:]
+        if len(last) == 2 and calls[last[1]].name.startswith(SET):
+            stages = _own_stages(calls[last[1]])
+            waited = any(each.dst_stages & mask for each in barrier_scopes(calls[last[0]]) for mask in stages)
+            between = (each for call in calls[last[0] + 1 : last[1]] for each in barrier_scopes(call))
+            if not waited and not any(each.src_stages & VkPipelineStage2.ALL_COMMANDS for each in between):
+                return True
+    return False
+
+
+@condition
 def operation_between(subject: Subject) -> bool:
     """Between the two operations on an event stands another one on the same event."""
     own = _events(subject.command) if subject.command is not None else set()

@@ -19,7 +19,7 @@ from harness.layer.silence import is_unrecorded
 from harness.layer.stream import Stream, Touch, apart, common
 from harness.layer.subject import ExecutedCommand, Subject
 from harness.spans import Span, merge, overlap
-from harness.spec.command_classes import DRAWS, ENDS_RENDERING
+from harness.spec.command_classes import DRAWS, ENDS_RENDERING, NEXT_SUBPASS
 from harness.spec.enums import VkPipelineStage2, VkQueryResult
 from harness.trace.calls import Call
 
@@ -57,14 +57,13 @@ def met(before: Sequence[Seen], touch: Touch) -> Iterator[Met]:
         if not unwritten.spans:
             return
         for prior in reversed(before[position]):
+            left = unread if prior.write else unread_in.get(prior.stage, unwritten)
+            if prior.write or touch.write:
+                yield from (Met(position, prior, each) for each in common([left], [prior]))
             if prior.write:
-                yield from (Met(position, prior, each) for each in common([unread], [prior]))
                 unwritten, unread = apart(unwritten, prior), apart(unread, prior)
                 unread_in = {stage: apart(each, prior) for stage, each in unread_in.items()}
-        for prior in before[position] if touch.write else ():
-            if not prior.write:
-                left = unread_in.get(prior.stage, unwritten)
-                yield from (Met(position, prior, each) for each in common([left], [prior]))
+            elif touch.write:
                 unread_in[prior.stage], unread = apart(left, prior), apart(unread, prior)
 
 
@@ -130,9 +129,18 @@ def late_tests(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 @view
 def without_rewrites(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
-    """No operation of an attachment rewrites another aspect than its own."""
-    for touches in recorded(stream, calls):
-        yield [touch for touch in touches if not touch.rewrite]
+    """No operation of an attachment rewrites another aspect than its own. Where only that wrote to an aspect, a store
+    operation NONE does nothing to it."""
+    if_written: tuple[Touch, ...] = ()
+    written: list[Touch] = []
+    for call, touches in zip(calls, recorded(stream, calls), strict=True):
+        if stream.facts(call).attached:
+            if_written, written = stream.facts(call).if_written, []
+        seen = [touch for touch in touches if not touch.rewrite]
+        if call.name.startswith((NEXT_SUBPASS, ENDS_RENDERING)):
+            seen = [touch for touch in seen if touch not in if_written or common([touch], written)]
+        written += [touch for touch in seen if touch.write and "_ATTACHMENT_" in touch.access]
+        yield seen
 
 
 @view

@@ -220,6 +220,17 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         (0, 1, FRAGMENTS, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", VkDependency.BY_REGION),
         (EXTERNAL, 1, WRITES, "FRAGMENT_SHADER", 0),
     )],
+    "set-after-a-wait-that-did-nothing": [
+        ("event", 0, barrier("TOP_OF_PIPE", WRITES, **MOVED)[1]), SET, SET, WAIT, submit(0, 0),
+    ],
+    "other-aspects-are-rewritten/then-not-stored": [
+        barrier(ALL, "FRAGMENT_SHADER/SHADER_READ", image=2, old="UNDEFINED"),
+        ("rendering", {
+            "colors": [], "depth": ("CLEAR", "DONT_CARE"), "stencil": ("NONE", "NONE"), "area": (0, 0, 4, 8),
+            "suspended": False, "secondary": False,
+        }, []),
+        ("depth_to_buffer", 1, 4, WORD | {"offset": (1, 0, 0)}, True),
+    ],
     "transitions-at-two-waits": [event("COMPUTE_SHADER/SHADER_WRITE", **MOVED), SET, WAIT, WAIT],
     "transition-for-unordered-sets": [
         event(**MOVED), ("reset_event", 0, "COMPUTE_SHADER"), SET, DOWNLOAD, WAIT,
