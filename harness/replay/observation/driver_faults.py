@@ -12,6 +12,7 @@ from harness.replay.observation.declared import Declared
 from harness.replay.schedule.steps import Step
 from harness.spans import Span, merge
 from harness.spec.command_classes import DRAWS
+from harness.spec.enums import VkQueryResult
 from harness.trace.calls import Call
 from harness.trace.resources import Image
 
@@ -37,8 +38,6 @@ RESOLVES_TOO_MUCH = {
 ZEROES_A_STRIDE = "Mesa 22.3 zeroes a whole stride for each query that never ran, when availability is asked for"
 BEYOND_THE_SCISSOR = "Mesa 22.3 draws to multisampled images a texel beyond the scissor"
 WITHOUT_AN_OUTPUT = "Mesa 22.3 draws to colour attachments for which the fragment shader declares no output"
-WITH_AVAILABILITY = 4
-"""VK_QUERY_RESULT_WITH_AVAILABILITY_BIT."""
 
 
 def known_faults(driver: str, steps: list[Step], declared: Declared, images: dict[int, Image]) -> Faults:
@@ -56,7 +55,7 @@ def known_faults(driver: str, steps: list[Step], declared: Declared, images: dic
             if (
                 isinstance(call, Call)
                 and call.name == "vkCmdCopyQueryPoolResults"
-                and call.args["flags"] & WITH_AVAILABILITY
+                and call.args["flags"] & VkQueryResult.WITH_AVAILABILITY
             ):
                 begin, stride = call.args["dstOffset"], call.args["stride"]
                 found.add(ZEROES_A_STRIDE, call.args["dstBuffer"], [(begin, begin + stride * call.args["queryCount"])])
