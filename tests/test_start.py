@@ -55,11 +55,11 @@ def test_the_facts_of_synchronization_load_no_large_table() -> None:
     assert not any(f"'{name}'" in done.stdout for name in ("STRUCTS", "COMMANDS", "ENUMS", "BITMASKS"))
 
 
-def test_a_check_loads_the_judge_and_nothing_that_runs_or_draws() -> None:
+def test_a_check_loads_both_judges_and_nothing_that_runs_or_draws() -> None:
     loaded = modules_after("from harness.cli import main; main(sys.argv[1:])", "check", str(TRACE))
-    assert {"harness.syncval.validator", "harness.report.text"} <= loaded
+    assert {"harness.syncval.validator", "harness.model.judge", "harness.report.text"} <= loaded
     beside = {"numpy", "PIL", "jinja2", "graphviz", "vulkan", "cffi", "_cffi_backend", "pytest", "hypothesis"}
-    beside |= {f"harness.{each}" for each in ("model", "record", "device", "rig", "replay", "layer", "suite")}
+    beside |= {f"harness.{each}" for each in ("record", "device", "rig", "replay", "layer", "suite")}
     assert not packages(loaded) & beside
 
 
