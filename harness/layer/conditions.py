@@ -195,8 +195,25 @@ def reported_for_same_command(subject: Subject) -> bool:
 @condition
 def lower_address_found(subject: Subject) -> bool:
     """We found another hazard of the same access at a lower address, in this execution of the command, or while it was
-    recorded: the layer keeps to the lowest of a region, whether it says that one now or has said it."""
-    return bool(_lower_ones(subject))
+    recorded: the layer keeps to the lowest of a region, whether it says that one now or has said it. Or it says one of
+    this execution of the same access and resource that we do not have, as it takes an earlier command for more."""
+    return bool(_lower_ones(subject)) or _said_of_another(subject)
+
+
+def _said_of_another(subject: Subject) -> bool:
+    finding = subject.finding
+    if finding is None:
+        return False
+    hazard, command, _, access, _ = subject.key
+    resource, place = finding.through or finding.resource, finding.place
+    known = {(each.hazard, plain_command(each.prior.command)) for each in subject.of_command}
+    return any(
+        (each.hazard, plain_command(each.command), each.access) == (hazard, command, access)
+        and (each.hazard, plain_command(each.prior_command)) not in known
+        and subject.stream.viewed(each.resource) in (0, resource)
+        and (each.kind, each.entry) == (SUBMIT, place.position)
+        for each in subject.messages
+    )
 
 
 @condition

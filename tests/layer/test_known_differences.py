@@ -214,6 +214,9 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     ],
     "one-hazard-a-region": [copy(1, 0, 64), fill(0, 64), fill()],
     "one-hazard-a-region-at-submit": [fill(), NEXT, fill(0, 64), ("update", 0, 0, 128), submit(0, 1)],
+    "one-hazard-a-region-at-submit/of-more": [
+        ("indirect", 8, 3), ("update", 3, 60, 4), NEXT, ("dispatch", "sum_uniform", 3, 0, 0, 0, "base"), submit(0, 1),
+    ],
     "pair-reported-once": [fill(), submit(0), submit(0), submit(0)],
     "transition-before-one-dependency": [render_pass(
         [attachment(0, load="CLEAR", initial="UNDEFINED")], [{}, {"colors": [COLOR]}],
