@@ -174,7 +174,7 @@ class TestIndices:
             ((vertices, VERTEX_READ, ((0, reached),)), Certainty.BOUND),
             (read, Certainty.EXACT),
         ]
-        assert drawing.unrecorded(stream, index) == [False, True]
+        assert drawing.unrecorded(stream, index) == [True, False]
 
     @pytest.mark.parametrize(("offset", "expected"), [(10, (80, 2128)), (-6, (0, 2000))])
     def test_a_vertex_offset_moves_what_is_reached(self, offset: int, expected: tuple[int, int]) -> None:
@@ -233,7 +233,7 @@ class TestIndirect:
             ((parameters, INDIRECT_READ, expected), Certainty.EXACT),
         ]
         silent = drawing.unrecorded(stream, index)
-        assert silent == [False, *[True for _ in silent[1:]]]
+        assert silent == [*[True for _ in silent[1:]], False]
 
     @pytest.mark.parametrize(
         ("count", "stride", "expected"),
