@@ -7,9 +7,8 @@ same two accesses; and when the first command that offends is the same. What onl
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 from harness.check import Analysis
@@ -36,16 +35,6 @@ class ModelAnswer(StrEnum):
     AGREES = "agrees"
     DIFFERS = "differs"
     NOT_ASKED = "not asked"
-
-
-@dataclass(frozen=True, slots=True)
-class SecondOpinion:
-    """What became of asking the model."""
-
-    answer: ModelAnswer = ModelAnswer.NOT_ASKED
-    left_open: Mapping[str, int] = field(default_factory=dict)
-    """Conflicts that only the model finds, where the text of the specification does not decide: id of the named
-    difference to their number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,31 +85,27 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     return Agreement(tuple(lines), tuple(dict.fromkeys(explained)))
 
 
-def ask_model(analysis: Analysis, limit: int = MODEL_LIMIT) -> SecondOpinion:
+def ask_model(analysis: Analysis, limit: int = MODEL_LIMIT) -> ModelAnswer:
     """Asks the model about what `analysis` (with `keep_events`) has judged, and notes in each finding who finds it.
 
-    What only the model finds is added to `analysis.findings`, but for what the text leaves open. The model is not asked
-    about a stream that needs more than `limit` nodes of its order, because its cost grows with their square.
+    What only the model finds is added to `analysis.findings`, named differences included: there the model has the
+    specification's rule. The model is not asked about a stream that needs more than `limit` nodes of its order, because
+    its cost grows with their square.
     """
     if not analysis.keeps_events:
-        return SecondOpinion()
+        return ModelAnswer.NOT_ASKED
     try:
         opinion = judge_stream_events(analysis.events, limit=limit)
     except OrderTooLargeError:
-        return SecondOpinion()
+        return ModelAnswer.NOT_ASKED
     known = _pairs(opinion)
     for finding in analysis.findings:
         finding.judges = ("syncval", "model") if _key(finding) in known else ("syncval",)
-    left_open: Counter[str] = Counter()
     for conflict in beyond(analysis.findings, opinion):
-        if conflict.certainty is Certainty.BOUND:
-            continue
-        if entry := explanation(conflict):
-            left_open[entry.id] += 1
-        else:
+        if conflict.certainty is not Certainty.BOUND:
             analysis.findings.append(_finding(conflict, analysis))
     differ = any(len(each.judges) == 1 for each in analysis.findings)
-    return SecondOpinion(ModelAnswer.DIFFERS if differ else ModelAnswer.AGREES, left_open)
+    return ModelAnswer.DIFFERS if differ else ModelAnswer.AGREES
 
 
 def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:

@@ -26,7 +26,7 @@ def copies(*, barrier: bool) -> Stream:
 @pytest.mark.parametrize("barrier", [True, False])
 def test_both_judges_agree(barrier: bool) -> None:
     analysis = Analysis(keep_events=True).follow(copies(barrier=barrier).blocks)
-    assert ask_model(analysis).answer is ModelAnswer.AGREES
+    assert ask_model(analysis) is ModelAnswer.AGREES
     assert [each.judges for each in analysis.findings] == [("syncval", "model")] * (not barrier)
 
 
@@ -35,7 +35,7 @@ def test_what_only_the_model_finds_is_a_finding_like_others() -> None:
     (found,) = analysis.findings
     analysis.findings.clear()
     assert analysis.verdict == "clean"
-    assert ask_model(analysis).answer is ModelAnswer.DIFFERS
+    assert ask_model(analysis) is ModelAnswer.DIFFERS
     (added,) = analysis.findings
     assert analysis.verdict == "hazards"
     assert added.judges == ("model",)
@@ -47,12 +47,12 @@ def test_what_only_syncval_finds_stays_and_is_marked() -> None:
     analysis = Analysis(keep_events=True).follow(copies(barrier=True).blocks)
     (wrong,) = Analysis().follow(copies(barrier=False).blocks).findings
     analysis.findings.append(replace(wrong))
-    assert ask_model(analysis).answer is ModelAnswer.DIFFERS
+    assert ask_model(analysis) is ModelAnswer.DIFFERS
     assert [each.judges for each in analysis.findings] == [("syncval",)]
 
 
 def test_a_long_stream_is_not_given_to_the_model() -> None:
     blocks = copies(barrier=False).blocks
     for analysis, limit in ((Analysis(keep_events=True), 2), (Analysis(), 100), (Analysis(True, keep_at_most=2), 100)):
-        assert ask_model(analysis.follow(blocks), limit).answer is ModelAnswer.NOT_ASKED
+        assert ask_model(analysis.follow(blocks), limit) is ModelAnswer.NOT_ASKED
         assert [each.judges for each in analysis.findings] == [()]

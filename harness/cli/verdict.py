@@ -12,7 +12,6 @@ import click
 from harness.findings import Finding, Unjudged
 
 if TYPE_CHECKING:
-    from harness.agreement import SecondOpinion
     from harness.check import Analysis
     from harness.refutation import Refutation
 
@@ -40,7 +39,7 @@ def make_analysis(model: str, bounds: bool) -> Analysis:
     return Analysis(keep_events=model != NEVER, keep_at_most=limit, bounds=bounds)
 
 
-def ask_model(analysis: Analysis, model: str) -> SecondOpinion:
+def ask_model(analysis: Analysis, model: str) -> str:
     """Asks the second judge as the option says."""
     from harness import agreement
 
@@ -61,7 +60,7 @@ def show(
     verdict: str,
     findings: Sequence[Finding],
     unmodelled: Mapping[str, int],
-    second: SecondOpinion,
+    model: str,
     unjudged: Unjudged,
     json_path: Path | None,
     *,
@@ -74,6 +73,6 @@ def show(
     if json_path is not None:
         from harness.report.findings_json import verdict_document, write_json
 
-        document = verdict_document(verdict, findings, unmodelled, second.answer, second.left_open, unjudged)
+        document = verdict_document(verdict, findings, unmodelled, model, unjudged)
         write_json(json_path, document)
-    print_verdict(terminal(stderr=stderr), verdict, findings, unmodelled, second.left_open, unjudged)
+    print_verdict(terminal(stderr=stderr), verdict, findings, unmodelled, unjudged)

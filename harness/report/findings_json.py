@@ -14,20 +14,13 @@ VERSION = 1
 
 
 def verdict_document(
-    verdict: str,
-    findings: Sequence[Finding],
-    unmodelled: Mapping[str, int],
-    model: str,
-    left_open: Mapping[str, int],
-    unjudged: Unjudged,
+    verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int], model: str, unjudged: Unjudged
 ) -> dict[str, Any]:
-    """`{"version", "verdict", "findings", "unmodelled", "model", "left_open", "left_out",
-    "never_visible"}`.
+    """`{"version", "verdict", "findings", "unmodelled", "model", "left_out", "never_visible"}`.
 
     `unmodelled` maps a command to how often it was met. `model` says whether the second judge `agrees`, `differs` or
-    was `not asked`. `left_open` counts, by named difference, what only the model finds and the text does not decide.
-    `left_out` counts the draws of which something is not judged, by what that is.
-    `never_visible` lists what the device wrote to mapped memory and no dependency makes visible to the host.
+    was `not asked`. `left_out` counts the draws of which something is not judged, by what that is. `never_visible`
+    lists what the device wrote to mapped memory and no dependency makes visible to the host.
     """
     return {
         "version": VERSION,
@@ -35,7 +28,6 @@ def verdict_document(
         "findings": [finding.to_dict() for finding in findings],
         "unmodelled": dict(unmodelled),
         "model": model,
-        "left_open": dict(left_open),
         "left_out": dict(unjudged.left_out),
         "never_visible": [each.to_dict() for each in unjudged.never_visible],
     }

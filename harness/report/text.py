@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-EMPTY: Mapping[str, int] = {}
 NOTHING = Unjudged()
 MOST_UNSEEN = 10
 """The most writes that the host cannot see which are named in a text."""
@@ -56,14 +55,9 @@ def finding_text(finding: Finding) -> Text:
 
 
 def summary_text(
-    verdict: str,
-    findings: Sequence[Finding],
-    unmodelled: Mapping[str, int],
-    left_open: Mapping[str, int] = EMPTY,
-    unjudged: Unjudged = NOTHING,
+    verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int], unjudged: Unjudged = NOTHING
 ) -> Text:
-    """The verdict as one line; then advice, what the specification leaves open, what is unmodelled, by name, and what
-    the verdict leaves out."""
+    """The verdict as one line; then advice, what is unmodelled, by name, and what the verdict leaves out."""
     from rich.text import Text
 
     text = Text()
@@ -81,9 +75,6 @@ def summary_text(
         text.append(f"\nadvice: {_counted(each for each in findings if each.advice)}", style="yellow")
     if refuted:
         text.append(f"\nrefuted on this run, and not counted: {_counted(refuted)}", style="green")
-    if left_open:
-        names = ", ".join(f"{name} x{count}" for name, count in sorted(left_open.items()))
-        text.append(f"\nleft open by the specification, a hazard for the model alone: {names}", style="dim")
     if unmodelled:
         names = ", ".join(f"{name} x{count}" for name, count in sorted(unmodelled.items()))
         text.append(f"\nnot modelled: {names}", style="yellow")
@@ -127,13 +118,12 @@ def print_verdict(
     verdict: str,
     findings: Sequence[Finding],
     unmodelled: Mapping[str, int],
-    left_open: Mapping[str, int] = EMPTY,
     unjudged: Unjudged = NOTHING,
 ) -> None:
     """Prints every finding and the summary. Lines are never wrapped, so that they can be searched and piped."""
     for finding in findings:
         console.print(finding_text(finding), soft_wrap=True, highlight=False)
-    console.print(summary_text(verdict, findings, unmodelled, left_open, unjudged), soft_wrap=True, highlight=False)
+    console.print(summary_text(verdict, findings, unmodelled, unjudged), soft_wrap=True, highlight=False)
 
 
 def _counted(findings: Iterable[Finding]) -> str:
