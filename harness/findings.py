@@ -311,6 +311,16 @@ class Finding:
     """Which of `syncval` and `model` find it, once both were asked; empty before."""
     refuted: str = ""
     """How it is known that the two accesses did not meet on an observed run; empty where they did or nobody looked."""
+    frame: int | None = None
+    """The frame in which the later access is executed, from 1; None where the program has no frames (so far)."""
+    prior_frame: int | None = None
+    """The same of the earlier access."""
+    labels: tuple[str, ...] = ()
+    """The debug label regions around the later access, the outermost first."""
+    prior_labels: tuple[str, ...] = ()
+    """The same of the earlier access."""
+    names: Mapping[int, str] = field(default_factory=dict)
+    """By id: the debug names of the objects that the finding speaks of, as the program gave them."""
     explain: Callable[[Finding], Explanation] | None = field(default=None, repr=False, compare=False)
     """Makes the words. Whoever hands out findings sets it: judges have none."""
 
@@ -333,6 +343,11 @@ class Finding:
     def counts(self) -> bool:
         """Whether the finding counts for the verdict and the exit code: advice and refuted findings do not."""
         return not self.advice and not self.refuted
+
+    @property
+    def resource_name(self) -> str:
+        """The debug name of the resource; empty where it has none."""
+        return self.names.get(self.resource, "")
 
     @property
     def range(self) -> tuple[int, int] | None:
@@ -379,6 +394,15 @@ class Finding:
             "prior_executed_by": self.prior.executed_by and list(self.prior.executed_by),
             "prior_submit": self.prior.submit,
             "prior_command_buffer": self.prior.command_buffer,
+            "resource_name": self.resource_name,
+            "names": {str(id): name for id, name in self.names.items()},
+            "labels": list(self.labels),
+            "prior_labels": list(self.prior_labels),
+            "frame": self.frame,
+            "prior_frame": self.prior_frame,
+            "count": 1,
+            "first_frame": self.frame,
+            "last_frame": self.frame,
             "certainty": self.certainty,
             "advice": self.advice,
             "judges": list(self.judges),

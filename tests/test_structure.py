@@ -21,6 +21,7 @@ GENERATED = (HARNESS / "spec" / "_generated.py", HARNESS / "spec" / "enums.py")
 ALLOWED = {
     "spans": "",
     "findings": "",
+    "groups": "findings",
     "verdicts": "",
     "spec": "findings",
     "trace": "findings spans spec",
