@@ -145,6 +145,7 @@ class ReplayTarget:
             ffi, "VkDeviceQueueCreateInfo", queueFamilyIndex=self.family, queueCount=1, pQueuePriorities=priority
         )
         names = [ffi.new("char[]", name.encode()) for name in extensions]
+        name_pointers = ffi.new("char *[]", names)  # a C struct keeps nothing alive that it points to
         info = new_struct(
             ffi,
             "VkDeviceCreateInfo",
@@ -152,7 +153,7 @@ class ReplayTarget:
             queueCreateInfoCount=1,
             pQueueCreateInfos=queue_info,
             enabledExtensionCount=len(names),
-            ppEnabledExtensionNames=ffi.new("char *[]", names),
+            ppEnabledExtensionNames=name_pointers,
             pEnabledFeatures=features,
         )
         out = ffi.new("VkDevice *")
