@@ -5,7 +5,7 @@ two buffers. The verdict and five hazards go to stderr; the program's own output
 
     $ vkharness run examples/two_submits.py  # exits 1
     done
-    READ_AFTER_WRITE on VkBuffer 6 [0, 256)
+    1. READ_AFTER_WRITE on VkBuffer 6 [0, 256)
             vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ at examples/two_submits.py:77 (call 26, command buffer 16)
       after vkCmdFillBuffer SYNC_CLEAR_TRANSFER_WRITE at examples/two_submits.py:76 (call 25, command buffer 16)
       missing: a memory dependency from ...

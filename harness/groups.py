@@ -32,7 +32,7 @@ from dataclasses import dataclass
 from itertools import count
 from operator import itemgetter
 
-from harness.findings import Finding
+from harness.findings import Finding, UserError
 
 _DIGITS = re.compile(r"\d+")
 
@@ -97,6 +97,14 @@ def groups_of(findings: Iterable[Finding]) -> list[Group]:
         Group([everything[at] for at in part], number, _recurring(part, everything))
         for number, part in enumerate(parts, start=1)
     ]
+
+
+def chosen(groups: Sequence[Group], number: int, of: object) -> Group:
+    """The group that the option `--finding` names. Raises `UserError` when there is none; `of` has the findings."""
+    if not 1 <= number <= len(groups):
+        several = "1 group" if len(groups) == 1 else f"{len(groups)} groups"
+        raise UserError(f"--finding {number}: {of} has {several} of findings")
+    return groups[number - 1]
 
 
 def _recurring(part: Sequence[int], findings: Sequence[Finding]) -> list[Recurring]:

@@ -174,16 +174,15 @@ class VkSync:
             item.add_report_section(when, "vkharness", text)
 
     def _new_text(self) -> str:
-        """Findings since the last look, one paragraph each; empty when there are none."""
-        from harness.report.rules import PAGE, rule_of
-
+        """Groups of the findings since the last look, one paragraph each; empty when there are none."""
         new = self.session.findings[self._seen :]
         self._seen += len(new)
-        return "\n".join(
-            f"{found.vuid}: {found.message}\n    {found.place.command} at {found.place.site}\n"
-            f"    {found.prior.command} at {found.prior.site}\n    rule: {PAGE}#{rule_of(found)}"
-            for found in new
-        )
+        if not new:
+            return ""
+        from harness.groups import groups_of
+        from harness.report.text import failure_text
+
+        return "\n".join(map(failure_text, groups_of(new)))
 
     def _warn(self, item: pytest.Item) -> None:
         unjudged = {f"unmodelled: {name}" for name in self.session.unmodelled}

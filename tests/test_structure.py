@@ -38,10 +38,10 @@ ALLOWED = {
     "check": "findings spans trace commands syncval report",
     "agreement": "findings trace model check report",
     "fuzz": "agreement check device findings layer model replay rig spec syncval trace",
-    "report": "findings spans verdicts spec trace model replay",
+    "report": "findings groups spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz",
-    "pytest_plugin": "findings record report suite",
-    "cli": "findings verdicts trace model record device replay report suite refutation check agreement fuzz",
+    "pytest_plugin": "findings groups record report suite",
+    "cli": "findings groups verdicts trace model record device replay report suite refutation check agreement fuzz",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

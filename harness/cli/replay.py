@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +11,12 @@ from harness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
 from harness.findings import UserError
 from harness.replay import MODES, strategies
 
+if TYPE_CHECKING:
+    from harness.groups import Group
+
 JOB = "harness.report.replays:replay_job"
+MOST_TRIED = 3
+"""The most findings of a group that are executed to show one."""
 
 
 @click.command()
@@ -30,7 +35,9 @@ JOB = "harness.report.replays:replay_job"
     "--strategy", type=click.Choice(strategies.names()), help="In reorder mode, how orders are picked [random]."
 )
 @click.option("--seed", type=click.IntRange(0), help="In reorder mode, the first seed [0].")
-@click.option("--finding", type=click.IntRange(1), help="In witness mode, show this finding only (1 is the first).")
+@click.option(
+    "--finding", type=click.IntRange(1), help="In witness mode, show this group of findings only (1 is the first)."
+)
 @click.option(
     "--observed", type=click.Path(path_type=Path), help="In witness mode, judge with what `vkharness observe -o` saw."
 )
@@ -97,32 +104,42 @@ def _refuse_outside_witness(mode: str, options: dict[str, object]) -> None:
 def _show_findings(
     worker: Any, arguments: dict[str, Any], artifacts: Path | None, wanted: int | None, observed: Path | None
 ) -> tuple[list[dict[str, Any]], int]:
-    """What each finding's hazard does to the bytes, and the exit code of the trace's verdict."""
-    findings, code = _judge(Path(arguments["trace"]), wanted, observed)
+    """What each group's hazard does to the bytes, and the exit code of the trace's verdict.
+
+    The first finding that can be shown stands for its group; `MOST_TRIED` of them are tried.
+    """
+    from harness.report.findings_json import group_findings
+
+    groups, code = _judge(Path(arguments["trace"]), wanted, observed)
     results = []
-    for number, found in findings:
+    for group in groups:
+        number = group.number
         where = {} if artifacts is None else {"artifacts": str(artifacts / f"finding-{number}")}
-        result = _outcome(worker, {**arguments, **where, "finding": found}, survive=True)
-        results.append({"number": number, "finding": found, **result})
+        tried = []
+        for found in group_findings(group)[:MOST_TRIED]:
+            result = _outcome(worker, {**arguments, **where, "finding": found}, survive=True)
+            tried.append({"number": number, "finding": found, **result})
+            if result["shown"]:
+                break
+        results.append(tried[-1] if tried[-1]["shown"] else tried[0])
     return results, code
 
 
-def _judge(trace: Path, wanted: int | None, observed: Path | None) -> tuple[list[tuple[int, dict[str, Any]]], int]:
-    """The findings to show, numbered from 1, and the exit code that the trace's verdict calls for."""
+def _judge(trace: Path, wanted: int | None, observed: Path | None) -> tuple[list[Group], int]:
+    """The groups to show, and the exit code that the trace's verdict calls for."""
     from harness.check import Analysis
     from harness.cli.verdict import refutation_of
+    from harness.groups import chosen, groups_of
     from harness.trace.codec import read_trace
 
     refutation, blocks = refutation_of(observed), read_trace(trace)
     mirror = Analysis().follow(blocks if refutation is None else refutation.follow(blocks))
     if refutation is not None:
         refutation.mark(mirror.findings)
-    findings = [(number, found.to_dict()) for number, found in enumerate(mirror.findings, start=1)]
+    groups = groups_of(mirror.findings)
     if wanted is not None:
-        if wanted > len(findings):
-            raise UserError(f"--finding {wanted}: {trace} has {len(findings)} findings")
-        findings = [findings[wanted - 1]]
-    return findings, exit_code(mirror.verdict)
+        groups = [chosen(groups, wanted, trace)]
+    return groups, exit_code(mirror.verdict)
 
 
 def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool) -> dict[str, Any]:

@@ -67,12 +67,14 @@ def show(
     stderr: bool = False,
 ) -> None:
     """Writes the JSON file, if asked for, then prints the verdict on stdout, or on stderr beside a program's output."""
+    from harness.groups import groups_of
     from harness.report.console import terminal
     from harness.report.text import print_verdict
 
+    groups = groups_of(findings)
     if json_path is not None:
         from harness.report.findings_json import verdict_document, write_json
 
-        document = verdict_document(verdict, findings, unmodelled, model, unjudged)
+        document = verdict_document(verdict, groups, unmodelled, model, unjudged)
         write_json(json_path, document)
-    print_verdict(terminal(stderr=stderr), verdict, findings, unmodelled, unjudged)
+    print_verdict(terminal(stderr=stderr), verdict, groups, unmodelled, unjudged)

@@ -7,6 +7,7 @@ from harness.model.explanation import PairExplanation, Passage
 from harness.model.opinion import ModelAccess
 from harness.model.pairs import Exemption
 from harness.report.conflicts import conflict_text, missing_text
+from harness.report.printable import printable
 from harness.report.sentences import part_text
 from harness.trace.resources import describe
 
@@ -72,4 +73,4 @@ def _place(place: Place) -> str:
 
 def _where(place: Place) -> str:
     submit = f", submit {place.submit}" if place.submit else ""
-    return f"{f' at {place.site}' if place.site else ''} (call {place.call}{submit})"
+    return f"{f' at {printable(place.site)}' if place.site else ''} (call {place.call}{submit})"

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.findings import Finding, Unjudged
+from harness.findings import Unjudged
+from harness.groups import Findings, Group
 from harness.report.files import write_whole
+from harness.report.printable import escape_json
 
 VERSION = 1
 
 
 def verdict_document(
-    verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int], model: str, unjudged: Unjudged
+    verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], model: str, unjudged: Unjudged
 ) -> dict[str, Any]:
-    """`{"version", "verdict", "findings", "unmodelled", "model", "left_out", "never_visible"}`.
+    """`{"version", "verdict", "findings", "groups", "unmodelled", "model", "left_out", "never_visible"}`.
 
+    `findings` has each finding once, group by group, as `Finding.to_dict` gives the first of those that are the same:
+    `count`, `first_frame` and `last_frame` tell of all of them, and `group` is the number of its group. `groups` has
+    the same figures of each group, and `findings`, the places of its findings in that list.
     `unmodelled` maps a command to how often it was met. `model` says whether the second judge `agrees`, `differs` or
     was `not asked`. `left_out` counts the draws of which something is not judged, by what that is. `never_visible`
     lists what the device wrote to mapped memory and no dependency makes visible to the host.
@@ -25,7 +30,8 @@ def verdict_document(
     return {
         "version": VERSION,
         "verdict": verdict,
-        "findings": [finding.to_dict() for finding in findings],
+        "findings": [finding for group in groups for finding in group_findings(group)],
+        "groups": list(_groups(groups)),
         "unmodelled": dict(unmodelled),
         "model": model,
         "left_out": dict(unjudged.left_out),
@@ -33,6 +39,30 @@ def verdict_document(
     }
 
 
+def group_findings(group: Group) -> list[dict[str, Any]]:
+    """The findings of a group as the document has them; the one that stands for the group is not always the first."""
+    return [{**each.first.to_dict(), **_times(each), "group": group.number} for each in group.recurring]
+
+
+def _groups(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
+    at = 0
+    for group in groups:
+        upto = at + len(group.recurring)
+        yield {
+            "number": group.number,
+            "hazard": group.first.hazard,
+            "findings": list(range(at, upto)),
+            **_times(group),
+            "counts": group.counts,
+            "missing": group.first.missing,
+        }
+        at = upto
+
+
+def _times(several: Findings) -> dict[str, Any]:
+    return {"count": several.count, "first_frame": several.first_frame, "last_frame": several.last_frame}
+
+
 def write_json(path: Path, document: Any) -> None:
     """Writes `document` to `path` as JSON, whole or not at all. Raises `UserError` when it cannot be written."""
-    write_whole(path, json.dumps(document, indent=2, ensure_ascii=False) + "\n")
+    write_whole(path, escape_json(json.dumps(document, indent=2, ensure_ascii=False)) + "\n")

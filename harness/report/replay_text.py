@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from harness.report.printable import printable, quoted
+from harness.report.sentences import labelled
+
 
 def result_lines(mode: str, result: dict[str, Any]) -> Iterator[str]:
     """A result in words, a line each."""
@@ -33,9 +36,13 @@ def result_lines(mode: str, result: dict[str, Any]) -> Iterator[str]:
 def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
     found = result["finding"]
     word = "shown" if result["shown"] else "not shown"
-    yield f"{result['number']}. {found['hazard']} {found['command']} after {found['prior_command']}: {word}"
+    yield f"{result['number']}. {found['hazard']} {_use(found, '')} after {_use(found, 'prior_')}: {word}"
+    name = f" {quoted((found['resource_name'],))}" if found["resource_name"] else ""
+    times = f", {found['count']:,} times" if found["count"] > 1 else ""
+    if name or times:
+        yield f"   on {found['resource_type']} {found['resource']}{name}{times}"
     if found["site"] or found["prior_site"]:
-        yield f"   at {found['site']} after {found['prior_site']}"
+        yield printable(f"   at {found['site']} after {found['prior_site']}")
     if found["refuted"]:
         yield f"   refuted on this run: the two touch no byte in common ({found['refuted']})"
     if result["reason"]:
@@ -46,6 +53,13 @@ def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
         yield f"   outcome: {result['outcome']}"
     for picture in result.get("pictures", []):
         yield f"   {picture}"
+
+
+def _use(found: dict[str, Any], which: str) -> str:
+    """A command of a finding with its label regions and its frame."""
+    frame = found[f"{which}frame"]
+    text = labelled(printable(found[f"{which}command"]), found[f"{which}labels"])
+    return text if frame is None else f"{text} (frame {frame})"
 
 
 def _reorder_lines(result: dict[str, Any]) -> Iterator[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from harness.findings import Box, DependencySoFar, Explanation, Finding, Hazard, HostStep, OwnershipFamilies
+from harness.report.printable import quoted
 from harness.spec import names
 from harness.spec.scopes import ACCESS_KIND, IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import FAMILIES_OUTSIDE
 
+NO_NAMES: Mapping[int, str] = MappingProxyType({})
 ACQUIRE = "SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL"
 PRESENT = "SYNC_PRESENT_ENGINE_SYNCVAL_PRESENT_PRESENTED_SYNCVAL"
 HOST_WRITE = "SYNC_HOST_HOST_WRITE"
@@ -88,14 +91,32 @@ def pair_text(finding: Finding) -> str:
     )
 
 
+def named(id: int, names_by_id: Mapping[int, str]) -> str:
+    """An object with its debug name: `12 "shadow map"`, or `12` where it has none."""
+    name = names_by_id.get(id)
+    return f"{id} {quoted((name,))}" if name else str(id)
+
+
+def labelled(command: str, labels: Sequence[str]) -> str:
+    """A command with the label regions around it: `vkCmdDraw in "main pass / opaque"`."""
+    return f"{command} in {quoted(labels)}" if labels else command
+
+
 def resource_text(finding: Finding) -> str:
-    """A resource and the touched part of it: `VkBuffer 7 [0, 256)`, `VkImage 9 (color, mip 1, layer 0)`."""
-    return part_text(finding.resource, finding.resource_type, finding.ranges, finding.boxes)
+    """A resource and the touched part of it: `VkBuffer 7 [0, 256)`, `VkImage 9 "shadow map" (depth, mip 1,
+    layer 0)`."""
+    return part_text(finding.resource, finding.resource_type, finding.ranges, finding.boxes, finding.names)
 
 
-def part_text(resource: int, type: str, ranges: Sequence[tuple[int, int]], boxes: Sequence[Box]) -> str:
-    """As `resource_text`, from the resource, its type, and the touched part in (offset, size) or in boxes."""
-    text = f"{type} {resource}"
+def part_text(
+    resource: int,
+    type: str,
+    ranges: Sequence[tuple[int, int]],
+    boxes: Sequence[Box],
+    names_by_id: Mapping[int, str] = NO_NAMES,
+) -> str:
+    """As `resource_text`, from the resource, its type, the touched part in (offset, size) or in boxes, and names."""
+    text = f"{type} {named(resource, names_by_id)}"
     if ranges:
         offset, size = ranges[0]
         text += f" [{offset}, {offset + size})"
@@ -167,7 +188,9 @@ def _family(index: int) -> str:
 
 def _sentence(finding: Finding) -> str:
     """Who does what to which resource after whom."""
-    hazard, command, prior = finding.hazard, finding.place.command, finding.prior.command
+    hazard = finding.hazard
+    command = labelled(finding.place.command, finding.labels)
+    prior = labelled(finding.prior.command, finding.prior_labels)
     if hazard in _BETWEEN:
         return f"{command} on {resource_text(finding)} is not ordered after {prior}"
     if hazard in _USAGE:
@@ -175,12 +198,13 @@ def _sentence(finding: Finding) -> str:
     if hazard is Hazard.UNFLUSHED_WRITE:
         return f"{command} loses what the host wrote to {resource_text(finding)} and did not flush"
     if isinstance(finding.gap, OwnershipFamilies):
-        what, owner = f"{finding.resource_type} {finding.resource}", finding.gap.source
+        owner = finding.gap.source
+        what = f"{finding.resource_type} {named(finding.resource, finding.names)}"
         prior = "none" if finding.prior == finding.place else prior
         return f"{command} {_OWNERSHIP[hazard].format(what=what, prior=prior, family=owner)}"
     done = _verb(finding.access, "transitions the layout of", "writes", "reads")
     before = _verb(finding.prior_access, "transitioned the layout of", "wrote", "read")
-    alias = f" (through its alias {finding.through})" if finding.through else ""
+    alias = f" (through its alias {named(finding.through, finding.names)})" if finding.through else ""
     return f"{command} {done} {resource_text(finding)}{alias}, which {prior} {before}"
 
 

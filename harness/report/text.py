@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from harness.findings import ENGINE_QUEUE, Certainty, Finding, Place, Unjudged, UnseenWrite
+from harness.groups import Findings, Group
+from harness.report.printable import printable, quoted
 from harness.report.rules import PAGE, rule_of
-from harness.report.sentences import explain, resource_text
+from harness.report.sentences import explain, named, resource_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,26 +25,69 @@ BOUND = "at most: which bytes are read follows from contents that are unknown"
 ONE_JUDGE = {"syncval": "syncval alone; the model finds nothing", "model": "the model alone; syncval finds nothing"}
 
 
-def finding_text(finding: Finding) -> Text:
-    """A finding as a few lines, styled; `.plain` is the same without styles."""
+MOST_RESOURCES = 3
+"""The most further resources of a group that are named."""
+
+
+def group_text(group: Group) -> Text:
+    """A group by the finding that stands for it, with its number, how often it was found, and where else."""
+    text = finding_text(group.first, f"{group.number}. ", often_text(group))
+    for line in _also(group):
+        text.append("  also: ", style="dim")
+        text.append(f"{line}\n")
+    return text
+
+
+def failure_text(group: Group) -> str:
+    """A group as a test fails with it: what the Khronos layer calls it, both call sites, and the rule."""
+    found = group.first
+    lines = [f"{group.number}. {found.vuid}{often_text(group)}: {found.message}"]
+    lines += [f"    {printable(f'{each.command} at {each.site}')}" for each in (found.place, found.prior)]
+    return "\n".join([*lines, *(f"    also: {line}" for line in _also(group)), f"    rule: {PAGE}#{rule_of(found)}"])
+
+
+def _also(group: Group) -> list[str]:
+    """The line that names the other resources of a group, if it has any."""
+    others = [resource_text(each.first) for each in group.recurring if each.first is not group.first]
+    more = len(others) - MOST_RESOURCES
+    named = "; ".join(others[:MOST_RESOURCES])
+    return [f"{named}; and {more} more" if more > 0 else named] if others else []
+
+
+def often_text(several: Findings) -> str:
+    """`, 300 times in frames 7 to 306`; empty for what was found once."""
+    first, last = several.first_frame, several.last_frame
+    frames = "" if first is None else f" in frame {first}" if first == last else f" in frames {first} to {last}"
+    return f", {several.count:,} times{frames}" if several.count > 1 else ""
+
+
+def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
+    """A finding as a few lines, styled; `.plain` is the same without styles. `number` and `often` stand in the first
+    line, before and after what was found."""
     from rich.text import Text
 
     text = Text()
+    text.append(number, style="bold")
     text.append("advice: " if finding.advice else "", style="bold yellow")
     text.append(finding.hazard, style="bold yellow" if finding.advice else "bold red")
     text.append(f" on {resource_text(finding)}")
     if finding.certainty is Certainty.BOUND:
         text.append(f" ({BOUND})", style="yellow")
-    text.append("\n")
-    places = (("", finding.place, finding.access), ("after ", finding.prior, finding.prior_access))
-    for word, place, access in places:
+    text.append(f"{often}\n")
+    places = (
+        ("", finding.place, finding.access, finding.labels, finding.frame),
+        ("after ", finding.prior, finding.prior_access, finding.prior_labels, finding.prior_frame),
+    )
+    for word, place, access, labels, frame in places:
         text.append(f"  {word:6}")
-        text.append(place.command or "(host)", style="bold")
+        text.append(printable(place.command) or "(host)", style="bold")
         if access:  # an operation on an event or an unflushed host write has none
             text.append(f" {access}", style="cyan")
+        if labels:
+            text.append(f" in {quoted(labels)}")
         if place.site:
-            text.append(f" at {place.site}", style="underline")
-        text.append(f" ({_where(place)})\n", style="dim")
+            text.append(f" at {printable(place.site)}", style="underline")
+        text.append(f" ({_where(place, frame, finding.names)})\n", style="dim")
     if len(finding.judges) == 1:
         text.append(f"  found by: {ONE_JUDGE[finding.judges[0]]}\n", style="yellow")
     if finding.refuted:
@@ -55,28 +100,31 @@ def finding_text(finding: Finding) -> Text:
 
 
 def summary_text(
-    verdict: str, findings: Sequence[Finding], unmodelled: Mapping[str, int], unjudged: Unjudged = NOTHING
+    verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], unjudged: Unjudged = NOTHING
 ) -> Text:
     """The verdict as one line; then advice, what is unmodelled, by name, and what the verdict leaves out."""
     from rich.text import Text
 
     text = Text()
-    hazards = [each for each in findings if each.counts]
-    refuted = [each for each in findings if each.refuted]
+    hazards = [each for each in groups if each.counts]
+    advice = [each for each in groups if each.first.advice]
+    refuted = [each for each in groups if each.first.refuted]
     if hazards:
         what = f"{len(hazards)} {'hazard' if len(hazards) == 1 else 'hazards'}: {_counted(hazards)}"
+        times = sum(each.count for each in hazards)
+        what += f"; found {times:,} times" if times > len(hazards) else ""
     elif unmodelled:
         what = "no hazard found, but not every command is modelled"
     else:
         what = "no hazard"
     text.append(verdict, style=VERDICT_STYLES.get(verdict, "bold"))
     text.append(f" - {what}")
-    if any(each.advice for each in findings):
-        text.append(f"\nadvice: {_counted(each for each in findings if each.advice)}", style="yellow")
+    if advice:
+        text.append(f"\nadvice: {_counted(advice)}", style="yellow")
     if refuted:
         text.append(f"\nrefuted on this run, and not counted: {_counted(refuted)}", style="green")
     if unmodelled:
-        names = ", ".join(f"{name} x{count}" for name, count in sorted(unmodelled.items()))
+        names = ", ".join(f"{printable(name)} x{count}" for name, count in sorted(unmodelled.items()))
         text.append(f"\nnot modelled: {names}", style="yellow")
     for line in unjudged_lines(unjudged):
         text.append(f"\n{line}", style="dim")
@@ -93,7 +141,7 @@ def unjudged_lines(unjudged: Unjudged) -> list[str]:
 
 
 def _unseen(write: UnseenWrite) -> str:
-    where = write.place.site or f"call {write.place.call}"
+    where = printable(write.place.site or "") or f"call {write.place.call}"
     what = f"{size_text(write.size)} of {write.resource_type} {write.resource}"
     return f"mapped and never made visible to the host: {what}, written by {write.place.command} at {where}"
 
@@ -114,30 +162,32 @@ def _draws(unjudged: Unjudged) -> list[str]:
 
 
 def print_verdict(
-    console: Console,
-    verdict: str,
-    findings: Sequence[Finding],
-    unmodelled: Mapping[str, int],
-    unjudged: Unjudged = NOTHING,
+    console: Console, verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], unjudged: Unjudged = NOTHING
 ) -> None:
-    """Prints every finding and the summary. Lines are never wrapped, so that they can be searched and piped."""
-    for finding in findings:
-        console.print(finding_text(finding), soft_wrap=True, highlight=False)
-    console.print(summary_text(verdict, findings, unmodelled, unjudged), soft_wrap=True, highlight=False)
+    """Prints every group and the summary. Lines are never wrapped, so that they can be searched and piped."""
+    for group in groups:
+        console.print(group_text(group), soft_wrap=True, highlight=False)
+    console.print(summary_text(verdict, groups, unmodelled, unjudged), soft_wrap=True, highlight=False)
 
 
-def _counted(findings: Iterable[Finding]) -> str:
+def _counted(groups: Iterable[Group]) -> str:
     """'2 READ_AFTER_WRITE, 1 WRITE_AFTER_READ': how many there are of each kind."""
-    kinds = Counter(str(each.hazard) for each in findings)
+    kinds = Counter(str(each.first.hazard) for each in groups)
     return ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items()))
 
 
-def _where(place: Place) -> str:
-    """'call 12, command buffer 5, submit 20, queue 3': block indices and handles as far as they are known."""
+def _where(place: Place, frame: int | None, names: Mapping[int, str]) -> str:
+    """'call 12, command buffer 5 "main", submit 20, queue 3, frame 7': what of that is known."""
     parts = [f"call {place.call}"]
-    for word, value in (("command buffer", place.command_buffer), ("submit", place.submit), ("queue", _queue(place))):
-        if value is not None:
-            parts.append(f"{word} {value}")
+    if place.command_buffer is not None:
+        parts.append(f"command buffer {named(place.command_buffer, names)}")
+    if place.submit is not None:
+        parts.append(f"submit {place.submit}")
+    queue = _queue(place)
+    if queue is not None:
+        parts.append(f"queue {named(queue, names)}")
+    if frame is not None:
+        parts.append(f"frame {frame}")
     return ", ".join(parts)
 
 

@@ -15,6 +15,7 @@ import pytest
 from harness.cli.run import split_arguments
 from harness.device.drivers import environment, find_driver
 from harness.findings import Finding, Hazard, Place, UserError
+from harness.groups import groups_of
 from harness.report.findings_json import write_json
 from harness.report.text import finding_text, summary_text
 from harness.trace.codec import save
@@ -278,7 +279,7 @@ def test_a_mistake_is_one_line_and_exit_2(arguments: list[str], says: str, tmp_p
 def test_a_finding_that_is_not_there_is_a_mistake(tmp_path: Path) -> None:
     trace = save_stream(tmp_path / "t.jsonl", hazard=True)
     result = vkharness("replay", trace, "--mode", "witness", "--finding", "9")
-    assert (result.returncode, result.stderr) == (2, f"vkharness: --finding 9: {trace} has 1 findings\n")
+    assert (result.returncode, result.stderr) == (2, f"vkharness: --finding 9: {trace} has 1 group of findings\n")
 
 
 def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
@@ -346,10 +347,13 @@ def test_a_finding_in_words() -> None:
         "VK_PIPELINE_STAGE_2_COPY_BIT/VK_ACCESS_2_TRANSFER_READ_BIT",
         "  rule: docs/rules.md#read-after-write",
     ]
-    assert summary_text("hazards", [finding, finding], {}).plain == "hazards - 2 hazards: 2 READ_AFTER_WRITE"
+    summary = summary_text("hazards", groups_of([finding, finding]), {})
+    assert summary.plain == "hazards - 1 hazard: 1 READ_AFTER_WRITE; found 2 times"
     finding.hazard = Hazard.RESET_EVENT_AFTER_SET
     assert finding_text(finding).plain.startswith("advice: vkCmdResetEvent-set-race on VkBuffer 7")
-    assert summary_text("clean", [finding], {}).plain == "clean - no hazard\nadvice: 1 vkCmdResetEvent-set-race"
+    assert (
+        summary_text("clean", groups_of([finding]), {}).plain == "clean - no hazard\nadvice: 1 vkCmdResetEvent-set-race"
+    )
 
 
 def test_json_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def test_racy_tests_fail_with_the_finding(project: pytest.Pytester) -> None:
     assert racy in text
     site = "*test_theirs.py"
     lines = [
-        "SYNC-HAZARD-READ-AFTER-WRITE: *",
+        "1. SYNC-HAZARD-READ-AFTER-WRITE: *",
         f"*vkCmdCopyBuffer at {site}:11",
         f"*vkCmdFillBuffer at {site}:6",
         "*rule: docs/rules.md#read-after-write",
@@ -106,14 +106,14 @@ def test_a_test_that_fails_by_itself_keeps_its_failure(project: pytest.Pytester)
     project.makepyfile(test_theirs=TESTS)
     result = project.runpytest_subprocess("--vk-sync", "-k", "by_itself", "-p", "no:cacheprovider")
     result.assert_outcomes(failed=1, deselected=5)
-    result.stdout.fnmatch_lines(["*assert 1 == 2", "*vkharness*", "SYNC-HAZARD-READ-AFTER-WRITE: *"])
+    result.stdout.fnmatch_lines(["*assert 1 == 2", "*vkharness*", "1. SYNC-HAZARD-READ-AFTER-WRITE: *"])
 
 
 def test_advice_is_a_warning(project: pytest.Pytester) -> None:
     project.makepyfile(test_theirs=TESTS + ADVISED)
     result = project.runpytest_subprocess("--vk-sync", "-k", "advised", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, deselected=6, warnings=1)
-    result.stdout.fnmatch_lines(["*VkSyncWarning: SYNC-vkCmdResetEvent-set-race: *"])
+    result.stdout.fnmatch_lines(["*VkSyncWarning: 1. SYNC-vkCmdResetEvent-set-race: *"])
 
 
 def test_without_the_option_nothing_is_mirrored(project: pytest.Pytester) -> None:
