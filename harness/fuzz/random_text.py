@@ -413,14 +413,24 @@ class RandomText:
         many = int(self.pick(_MANY))
         dependencies, own = self._dependencies(many)
         lines = [f"pass {many} {dependencies}".rstrip()]
-        moves = [f" i {self.pick(_LAYOUTS)}" if self._coin() else "" for _ in range(many)]
-        final = f" i 2->7 after {many - 1}" if self._coin() else ""
+        moves = [self._move(at, many) if self._coin() else "" for at in range(many)]
+        final = f" i 2->7 {self._left(many)}".rstrip() if self._coin() else ""
         kinds = _with_operations_once([self._kinds() for _ in range(many)], [*moves[:-1], moves[-1] + final])
         for index, (move, chosen) in enumerate(zip(moves, kinds, strict=True)):
             lines.append(f"subpass {index}{move}")
             lines += self._inside(chosen, index in own)
         lines.append(f"end{final}")
         return lines
+
+    def _move(self, at: int, many: int) -> str:
+        """A transition at the begin of a subpass, with the subpasses that it leaves and those that use the image."""
+        used = [str(each) for each in range(at, many) if each == at or self._coin()]
+        return f" i {self.pick(_LAYOUTS)} {self._left(at)} used {'&'.join(used)}".replace("  ", " ")
+
+    def _left(self, many: int) -> str:
+        """Of the subpasses before one, those that a transition leaves: the last ones that use the image."""
+        left = [str(each) for each in range(many) if each == many - 1 or self._coin()] if self._coin() else []
+        return f"after {'&'.join(left)}" if left else ""
 
     def _dependencies(self, many: int) -> tuple[str, set[int]]:
         pairs = [f"EXTERNAL->{at}" for at in range(many)] + [f"{at}->EXTERNAL" for at in range(many)] + ["0->0"]

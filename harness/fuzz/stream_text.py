@@ -40,8 +40,8 @@ repeated, with commas between.
 | event, first form | `set1 e1 STAGES`, `wait1 e1 e2 DEPENDENCY...` |
 | event, either form | `reset e1 STAGES` |
 | render pass instance | `pass SUBPASSES [[region] SUBPASS->SUBPASS SCOPE > SCOPE]...` |
-| subpass with its layout transitions | `subpass 0 [i OLD->NEW]...` |
-| end with final transitions, each after a subpass | `end [i OLD->NEW after 1]...` |
+| subpass with its layout transitions | `subpass 0 [i OLD->NEW [after 0&1] [used 0&1&3]]...` |
+| end with final transitions | `end [i OLD->NEW [after 0&1] [used 0&1]]...` |
 | begin of dynamic rendering that does not resume | `rendering` |
 | secondary command buffer | `execute COMMAND / COMMAND` |
 
@@ -49,7 +49,9 @@ FLAG is `atomic`, `marker`, a RasterizationOrder or an AttachmentOperation. OPER
 SCOPE is `STAGES/ACCESSES` or `STAGES`, names joined by `\|`. DEPENDENCY is `[a] [OLD->NEW] [family 0->1 [stages]]
 SCOPE > SCOPE`; a layout is a number and an outer subpass `EXTERNAL`. A barrier of a range is also an execution
 dependency of everything, as in the API. A transfer between families is that only with `stages`, which says that the
-stages count on both sides of it.
+stages count on both sides of it. An automatic transition leaves the layout in which the subpasses behind `after` used
+the attachment, or initialLayout. The subpasses behind `used` use it; without `used` these are those behind `after` and
+the one that begins.
 """
 
 from __future__ import annotations
@@ -320,20 +322,27 @@ def _pass(text: str) -> Effect:
     return PassBegin(int(many), tuple(dependencies))
 
 
-def _transition(words: list[str]) -> AutomaticTransition:
+def _transitions(text: str, *into: int) -> tuple[AutomaticTransition, ...]:
+    return tuple(_transition(part.split(), into) for part in filter(None, text.split(",")))
+
+
+def _transition(words: list[str], into: tuple[int, ...]) -> AutomaticTransition:
+    """`into` has the subpass at whose begin the transition is made."""
     resource, span = _range(words[0])
-    return AutomaticTransition(resource, resource, (span,), *_pair(words[1]))
+    given = dict(zip(words[2::2], words[3::2], strict=True))
+    if given.keys() - {"after", "used"}:
+        raise ValueError(f"a transition has no {' '.join(words[2:])!r}")
+    after, used = (tuple(map(int, filter(None, given.get(key, "").split("&")))) for key in ("after", "used"))
+    return AutomaticTransition(resource, resource, (span,), *_pair(words[1]), after, used or (*after, *into))
 
 
 def _subpass(text: str) -> Effect:
     index, _, rest = text.partition(" ")
-    return SubpassBegin(int(index), tuple(_transition(part.split()) for part in filter(None, rest.split(","))))
+    return SubpassBegin(int(index), _transitions(rest, int(index)))
 
 
 def _end(text: str) -> Effect:
-    parts = [part.split() for part in filter(None, text.split(","))]
-    last = tuple(EXTERNAL if words[3] == "EXTERNAL" else int(words[3]) for words in parts)
-    return PassEnd(tuple(_transition(words) for words in parts), last)
+    return PassEnd(_transitions(text))
 
 
 _EFFECTS: dict[str, Callable[[str], Effect]] = {
@@ -350,8 +359,10 @@ _EFFECTS: dict[str, Callable[[str], Effect]] = {
 }
 
 
-def _spell_transition(each: AutomaticTransition) -> str:
-    return f"{_spell_range(each.resource, each.spans)} {_spell_pair(each.old_layout, each.new_layout)}"
+def _spell_transition(each: AutomaticTransition, *into: int) -> str:
+    after = f" after {'&'.join(map(str, each.leaves))}" if each.leaves else ""
+    used = f" used {'&'.join(map(str, each.users))}" if each.users != (*each.leaves, *into) else ""
+    return f"{_spell_range(each.resource, each.spans)} {_spell_pair(each.old_layout, each.new_layout)}{after}{used}"
 
 
 def _spell_effect(effect: Effect) -> str:
@@ -380,15 +391,11 @@ def _spell_effect(effect: Effect) -> str:
             )
             return f"pass {subpasses} {', '.join(parts)}".rstrip()
         case SubpassBegin(index, transitions):
-            return f"subpass {index} {', '.join(map(_spell_transition, transitions))}".rstrip()
+            return f"subpass {index} {', '.join(_spell_transition(each, index) for each in transitions)}".rstrip()
         case Execute(((_, commands),)):
             return "execute " + " / ".join(map(_spell_command, commands))
-        case PassEnd(transitions, last):
-            parts = (
-                f"{_spell_transition(each)} after {'EXTERNAL' if at == EXTERNAL else at}"
-                for each, at in zip(transitions, last, strict=True)
-            )
-            return f"end {', '.join(parts)}".rstrip()
+        case PassEnd(transitions):
+            return f"end {', '.join(map(_spell_transition, transitions))}".rstrip()
     raise ValueError(f"stream text has no {type(effect).__name__}")
 
 

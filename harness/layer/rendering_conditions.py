@@ -24,6 +24,7 @@ from harness.spec.scopes import (
     ACCESS_KINDS,
     WHOLE_FIRST,
     WHOLE_SECOND,
+    access_scope,
     execution_scope_dst,
     execution_scope_src,
     expand_stages,
@@ -36,6 +37,8 @@ from harness.trace.effects import (
     Barrier,
     Dependency,
     PassBegin,
+    PassEnd,
+    SubpassBegin,
     SubpassDependency,
 )
 
@@ -286,6 +289,48 @@ def entered_by_several_dependencies(subject: Subject) -> bool:
             if named and len(sources) > 1 and common(moved, stream.touches(second)):
                 return True
     return False
+
+
+@condition
+def moved_after_other_dependencies(subject: Subject) -> bool:
+    """The second access is an automatic transition of the image that the layer names. The first access is made
+    available by a subpass dependency before it that the layer does not ask.
+
+    The layer asks those from the subpass that used the attachment last, or from outside, into the subpass that the
+    transition enters.
+    """
+    stream, prior = subject.stream, subject.key[4]
+    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
+    for second, before in subject.seconds:
+        calls = [*before, second]
+        begun = max((at for at, call in enumerate(calls) if call.name.startswith(BEGINS)), default=None)
+        if begun is None:
+            continue
+        entered = EXTERNAL if second.name.startswith(ENDS) else sum(c.name.startswith(NEXT) for c in calls[begun:])
+        effects = stream.facts(second).effects
+        moved = [
+            each for effect in effects if isinstance(effect, SubpassBegin | PassEnd) for each in effect.transitions
+        ]
+        for transition in moved:
+            asked = (max(transition.leaves, default=EXTERNAL), entered)
+            for each in _dependencies(calls[begun], stream):
+                left = each.src in transition.leaves
+                if not transition.leaves:
+                    left = each.src == EXTERNAL and each.dst in transition.users
+                others = left and each.src != each.dst and (each.src, each.dst) != asked
+                if others and image in (0, transition.resource) and _makes_available(each.dependency, prior):
+                    return True
+    return False
+
+
+def _makes_available(given: Dependency, access: str) -> bool:
+    """Whether a dependency has an access in its first scope, and its write in its first access scope."""
+    if access not in ACCESS_KIND:
+        return False
+    kind = ACCESS_KIND[access]
+    if kind.write:
+        return bool(access_scope(given.src_stages, given.src_accesses, QUEUE_FLAGS) >> kind.index & 1)
+    return bool(execution_scope_src(given.src_stages, QUEUE_FLAGS) & kind.stage)
 
 
 def lost_pieces(calls: Sequence[Call], stream: Stream) -> Iterator[tuple[int, Call, Touch]]:

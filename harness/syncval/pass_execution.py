@@ -18,6 +18,8 @@ from harness.trace.effects import EXTERNAL, AutomaticTransition, Dependency, Pas
 
 NOTHING = expand(Dependency(0, 0, 0, 0), 0)
 """The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
+Givers = list[tuple[int, tuple[Scope, ...]]]
+"""Source subpasses (EXTERNAL for what is outside) with the scopes of dependencies."""
 
 
 def subpass_scope(dependency: Dependency, queue_flags: int, by_region: bool) -> Scope:
@@ -53,68 +55,74 @@ class InstanceExecution:
                     scope = scope._replace(src_stages=scope.src_stages & ~TOP)
                 self._scopes[key] = (*self._scopes.get(key, ()), context.with_host_token(scope))
         self._subpasses = begin.subpasses
-        self._before = self._ancestors()
-
-    def _ancestors(self) -> dict[int, set[int]]:
-        """Subpasses with a path of dependencies to each subpass (sources come first, by the specification)."""
-        before: dict[int, set[int]] = {}
-        for subpass in range(self._subpasses):
-            direct = {src for src, dst in self._scopes if dst == subpass and src != EXTERNAL}
-            before[subpass] = direct.union(*(before.get(each, set()) for each in direct))
-        return before
+        self._before: dict[int, set[int]] = {EXTERNAL: set()}
+        """For each subpass that began, those from which a path of dependencies leads to it."""
 
     def _viewer(self, subpass: int) -> int:
         """Viewers of subpasses are negative; nothing of them outlives the instance, so that numbers are used again."""
         return self._outer if subpass == EXTERNAL else -1 - subpass
 
-    def _racing_with(self, subpass: int) -> RacingWork:
-        """The subpasses that race with a subpass: earlier ones in the list on which it does not depend.
+    def _racing_with(self, others: int, before: set[int]) -> RacingWork:
+        """The subpasses that race with what only those in `before` are ordered before, out of the first `others`.
 
         Rule: rules.md#subpasses-without-a-path-race.
         """
-        before = self._before.get(subpass, set())
-        strangers = frozenset(self._viewer(each) for each in range(subpass) if each not in before)
+        strangers = frozenset(self._viewer(each) for each in range(others) if each not in before)
         return self._racing._replace(queue=self._context.queue, subpasses=strangers) if strangers else self._racing
 
-    def _givers(self, subpass: int) -> list[tuple[int, tuple[Scope, ...]]]:
+    def _up_to(self, givers: Givers) -> set[int]:
+        """The subpasses that give, and those before them."""
+        return {src for src, _ in givers if src != EXTERNAL}.union(*(self._before.get(src, set()) for src, _ in givers))
+
+    def _givers(self, subpass: int) -> Givers:
         """(source subpass, scopes) of the dependencies into a subpass, EXTERNAL for its end."""
         return [(src, scopes) for (src, dst), scopes in self._scopes.items() if dst == subpass]
 
+    def _before_transition(self, transition: AutomaticTransition) -> Givers:
+        """(source subpass, scopes) of the dependencies that make available what a transition comes after.
+
+        These are the dependencies from the subpasses that it leaves, wherever they lead. Away from initialLayout these
+        are the dependencies from outside into subpasses that use the attachment.
+        Rules: rules.md#dependencies-meet-at-a-transition, rules.md#initial-transitions-wait-for-earlier-accesses.
+        """
+        leaves = transition.leaves
+        return [
+            (src, scopes)
+            for (src, dst), scopes in self._scopes.items()
+            if (src in leaves if leaves else src == EXTERNAL and dst in transition.users)
+        ]
+
     def begin(self, effect: SubpassBegin, place: Place) -> list[DetectedHazard]:
-        """Enters a subpass: its transitions are checked against each source, then it receives the dependencies."""
+        """Enters a subpass: its transitions are checked against what they leave, then it receives the dependencies."""
         context, index = self._context, effect.index
-        context.racing = self._racing_with(index)
-        givers = self._givers(index) or [(EXTERNAL, ())]
-        hazards = [detected for each in effect.transitions for detected in self._transition_hazards(each, givers)]
-        received = _through(givers) if effect.transitions else givers
-        dependencies = (
-            CrossDependency(self._outer, (), True),
-            *(CrossDependency(self._viewer(src), scopes, src == EXTERNAL) for src, scopes in received),
-        )
+        givers = self._givers(index)
+        scopes = tuple(scope for _, several in givers for scope in several)
+        before = [self._before_transition(each) for each in effect.transitions]
+        hazards = self._transition_hazards(effect.transitions, before)
+        received = givers + [through for each in before if scopes for through in _through(each, scopes)]
+        self._before[index] = self._up_to(received)
+        context.racing = self._racing_with(index, self._before[index])
         viewer = self._viewer(index)
+        dependencies = (CrossDependency(self._outer, (), True), *self._handed_over(received))
         context.map_slots(
             Change((dependencies, viewer), lambda state: import_dependencies(state, dependencies, viewer))
         )
         context.viewer = viewer
-        scopes = tuple(scope for _, several in givers for scope in several)
         self._move(effect.transitions, [scopes] * len(effect.transitions), place)
         return hazards
 
     def end(self, effect: PassEnd, place: Place) -> list[DetectedHazard]:
         """Leaves the last subpass: final transitions, and everything becomes the outer viewer's own."""
-        context = self._context
-        final = [self._scopes.get((last, EXTERNAL), ()) for last in effect.last]
-        hazards: list[DetectedHazard] = []
-        for each, last, scopes in zip(effect.transitions, effect.last, final, strict=True):
-            context.racing = self._racing_with(last)
-            hazards += self._transition_hazards(each, [(last, scopes)])
-        leaving = [(src, scopes) for (src, dst), scopes in self._scopes.items() if dst == EXTERNAL]
-        dependencies = tuple(
-            CrossDependency(self._viewer(src), scopes, False)
-            for each in leaving
-            for src, scopes in (_through([each]) if each[0] in effect.last else [each])
-        )
-        outer = self._outer
+        context, outer = self._context, self._outer
+        givers = self._givers(EXTERNAL)
+        before = [self._before_transition(each) for each in effect.transitions]
+        hazards = self._transition_hazards(effect.transitions, before)
+        received, final = list(givers), []
+        for transition, several in zip(effect.transitions, before, strict=True):
+            scopes = tuple(scope for src, scopes in givers if src in transition.users for scope in scopes)
+            received += _through(several, scopes) if scopes else []
+            final.append(scopes)
+        dependencies = self._handed_over(received, outside=False)
         context.map_slots(
             Change(("return", dependencies, outer), lambda state: after_render_pass(state, dependencies, outer))
         )
@@ -122,12 +130,24 @@ class InstanceExecution:
         self._move(effect.transitions, final, place)
         return hazards
 
+    def _handed_over(self, received: Givers, outside: bool = True) -> tuple[CrossDependency, ...]:
+        """What a viewer learns from each giver; with `outside` what came before the instance is kept."""
+        return tuple(
+            CrossDependency(self._viewer(src), scopes, outside and src == EXTERNAL)
+            for src, scopes in dict.fromkeys(received)
+        )
+
     def _transition_hazards(
-        self, transition: AutomaticTransition, givers: list[tuple[int, tuple[Scope, ...]]]
+        self, transitions: tuple[AutomaticTransition, ...], before: list[Givers]
     ) -> list[DetectedHazard]:
-        """What none of the sources orders before a transition."""
-        sources = tuple((self._viewer(source), scopes or (NOTHING,)) for source, scopes in givers)
-        return list(self._context.check_transition(transition.space, transition.spans, sources, transition.resource))
+        """What no dependency orders before each transition: all that other subpasses do races with it."""
+        hazards: list[DetectedHazard] = []
+        context = self._context
+        for each, givers in zip(transitions, before, strict=True):
+            context.racing = self._racing_with(self._subpasses, self._up_to(givers))
+            sources = tuple((self._viewer(source), scopes) for source, scopes in givers or [(EXTERNAL, (NOTHING,))])
+            hazards += context.check_transition(each.space, each.spans, sources, each.resource)
+        return hazards
 
     def _move(
         self, transitions: tuple[AutomaticTransition, ...], scopes: list[tuple[Scope, ...]], place: Place
@@ -142,28 +162,21 @@ class InstanceExecution:
             self._context.barrier((), ranges, place)
 
 
-def _through(givers: list[tuple[int, tuple[Scope, ...]]]) -> list[tuple[int, tuple[Scope, ...]]]:
-    """The scopes around an automatic transition: each first scope with the second scopes of all the dependencies.
+def _through(before: Givers, after: tuple[Scope, ...]) -> Givers:
+    """The scopes around an automatic transition: each first scope before it with the second scopes of all after it.
 
     The transition happens after what one dependency makes available, and before what any other makes visible.
     Rule: rules.md#dependencies-meet-at-a-transition.
     """
-    given = [scope for _, scopes in givers for scope in scopes]
-    ends = [[each for each in given if each.local is local] for local in (False, True)]
-    return [
-        (
-            src,
-            tuple(
-                scope._replace(
-                    dst_stages=union(each.dst_stages for each in several),
-                    dst_accesses=union(each.dst_accesses for each in several),
-                    host=next((each.host for each in several if each.host), 0),
-                    local=several[0].local,
-                )
-                for scope in scopes
-                for several in ends
-                if several
-            ),
-        )
-        for src, scopes in givers
-    ]
+    ends = [several for local in (False, True) if (several := [each for each in after if each.local is local])]
+    return [(src, tuple(_joined(scope, several) for scope in scopes for several in ends)) for src, scopes in before]
+
+
+def _joined(scope: Scope, several: list[Scope]) -> Scope:
+    """A first scope with the second scopes of several dependencies, which all hold by region or all hold everywhere."""
+    return scope._replace(
+        dst_stages=union(each.dst_stages for each in several),
+        dst_accesses=union(each.dst_accesses for each in several),
+        host=next((each.host for each in several if each.host), 0),
+        local=several[0].local,
+    )

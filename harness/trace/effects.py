@@ -177,6 +177,10 @@ class AutomaticTransition:
     spans: tuple[Span, ...]
     old_layout: int
     new_layout: int
+    leaves: tuple[int, ...] = ()
+    """The subpasses that used the attachment in the layout that it leaves; none if it leaves initialLayout."""
+    users: tuple[int, ...] = ()
+    """All subpasses that use the attachment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,14 +202,9 @@ class SubpassBegin:
 
 @dataclass(frozen=True, slots=True)
 class PassEnd:
-    """The end of a render pass instance, with the final layout transitions.
-
-    Each transition is ordered by the dependencies to EXTERNAL from the subpass that used its attachment last. `last`
-    holds these subpasses in the order of the transitions, and EXTERNAL for an attachment that no subpass used.
-    """
+    """The end of a render pass instance, with the final layout transitions."""
 
     transitions: tuple[AutomaticTransition, ...] = ()
-    last: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

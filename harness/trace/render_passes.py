@@ -76,15 +76,21 @@ class Subpass:
         several = (*self.inputs, *self.colors, *self.resolves, self.depth_stencil, self.depth_stencil_resolve)
         return tuple(each for each in several if each is not None)
 
+    def uses(self, attachment: int) -> bool:
+        """Whether the subpass uses an attachment."""
+        return any(each.attachment == attachment for each in self.references)
+
 
 @dataclass(frozen=True, slots=True)
 class AttachmentTransition:
-    """A layout change of some aspects of an attachment."""
+    """A layout change of some aspects of an attachment. `leaves` and `users` are those of an AutomaticTransition."""
 
     attachment: int
     aspects: int
     old: int
     new: int
+    leaves: tuple[int, ...]
+    users: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +114,14 @@ class SubpassWork:
 
 @dataclass(frozen=True, slots=True)
 class RenderPass:
-    """A VkRenderPass. `dependencies` has the implicit ones too; `final` has the last transitions, each with the
-    subpass that used the attachment last (EXTERNAL when none did)."""
+    """A VkRenderPass. `dependencies` has the implicit ones too; `final` has the last transitions."""
 
     id: int
     attachments: tuple[AttachmentDescription, ...]
     subpasses: tuple[Subpass, ...]
     dependencies: tuple[SubpassDependency, ...]
     work: tuple[SubpassWork, ...]
-    final: tuple[tuple[AttachmentTransition, int], ...]
+    final: tuple[AttachmentTransition, ...]
     unmodelled: tuple[str, ...] = ()
 
     @property

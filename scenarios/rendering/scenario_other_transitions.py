@@ -22,7 +22,10 @@ def scenario_transition_of_a_resolve_attachment_between_subpasses(rig: Rig) -> N
     """A resolve at the end of a subpass is a write, before which the next one's transition may not come."""
     many, one, out = rig.target(samples=4), rig.target(), rig.buffer(1024)
     made = rig.render_pass(
-        [RigAttachment(samples=4, store="DONT_CARE"), RigAttachment(load="DONT_CARE")],
+        [
+            RigAttachment(samples=4, store="DONT_CARE", final="COLOR_ATTACHMENT_OPTIMAL"),  # no implicit dependency
+            RigAttachment(load="DONT_CARE"),
+        ],
         [RigSubpass([0], resolves=[1]), RigSubpass([(1, "GENERAL")])],
         [
             RigSubpassDependency(

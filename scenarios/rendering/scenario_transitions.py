@@ -159,14 +159,13 @@ def scenario_final_transition_of_a_stored_attachment(rig: Rig) -> None:
     rule="an-attachment-belongs-to-its-first-and-last-subpass,final-transitions-wait-for-the-store",
 )
 def scenario_dependency_of_the_last_subpass_leaves_another_transition(rig: Rig) -> None:
-    """The final transition of an attachment belongs to the dependency of the subpass that used it last."""
+    """The final transition of an attachment belongs to the dependency of the subpass that used it."""
     first, second, out = rig.target(), rig.target(), rig.buffer(1024)
     sampled = "COMPUTE_SHADER/SHADER_SAMPLED_READ"
     made = rig.render_pass(
         [RigAttachment(final="SHADER_READ_ONLY_OPTIMAL"), RigAttachment()],
         [RigSubpass([0]), RigSubpass([1])],
         [
-            RigSubpassDependency("", 0, 1, WRITTEN, USED),
             RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, sampled),
             RigSubpassDependency(
                 "first subpass before sampling",
@@ -230,3 +229,82 @@ def scenario_several_dependencies_from_outside_order_their_transitions(rig: Rig)
         commands.end_pass()
         commands.image_to_buffer(first, out)
         commands.image_to_buffer(second, out, {"buffer_offset": 1024})
+
+
+@scenario(
+    without={"upload before the second": [write_after_write(NEXT, UPLOAD)]},
+    rule="dependencies-meet-at-a-transition,initial-transitions-wait-for-earlier-accesses",
+)
+def scenario_initial_transition_in_the_second_subpass(rig: Rig) -> None:
+    """It comes after dependencies from outside into subpasses that use the attachment, and after no chain of others."""
+    first, second, data, out = rig.target(), rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
+    made = rig.render_pass(
+        [RigAttachment(), RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
+        [RigSubpass([0]), RigSubpass([1])],
+        [
+            RigSubpassDependency("", VK_SUBPASS_EXTERNAL, 0, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("", 0, 1, USED, USED),
+            RigSubpassDependency("upload before the second", VK_SUBPASS_EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
+    with rig.submission() as commands:
+        commands.transition(second, new="TRANSFER_DST_OPTIMAL")
+        commands.buffer_to_image(data, second, at="TRANSFER_DST_OPTIMAL")
+        commands.begin_pass(made, frame, clear=[1])
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(second, out)
+
+
+@scenario(
+    without={"upload before the second": [write_after_write(BEGIN, UPLOAD)]},
+    rule="dependencies-meet-at-a-transition,initial-transitions-wait-for-earlier-accesses",
+)
+def scenario_initial_transition_after_a_dependency_into_a_later_subpass(rig: Rig) -> None:
+    """A dependency from outside into any subpass that uses the attachment comes before its initial transition."""
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
+    made = rig.render_pass(
+        [RigAttachment(load="LOAD", initial="TRANSFER_DST_OPTIMAL")],
+        [RigSubpass([0]), RigSubpass([0])],
+        [
+            RigSubpassDependency("upload before the second", VK_SUBPASS_EXTERNAL, 1, "COPY/TRANSFER_WRITE", USED),
+            RigSubpassDependency("", 0, 1, WRITTEN, USED),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, "COPY/TRANSFER_READ"),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.submission() as commands:
+        commands.transition(image, new="TRANSFER_DST_OPTIMAL")
+        commands.buffer_to_image(data, image, at="TRANSFER_DST_OPTIMAL")
+        commands.begin_pass(made, frame)
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
+
+
+@scenario(
+    without={"first before second": [write_after_write(END, NEXT)]},
+    weakened={"first before second / execution only": [write_after_write(END, NEXT)]},
+    rule="dependencies-meet-at-a-transition,final-transitions-wait-for-the-store",
+)
+def scenario_final_transition_after_a_dependency_into_another_subpass(rig: Rig) -> None:
+    """A final transition comes after what any dependency from the subpass that it leaves makes available."""
+    first, second, out = rig.target(), rig.target(), rig.buffer(1024)
+    made = rig.render_pass(
+        [RigAttachment(final="TRANSFER_SRC_OPTIMAL"), RigAttachment()],
+        [RigSubpass([0]), RigSubpass([1])],
+        [
+            RigSubpassDependency(
+                "first before second", 0, 1, WRITTEN, USED, weaker={"execution only": {"before": OUTPUT}}
+            ),
+            RigSubpassDependency("", 0, VK_SUBPASS_EXTERNAL, OUTPUT, "COPY/TRANSFER_READ"),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
+    with rig.submission() as commands:
+        commands.begin_pass(made, frame, clear=[0x10203040, 5])
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(first, out, at="TRANSFER_SRC_OPTIMAL")

@@ -77,11 +77,13 @@ class TestRenderPass:
                 0, -1, Dependency(0x10000, mask("COLOR_ATTACHMENT_WRITE|DEPTH_STENCIL_ATTACHMENT_WRITE"), 0, 0)
             ),
         )
-        assert first.transitions == (effects.AutomaticTransition(image, image, ((0, 64),), 0, COLOR_LAYOUT),)
+        assert first.transitions == (effects.AutomaticTransition(image, image, ((0, 64),), 0, COLOR_LAYOUT, (), (0,)),)
         assert accesses((load,)) == [(image, COLOR_WRITE, "LOAD")]
         store, end = found[ended]
         assert accesses((store,)) == [(image, COLOR_WRITE, "STORE")]
-        assert end == PassEnd((effects.AutomaticTransition(image, image, ((0, 64),), COLOR_LAYOUT, READ_ONLY),), (0,))
+        assert end == PassEnd(
+            (effects.AutomaticTransition(image, image, ((0, 64),), COLOR_LAYOUT, READ_ONLY, (0,), (0,)),)
+        )
 
     def test_no_implicit_dependency_without_a_transition(self, form: int) -> None:
         stream = Stream()
@@ -136,7 +138,7 @@ class TestRenderPass:
         assert spans(found[moved]) == [((0, 64),), ((128, 192),)]
         assert spans(found[ended]) == [((64, 192),)]
         last = found[ended][-1]
-        assert isinstance(last, PassEnd) and last.last == (1,)
+        assert isinstance(last, PassEnd) and last.transitions[0].leaves == (0, 1)
         assert last.transitions[0].spans == ((0, 192),)
 
 
@@ -174,7 +176,7 @@ class TestSubpasses:
         ]
         assert accesses(end) == [(first, COLOR_WRITE, "STORE"), (second, COLOR_WRITE, "STORE")]
         assert [(each.resource, each.new_layout) for each in end[-1].transitions] == [(second, 1)]
-        assert end[-1].last == (2,)
+        assert [(each.leaves, each.users) for each in end[-1].transitions] == [((1, 2), (1, 2))]
         ends = {(each.src, each.dst) for each in begin[0].dependencies}
         assert ends == {(-1, 0), (-1, 1), (2, -1)}
 
@@ -186,7 +188,7 @@ class TestSubpasses:
         begin, end = self.run(passed, stream, [view, other_view], 1)
         assert begin[0].dependencies == ()
         assert accesses(begin) + accesses(end) == [(image, COLOR_WRITE, "LOAD"), (image, COLOR_WRITE, "STORE")]
-        assert end[-1] == PassEnd((effects.AutomaticTransition(other, other, ((0, 64),), 1, READ_ONLY),), (-1,))
+        assert end[-1] == PassEnd((effects.AutomaticTransition(other, other, ((0, 64),), 1, READ_ONLY),))
 
     def test_resolves_come_at_the_end_of_their_subpass_before_stores(self) -> None:
         stream = Stream()

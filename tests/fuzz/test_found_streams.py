@@ -148,7 +148,7 @@ FOUND = [
         submit q1
             pass 2 EXTERNAL->0 NONE > COLOR_ATTACHMENT_OUTPUT, 0->1 VERTEX_SHADER > COLOR_ATTACHMENT_OUTPUT
             subpass 0 i 0->1
-            subpass 1 i 1->2
+            subpass 1 i 1->2 after 0
             end
         """,
         ["WRITE_AFTER_WRITE"],
@@ -436,20 +436,6 @@ FOUND = [
         """,
         [],
         id="by region and then everywhere is everywhere",
-    ),
-    pytest.param(
-        """
-        submit q1
-            pass 2 0->1 COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE > NONE, \
-                EXTERNAL->1 NONE > FRAGMENT_SHADER/INPUT_ATTACHMENT_READ
-            subpass 0
-            COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color
-            subpass 1 j 0->1
-            FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i raster
-            end
-        """,
-        [],
-        id="two dependencies into a subpass meet at its layout transition",
     ),
     pytest.param(
         """

@@ -18,12 +18,13 @@ submit q1 wait s1@COPY, t1=3@CLEAR signal s2@ALL_COMMANDS family 2
     wait e1 COPY/TRANSFER_WRITE > CLEAR/TRANSFER_WRITE & e2 CLEAR > COPY
     wait1 e1 e2 COPY > CLEAR, i 0->2 CLEAR > COPY
     reset e1 COPY
-    pass 2 region 0->1 COPY > CLEAR, EXTERNAL->0 NONE > ALL_COMMANDS
+    pass 3 region 0->1 COPY > CLEAR, EXTERNAL->0 NONE > ALL_COMMANDS
     subpass 0 i 0->2, j 1->2
     COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i color load
     COMPUTE_SHADER_SHADER_STORAGE_READ a atomic
     subpass 1
-    end i 2->7 after 1, j 2->7 after EXTERNAL
+    subpass 2 i 2->1 after 0&1, j 2->1 used 0&2
+    end i 1->7 after 2 used 0&1&2, j 2->7, k 0->1 after 0&1
     execute COPY_TRANSFER_READ a; COPY_TRANSFER_WRITE b / barrier COPY > CLEAR
 next wait s2@COPY signal s3@CLEAR
     CLEAR_TRANSFER_WRITE b

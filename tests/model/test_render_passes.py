@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from harness.trace.effects import (
@@ -22,7 +24,8 @@ from tests.support.model_streams import run
 COLOR_STAGE = "COLOR_ATTACHMENT_OUTPUT"
 WRITTEN, USED = f"{COLOR_STAGE}/COLOR_ATTACHMENT_WRITE", f"{COLOR_STAGE}/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
 INPUT = "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ"
-MOVE = (AutomaticTransition(IMAGE, IMAGE, ((0, 64),), 0, 2),)
+MOVE = (AutomaticTransition(IMAGE, IMAGE, ((0, 64),), 0, 2, users=(0,)),)
+LAST = (replace(MOVE[0], leaves=(0,)),)
 COPY_READ, COPY_WRITE = access("COPY_TRANSFER_READ", IMAGE), access("COPY_TRANSFER_WRITE", IMAGE)
 
 
@@ -106,10 +109,10 @@ def test_an_automatic_transition_is_between_the_scopes_of_all_its_dependencies()
 
 def test_the_final_transition_is_before_what_comes_after() -> None:
     out = depends(0, EXTERNAL, WRITTEN, "COPY/TRANSFER_READ")
-    assert run(begin(out), DRAW, PassEnd(MOVE, (0,)), COPY_READ) == []
-    assert run(begin(depends(0, EXTERNAL, WRITTEN, "NONE")), DRAW, PassEnd(MOVE, (0,)), COPY_READ) == ["unordered"]
-    assert run(begin(), DRAW, PassEnd(MOVE, (0,)))[0] == "unordered"
-    assert run(COPY_READ, begin(out), PassEnd(MOVE, (EXTERNAL,))) == ["unordered"]
+    assert run(begin(out), DRAW, PassEnd(LAST), COPY_READ) == []
+    assert run(begin(depends(0, EXTERNAL, WRITTEN, "NONE")), DRAW, PassEnd(LAST), COPY_READ) == ["unordered"]
+    assert run(begin(), DRAW, PassEnd(LAST))[0] == "unordered"
+    assert run(COPY_READ, begin(out), PassEnd((replace(MOVE[0], users=()),))) == ["unordered"]
 
 
 def test_rasterization_order_is_inside_a_subpass() -> None:

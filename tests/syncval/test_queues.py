@@ -235,7 +235,8 @@ IN = effects.SubpassDependency(
     effects.EXTERNAL, 0, dependency("NONE", "ALL_COMMANDS/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE")
 )
 OUT = effects.SubpassDependency(0, effects.EXTERNAL, dependency("ALL_COMMANDS/COLOR_ATTACHMENT_WRITE", "NONE"))
-MOVE = (effects.AutomaticTransition(IMAGE, IMAGE, ((0, 64),), 0, 2),)
+MOVE = (effects.AutomaticTransition(IMAGE, IMAGE, ((0, 64),), 0, 2, users=(0,)),)
+LAST = (effects.AutomaticTransition(IMAGE, IMAGE, ((0, 64),), 0, 2, leaves=(0,), users=(0,)),)
 
 
 def test_subpasses_without_a_path_race() -> None:
@@ -298,7 +299,7 @@ def test_the_final_transition_waits_for_stores_and_what_follows_waits_for_it() -
     for given, met in ((whole, []), (unavailable, ["WRITE_AFTER_WRITE"]), (OUT, ["READ_AFTER_WRITE"])):
         device = Device()
         begin = (effects.PassBegin(1, (IN, given)), effects.SubpassBegin(0), WRITE_COLOR)
-        assert device.submit(1, begin, (store, effects.PassEnd(MOVE, (0,))), read) == met, given
+        assert device.submit(1, begin, (store, effects.PassEnd(LAST)), read) == met, given
 
 
 def test_draws_are_in_raster_order_but_input_attachments_are_not() -> None:

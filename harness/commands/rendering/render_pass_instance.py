@@ -40,8 +40,7 @@ class PassInstance:
 
 def instance(begun: PassInstance) -> RenderingState:
     """The first subpass, which leads to the others."""
-    final = [(made, last) for change, last in begun.render_pass.final for made in _transitions(begun, [change])]
-    end = PassEnd(tuple(made for made, _ in final), tuple(last for _, last in final))
+    end = PassEnd(tuple(_transitions(begun, begun.render_pass.final)))
     count = len(begun.render_pass.subpasses)
     following = _subpass_rendering(begun, count - 1, None, end)
     for index in range(count - 2, -1, -1):
@@ -96,7 +95,7 @@ def _transitions(begun: PassInstance, changes: Iterable[AttachmentTransition]) -
         if attachment is not None:
             spans = attachment.only(change.aspects).subresources(layers)
             image = attachment.image.id
-            yield AutomaticTransition(image, image, spans, change.old, change.new)
+            yield AutomaticTransition(image, image, spans, change.old, change.new, change.leaves, change.users)
 
 
 def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[Operation]:

@@ -7,6 +7,7 @@ Creation").
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from harness.findings import UserError
@@ -65,12 +66,13 @@ def make_render_pass(id: int, info: dict[str, Any]) -> RenderPass:
     """The render pass of a VkRenderPassCreateInfo or VkRenderPassCreateInfo2."""
     attachments = tuple(_description(each) for each in info["pAttachments"] or ())
     subpasses = _subpasses(info, len(attachments))
-    work = _work(attachments, subpasses)
-    final = tuple(_final(attachments, subpasses))
+    changes, final = _transitions(attachments, subpasses)
+    work = _work(attachments, subpasses, changes)
     everything = [_dependency(each) for each in info["pDependencies"] or ()]
     explicit = tuple(each for each in everything if max(each.src, each.dst) < len(subpasses))
-    implicit = tuple(_implicit(explicit, work, final, subpasses))
-    return RenderPass(id, attachments, subpasses, explicit + implicit, work, final, tuple(_unmodelled(info, subpasses)))
+    implicit = tuple(_implicit(explicit, work, final))
+    unmodelled = tuple(_unmodelled(info, subpasses))
+    return RenderPass(id, attachments, subpasses, explicit + implicit, work, tuple(final), unmodelled)
 
 
 def _description(info: dict[str, Any]) -> AttachmentDescription:
@@ -159,12 +161,15 @@ def _end(subpass: int) -> int:
     return EXTERNAL if subpass == VK_SUBPASS_EXTERNAL else subpass
 
 
-def _work(attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]) -> tuple[SubpassWork, ...]:
+def _work(
+    attachments: tuple[AttachmentDescription, ...],
+    subpasses: tuple[Subpass, ...],
+    changes: list[list[AttachmentTransition]],
+) -> tuple[SubpassWork, ...]:
     """Transitions and loads where an attachment is used first, and stores where it is used last.
 
     With multiview the loads and stores go by view (rules.md#each-view-is-a-layer-of-its-own).
     """
-    changes = _changes(attachments, subpasses)
     uses = [{each.attachment for each in subpass.references} for subpass in subpasses]
     loads = _first_uses(attachments, subpasses, uses, range(len(subpasses)), store=False)
     stores = _first_uses(attachments, subpasses, uses, range(len(subpasses) - 1, -1, -1), store=True)
@@ -202,23 +207,39 @@ def _layout(reference: Reference, aspect: int) -> int:
     return reference.stencil_layout if aspect == VkImageAspect.STENCIL else reference.layout
 
 
-def _changes(
+def _transitions(
     attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]
-) -> list[list[AttachmentTransition]]:
-    """The transitions at the begin of each subpass."""
+) -> tuple[list[list[AttachmentTransition]], list[AttachmentTransition]]:
+    """The transitions at the begin of each subpass, and those at the end of the instance.
+
+    Attachments that no subpass uses have one at the end, too.
+    """
     now = _initial(attachments)
-    used: set[tuple[int, int]] = set()
+    since: dict[tuple[int, int], list[int]] = {key: [] for key in now}
+    """The subpasses that used an aspect of an attachment since its last transition."""
+    users = {at: tuple(i for i, each in enumerate(subpasses) if each.uses(at)) for at in range(len(attachments))}
     changes: list[list[AttachmentTransition]] = []
-    for subpass in subpasses:
+    for index, subpass in enumerate(subpasses):
         wanted: dict[tuple[int, int], int] = {}
         for each in subpass.references:
             for part in attachments[each.attachment].parts:
                 wanted.setdefault((each.attachment, part.aspect), _layout(each, part.aspect))
-        moves = [(at, aspect, now[at, aspect], new) for (at, aspect), new in wanted.items()]
-        changes.append(_joined(each for each in moves if each[:2] not in used or not _are_read_only(*each[1:])))
+        moves = []
+        for (at, aspect), new in wanted.items():
+            old, earlier = now[at, aspect], since[at, aspect]
+            if old != new and not (earlier and _are_read_only(aspect, old, new)):
+                moves.append(AttachmentTransition(at, aspect, old, new, tuple(earlier), users[at]))
+                earlier.clear()
+            earlier.append(index)
+        changes.append(_joined(moves))
         now.update(wanted)
-        used |= wanted.keys()
-    return changes
+    ends = (
+        AttachmentTransition(at, part.aspect, now[at, part.aspect], part.final_layout, tuple(earlier), users[at])
+        for at, attachment in enumerate(attachments)
+        for part in attachment.parts
+        for earlier in (since[at, part.aspect],)
+    )
+    return changes, _joined(each for each in ends if each.old != each.new)
 
 
 def _initial(attachments: tuple[AttachmentDescription, ...]) -> dict[tuple[int, int], int]:
@@ -231,43 +252,17 @@ def _are_read_only(aspect: int, old: int, new: int) -> bool:
     return {old, new} <= (READ_ONLY_STENCIL if aspect == VkImageAspect.STENCIL else READ_ONLY)
 
 
-def _joined(moves: Iterable[tuple[int, int, int, int]]) -> list[AttachmentTransition]:
-    """Moves (attachment, aspect, old, new) as transitions.
-
-    A move between equal layouts is left out. Equal moves of depth and stencil become a single transition.
-    """
-    found: dict[tuple[int, int, int], int] = {}
-    for attachment, aspect, old, new in moves:
-        if old != new:
-            found[attachment, old, new] = found.get((attachment, old, new), 0) | aspect
-    return [AttachmentTransition(attachment, aspects, old, new) for (attachment, old, new), aspects in found.items()]
-
-
-def _final(
-    attachments: tuple[AttachmentDescription, ...], subpasses: tuple[Subpass, ...]
-) -> Iterator[tuple[AttachmentTransition, int]]:
-    """The transitions at the end, each with the subpass of the last use. Attachments that no subpass used have one,
-    too."""
-    now = _initial(attachments)
-    last = [EXTERNAL] * len(attachments)
-    for index, subpass in enumerate(subpasses):
-        here: dict[tuple[int, int], int] = {}
-        for each in subpass.references:
-            last[each.attachment] = index
-            for part in attachments[each.attachment].parts:
-                here.setdefault((each.attachment, part.aspect), _layout(each, part.aspect))
-        now.update(here)
-    for at, attachment in enumerate(attachments):
-        moves = ((at, part.aspect, now[at, part.aspect], part.final_layout) for part in attachment.parts)
-        for change in _joined(moves):
-            yield change, last[at]
+def _joined(moves: Iterable[AttachmentTransition]) -> list[AttachmentTransition]:
+    """The same transitions, with equal ones of depth and stencil as a single one."""
+    found: dict[AttachmentTransition, int] = {}
+    for each in moves:
+        key = replace(each, aspects=0)
+        found[key] = found.get(key, 0) | each.aspects
+    return [replace(key, aspects=aspects) for key, aspects in found.items()]
 
 
 def _implicit(
-    explicit: tuple[SubpassDependency, ...],
-    work: tuple[SubpassWork, ...],
-    final: tuple[tuple[AttachmentTransition, int], ...],
-    subpasses: tuple[Subpass, ...],
+    explicit: tuple[SubpassDependency, ...], work: tuple[SubpassWork, ...], final: Iterable[AttachmentTransition]
 ) -> Iterator[SubpassDependency]:
     """The implicit dependencies, from EXTERNAL to the first subpass that uses an attachment, and from the last one to
     EXTERNAL.
@@ -275,14 +270,12 @@ def _implicit(
     They exist where an automatic transition leaves the initial layout or enters the final layout, and no explicit
     dependency does the same.
     """
-    begun: set[int] = set()
     entered = {each.dst for each in explicit if each.src == EXTERNAL}
     left = {each.src for each in explicit if each.dst == EXTERNAL}
-    for index, (subpass, each) in enumerate(zip(subpasses, work, strict=True)):
-        if index not in entered and any(change.attachment not in begun for change in each.changes):
+    for index, each in enumerate(work):
+        if index not in entered and any(change.users[0] == index for change in each.changes):
             yield SubpassDependency(EXTERNAL, index, IMPLICIT_BEGIN)
-        begun |= {reference.attachment for reference in subpass.references}
-    for last in sorted({last for _, last in final} - left - {EXTERNAL}):
+    for last in sorted({change.users[-1] for change in final if change.users} - left):
         yield SubpassDependency(last, EXTERNAL, IMPLICIT_END)
 
 

@@ -43,59 +43,55 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
     """A dependency into a subpass has the commands of that subpass in its second scope.
 
     Its first scope holds the commands of the source subpass, or what came before the render pass instance. Automatic
-    transitions into the subpass come between the two. A self-dependency orders nothing. Specification:
-    "VkSubpassDependency", "Automatic Layout Transitions" ("Render Pass Creation").
-    Rule: rules.md#subpasses-without-a-path-race.
+    transitions into the subpass come before the second scopes of all of them. A self-dependency orders nothing.
+    Specification: "VkSubpassDependency", "Automatic Layout Transitions" ("Render Pass Creation").
+    Rules: rules.md#subpasses-without-a-path-race, rules.md#dependencies-meet-at-a-transition.
     """
     instance = run.instance
     if instance is None:
         return
     stream = instance.outer.inner(next(run.program.numbers))
     instance.subpasses[effect.index] = stream
-    given = [each for each in instance.dependencies if each.dst == effect.index and each.src != each.dst]
     run.stream = stream
-    pending_dependencies = _open(run, instance, given)
-    transitions(run, effect.transitions, pending_dependencies, instance)
-    for pending in pending_dependencies:
+    into = _open(run, instance, [each for each in instance.dependencies if each.dst == effect.index])
+    for change in effect.transitions:
+        _transition(run, instance, change, into, [pending for _, pending in into])
+    for _, pending in into:
         close_scope(run, pending, stream)
 
 
 def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
     """A dependency from a subpass to VK_SUBPASS_EXTERNAL has the commands after the instance in its second scope.
 
-    The transition to the final layout comes between the scopes of the dependencies from the subpass that used the
-    attachment last. The operations of all subpasses are earlier than the commands that follow. Specification:
-    "VkSubpassDependency".
+    The transition to the final layout comes before the second scopes of those of them whose subpass uses the
+    attachment. The operations of all subpasses are earlier than the commands that follow. Specification:
+    "VkSubpassDependency", "Automatic Layout Transitions". Rule: rules.md#final-transitions-wait-for-the-store.
     """
     instance, run.instance = run.instance, None
     if instance is None:
         return
     outer = run.stream = instance.outer
-    by_subpass: dict[int, list[OpenDependency]] = {}
-    for subpass in instance.subpasses:
-        given = [each for each in instance.dependencies if (each.src, each.dst) == (subpass, EXTERNAL)]
-        by_subpass[subpass] = _open(run, instance, given)
+    out = _open(run, instance, [each for each in instance.dependencies if each.dst == EXTERNAL])
     for stream in instance.subpasses.values():
         outer.leave(stream)
-    for each, last in zip(effect.transitions, effect.last, strict=False):
-        transitions(run, (each,), by_subpass.get(last, ()), instance)
-    for pending_dependencies in by_subpass.values():
-        for pending in pending_dependencies:
-            close_scope(run, pending, outer)
+    for change in effect.transitions:
+        _transition(run, instance, change, out, [pending for each, pending in out if each.src in change.users])
+    for _, pending in out:
+        close_scope(run, pending, outer)
 
 
 def _open(
     run: CommandBufferRun, instance: InstanceStreams, dependencies: Iterable[SubpassDependency]
-) -> list[OpenDependency]:
+) -> list[tuple[SubpassDependency, OpenDependency]]:
     """Takes first scopes of dependencies: in the source subpass, or in what came before the render pass instance."""
-    pending_dependencies = []
+    opened = []
     for each in dependencies:
         source: CommandStream | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
-        if source is not None:
+        if source is not None and each.src != each.dst:
             scope = FirstScope((((source, EVERY_STAGE),),), by_region=each.by_region)
             given = _of_graphics(each.dependency)
-            pending_dependencies.append(open_scope(run, given, scope, "first scope of a subpass dependency"))
-    return pending_dependencies
+            opened.append((each, open_scope(run, given, scope, "first scope of a subpass dependency")))
+    return opened
 
 
 def _of_graphics(given: Dependency) -> Dependency:
@@ -112,34 +108,46 @@ def _of_graphics(given: Dependency) -> Dependency:
     return given._replace(src_stages=src, dst_stages=dst)
 
 
-def transitions(
+def _transition(
     run: CommandBufferRun,
-    changes: Sequence[AutomaticTransition],
-    pending_dependencies: Sequence[OpenDependency],
     instance: InstanceStreams,
+    change: AutomaticTransition,
+    opened: Sequence[tuple[SubpassDependency, OpenDependency]],
+    shown_by: Sequence[OpenDependency],
 ) -> None:
-    """Each automatic transition comes after what all the given dependencies make available, and before what they make
-    visible.
+    """An automatic transition comes after what the dependencies from the subpasses that it leaves make available,
+    whatever subpass they lead to, and before what those in `shown_by` make visible.
 
-    Without a dependency nothing orders it.
+    Away from initialLayout it comes after the dependencies from outside into subpasses that use the attachment. Without
+    a dependency nothing orders it. Specification: "Automatic Layout Transitions" ("Render Pass Creation").
+    Rules: rules.md#dependencies-meet-at-a-transition, rules.md#initial-transitions-wait-for-earlier-accesses.
     """
     order, stream = run.program.order, run.stream
-    sources = _union_of(run, [pending.source for pending in pending_dependencies])
-    for change in changes:
-        label = f"layout transition by {run.command.name} ({run.command.call})"
-        node = order.add(
-            Node(TRANSITION, label, run.place, TRANSITION_STAGE),
-            (sources, "a transition is after the first scopes"),
-            (stream.before(TRANSITION_STAGE), IN_ALL_COMMANDS),
-        )
-        stream.issue(TRANSITION_STAGE, order.set_of(node))
-        access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
-        where, number = (run.place, stream.id, run.execution), instance.number
-        run.program.access(access, node, *where, automatic=True, instance=number, learned=run.learned)
-        run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != VkImageLayout.UNDEFINED)
-        for pending in pending_dependencies:
-            pending.between |= NodeSet(1 << node, 1 << node, 1 << node, 0)
-            pending.through |= order.set_of(node)
+    known = {id(each): pending for each, pending in opened}
+    first = [each for each in instance.dependencies if _is_before(each, change)]
+    known |= {id(each): pending for each, pending in _open(run, instance, [e for e in first if id(e) not in known])}
+    sources = _union_of(run, [known[id(each)].source for each in first if id(each) in known])
+    label = f"layout transition by {run.command.name} ({run.command.call})"
+    node = order.add(
+        Node(TRANSITION, label, run.place, TRANSITION_STAGE),
+        (sources, "a transition is after the first scopes"),
+        (stream.before(TRANSITION_STAGE), IN_ALL_COMMANDS),
+    )
+    stream.issue(TRANSITION_STAGE, order.set_of(node))
+    access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
+    where, number = (run.place, stream.id, run.execution), instance.number
+    run.program.access(access, node, *where, automatic=True, instance=number, learned=run.learned)
+    run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != VkImageLayout.UNDEFINED)
+    for pending in shown_by:
+        pending.between |= NodeSet(1 << node, 1 << node, 1 << node, 0)
+        pending.through |= order.set_of(node)
+
+
+def _is_before(each: SubpassDependency, change: AutomaticTransition) -> bool:
+    """Whether a transition comes after what a dependency makes available."""
+    if change.leaves:
+        return each.src in change.leaves
+    return each.src == EXTERNAL and each.dst in change.users
 
 
 def _union_of(run: CommandBufferRun, nodes: Iterable[int]) -> NodeSet:
