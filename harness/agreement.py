@@ -1,8 +1,7 @@
 """Whether the validator and the model agree on a trace.
 
 They agree when both call it clean or neither does; when every finding of syncval is a conflict of the model, of the
-same two accesses; and when the first command that offends is the same. What only one of them reports, and
-`model/differences.toml` explains, is no disagreement.
+same two accesses; and when the first command that offends is the same.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from enum import StrEnum
 from harness.check import Analysis
 from harness.findings import Certainty, Finding, Hazard, stronger
 from harness.model import Conflict, ConflictKind, Opinion, judge_stream_events
-from harness.model.named_differences import NamedDifference, explanation, omissions
 from harness.model.order import OrderTooLargeError
 from harness.report.conflicts import conflict_text
 from harness.report.sentences import explain, pair_text
@@ -43,8 +41,6 @@ class Agreement:
 
     disagreements: tuple[str, ...]
     """One line each; empty when they agree."""
-    explained: tuple[str, ...] = ()
-    """Ids of the named differences that were needed."""
 
 
 def agreement(blocks: Sequence[Block]) -> Agreement:
@@ -56,41 +52,27 @@ def agreement(blocks: Sequence[Block]) -> Agreement:
 def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     """Compares what they said."""
     findings = list(findings)
-    reported = {_key(each) for each in findings}
-    explained: list[str] = []
-    open_conflicts: list[Conflict] = []
-    for conflict in opinion.conflicts:
-        entry = None if reported & set(_directions(conflict)) else explanation(conflict)
-        if entry is None:
-            open_conflicts.append(conflict)
-        else:
-            explained.append(entry.id)
     known = _pairs(opinion)
     lines = []
     for finding in findings:
         if _key(finding) not in known:
-            entry = _omission(finding, opinion)
-            if entry is None:
-                lines.append(f"syncval only: {pair_text(finding)}")
-            else:
-                explained.append(entry.id)
+            lines.append(f"syncval only: {pair_text(finding)}")
         elif known[_key(finding)] is not finding.certainty:
             lines.append(f"{finding.certainty} for syncval, {known[_key(finding)]} for the model: {pair_text(finding)}")
-    if open_conflicts:
-        first = open_conflicts[0]
+    if opinion.conflicts:
+        first = opinion.conflicts[0]
         if not findings:
             lines.append(f"model only: {conflict_text(first)}")
         elif not {key[1] for key in _directions(first)} & {each.place.call for each in findings}:
             lines.append(f"the model's first conflict is not one of syncval's commands: {conflict_text(first)}")
-    return Agreement(tuple(lines), tuple(dict.fromkeys(explained)))
+    return Agreement(tuple(lines))
 
 
 def ask_model(analysis: Analysis, limit: int = MODEL_LIMIT) -> ModelAnswer:
     """Asks the model about what `analysis` (with `keep_events`) has judged, and notes in each finding who finds it.
 
-    What only the model finds is added to `analysis.findings`, named differences included: there the model has the
-    specification's rule. The model is not asked about a stream that needs more than `limit` nodes of its order, because
-    its cost grows with their square.
+    What only the model finds is added to `analysis.findings`. The model is not asked about a stream that needs more
+    than `limit` nodes of its order, because its cost grows with their square.
     """
     if not analysis.keeps_events:
         return ModelAnswer.NOT_ASKED
@@ -167,14 +149,6 @@ def _hazard(conflict: Conflict) -> Hazard:
     racing = conflict.kind is ConflictKind.UNORDERED and prior.queue != current.queue
     words = ("WRITE" if current.write else "READ", "RACING" if racing else "AFTER", "WRITE" if prior.write else "READ")
     return Hazard("_".join(words))
-
-
-def _omission(finding: Finding, opinion: Opinion) -> NamedDifference | None:
-    """The rule that syncval does not have, and without which the model would find the same."""
-    for entry in omissions():
-        if opinion.without is not None and _key(finding) in _pairs(opinion.without(entry.omitted)):
-            return entry
-    return None
 
 
 def _pairs(opinion: Opinion) -> dict[Key, Certainty]:

@@ -12,8 +12,6 @@ class ModelVerdict:
     """What the model makes of our findings."""
 
     disagreements: tuple[str, ...] = ()
-    named: tuple[str, ...] = ()
-    """Ids of the named differences that explain what only one of the two reports."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,6 @@
 """Hunts for streams on which syncval and the model disagree.
 
-Streams are stream text (`stream_text`), so that the smallest one can be pasted into a test. A difference that
-`harness/model/differences.toml` explains is no disagreement.
+Streams are stream text (`stream_text`), so that the smallest one can be pasted into a test.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from harness.syncval.validator import Validator
 
 
 class Disagreement(AssertionError):
-    """Syncval and the model disagree on a stream, and no named difference explains it."""
+    """Syncval and the model disagree on a stream."""
 
 
 def judge(text: str) -> tuple[list[Finding], Agreement]:
@@ -62,7 +61,6 @@ def hunt(
         counts["streams"] += 1
         counts["with hazards"] += bool(findings)
         counts["hazards"] += len(findings)
-        counts["explained"] += bool(agreement.explained)
         judged()
         if agreement.disagreements:
             raise Disagreement("\n".join([*agreement.disagreements, "", text]))

@@ -193,6 +193,8 @@ class RandomText:
     """Events that were reset after that set."""
     awaited: set[str] = field(default_factory=set)
     """Events that a submit may wait for until the host sets them."""
+    unheld: list[int] = field(default_factory=list)
+    """Fences of submits that nothing holds back."""
     acquired: bool = False
     """Whether the program has the image of the swapchain."""
 
@@ -207,6 +209,8 @@ class RandomText:
         kinds = ["submit", "submit", "submit", "submit"]
         if not self._held_back():  # waiting for such a batch would never end
             kinds += ["waits"] * bool(self.lines) + ["waits"] * ("host" in self.features)
+        elif self.unheld:
+            kinds += ["waits past"] * (1 + ("host" in self.features))
         kinds += ["writes", "memory"] * ("host" in self.features)
         kinds += ["event"] * ("events" in self.features)
         if "presents" in self.features and not self._held_back():
@@ -220,6 +224,8 @@ class RandomText:
             case "waits":
                 several = ["", " q1"] + [f" f{at}" for at in range(1, self.fences + 1)]
                 self.lines.append(f"host waits{self.pick(several)}")
+            case "waits past":
+                self.lines.append(f"host waits f{self.pick([str(each) for each in self.unheld])}")
             case "writes":
                 self.lines.append(f"host {self.pick(('writes', 'reads'))} {self.pick(_BUFFERS)}")
             case "memory":
@@ -274,6 +280,8 @@ class RandomText:
         options = f" wait {', '.join(waits)}" * bool(waits) + f" signal {', '.join(signals)}" * bool(signals)
         self.lines.append(f"{begin}{options}{f' fence f{self.fences}' * fence}{family}")
         self.lines += [f"    {line}" for line in body]
+        if fence and not self.awaited and queue not in self.stuck:
+            self.unheld.append(self.fences)
         self.pending |= {"s1"} if any(each.startswith("s1") for each in signals) else set()
 
     def _held_back(self) -> bool:

@@ -17,7 +17,6 @@ It shares nothing with `syncval` but the trace and the tables of Vulkan. `judge(
 | `caches` | remarks on the order of flushes and invalidates |
 | `judge` | the way in |
 | `explanation` | the argument for each pair of accesses, in order or not |
-| `named_differences` | the reasons for which syncval may say less |
 """
 
 from harness.model.judge import judge, judge_stream_events

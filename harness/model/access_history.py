@@ -29,11 +29,6 @@ A write that was in order replaces what was written before it at its addresses:
 whatever comes later is held against the new write, and the older one has nothing to add. Only such addresses are
 dropped. A write that was *unordered* replaces nothing, because which of the two comes last is open.
 
-Facts for the named differences
--------------------------------
-Where a gap depends on what syncval leaves out, the gap carries a *fact* that says which; `differences.toml` names each
-of them.
-
 A worked example
 ----------------
 >>> from harness.model import judge_stream_events
@@ -56,7 +51,7 @@ from collections.abc import Callable, Iterable, Iterator
 from harness.model.memory import MemoryOperations
 from harness.model.opinion import ConflictKind
 from harness.model.order import ExecutionOrder
-from harness.model.pairs import exempt, facts, is_load, raster_ordered
+from harness.model.pairs import exempt, is_load, raster_ordered
 from harness.model.past_access import DependencyGap, PastAccess
 from harness.model.visibility import VisibilityQuery
 from harness.spans import Span, overlap, subtract
@@ -160,14 +155,14 @@ class AccessHistory:
         """
         ordered = self._order.precedes(prior.use.node, current.use.node, by_region)
         if not (ordered or self._ordered_by_others(prior, current, shared, by_region)):
-            return DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared), facts(prior, current))
+            return DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared))
         if not prior.writes:
             return None
         query = VisibilityQuery(self._order, self._operations, current, by_region)
         hidden = self._hidden(prior, current, shared, query)
         if hidden:
             kind = ConflictKind.INVISIBLE if query.is_available(prior, hidden) else ConflictKind.UNAVAILABLE
-            return DependencyGap(kind, prior, current, tuple(hidden), facts(prior, current))
+            return DependencyGap(kind, prior, current, tuple(hidden))
         return None
 
     def _ordered_by_others(self, prior: PastAccess, current: PastAccess, shared: list[Span], by_region: bool) -> bool:

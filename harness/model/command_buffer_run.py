@@ -29,15 +29,12 @@ class InstanceStreams:
 class CommandBufferRun:
     """The position in an execution: queue, command buffer, command, and the render pass instance around it."""
 
-    def __init__(self, program: Program, submitted: Submitted, stream: CommandStream, held_back: bool = False) -> None:
+    def __init__(self, program: Program, submitted: Submitted, stream: CommandStream) -> None:
         self.program = program
         self.submitted = submitted
         self.stream = stream
         self.instance: InstanceStreams | None = None
         self.command: Command = Command(submitted.call, submitted.name, submitted.site, ())
-        self.learned = program.host.closed if held_back else 0
-        """Nodes that the host did, or knew to be complete, after it submitted this batch and before the batch was
-        executed."""
         self.execution = 0
         """Number of this execution of the command."""
         self._buffer = 0
@@ -116,7 +113,7 @@ class CommandBufferRun:
         node = self.operation(kind.stage)
         instance = self.instance.number if self.instance is not None else self.stream.instance
         where = self.place, self.stream.id, self.execution
-        self.program.access(access, node, *where, instance=instance, learned=self.learned)
+        self.program.access(access, node, *where, instance=instance)
         self.own(access, kind.name, node, access.atomic or not kind.write)
         if is_write(access):
             self.program.ownership.wrote(access.space, access.spans)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from functools import cache
 
 from harness.commands.interpret import Interpreter
 from harness.model.caches import remarks
@@ -22,19 +21,16 @@ def judge(blocks: Iterable[Block]) -> Opinion:
     return judge_stream_events(each for block in blocks for each in interpreter.step(block))
 
 
-def judge_stream_events(
-    stream_events: Iterable[StreamEvent], omitted: frozenset[str] = frozenset(), limit: int = sys.maxsize
-) -> Opinion:
+def judge_stream_events(stream_events: Iterable[StreamEvent], limit: int = sys.maxsize) -> Opinion:
     """The model's opinion of stream events, in the order of the stream.
 
-    The rules of the order whose names are in `omitted` (out of `order.OPTIONAL`) do not apply. Time and memory grow
-    with the square of the order's nodes; raises `OrderTooLargeError` when there are more than `limit`.
+    Time and memory grow with the square of the order's nodes; raises `OrderTooLargeError` when there are more than
+    `limit`.
     """
     stream = list(stream_events)
-    program = Program(RULES, omitted, limit)
+    program = Program(RULES, limit)
     program.follow(stream)
     finish(program)
     program.opinion.events = stream
-    program.opinion.without = cache(lambda rule: judge_stream_events(stream, omitted | {rule}))
     program.opinion.remarks = lambda: list(remarks(program.order, program.memory.everything, program.accesses.writes))
     return program.opinion

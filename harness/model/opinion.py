@@ -87,8 +87,6 @@ class Conflict:
     resource: int
     spans: tuple[Span, ...] = ()
     """The addresses in question, in the address space of the resource."""
-    facts: frozenset[str] = frozenset()
-    """Circumstances (out of `pairs.FACTS`) by which the named differences tell cases apart."""
     order: ExecutionOrder = field(default_factory=ExecutionOrder, repr=False, compare=False)
     certainty: Certainty = Certainty.EXACT
 
@@ -103,8 +101,6 @@ class Opinion:
     order: ExecutionOrder = field(default_factory=ExecutionOrder)
     events: Sequence[StreamEvent] = ()
     """The stream events that the opinion is about."""
-    without: Callable[[str], Opinion] | None = None
-    """Returns the opinion of the same stream without one rule of the order, given the rule's name."""
     remarks: Callable[[], list[Conflict]] = list
     """Returns the conflicts with rules of older specifications (`harness/model/caches.py`)."""
 

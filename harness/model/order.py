@@ -86,8 +86,6 @@ BY_REGION = "from the first scope to the second, by region"
 IN_ORDER = "signals are in order"
 THROUGH = "what is before an automatic transition is before all second scopes around it"
 IN_ALL_COMMANDS = "ALL_COMMANDS has what no stage performs"
-OPTIONAL: tuple[str, ...] = ()
-"""The rules that `Opinion.without` can leave out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +148,10 @@ class OrderTooLargeError(Exception):
 class ExecutionOrder:
     """A partial order that grows. `add` costs as many big-integer operations as node sets are given to it.
 
-    Edges of the rules in `omitted` are left out. `add` raises `OrderTooLargeError` for more than `limit` nodes.
+    `add` raises `OrderTooLargeError` for more than `limit` nodes.
     """
 
-    def __init__(self, omitted: frozenset[str] = frozenset(), limit: int = sys.maxsize) -> None:
-        self._omitted = omitted
+    def __init__(self, limit: int = sys.maxsize) -> None:
         self._limit = limit
         self.nodes: list[Node] = []
         self.before: list[int] = []
@@ -173,7 +170,6 @@ class ExecutionOrder:
         if len(self.nodes) >= self._limit:
             raise OrderTooLargeError
         direct = closed = by_region = across = 0
-        after = tuple(each for each in after if each[1] not in self._omitted)
         for nodes, rule in after:
             direct |= nodes.direct
             by_region |= nodes.by_region

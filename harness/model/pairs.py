@@ -1,5 +1,4 @@
-"""Rules for two accesses side by side: which pairs need no dependency, and which facts are noted of those that
-conflict."""
+"""Rules for two accesses side by side: which pairs need no dependency."""
 
 from __future__ import annotations
 
@@ -8,12 +7,6 @@ from enum import StrEnum
 from harness.model.past_access import ENGINE_STREAM, HOST_STREAM, LAYOUT_TRANSITION, PastAccess
 from harness.model.stages import ACCESS_KIND, ACCESS_KINDS
 from harness.trace.effects import Access, AttachmentOperation, RasterizationOrder
-
-HELD_BACK = "held-back"
-"""A fact: a batch waited for a signal, and the host did or learned of one access only after it submitted that batch."""
-FACTS = (HELD_BACK,)
-"""Every fact that may be noted of a conflict."""
-
 
 _COLOR = ACCESS_KIND["SYNC_COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"].stage
 _EARLY = ACCESS_KIND["SYNC_EARLY_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].stage
@@ -96,14 +89,6 @@ def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:
     if AttachmentOperation.LOAD is prior.access.operation or current.access.operation is AttachmentOperation.STORE:
         return RasterizationOrder.NONE not in (prior.access.order, current.access.order)
     return prior.stream == current.stream and in_raster_order(prior.access, current.access)
-
-
-def facts(prior: PastAccess, current: PastAccess) -> frozenset[str]:
-    """The facts to note of two accesses that conflict."""
-    noted = set()
-    if current.learned >> prior.use.node & 1:
-        noted.add(HELD_BACK)
-    return frozenset(noted)
 
 
 def is_load(past: PastAccess, current: PastAccess) -> bool:

@@ -42,9 +42,6 @@ class PastAccess:
     """
     seen_at: int | None = None
     """The node at which earlier writes must be visible, if that is not the access's own node."""
-    learned: int = 0
-    """The nodes that the host did, or knew to be complete, after it submitted this access's batch and before that was
-    executed."""
     seen_by: list[tuple[PastAccess, list[Span]]] = field(default_factory=list)
     """The reads to which this write is visible, with the addresses."""
 
@@ -73,7 +70,6 @@ class DependencyGap:
     prior: PastAccess
     current: PastAccess
     spans: tuple[Span, ...]
-    facts: frozenset[str] = frozenset()
 
     def conflict(self, order: ExecutionOrder) -> Conflict:
         """The conflict that the gap makes."""
@@ -83,7 +79,7 @@ class DependencyGap:
         if self.current.access.atomic and not self.prior.writes:  # its write conflicts, else its read does
             current = replace(current, access=ACCESS_KINDS[written(self.current)].name)
         certainty = weaker(self.prior.access.certainty, self.current.access.certainty)
-        return Conflict(self.kind, prior, current, self.current.resource, self.spans, self.facts, order, certainty)
+        return Conflict(self.kind, prior, current, self.current.resource, self.spans, order, certainty)
 
 
 def written(past: PastAccess) -> int:

@@ -77,9 +77,9 @@ class RuleTable:
 class Program:
     """The state of the model while it follows a stream. Rules act through it."""
 
-    def __init__(self, rules: RuleTable, omitted: frozenset[str] = frozenset(), limit: int = sys.maxsize) -> None:
+    def __init__(self, rules: RuleTable, limit: int = sys.maxsize) -> None:
         self.rules = rules
-        self.opinion = Opinion(order=ExecutionOrder(omitted, limit))
+        self.opinion = Opinion(order=ExecutionOrder(limit))
         self.order = self.opinion.order
         self.memory = MemoryOperations(self.order)
         self.ownership = OwnershipHistory()
@@ -97,8 +97,6 @@ class Program:
         self.by_host: dict[int, NodeSet] = {}
         """For each signal by the host (a set of one node), the host's operations before it, without writes that are not
         flushed."""
-        self.current: Submitted | None = None
-        """The submit that is being made now. Work of any other submit that begins now was held back by a semaphore."""
         self.host: NodeSet = NOTHING
         """Everything that the host knows to be complete, its own operations included."""
         self.unflushed = 0
@@ -164,12 +162,10 @@ class Program:
         automatic: bool = False,
         seen_at: int | None = None,
         instance: int = 0,
-        learned: int = 0,
     ) -> None:
         """Makes an access at a node, and judges it in each address space that it touches."""
         for past in self._past_accesses(access, node, place, stream, command):
             past.automatic, past.seen_at, past.instance = automatic, seen_at, instance
-            past.learned = learned
             for gap in self.accesses.add(past):
                 self.conflict(gap.conflict(self.order))
 

@@ -13,11 +13,10 @@ NOT_ASKED = "not asked (the queues are logical: below the mirror, where the laye
 
 
 def model_text(verdict: ModelVerdict | None) -> str:
-    """`agrees`, with the named differences that were needed; `disagrees`."""
+    """`agrees` or `disagrees`."""
     if verdict is None:
         return NONE
-    named = f" ({', '.join(verdict.named)})" if verdict.named else ""
-    return "disagrees" if verdict.disagreements else f"agrees{named}"
+    return "disagrees" if verdict.disagreements else "agrees"
 
 
 def layer_text(verdict: LayerVerdict) -> str:
@@ -63,13 +62,6 @@ def native_text(verdict: NativeVerdict | None) -> str:
     if verdict.corrupt:
         return f"corrupt {verdict.corrupt}/{verdict.times}"
     return f"same {verdict.times}/{verdict.times}"
-
-
-def model_in_short(verdict: ModelVerdict | None) -> str:
-    """One word, with a star for named differences."""
-    if verdict is None:
-        return NONE
-    return "disagrees" if verdict.disagreements else "agrees*" if verdict.named else "agrees"
 
 
 def layers_in_short(verdicts: Mapping[str, LayerVerdict]) -> str:

@@ -102,7 +102,6 @@ def ask(
     if session.findings:
         _show(row, blocks, session.findings, folder)
     if not is_null_hardware():
-        # What the model has against a stream, though a named difference explains it, a legal order may well show.
         clean = opinion.clean and not session.findings
         serial = attack(row, blocks, opinion, folder) if clean else None
         if native:
@@ -112,7 +111,7 @@ def ask(
 
 def _ask_model(row: Row, findings: Sequence[Finding], opinion: Opinion) -> None:
     said = compare_opinions(findings, opinion)
-    row.model = ModelVerdict(said.disagreements, said.explained)
+    row.model = ModelVerdict(said.disagreements)
 
 
 def _expect(finding: Finding) -> ExpectedHazard:

@@ -1,6 +1,6 @@
 """The verdict table on the terminal: a line a row, devices that agree joined, then the sums.
 
-A star behind a verdict: it agrees apart from named differences (model) or those that its version explains (layer).
+A star behind the layer's verdict: it agrees apart from differences that its version explains.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from harness.report.rows import layers_in_short, model_in_short, native_text, witness_in_short
+from harness.report.rows import layers_in_short, model_text, native_text, witness_in_short
 from harness.suite.row import Row
 from harness.verdicts import Status
 
@@ -43,7 +43,7 @@ def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
 def _cells(devices: str, row: Row, native: bool) -> list[str]:
     judged = "-" if row.problem else "as expected" if set(row.syncval) == set(row.expected) else _hazards(row.syncval)
     cells = [f"  {row.variant.replace('_', ' ')}", devices, _hazards(row.expected), judged]
-    cells += [model_in_short(row.model), layers_in_short(row.layers), witness_in_short(row.witness, row.orders)]
+    cells += [model_text(row.model), layers_in_short(row.layers), witness_in_short(row.witness, row.orders)]
     if native:
         cells.append(native_text(row.native))
     return [*cells, f"[{COLOURS[row.status]}]{row.status}[/]"]

@@ -79,7 +79,6 @@ from harness.syncval.entries import DetectedHazard, RangeEntry, RangePiece, Rang
 from harness.syncval.layout_transition import Sources, after_transition, transition_hazard
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork, race
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, AccessOutcome, Change, State
-from harness.syncval.tokens import Tokens
 from harness.syncval.tracked_ranges import TrackedRanges
 from harness.trace.effects import Access, Alias
 
@@ -100,8 +99,6 @@ class Context(TrackedRanges):
         self.host_token: Callable[[bool, bool], int] = lambda everywhere, reads: 0
         """The token of dependencies that make writes available to the host now: everywhere, or in some ranges; and
         visible to its reads, or not."""
-        self.tokens = Tokens(1)
-        """The tokens of events."""
         self._requests: dict[tuple[int | bool | Certainty, ...], AccessRequest] = {}
 
     # -- accesses ---------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ it includes in `event_usage`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain, count
 from typing import NamedTuple
 
@@ -19,6 +19,7 @@ from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.event_order import OperationOrder
 from harness.syncval.event_state import EventState, ExecutedOperation, Mark, OperationKind, common, union_of
 from harness.syncval.event_usage import HOST, dependencies_of, fault, has_other_stages, is_included
+from harness.syncval.host_knowledge import HostKnowledge
 from harness.syncval.late_host_writes import after_host_mark, after_host_set
 from harness.trace.effects import (
     Barrier,
@@ -56,6 +57,8 @@ class Events:
         self.released: set[int] = set()
         """Queues whose waits end whatever signals the events."""
         self._numbers = count(1)
+        self.hear_of: Callable[[int, HostKnowledge, int], None] = lambda queue, known, stages: None
+        """Is told when stages of a queue come after what the host knew."""
 
     # -- operations ---------------------------------------------------------------------------------------------------
 
@@ -94,7 +97,7 @@ class Events:
         if effect.signaled:
             token = self._context.tokens.take()
             self._context.map_slots(lambda state: after_host_set(state, token))
-            made.marks[HOST] = Mark(token, before)
+            made.marks[HOST], made.known = Mark(token, before), self._context.at_host_signal()
             found = list(self._pending_waits(effect.event, place))
         self._keep(made, {})
         return found
@@ -284,7 +287,7 @@ class Events:
             return 0
         for signal, known in zip(signals, tokens, strict=True):
             if signal.on_host:
-                self._learn_from_host(known)
+                self._learn_from_host(signal, known, dependency)
         if len(tokens) == 1:
             return tokens[0]
         viewer, token = self._context.viewer, self._context.tokens.take()
@@ -292,9 +295,12 @@ class Events:
         own.append(token)
         return token
 
-    def _learn_from_host(self, token: int) -> None:
+    def _learn_from_host(self, signal: ExecutedOperation, token: int, dependency: Dependency) -> None:
         viewer = self._context.viewer
         self._context.map_slots(lambda state: after_host_mark(state, token, viewer))
+        if signal.known.era == self._context.era:
+            self._context.mark_known(viewer, signal.known, token)
+            self.hear_of(viewer, signal.known, dependency.dst_stages)
 
     def _transition_hazards(self, effect: WaitEvents, ranges: list[RangeScope]) -> Iterator[DetectedHazard]:
         for each in (each for barrier in effect.barriers for each in barrier.ranges if each.transition):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from harness.findings import Place
 from harness.spec.scopes import TOP, execution_scope_src
 from harness.syncval.barrier import expand
 from harness.syncval.context import Context
 from harness.syncval.event_state import ExecutedOperation, union_of
 from harness.syncval.event_usage import ALL
+from harness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge
 from harness.syncval.race import NEVER, batch_index_of
 from harness.trace.effects import Barrier
 
@@ -41,7 +44,16 @@ class OperationOrder:
 
     def known_to_host(self) -> frozenset[int]:
         """The operations that the host made, or knows to be complete."""
-        return frozenset(number for number, each in self.live.items() if each.on_host or self.is_complete(each))
+        learnt = self.known_in(self._context.learnt)
+        made = (number for number, each in self.live.items() if each.on_host or self._is_complete(each))
+        return learnt.union(made)
+
+    def known_in(self, known: HostKnowledge) -> frozenset[int]:
+        """The operations of the device that are complete by what the host learned while a batch waits."""
+        if known is NOTHING_MORE:
+            return frozenset()
+        by_clock = (number for number, each in self.live.items() if not each.on_host and known.includes(each.place))
+        return known.operations.union(by_clock)
 
     def received(self, stages_after: dict[int, int], queue: int) -> None:
         """On a queue, these stages come after operations, by number."""
@@ -68,15 +80,15 @@ class OperationOrder:
         """Whether the host made an operation before a submit, or knows that it is complete."""
         if operation.on_host:
             return operation.place.call < (place.submit or 0)
-        return self.is_complete(operation)
+        return self._is_complete(operation)
 
     def alive(self, operations: frozenset[int]) -> frozenset[int]:
         """Those that can still matter, by number."""
         return operations & self.live.keys() if operations else operations
 
-    def complete(self, operations: frozenset[int]) -> None:
+    def complete(self, operations: Iterable[int]) -> None:
         """The host knows that these are complete, by number."""
-        for number in operations & self.live.keys():
+        for number in self.live.keys() & operations:
             self.live[number].is_complete = True
 
     def is_complete(self, operation: ExecutedOperation) -> bool:
@@ -84,6 +96,10 @@ class OperationOrder:
 
         Rule: rules.md#a-host-wait-ends-operations-on-events.
         """
+        return self._is_complete(operation) or operation.number in self.known_in(self._context.learnt)
+
+    def _is_complete(self, operation: ExecutedOperation) -> bool:
+        """Whether that is known to all that is judged from now on."""
         place = operation.place
         if operation.is_complete:
             return True

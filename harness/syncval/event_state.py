@@ -13,6 +13,7 @@ from enum import Enum
 
 from harness.findings import Place
 from harness.spec.enums import VkPipelineStage2
+from harness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge
 from harness.trace.effects import Barrier
 
 
@@ -51,6 +52,8 @@ class ExecutedOperation:
     """Of a wait, whether it is known which set it saw."""
     after: dict[int, int] = field(default_factory=dict)
     """By queue, the stages that are ordered after it. It happens in no stage itself."""
+    known: HostKnowledge = NOTHING_MORE
+    """Of a set by the host, what the host knew then and commands that wait for it may not know."""
     is_complete: bool = False
     """Whether the host waited for a signal of some stages that comes after it."""
 

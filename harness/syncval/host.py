@@ -74,7 +74,8 @@ from harness.spec.scopes import ACCESS_KIND
 from harness.syncval.context import Context
 from harness.syncval.entries import DetectedHazard
 from harness.syncval.evidence import Reporter
-from harness.syncval.late_host_writes import after_flush, is_available
+from harness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge, after_host_reads, later
+from harness.syncval.late_host_writes import after_flush, after_host_set, is_available
 from harness.syncval.race import HOST_QUEUE, NO_RACING_WORK, BatchIndex, batch_index_of
 from harness.syncval.state import Read, State, Write
 from harness.syncval.tokens import Tokens
@@ -98,6 +99,7 @@ class Host:
         self._context, self._report, self._paused = context, report, paused
         self._tokens = Tokens(SEEN + 1)
         self._batch: tuple[int, BatchIndex] = (0, (0, 0))
+        self._known: HostKnowledge = NOTHING_MORE
         self._marks: dict[tuple[int, BatchIndex], int] = {}
         """By queue and batch: the token of what it made visible to the host, until the host waits for it."""
         self._before: dict[tuple[tuple[int, BatchIndex], bool], dict[int, BatchIndex]] = {}
@@ -105,6 +107,8 @@ class Host:
         had waited for, by queue."""
         self._late: list[tuple[int, Span]] = []
         """Memory that was written, or flushed, since the last submit, while another one was waiting for a signal."""
+        self._is_ahead = False
+        """Whether it accessed memory since the last submit, while another one was waiting for a signal."""
         self._shown: dict[tuple[int, bool], BatchIndex] = {}
         """By queue: complete writes up to this tag are visible to the host's reads, or at least available to it."""
         context.host_token = self._mark
@@ -112,13 +116,13 @@ class Host:
 
     # -- what the device does for the host -----------------------------------------------------------------------------
 
-    def begin(self, queue: int, tag: BatchIndex) -> None:
-        """A batch is about to be judged."""
-        self._batch = (queue, tag)
+    def begin(self, queue: int, tag: BatchIndex, known: HostKnowledge) -> None:
+        """A batch is about to be judged; `known` is what the host had learned when it submitted the batch."""
+        self._batch, self._known = (queue, tag), known
 
     def _mark(self, everywhere: bool, reads: bool) -> int:
         if everywhere:
-            before = dict(self._context.retired)
+            before = later(self._context.retired, self._known.complete)
             self._before.setdefault((self._batch, False), before)
             if reads:
                 self._before.setdefault((self._batch, True), before)
@@ -129,7 +133,7 @@ class Host:
 
     def waited(self) -> None:
         """The host waited for something: dependencies to the host that are complete have done their work."""
-        retired = self._context.retired
+        retired = self._context.known_complete
         over = {at: token for at, token in self._marks.items() if at[1] <= retired.get(at[0], (-1, 0))}
         if over:
             tokens = frozenset(over.values())
@@ -175,9 +179,16 @@ class Host:
 
         Rule: rules.md#a-submit-shows-host-writes-to-the-device.
         """
-        for memory, span in self._late:
-            self._context.drop_writes(memory, span, lambda state, place: is_available(state))
-        self._late.clear()
+        context = self._context
+        if self._late and not context.holds_back():
+            for memory, span in self._late:
+                context.drop_writes(memory, span, lambda state, place: is_available(state))
+            self._late.clear()
+        elif self._is_ahead and context.holds_back():  # a batch that waits does not see them
+            token = context.tokens.take()
+            context.map_slots(lambda state: after_host_reads(after_host_set(state, token), token))
+            context.learn(context.learnt.with_more({}, {}, ((token, HOST_QUEUE),)))
+        self._is_ahead = False
 
     def wrote(self, effect: HostWrote, late: bool) -> Iterator[Finding]:
         """The host wrote. The device must have done with the bytes, in non-coherent memory with their whole atoms.
@@ -186,16 +197,22 @@ class Host:
         memory, span = effect.memory, effect.span
         yield from self._conflicts(place, memory, memory, [span], effect.non_coherent_atom_size)
         context = self._context
-        if effect.coherent:
+        if effect.coherent and not late:
             context.drop_writes(memory, span, _is_done)
-            if not late:
-                return
-            self._late.append((memory, span))
+        else:
+            self._keep(Access(HOST_WRITE, memory, (span,), memory), place, effect.coherent)
+
+    def _keep(self, access: Access, place: Place, available: bool) -> None:
+        """Keeps a write that submits do not see, since it is not `available`, and any access while batches wait that
+        were submitted before."""
+        context = self._context
+        context.defers = self._is_ahead = context.holds_back()
         context.queue = context.viewer = HOST_QUEUE
         context.racing = NO_RACING_WORK
-        context.apply(Access(HOST_WRITE, memory, (span,), memory), place)
-        if effect.coherent:
-            context.change(memory, span, after_flush)
+        context.apply(access, place)
+        for span in access.spans if available else ():
+            context.change(access.space, span, after_flush)
+            self._late.append((access.space, span))
 
     def flushed(self, effect: HostFlushed, late: bool) -> None:
         """What the host wrote there is available: a submit makes it visible like any other host write. `late`: a submit
@@ -203,6 +220,7 @@ class Host:
         if late:
             self._context.change(effect.memory, effect.span, after_flush)
             self._late.append((effect.memory, effect.span))
+            self._is_ahead = True
         else:
             self._context.drop_writes(effect.memory, effect.span, _is_dirty)
 
@@ -215,7 +233,8 @@ class Host:
         self.submitted()  # coherent memory has nothing to lose
         place = Place(effect.call, "vkInvalidateMappedMemoryRanges", effect.site)
         for (begin, end), entry in context.known(effect.memory, *effect.span):
-            if entry.write is not None and _is_dirty(entry.slot.find().state, entry.write):
+            state = entry.slot.find().state
+            if entry.write is not None and _is_dirty(state, entry.write) and not is_available(state):
                 yield _lost(effect.memory, (begin, end - begin), place, entry.write)
         context.drop_writes(effect.memory, effect.span, _is_dirty)
         context.drop_writes(effect.memory, effect.span, self._sees)
@@ -236,6 +255,8 @@ class Host:
         yield from self._conflicts(place, effect.space, effect.resource, effect.spans, 1)
         for span in effect.spans:
             self._context.drop_writes(effect.space, span, _is_done)
+        if self._context.holds_back():
+            self._keep(Access(HOST_WRITE, effect.space, effect.spans, effect.resource), place, True)
 
     def _reads(
         self, place: Place, space: int, resource: int, spans: Iterable[Span], coherent: bool, atom_size: int
@@ -256,6 +277,8 @@ class Host:
         yield from (finding for finding, _ in self._report.findings(hazards, place))
         for span in spans:
             self._context.drop_writes(space, span, _is_done)
+        if self._context.holds_back():
+            self._keep(Access(HOST_READ, space, tuple(spans), resource), place, False)
 
     def _conflicts(
         self, place: Place, space: int, resource: int, spans: Iterable[Span], atom_size: int

@@ -7,8 +7,8 @@ its own (rules.md#semaphore, rules.md#timeline-semaphore).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
 
@@ -21,6 +21,8 @@ from harness.syncval.completion import after_carrying, after_everything
 from harness.syncval.context import Context
 from harness.syncval.cross_dependency import CrossDependency, import_dependencies
 from harness.syncval.event_order import OperationOrder
+from harness.syncval.host_knowledge import NOTHING_MORE, HostKnowledge
+from harness.syncval.host_learning import HostLearning
 from harness.syncval.late_host_writes import after_host_signal
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER, State
@@ -56,6 +58,8 @@ class Signal:
     """As `clock`: up to where all work of other queues came before it, in whatever stages."""
     earlier: Signal | None = None
     """For a signal with a token, the last one before it on its queue without. It comes after that."""
+    known: HostKnowledge = NOTHING_MORE
+    """For a signal made by the host, what the host knew then and batches that wait for it may not know."""
 
     @property
     def reach(self) -> dict[int, BatchIndex]:
@@ -96,6 +100,8 @@ class Batch:
     tag: BatchIndex
     fence: int
     """Signaled when the batch is complete; 0 for all but the last batch of a submit."""
+    known: HostKnowledge = NOTHING_MORE
+    """What the host had learned when it submitted the batch, while others waited."""
 
 
 @dataclass(slots=True)
@@ -107,6 +113,8 @@ class QueueMark:
     sure: dict[int, BatchIndex]
     token: int = 0
     """Marks what the queue knew of that `sure` does not tell."""
+    reach: dict[int, BatchIndex] = field(default_factory=dict)
+    """Up to where it knew of other queues' work, if it has a token."""
 
 
 @dataclass(slots=True)
@@ -143,6 +151,8 @@ class Queues:
         self._signals: dict[int, SignalOrder] = {}
         self.paused: dict[int, Batch] = {}
         """By queue, the batch that waits for an event."""
+        self.host = HostLearning(context, order, self._tokens, self.hear_of)
+        context.holds_back = lambda: self.holds_back
 
     # -- semaphores ---------------------------------------------------------------------------------------------------
 
@@ -165,8 +175,8 @@ class Queues:
 
     def host_signal(self, semaphore: int, value: int) -> Iterator[Batch]:
         """The host signals a timeline: waits resolve, but no device memory dependency follows. Yields as `submit`."""
-        known = self._order.known_to_host()
-        self._semaphore(semaphore).add(value, Signal(HOST, (0, 0), 0, 0, {}, operations=known))
+        signal = Signal(HOST, (0, 0), 0, 0, {}, operations=self._order.known_to_host())
+        self._semaphore(semaphore).add(value, replace(signal, known=self._context.at_host_signal()))
         for batch in self._releases.signal(semaphore, value):
             yield from self._judge(batch)
 
@@ -245,13 +255,16 @@ class Queues:
         held = []
         for submission in batches:
             fence = submitted.fence if submission is batches[-1] else 0
-            batch = Batch(submitted, submission, (submitted.call, submission.batch), fence)
+            tag = (submitted.call, submission.batch)
+            batch = Batch(submitted, submission, tag, fence, self._context.learnt)
             held.append(PendingBatch(_values(submission.waits), _values(submission.signals), batch))
         for batch in self._releases.submit(queue, held):
             yield from self._judge(batch)
 
     def _judge(self, batch: Batch) -> Iterator[Batch]:
-        self._context.queue = self._context.viewer = batch.submit.queue
+        queue = batch.submit.queue
+        self._context.queue = self._context.viewer = queue
+        self.host.begin(queue, batch.known)
         for wait in batch.submission.waits:
             self._wait(batch.submit.queue, batch.submit.queue_flags, wait)
         yield from self._go_on(batch)
@@ -309,6 +322,8 @@ class Queues:
                 stages = execution_scope_dst(wait.stages, queue_flags)
                 self._order.received(dict.fromkeys(signal.operations, stages), queue)
                 self._context.map_slots(lambda state: after_host_signal(state, queue))
+                accesses = _accesses(wait.stages, stages)
+                self.host.come_after(queue, signal.known, lambda token: Scope(0, 0, stages, accesses, token))
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
         """A signal and the wait for it are a memory dependency. Rules: rules.md#queues-without-a-semaphore-race,
@@ -346,6 +361,7 @@ class Queues:
         order = self._order_of(queue)
         mark = QueueMark(queue, self._latest.get(queue, (-1, 0)), dict(order.sure))
         if order.is_partial:
+            mark.reach = dict(self._clocks[queue])
             token = mark.token = self._tokens.take()
             self._context.map_slots(lambda state: after_everything(state, token, queue))
         return mark
@@ -374,8 +390,7 @@ class Queues:
         if signal is None or signal.queue == HOST:
             return
         if signal.token:
-            self._context.complete(signal.token, signal.queue)
-            self._order.complete(signal.operations)
+            self.host.learn({}, signal.reach, (signal.token, signal.queue), signal.operations)
             signal = signal.earlier
         if signal is not None:
             self._retire(QueueMark(signal.queue, signal.tag, signal.sure))
@@ -390,14 +405,24 @@ class Queues:
                     self._take_off(mark.token)
 
     def _retire(self, mark: QueueMark) -> None:
+        complete = {**mark.sure, mark.queue: mark.tag}
         if mark.token:
-            self._context.complete(mark.token, mark.queue)
-        self.retire({**mark.sure, mark.queue: mark.tag})
+            self.host.learn(complete, mark.reach, (mark.token, mark.queue))
+        else:
+            self.retire(complete)
 
     def retire(self, reach: dict[int, BatchIndex]) -> None:
         """The host knows that the work of these queues is complete, up to a tag each."""
-        for queue, tag in reach.items():
-            self._context.retire(queue, tag)
+        self.host.learn(reach, {})
+
+    def hear_of(self, queue: int, known: HostKnowledge, stages: int) -> None:
+        """These stages of a queue come after what the host knew, as far as that has a time."""
+        order = self._order_of(queue)
+        _advance(self._clocks[queue], known.reach, queue)
+        if stages:
+            _advance(order.sure, known.complete, queue)
+            order.is_partial = order.is_partial or bool(known.marks)
+        self._order.received(dict.fromkeys(self._order.known_in(known), stages), queue)
 
 
 def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
@@ -414,7 +439,7 @@ def first_scope(signal: Signal) -> Scope:
     return Scope(src, _accesses(signal.stages, src), 0, 0, signal.token)
 
 
-def _advance(clock: dict[int, BatchIndex], reach: dict[int, BatchIndex], queue: int) -> None:
+def _advance(clock: dict[int, BatchIndex], reach: Mapping[int, BatchIndex], queue: int) -> None:
     for other, tag in reach.items():
         if other != queue:
             clock[other] = max(clock.get(other, (-1, 0)), tag)

@@ -3,14 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TypeVar
 
 from harness.findings import Place
 from harness.spans import Span, SpanMap
 from harness.syncval.completion import completed
 from harness.syncval.entries import RangeEntry, Slot
+from harness.syncval.host_knowledge import (
+    NOTHING_MORE,
+    Clock,
+    HostKnowledge,
+    after_host_reads,
+    after_mark,
+    after_settling,
+    host_reads,
+    is_settled,
+    later,
+)
 from harness.syncval.journal import Journal
 from harness.syncval.race import HOST_QUEUE, NEVER, BatchIndex
-from harness.syncval.state import State
+from harness.syncval.state import State, intern
+from harness.syncval.tokens import Tokens
+
+T = TypeVar("T")
 
 
 class TrackedRanges:
@@ -22,10 +38,23 @@ class TrackedRanges:
 
     def __init__(self) -> None:
         self.retired: dict[int, BatchIndex] = {}
-        """By queue: what was submitted up to this tag is known by the host to be complete."""
+        """By queue: what was submitted up to this tag is known by the host to be complete, and to all that is
+        judged from now on."""
+        self.learnt: HostKnowledge = NOTHING_MORE
+        """What the host learned since a batch waits."""
+        self.era = 0
+        """How often all batches that waited have gone on."""
+        self.tokens = Tokens(1)
+        """The tokens of events."""
+        self._signaled: list[int] = []
+        """The tokens on what the host read before it signaled."""
+        self.defers = False
+        """Whether something is to be forgotten when no batch waits any more."""
         self.journal = Journal(self.retired)
         self.must_remember: Callable[[int, State, Place], bool] = lambda space, state, place: False
         """Whether a write that is complete must be remembered: its space, its state and who made it."""
+        self.holds_back: Callable[[], bool] = lambda: False
+        """Whether a batch waits for a signal or an event."""
         self._maps: dict[int, SpanMap[RangeEntry]] = {}
         self._slots: dict[State, Slot] = {}
         self._sweep_at = 64
@@ -80,10 +109,10 @@ class TrackedRanges:
                 self.sweep_retired()
                 self._forget_at = max(1024, 2 * self.ranges)
 
-    def _live(self, entry: RangeEntry) -> RangeEntry:
-        """The entry without what is retired. This runs for each range that an access meets: `batch_index_of` is written
-        out."""
-        retired = self.retired
+    def _live(self, entry: RangeEntry, retired: Clock | None = None) -> RangeEntry:
+        """The entry without what is retired, or is complete up to another clock. This runs for each range that an
+        access meets: `batch_index_of` is written out."""
+        retired = self.retired if retired is None else retired
         if not retired:
             return entry
         slot, write, reads = entry
@@ -100,6 +129,60 @@ class TrackedRanges:
         else:
             return entry
         return entry if after is before else RangeEntry(Slot(after), write, reads)
+
+    def _as_host_knows(self, entry: RangeEntry) -> RangeEntry:
+        """The entry as the host knows it now."""
+        entry = self._live(entry)
+        if not self.defers:
+            return entry
+        slot, write, reads = self._live(entry, self.learnt.complete)
+        state, reads = self.learnt.seen_by_host(slot.find().state, reads)
+        return _settled(RangeEntry(Slot(state), write, reads))
+
+    @property
+    def known_complete(self) -> Clock:
+        """By queue, up to where the host knows all work to be complete now."""
+        return later(self.retired, self.learnt.complete) if self.learnt.complete else self.retired
+
+    def learn(self, knowledge: HostKnowledge) -> None:
+        """The host learned something, and a batch waits that was submitted before."""
+        self.learnt, self.defers = replace(knowledge, era=self.era), True
+
+    def at_host_signal(self) -> HostKnowledge:
+        """What a signal by the host now hands on, to those that do not know it from their submit."""
+        known = self.learnt.of_device() if self.defers else NOTHING_MORE
+        if any(map(host_reads, self._slots)):
+            token = self.tokens.take()
+            self._signaled.append(token)
+            self.map_slots(lambda state: after_host_reads(state, token))
+            known = known.with_more({}, {}, ((token, HOST_QUEUE),))
+        return replace(known, era=self.era)
+
+    def forget_settled(self) -> None:
+        """No batch waits any more: forgets the accesses that only such a batch could meet."""
+        self.learnt, self.defers = NOTHING_MORE, False
+        self.era += 1
+        for held in self._maps.values() if any(is_settled(each) or host_reads(each) for each in self._slots) else ():
+            for begin, end, entry in list(held):
+                slot, write, reads = _settled(entry)
+                if write is None and not reads:
+                    held.erase(begin, end)
+                else:
+                    held.set_exact(begin, end, RangeEntry(self._slot(slot.state), write, reads))
+        for token in self._signaled:
+            self.tokens.give(token)
+        self._signaled.clear()
+
+    def mark_known(self, viewer: int, known: HostKnowledge, token: int) -> None:
+        """Marks for a viewer what the host knows to be complete. Visits every range."""
+        for held in self._maps.values():
+            for begin, end, entry in list(held):
+                slot, write, reads = entry = self._live(entry)
+                before = slot.find().state
+                written, read = known.part(before, write, reads)
+                if written or read:
+                    after = after_mark(before, token, viewer, written, read)
+                    held.set_exact(begin, end, entry._replace(slot=self._slot(after)))
 
     def sweep_retired(self) -> None:
         """Forgets ranges whose accesses are all retired, but for writes that the host may have to see; bounds memory in
@@ -128,15 +211,23 @@ class TrackedRanges:
                 yield span, entry
 
     def known(self, space: int, begin: int, end: int) -> Iterator[tuple[Span, RangeEntry]]:
-        """Ranges of [begin, end) with all that is known of them, complete or not."""
+        """Ranges of [begin, end) with all that the host knows of them, complete or not."""
         held = self._maps.get(space)
         for piece_begin, piece_end, entry in held.pieces(begin, end) if held is not None else ():
-            yield (piece_begin, piece_end), self._live(entry)
+            yield (piece_begin, piece_end), self._as_host_knows(entry)
 
     def drop_writes(self, space: int, span: Span, which: Callable[[State, Place], bool]) -> None:
-        """Forgets the last writes of a range where `which` says so; reads since stay."""
+        """Forgets the last writes of a range where `which` says so; reads since stay. While a batch waits that may not
+        see them, they are settled for the host alone."""
         held = self._maps.get(space)
         for begin, end, entry in held.pieces(*span) if held is not None else ():
+            if self.holds_back():
+                seen = self._as_host_knows(entry)
+                if held is not None and seen.write is not None and which(seen.slot.find().state, seen.write):
+                    settled = after_settling(entry.slot.find().state)
+                    held.assign(begin, end, entry._replace(slot=self._slot(settled)))
+                    self.defers = True
+                continue
             live = self._live(entry)
             state = live.slot.find().state
             if held is None or live.write is None or not which(state, live.write):
@@ -201,3 +292,19 @@ class TrackedRanges:
                 assert self._slots.get(slot.state) is slot, "a range points to a slot that barriers do not reach"
                 assert (entry.write is None) == (slot.state.write is None), "a write without its place"
                 assert len(entry.reads) == len(slot.state.reads), "reads without their places"
+
+
+def _settled(entry: RangeEntry) -> RangeEntry:
+    """An entry without a write that the host has done with, and without the host's own reads."""
+    slot, write, reads = entry
+    state = slot.find().state
+    own = host_reads(state)
+    if is_settled(state):
+        state, write = state.without_write(), None
+    views = tuple(view._replace(reads=_but(view.reads, own)) for view in state.views)
+    return RangeEntry(Slot(intern(state.write, _but(state.reads, own), views)), write, _but(reads, own))
+
+
+def _but(several: tuple[T, ...], positions: tuple[int, ...]) -> tuple[T, ...]:
+    """All but those at some positions."""
+    return tuple(each for at, each in enumerate(several) if at not in positions)

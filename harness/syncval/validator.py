@@ -52,6 +52,7 @@ class Validator:
         self._context = Context(0)
         self._events = Events(self._context)
         self._queues = Queues(self._context, self._events.order)
+        self._events.hear_of = self._queues.hear_of
         self._presentation = Presentation(self._context, self._queues)
         self._executions: dict[int, Execution] = {}
         self._recordings: dict[int, Recording] = {}
@@ -173,6 +174,8 @@ class Validator:
         while (queue := self._events.can_go_on()) is not None:
             for batch in self._queues.resume(queue):
                 yield from self._run(batch)
+        if self._context.defers and not self._queues.holds_back:
+            self._queues.host.settle()
 
     def _run(self, batch: Batch) -> Iterator[Finding]:
         """Judges the commands of a batch, up to one that waits for an event which nothing has signaled.
@@ -180,7 +183,7 @@ class Validator:
         Rule: rules.md#the-host-sets-an-event-before-the-submit.
         """
         queue, family = batch.submit.queue, batch.submit.family
-        self._host.begin(queue, batch.tag)
+        self._host.begin(queue, batch.tag, batch.known)
         execution = self._executions.get(queue)
         if execution is None:
             execution = self._executions[queue] = Execution(self._context, self._events)

@@ -108,3 +108,18 @@ def scenario_device_waits_for_the_host(rig: Rig) -> None:
     rig.host_wait_timeline("the wait", (done, 1))
     rig.host_signal(t, 1)
     rig.submit(_fill(rig, a, 0x22222222), waits=[SemaphoreUse(t, "CLEAR", 1)], sync2=True)
+
+
+@scenario(
+    without={"the host's wait": WAW, "the batch's wait": WAW},
+    weakened={"the batch's wait / at copies": WAW},
+    rule="a-waiting-batch-knows-what-its-submit-knew",
+)
+def scenario_host_learns_while_a_batch_waits(rig: Rig) -> None:
+    """What the host learns after a submit reaches the batch through the host's signal, in the stages of its wait."""
+    a, t, done = rig.buffer(), rig.timeline(), rig.timeline()
+    rig.submit(_fill(rig, a, 0x11111111), signals=[SemaphoreUse(done, value=1)], sync2=True)
+    waits = rig.operation("the batch's wait", t, "CLEAR", 1, weaker={"at copies": {"stages": "COPY"}})
+    rig.submit(_fill(rig, a, 0x22222222), waits=waits, sync2=True)
+    rig.host_wait_timeline("the host's wait", (done, 1))
+    rig.host_signal(t, 1)

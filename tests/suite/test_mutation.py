@@ -67,13 +67,12 @@ def test_the_score_counts_by_operator_and_judge() -> None:
     made = [
         Mutant("a/b", "d", "direction", "x", model=["unordered"], syncval=["WAR"], layers={"1.4.364": []}),
         Mutant("a/b", "d", "direction", "y", layers={"1.4.364": ["WAR"]}),
-        Mutant("a/b", "d", "direction", "z", model=["invisible"], listed=["guarded-read"]),
         Mutant("a/b", "d", "layout", "x", problem="not recorded"),
     ]
     counted = score.scores(made)
     assert set(counted) == {"direction", score.TOTAL}
     one = counted["direction"]
-    assert (one.mutants, one.legal, one.listed) == (3, 1, 1)
+    assert (one.mutants, one.legal) == (2, 1)
     assert one.caught == {"syncval": 1, "layer 1.4.364": 0}
     assert one.false == {"syncval": 0, "layer 1.4.364": 1}
     assert score.wrong(made) == []

@@ -51,7 +51,6 @@ def test_the_layers_in_short() -> None:
     assert layers_in_short({"1.3.239": LayerVerdict(by_version=2), "1.4.364": LayerVerdict()}) == "agrees*"
 
 
-NAMED = ModelVerdict(named=("guarded-read", "by-region"))
 BROKEN = OrdersVerdict(2, (BrokenOrder("reorder reverse", "buffer 7 differs"),))
 
 
@@ -59,7 +58,7 @@ BROKEN = OrdersVerdict(2, (BrokenOrder("reorder reverse", "buffer 7 differs"),))
     ("verdicts", "key", "words"),
     [
         ({}, "model", "-"),
-        ({"model": NAMED}, "model", "agrees (guarded-read, by-region)"),
+        ({"model": ModelVerdict()}, "model", "agrees"),
         ({"model": ModelVerdict(("x",))}, "model", "disagrees"),
         ({"layers": {"1": LayerVerdict(by_version=2)}}, "layers", {"1": "agrees (2 by version)"}),
         ({"layers": {"1": LayerVerdict(disagreements=("x",))}}, "layer_disagreements", {"1": ["x"]}),

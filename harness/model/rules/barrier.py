@@ -168,7 +168,7 @@ def transition(run: CommandBufferRun, pending: OpenDependency) -> None:
     pending.between = order.set_of(node)
     run.stream.issue(stage, pending.between)
     access = Access(access_kind, ranged.space, ranged.spans, ranged.resource, aliases=ranged.aliases)
-    run.program.access(access, node, run.place, run.stream.id, run.execution, automatic=True, learned=run.learned)
+    run.program.access(access, node, run.place, run.stream.id, run.execution, automatic=True)
     if not pending.transfers:
         run.own(access, ACCESS_KINDS[access_kind].name, node, ranged.old_layout != VkImageLayout.UNDEFINED)
         return

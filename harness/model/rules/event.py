@@ -13,7 +13,6 @@ from harness.model.command_streams import CommandStream
 from harness.model.event_history import RESET, SET, WAIT, EventHistory, EventOperation
 from harness.model.opinion import Conflict, ConflictKind, ModelAccess
 from harness.model.order import EVENT, IN_ALL_COMMANDS, NOTHING, Node, NodeSet
-from harness.model.pairs import HELD_BACK
 from harness.model.program import Program
 from harness.model.rules.barrier import FirstScope, apply
 from harness.model.stages import SYNCHRONIZATION, first_scope
@@ -101,8 +100,7 @@ def _report(
     current: ModelAccess,
     kind: ConflictKind = ConflictKind.EVENT_UNORDERED,
 ) -> None:
-    noted = frozenset({HELD_BACK} if run.learned >> prior.node & 1 else ())
-    run.program.conflict(Conflict(kind, prior, current, event, (), noted, run.program.order))
+    run.program.conflict(Conflict(kind, prior, current, event, order=run.program.order))
 
 
 def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:

@@ -30,7 +30,8 @@ def submitted(program: Program, submit: Submitted) -> None:
 
     Host writes are made available, and all that is available is made visible to everything on the device.
     Specification: "Host Write Ordering Guarantees"; appendix "Availability, Visibility, and Domain Operations"
-    (vkQueueSubmit). Rule: rules.md#a-submit-shows-host-writes-to-the-device.
+    (vkQueueSubmit). Rules: rules.md#a-submit-shows-host-writes-to-the-device,
+    rules.md#a-waiting-batch-knows-what-its-submit-knew.
     """
     place = Place(submit.call, submit.name, submit.site, queue=submit.queue)
     label = f"{submit.name} ({submit.call})"
@@ -38,10 +39,8 @@ def submitted(program: Program, submit: Submitted) -> None:
     program.memory.add(
         MemoryOperation(node, program.host.direct & ~program.unflushed, 1 << HOST_WRITE, DEVICE_ACCESSES)
     )
-    program.current = submit
     program.queue(submit.queue).work.append(Work(submit, node))
     program.proceed()
-    program.current = None
 
 
 def next_work(program: Program, queue: QueueState) -> bool:
@@ -92,7 +91,7 @@ def _execute(program: Program, queue: QueueState, work: Work, batch: Submission)
     """
     submit = work.what
     assert isinstance(submit, Submitted)
-    run = CommandBufferRun(program, submit, queue.stream, submit is not program.current)
+    run = CommandBufferRun(program, submit, queue.stream)
     for each in batch.waits:
         wait(run, each)
     for position, (id, commands) in enumerate(batch.buffers):
@@ -100,7 +99,6 @@ def _execute(program: Program, queue: QueueState, work: Work, batch: Submission)
             while not queue.released and (blocked := blocked_by(run, command)):
                 work.waits_at, work.blocked_by = run.place, blocked
                 yield
-                run.learned = program.host.closed
             work.waits_at = None
     signal(run, queue, batch.signals)
 

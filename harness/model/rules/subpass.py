@@ -136,7 +136,7 @@ def _transition(
     stream.issue(TRANSITION_STAGE, order.set_of(node))
     access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
     where, number = (run.place, stream.id, run.execution), instance.number
-    run.program.access(access, node, *where, automatic=True, instance=number, learned=run.learned)
+    run.program.access(access, node, *where, automatic=True, instance=number)
     run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != VkImageLayout.UNDEFINED)
     for pending in shown_by:
         pending.between |= NodeSet(1 << node, 1 << node, 1 << node, 0)

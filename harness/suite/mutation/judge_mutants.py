@@ -7,10 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from harness.agreement import compare
 from harness.findings import UserError
-from harness.model import Conflict, judge_stream_events
-from harness.model.named_differences import explanation
+from harness.model import judge_stream_events
 from harness.rig.core import Amend
 from harness.suite.claims import WITHOUT, Claim
 from harness.suite.judge_scenario import chosen_layers, load_module, record
@@ -83,29 +81,17 @@ def _all(claim: Claim, written: Mapping[str, Written]) -> Iterator[tuple[str, in
                     yield name, at, operator, change
 
 
-def listed(conflict: Conflict) -> str:
-    """The named difference that explains why only the model reports it; empty for none."""
-    entry = explanation(conflict)
-    return entry.id if entry is not None else ""
-
-
 class _Said:
     """What each judge said of one recording, as comparable words."""
 
-    def __init__(self, model: dict[str, str], syncval: set[str], unmodelled: list[str], explained: list[str]) -> None:
-        """`model`: each conflict with the id of the named difference that explains it, empty for none; `explained`:
-        the ids of those that explain all that only one of the two says, empty when they do not."""
-        self.model, self.syncval, self.unmodelled, self.explained = model, syncval, unmodelled, explained
+    def __init__(self, model: set[str], syncval: set[str], unmodelled: list[str]) -> None:
+        self.model, self.syncval, self.unmodelled = model, syncval, unmodelled
         self.layers: dict[str, set[str]] = {}
 
     def into(self, mutant: Mutant, baseline: _Said) -> None:
         """What was said beyond what the whole scenario makes them say."""
-        conflicts = {conflict: why for conflict, why in self.model.items() if conflict not in baseline.model}
-        mutant.model = sorted(conflicts)
-        mutant.listed = sorted(set(conflicts.values())) if all(conflicts.values()) else []
+        mutant.model = sorted(self.model - baseline.model)
         mutant.syncval = sorted(self.syncval - baseline.syncval)
-        if mutant.legal and mutant.syncval:
-            mutant.listed = self.explained
         for version, said in self.layers.items():
             mutant.layers[version] = sorted(said - baseline.layers.get(version, set()))
         if self.unmodelled:
@@ -124,15 +110,10 @@ class _Judges:
         see other queues than the scenario names is not asked."""
         session, _, logical = record(self._claim, amend, None)
         opinion = judge_stream_events(session.events)
-        agreed = compare(session.findings, opinion)
         said = _Said(
-            {
-                f"{each.kind} {each.current.command} after {each.prior.command}": listed(each)
-                for each in opinion.conflicts
-            },
+            {f"{each.kind} {each.current.command} after {each.prior.command}" for each in opinion.conflicts},
             {f"{each.hazard} {each.place.command} after {each.prior.command}" for each in session.findings},
             sorted(session.unmodelled) + session.internal_errors,
-            [] if agreed.disagreements else list(agreed.explained),
         )
         for layer in () if logical else self._layers:
             _, listener, _ = record(self._claim, amend, layer)

@@ -19,9 +19,6 @@ class Mutant:
     change: str
     model: list[str] = field(default_factory=list)
     """The conflicts that the model finds, in short. It is empty for a legal mutant."""
-    listed: list[str] = field(default_factory=list)
-    """Named differences (`harness/model/differences.toml`) that explain all of what the model says, so that nobody else
-    need say anything; or all of what syncval says of a mutant that is legal."""
     syncval: list[str] = field(default_factory=list)
     """Hazards that syncval finds beyond those of the whole scenario."""
     layers: dict[str, list[str]] = field(default_factory=dict)

@@ -27,7 +27,7 @@ import harness
 
 ROOT = Path(harness.__file__).parent
 JUDGES = ("syncval", "model")
-NO_RULES = {"harness.model.caches", "harness.model.explanation", "harness.model.named_differences"}
+NO_RULES = {"harness.model.caches", "harness.model.explanation"}
 """Modules of the judges that remark on a verdict or explain it, and decide nothing."""
 
 

@@ -1,7 +1,7 @@
 """The mutation score by operator, as a table.
 
 It counts how many of the mutants that the model calls illegal each judge caught, and on how many of the legal mutants a
-judge was not silent. Mutants on which only the model or only syncval speaks, by a named difference, are counted apart.
+judge was not silent.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ class Score:
 
     mutants: int = 0
     legal: int = 0
-    listed: int = 0
-    """Mutants that the model and syncval judge differently by a named difference."""
     caught: dict[str, int] = field(default_factory=dict)
     """Illegal mutants on which the judge reported something, by judge."""
     false: dict[str, int] = field(default_factory=dict)
@@ -37,9 +35,6 @@ class Score:
         """Counts one mutant."""
         self.mutants += 1
         self.legal += mutant.legal
-        self.listed += bool(mutant.listed)
-        if mutant.listed:
-            return
         for judge, said in opinions(mutant).items():
             if mutant.legal:
                 self.false[judge] = self.false.get(judge, 0) + bool(said)
@@ -66,7 +61,7 @@ def scores(mutants: Iterable[Mutant]) -> dict[str, Score]:
 
 def wrong(mutants: Sequence[Mutant]) -> list[Mutant]:
     """Mutants at which syncval and the model disagree: the score that has to be perfect."""
-    return [each for each in mutants if not each.problem and not each.listed and bool(each.syncval) is each.legal]
+    return [each for each in mutants if not each.problem and bool(each.syncval) is each.legal]
 
 
 def table(mutants: Sequence[Mutant]) -> Table:
@@ -75,13 +70,11 @@ def table(mutants: Sequence[Mutant]) -> Table:
     judges = list(dict.fromkeys(judge for score in counted.values() for judge in (*score.asked, *score.false)))
     made = Table(box=None, pad_edge=False, header_style="bold", title="mutation score", title_justify="left")
     made.add_column("operator")
-    for heading in ("mutants", "legal", "listed", *judges):
+    for heading in ("mutants", "legal", *judges):
         made.add_column(heading, justify="right")
     for name, score in counted.items():
         cells = [_cell(score, judge) for judge in judges]
-        made.add_row(
-            name, str(score.mutants), str(score.legal), str(score.listed), *cells, style="bold" if name == TOTAL else ""
-        )
+        made.add_row(name, str(score.mutants), str(score.legal), *cells, style="bold" if name == TOTAL else "")
     return made
 
 
