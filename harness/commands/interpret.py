@@ -71,9 +71,9 @@ class Interpreter:
         if not effects and late is None:
             del buffer.steps[known:]
             return ()
-        aliasing = self.objects.aliasing
+        aliasing = bool(self.objects.aliasing)
         if aliasing:
-            effects = aliasing.widen(effects)
+            effects = self.objects.aliasing.widen(effects)
         if aliasing or not (call.name.startswith("vkCmdDraw") or (len(buffer.steps) > known and deferred is None)):
             buffer.overwrite(self._overwritten_by(effects))
         sure = deferred.sure if deferred is not None and deferred.idle else None

@@ -100,6 +100,8 @@ class Context(TrackedRanges):
         """The token of dependencies that make writes available to the host now: everywhere, or in some ranges; and
         visible to its reads, or not."""
         self._requests: dict[tuple[int | bool | Certainty, ...], AccessRequest] = {}
+        self._closed: set[int] = set()
+        """The queues of which no access is `open` while no render pass instance goes on."""
 
     # -- accesses ---------------------------------------------------------------------------------------------------
 
@@ -230,10 +232,19 @@ class Context(TrackedRanges):
             certainty=weaker(certainty, access.certainty),
         )
 
-    def begin_instance(self) -> None:
-        """A render pass instance begins: accesses of earlier ones of this queue are in order with none of its own."""
+    def begin_instance(self, of_render_pass: bool) -> None:
+        """A render pass instance begins: accesses of earlier ones of this queue are in order with none of its own.
+
+        The end of a render pass has seen to that (`after_render_pass`); only dynamic rendering leaves it to the next.
+        """
         queue = self.queue
+        if of_render_pass and queue in self._closed:
+            return
         self.map_slots(Change(("instance", queue), lambda state: after_instance(state, queue)))
+        if of_render_pass:
+            self._closed.add(queue)
+        else:
+            self._closed.discard(queue)
 
     # -- barriers ---------------------------------------------------------------------------------------------------
 

@@ -114,7 +114,7 @@ def _returned(state: State, dependencies: tuple[CrossDependency, ...], outer: in
         state = state.with_view(_united(outer, [state.view(outer), *passed]))
 
     def home(access: Write | Read | None) -> Write | Read | None:
-        return access._replace(viewer=outer) if access is not None and access.viewer < 0 else access
+        return access._replace(viewer=outer, open=False) if access is not None and access.viewer < 0 else access
 
     write, reads = home(state.write), tuple(home(read) for read in state.reads)
     views = tuple(view for view in state.views if view.viewer >= 0)

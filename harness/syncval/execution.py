@@ -122,7 +122,7 @@ class Execution:
                 result.hazards += hazards
                 result.findings += findings
             case RenderingBegin():
-                self.context.begin_instance()
+                self.context.begin_instance(of_render_pass=False)
             case PassBegin():
                 self._instance = InstanceExecution(self.context, effect, queue_flags)
             case SubpassBegin() if self._instance is not None:

@@ -43,7 +43,7 @@ class InstanceExecution:
 
     def __init__(self, context: Context, begin: PassBegin, queue_flags: int) -> None:
         self._context = context
-        context.begin_instance()
+        context.begin_instance(of_render_pass=True)
         self._outer, self._racing = context.viewer, context.racing
         self._scopes: dict[tuple[int, int], tuple[Scope, ...]] = {}
         for each in begin.dependencies:
