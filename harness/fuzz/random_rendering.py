@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any, TypedDict
 
-from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency, VkImageAspect
 
 Step = tuple[Any, ...]
 
@@ -34,6 +34,12 @@ SELF_SCOPES = [
 ]
 COLOR_LAYOUTS, INPUT_LAYOUTS = (GENERAL, "COLOR_ATTACHMENT_OPTIMAL"), (GENERAL, "SHADER_READ_ONLY_OPTIMAL")
 DEPTH_LAYOUTS = (GENERAL, "DEPTH_STENCIL_ATTACHMENT_OPTIMAL")
+READ_ONLY = {
+    "DEPTH_STENCIL_READ_ONLY_OPTIMAL": VkImageAspect.DEPTH | VkImageAspect.STENCIL,
+    "DEPTH_READ_ONLY_STENCIL_ATTACHMENT_OPTIMAL": VkImageAspect.DEPTH,
+    "DEPTH_ATTACHMENT_STENCIL_READ_ONLY_OPTIMAL": VkImageAspect.STENCIL,
+}
+"""Depth layouts, with the aspects that are read-only in them."""
 Use = tuple[int, str]
 """An attachment by index, and its layout."""
 
@@ -135,6 +141,24 @@ def make_pass(rng: random.Random, secondaries: bool) -> Step:
     }
     draws = [(rng.randrange(count), _inside(rng)) for _ in range(rng.randrange(1 + 2 * count))]
     return ("pass", spec, sorted(draws, key=lambda each: each[0]))
+
+
+def with_read_only_depth(rng: random.Random, step: Step) -> Step:
+    """A pass with read-only layouts in subpasses that use depth. Its depth is loaded: what is cleared is written."""
+    _, spec, inner = step
+    attachments = [
+        {**each, "load": "LOAD", "stencil": ("LOAD", each["stencil"][1]), "initial": GENERAL}
+        if each["image"] == DEPTH
+        else each
+        for each in spec["attachments"]
+    ]
+    subpasses = [
+        {**each, "depth": (each["depth"][0], rng.choice(list(READ_ONLY)))}
+        if each["depth"] and rng.random() < 0.7
+        else each
+        for each in spec["subpasses"]
+    ]
+    return ("pass", {**spec, "attachments": attachments, "subpasses": subpasses}, inner)
 
 
 def _load(rng: random.Random) -> str:

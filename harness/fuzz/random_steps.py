@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypedDict
 
-from harness.fuzz.random_rendering import GRAPHICS_SCOPES, make_pass, make_rendering
+from harness.fuzz.random_rendering import GRAPHICS_SCOPES, make_pass, make_rendering, with_read_only_depth
 
 Step = tuple[Any, ...]
 
@@ -58,8 +58,18 @@ FAMILIES: dict[str, dict[str, float]] = {
     "passes": {"pass": 8},
     "queries": {"timestamp": 1, "copy_results": 3},
     "parts": {"store_words": 6},
+    "host": {"host_access": 1.5, "late_host": 1.5},
+    "host_events": {"set_event": 2, "wait_events": 3, "host_sets": 2},
+    "forms": {"set_event": 3, "wait_otherwise": 3},
+    "read_only": {"pass": 5},
 }
 """Each stream has some of these too: what they add to the weights."""
+RARE = {"host", "host_events", "forms", "read_only"}
+"""Families of which fewer streams have some, unless families are named. No barrier mends the hazards of most of them,
+so that such a stream is seldom made clean and reordered."""
+EVENT_FAMILIES = {"events", "host_events", "forms"}
+FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST_WRITE", "ALL_COMMANDS/MEMORY_WRITE")
+"""First scopes of waits for the host."""
 INNER = ("transfer", "transfer", "image", "dispatch", "barrier", "barrier")
 """Kinds of steps in secondary command buffers."""
 NESTED = ("secondary", "rendering", "pass")
@@ -88,18 +98,21 @@ class StepMaker:
 
     def __init__(self, seed: int, families: Sequence[str]) -> None:
         self.rng = random.Random(seed)
-        self.families = {each for each in families if self.rng.random() < 0.4}
+        rare = random.Random(~seed)  # of its own: a stream without these families is what it is without the question
+        self.families = {each for each in families if each not in RARE and self.rng.random() < 0.4}
+        chance = 0.4 if set(families) < FAMILIES.keys() else 0.15
+        self.families |= {each for each in families if each in RARE and rare.random() < chance}
         self.buffers, self.secondaries = 1, 0
         self.weights = dict(WEIGHTS)
         for family in sorted(self.families):
             for kind, weight in FAMILIES[family].items():
                 self.weights[kind] = self.weights.get(kind, 0) + weight
-        drawing = bool(self.families & {"rendering", "passes"})
+        drawing = bool(self.families & {"rendering", "passes", "read_only"})
         self.scopes = SCOPES + (2 * GRAPHICS_SCOPES if drawing else [])
 
     def steps(self, length: int) -> list[Step]:
         """As many steps, a last submit, and before them what they need."""
-        events = [("event", at, self.several()) for at in range(EVENTS) if "events" in self.families]
+        events = [("event", at, self.several()) for at in range(EVENTS) if self.families & EVENT_FAMILIES]
         kinds = self.rng.choices(list(self.weights), list(self.weights.values()), k=length)
         steps = [self.step(kind) for kind in kinds]
         return [*events, *steps, ("submit", [_batch(list(range(self.buffers)))], None)]
@@ -123,7 +136,8 @@ class StepMaker:
             case "rendering":
                 return make_rendering(rng, "secondaries" in self.families)
             case "pass":
-                return make_pass(rng, "secondaries" in self.families)
+                made = make_pass(rng, "secondaries" in self.families)
+                return with_read_only_depth(rng, made) if "read_only" in self.families else made
         return _MAKERS[kind](rng)
 
     def several(self) -> list[dict[str, Any]]:
@@ -307,6 +321,20 @@ def _target(rng: random.Random) -> dict[str, Any]:
     return {}
 
 
+def _late_host(rng: random.Random) -> Step:
+    """A wait for the host and a copy, of which the host touches the source or the target before it sets the event."""
+    one, other = rng.sample(range(BUFFERS), 2)
+    second = rng.choice([each for each in TRANSFER_SCOPES + SHADER_SCOPES if _has_form1(each)])
+    return ("late_host", one, other, rng.choice(FROM_HOST), second, rng.random() < 0.7)
+
+
+def _wait_otherwise(rng: random.Random) -> Step:
+    """A wait with a form and a dependency of its own, whatever set its event."""
+    sync2 = rng.choice((False, True))
+    scopes = [each for each in TRANSFER_SCOPES + WIDE_SCOPES if sync2 or _has_form1(each)]
+    return ("wait_otherwise", rng.randrange(EVENTS), rng.choice(scopes), rng.choice(scopes), sync2)
+
+
 _MAKERS: dict[str, Callable[[random.Random], Step]] = {
     "transfer": _transfer,
     "image": _image,
@@ -320,6 +348,16 @@ _MAKERS: dict[str, Callable[[random.Random], Step]] = {
     "set_event": lambda rng: ("set_event", rng.randrange(EVENTS)),
     "reset_event": lambda rng: ("reset_event", rng.randrange(EVENTS), rng.choice(WAITS)),
     "wait_events": lambda rng: ("wait_events", rng.choice(([0], [1], [0, 1]))),
+    "host_access": lambda rng: (
+        "host_access",
+        rng.randrange(BUFFERS),
+        4 * rng.randrange(16),
+        rng.randrange(1, 33),
+        rng.random() < 0.6,
+    ),
+    "host_sets": lambda rng: ("host_sets", rng.randrange(EVENTS), rng.random() < 0.7),
+    "late_host": _late_host,
+    "wait_otherwise": _wait_otherwise,
     "timestamp": lambda rng: ("timestamp", rng.randrange(4)),
     "copy_results": _copy_results,
 }

@@ -6,13 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.fuzz.random_rendering import DEPTH, SAMPLES, RandomAttachment, RandomPass, RandomRendering, RandomSubpass
+from harness.fuzz.random_rendering import (
+    DEPTH,
+    READ_ONLY,
+    SAMPLES,
+    RandomAttachment,
+    RandomPass,
+    RandomRendering,
+    RandomSubpass,
+)
 from harness.fuzz.random_steps import Step
 from harness.rig.command_buffers import Commands
 from harness.rig.render_passes import RigAttachment, RigRenderPass, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import Rect, RenderingAttachment
 from harness.rig.rig import Rig
-from harness.spec.enums import VkRendering
+from harness.spec.enums import VkImageAspect, VkRendering
 
 EXTENT = (8, 8)
 DEPTH_FORMAT = "VK_FORMAT_D32_SFLOAT_S8_UINT"
@@ -38,6 +46,8 @@ class DrawTarget:
     """The view of input attachment 0."""
     dependency: dict[str, Any] | None = None
     """Scopes of the self-dependency, if there is one."""
+    read_only: int = 0
+    """The aspects of the depth attachment that may not be written."""
     key: tuple[Any, ...] = field(default=())
 
     @property
@@ -171,6 +181,7 @@ class RenderingPlayer:
         if own:
             target.dependency = {"src": own[0][2], "dst": own[0][3], "flags": own[0][4], "sync2": spec["v2"]}
         target.key = (made.handle, at)
+        target.read_only = READ_ONLY.get(each["depth"][1], 0) if each["depth"] else 0
         return target
 
     # -- inside a render pass instance ---------------------------------------------------------------------------------
@@ -201,6 +212,8 @@ class RenderingPlayer:
         x, y, width, height = target.area
         area = (x + 1, y, width - 1, height) if shrunk and width > 1 else target.area
         if depth and target.depth:
+            depth &= ~target.read_only
+        if depth and target.depth:
             commands.clear_attachments((depth, 0, (0.25, 3)), rects=[(area, 0, 1)])
         elif target.colors:
             commands.clear_attachments((1, target.colors - 1, 0x11), rects=[(area, 0, 1)])
@@ -228,11 +241,7 @@ class RenderingPlayer:
         shaders = {"sample": "sample_color", "input": "invert_input", "early": "early_color", "no_fragment": None}
         types = {"sample": {0: "COMBINED_IMAGE_SAMPLER"}, "input": {0: "INPUT_ATTACHMENT"}}.get(kind, {})
         held = {"sample": (self.view(sampled, 0), self.sampler, 1), "input": target.input}.get(kind)
-        more = (
-            dict(state)
-            if target.depth
-            else {key: state[key] for key in state if not key.startswith(("depth", "stencil", "back"))}
-        )
+        more = _tests_of(state, target)
         if kind == "vertices":
             more |= {"vertex_buffers": ((8, 0),), "attributes": ((0, 0, "VK_FORMAT_R32G32_SFLOAT", 0),)}
         # "The application must ensure (using scissor if necessary) that all rendering is contained within the render
@@ -250,6 +259,18 @@ class RenderingPlayer:
                 **more,
             )
         return self._drawn[key], held
+
+
+def _tests_of(state: dict[str, Any], target: DrawTarget) -> dict[str, Any]:
+    """The fixed state of a draw without tests of a missing attachment, and without writes of a read-only one."""
+    if not target.depth:
+        return {key: state[key] for key in state if not key.startswith(("depth", "stencil", "back"))}
+    kept = dict(state)
+    if target.read_only & VkImageAspect.DEPTH:
+        kept["depth_write"] = False
+    if target.read_only & VkImageAspect.STENCIL:
+        kept |= {key: {**state[key], "writeMask": 0} for key in ("stencil", "back") if key in state}
+    return kept
 
 
 def _use(pair: Sequence[Any]) -> tuple[int, str]:

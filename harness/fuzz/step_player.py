@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from harness.findings import UserError
+from harness.fuzz.host_player import HostPlayer
 from harness.fuzz.random_steps import SEMAPHORES, TIMELINES, RandomBatch, Step
 from harness.fuzz.rendering_player import RenderingPlayer
 from harness.layer.listen import LayerListener
@@ -33,6 +34,10 @@ DEPTH_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST | VkImageUsa
 QUERIES = 4
 TIMESTAMPS = VkQueryType.TIMESTAMP
 BOTTOM_OF_PIPE = VkPipelineStage2.BOTTOM_OF_PIPE
+OF_THE_HOST = (
+    "idle", "wait", "submit", "event", "host_wait", "host_signal", "host_access", "host_sets", "late_host",
+)  # fmt: skip
+"""Steps that are no commands."""
 
 
 def open_rig(listener: LayerListener | None) -> Rig:
@@ -43,7 +48,7 @@ def open_rig(listener: LayerListener | None) -> Rig:
     return Rig((), listener)
 
 
-class StepPlayer(RenderingPlayer):
+class StepPlayer(HostPlayer, RenderingPlayer):
     """Records steps on a rig. Command buffers end when the next begins or at their first submit."""
 
     def __init__(self, rig: Rig) -> None:
@@ -82,7 +87,7 @@ class StepPlayer(RenderingPlayer):
         for name, *rest in steps:
             if name == "next":
                 self._end()
-            elif name in ("idle", "wait", "submit", "event", "host_wait", "host_signal"):
+            elif name in OF_THE_HOST:
                 getattr(self, f"_{name}")(*rest)
             else:
                 getattr(self, f"_{name}")(self._current(), *rest)
@@ -267,6 +272,10 @@ class StepPlayer(RenderingPlayer):
         if alike:
             # One wait of the first form is one dependency for all its events; layers test it event by event.
             commands.wait_events(*(alike if alike[0].sync2 else alike[:1]))
+
+    def _wait_otherwise(self, commands: Commands, at: int, src: str, dst: str, sync2: bool) -> None:
+        if at in self.events:
+            commands.wait_otherwise(self.events[at], src, dst, sync2=sync2)
 
     def _secondary(self, commands: Commands, steps: list[Step]) -> None:
         with self.rig.secondary() as inner:

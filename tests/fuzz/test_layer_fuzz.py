@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.fuzz import layer_fuzz
+from harness.fuzz.random_rendering import READ_ONLY
 from harness.fuzz.random_steps import Step, make, shrink
 from harness.layer.manifest import find_layer, find_layers
 
@@ -22,6 +23,22 @@ def test_syncval_and_the_layer_agree_but_for_cited_differences(device: str, laye
     print(f"{device}, layer {layer}: {tally}")
     assert not tally.disagreements, str(tally)
     assert tally.agreed > count, "the streams hardly contain hazards: the comparison would prove nothing"
+
+
+@pytest.mark.skipif(find_layer() is None, reason="the Khronos validation layer is not installed (ci/setup installs it)")
+def test_steps_of_the_host_and_waits_of_another_form_are_played_and_agree() -> None:
+    families = ["host", "forms"]
+    kinds = {step[0] for seed in range(20) for step in make(seed, families)}
+    assert kinds >= {"host_access", "late_host", "wait_otherwise", "set_event"}
+    tally = layer_fuzz.run(range(20), "lavapipe", "today", families)
+    assert not tally.disagreements, str(tally)
+    assert tally.expected["late-sets-of-the-host"] and tally.expected["no-rules-of-usage"]
+
+
+def test_read_only_layouts_are_among_the_steps() -> None:
+    passes = [step[1] for seed in range(60) for step in make(seed, ["read_only"]) if step[0] == "pass"]
+    layouts = {each["depth"][1] for spec in passes for each in spec["subpasses"] if each["depth"]}
+    assert set(READ_ONLY) <= layouts
 
 
 def test_a_seed_is_a_reproduction() -> None:
