@@ -23,6 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from ci.spec_tables.enums import enums
 from ci.spec_tables.header import read_header
+from ci.spec_tables.newer import NewerTypes
 from ci.spec_tables.sync import PSEUDO_STAGES, Sync
 from ci.spec_tables.types import Types, formats
 
@@ -185,6 +186,13 @@ def table_files(types: Types) -> Iterable[TableFile]:
     yield TableFile("COMMAND_ALIASES", known, aliases, types.command_aliases())
     yield TableFile("TASKS", "dict[str, tuple[str, ...]]", tasks, ordered(types.tasks()))
     yield TableFile("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", formats(types.registry))
+    newer = NewerTypes(types)
+    lacks = "that the registry has and the header lacks"
+    yield TableFile("NEWER_STRUCTS", members, f"Like STRUCTS, those {lacks}.", ordered(newer.structs()), 2)
+    yield TableFile("NEWER_STYPES", "dict[int, str]", f"Like STYPES, those {lacks}.", newer.stypes())
+    commands = newer.commands()
+    yield TableFile("NEWER_COMMANDS", "Mapping[str, Command]", f"Like COMMANDS, those {lacks}.", ordered(commands), 3)
+    yield TableFile("NEWER_NUMBERS", known, f"Number or handle {lacks} to its C type.", ordered(newer.numbers()))
 
 
 TAIL = """

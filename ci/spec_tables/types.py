@@ -136,7 +136,7 @@ class Types:
             missing = [member for member in declared if member not in by_name]
             if missing:
                 raise SystemExit(f"gen_spec: {name} has members that the registry lacks: {', '.join(missing)}")
-            found[name] = tuple(self._member(by_name[member]) for member in declared)
+            found[name] = tuple(self.member(by_name[member]) for member in declared)
         return found
 
     def unions(self) -> list[str]:
@@ -151,7 +151,7 @@ class Types:
         for row in self.registry.commands.values():
             if row.name in self.header.functions:
                 main = self.main_command[row.name]
-                params = tuple(self._member(param) for param in row.params)
+                params = tuple(self.member(param) for param in row.params)
                 found[row.name] = (row.returnType, params, main if main != row.name else None)
         return found
 
@@ -164,7 +164,8 @@ class Types:
         """Names of the callback types."""
         return sorted(name for name in self.registry.funcPointers if name in self.header.words)
 
-    def _member(self, row: Any) -> tuple[Any, ...]:
+    def member(self, row: Any) -> tuple[Any, ...]:
+        """A struct member or parameter as the tables' docstring describes it."""
         dims = tuple(self._constant(dim) for dim in row.fixedSizeArray)
         return (
             row.name,

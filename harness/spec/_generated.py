@@ -705,6 +705,18 @@ TASKS: dict[str, tuple[str, ...]]
 FORMATS: dict[int, Format]
 """Value of VkFormat to its layout."""
 
+NEWER_STRUCTS: Mapping[str, tuple[Member, ...]]
+"""Like STRUCTS, those that the registry has and the header lacks."""
+
+NEWER_STYPES: dict[int, str]
+"""Like STYPES, those that the registry has and the header lacks."""
+
+NEWER_COMMANDS: Mapping[str, Command]
+"""Like COMMANDS, those that the registry has and the header lacks."""
+
+NEWER_NUMBERS: dict[str, str]
+"""Number or handle that the registry has and the header lacks to its C type."""
+
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> Any:
