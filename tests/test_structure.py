@@ -59,6 +59,8 @@ THIRD_PARTY = {
     "cffi": ("record device rig layer replay", "inside functions"),
     "hypothesis": ("fuzz", "inside functions"),
     "sortedcontainers": ("spans commands syncval replay", "anywhere"),
+    "lz4": ("trace", "inside functions"),
+    "zstandard": ("trace", "inside functions"),
 }
 """Third-party package to (the packages that may import it, where in them)."""
 

@@ -42,8 +42,10 @@ class Interpreter:
             return host_access.host_read(self.objects, block)
         if not block.succeeded and block.result not in ACTS_THOUGH.get(block.name, ()):
             return ()
+        if block.unread and "commandBuffer" not in block.args:
+            return self._unread(block)
         handler = CALLS.get(block.name)
-        if handler is not None:
+        if handler is not None and not block.unread:
             return handler(self.objects, block)
         if is_recorded(block.name):
             return self._record(block)
@@ -51,6 +53,13 @@ class Interpreter:
             self.objects.contents.memory.forget_all()
             return (UnmodelledCall(block.name),)
         return ()
+
+    def _unread(self, call: Call) -> Iterable[StreamEvent]:
+        """A call that the trace's reader could not read: nobody knows what it changed."""
+        if is_debug(call.name):
+            return ()
+        self.objects.contents.memory.forget_all()
+        return (UnmodelledCall(f"{call.name} ({call.unread})"),)
 
     def _record(self, call: Call) -> tuple[StreamEvent, ...]:
         args = call.args
@@ -61,7 +70,10 @@ class Interpreter:
         handler = COMMANDS.get(call.name)
         known = len(buffer.steps)
         effects: tuple[Effect, ...]
-        effects = (Unmodelled(call.name),) if handler is None else tuple(handler(self.objects, buffer, args))
+        if call.unread:
+            effects = (Unmodelled(f"{call.name} ({call.unread})"),)
+        else:
+            effects = (Unmodelled(call.name),) if handler is None else tuple(handler(self.objects, buffer, args))
         deferred, buffer.deferred = buffer.deferred, None
         if buffer.condition and call.name.startswith(CONDITIONAL):
             effects = buffer.condition + effects

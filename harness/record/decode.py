@@ -19,9 +19,10 @@ from typing import Any
 from harness.record import struct_layout as layout
 from harness.record.handles import HandleRegistry
 from harness.record.sites import GENERATED
-from harness.record.template_data import BUFFERS, IMAGES, TEXEL_BUFFERS, Templates, hooks
+from harness.record.template_data import Templates, hooks
 from harness.spec._generated import HANDLES, STRUCTS, STYPES, UNIONS
 from harness.spec.shapes import Member, members
+from harness.trace.templates import BUFFERS, IMAGES, TEXEL_BUFFERS
 
 NEVER_FOLLOWED = frozenset({"pAllocator", "pUserData"})
 GUARDS: dict[tuple[str, str], str] = {

@@ -11,24 +11,7 @@ from typing import Any
 
 from harness.record import struct_layout as layout
 from harness.spec.enums import VkDescriptorType, VkDescriptorUpdateTemplateType, VkStructureType
-from harness.trace.templates import BIND_POINT, WRITES
-
-IMAGES = (
-    VkDescriptorType.SAMPLER,
-    VkDescriptorType.COMBINED_IMAGE_SAMPLER,
-    VkDescriptorType.SAMPLED_IMAGE,
-    VkDescriptorType.STORAGE_IMAGE,
-    VkDescriptorType.INPUT_ATTACHMENT,
-    VkDescriptorType.SAMPLE_WEIGHT_IMAGE_QCOM,
-    VkDescriptorType.BLOCK_MATCH_IMAGE_QCOM,
-)
-BUFFERS = (
-    VkDescriptorType.UNIFORM_BUFFER,
-    VkDescriptorType.STORAGE_BUFFER,
-    VkDescriptorType.UNIFORM_BUFFER_DYNAMIC,
-    VkDescriptorType.STORAGE_BUFFER_DYNAMIC,
-)
-TEXEL_BUFFERS = (VkDescriptorType.UNIFORM_TEXEL_BUFFER, VkDescriptorType.STORAGE_TEXEL_BUFFER)
+from harness.trace.templates import BIND_POINT, BUFFERS, IMAGES, TEXEL_BUFFERS, WRITES
 
 
 class Templates:

@@ -21,6 +21,8 @@ class Call:
     result: int | None = None
     site: str | None = None
     thread: int = 0
+    unread: str = ""
+    """Where and why this call could not be read. Of its arguments, at most `commandBuffer` is there then."""
 
     @property
     def succeeded(self) -> bool:
@@ -30,6 +32,10 @@ class Call:
 
 SEPARATE_ASPECTS = "separateDepthStencilAttachmentAccess"
 """The argument that vkharness adds to vkCreateDevice: the property of the device, of which the program need not ask."""
+
+FOUND_WRITES = "hostWritesFound"
+"""The argument that vkharness adds to vkCreateDevice in a capture of GFXReconstruct, which holds what mapped memory
+held and not what the host wrote. Its host writes are the words that changed. Some may be the device's."""
 
 
 @dataclass(slots=True)

@@ -5,8 +5,8 @@
     {"index": 2, "meta": {"name": "FillMemoryCommand", "args": {"memory_id": 5, ..., "data": "run.bin/….bin"}}}
     {"index": 3, "vkharness": {"name": "HostRead", "args": {"memory_id": 5, "offset": 0, "size": 256}}}
 
-A converted capture of any application is a trace too. Reading and writing hold one block at a time. Bad input raises
-`UserError`: one line, `file:line: what is wrong`.
+A capture of GFXReconstruct is a trace too, converted or as it is (`harness.trace.gfxr`). Reading and writing hold one
+block at a time. Bad input raises `UserError`: one line, `file:line: what is wrong`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from harness.findings import UserError
 from harness.trace.binaries import BinaryReader, BinaryWriter
 from harness.trace.calls import Block
 from harness.trace.dialects import LOSSY_META, SILENT, read_block, write_block
-from harness.trace.lines import Corrupt, read_objects
+from harness.trace.lines import Corrupt, is_capture, read_objects
 from harness.trace.scalars import Reading
 
 VERSION = 1
@@ -100,6 +100,11 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
     """
     path = Path(path)
     notes = notes if notes is not None else []
+    if is_capture(path):
+        from harness.trace.gfxr.reader import read_capture  # most traces need none of it
+
+        yield from read_capture(path, notes)
+        return
     objects = read_objects(path, notes)
     _, first = next(objects)
     reading = Reading(BinaryReader(path), "vkharness" in _header_of(path, first))
@@ -135,7 +140,10 @@ def _remarks(reading: Reading, skipped: Counter[str]) -> Iterator[str]:
 
 
 def read_header(path: Path) -> dict[str, Any]:
-    """The header line: the converter's keys, and those of vkharness under "vkharness". Raises `UserError`."""
+    """The header line: the converter's keys, and those of vkharness under "vkharness"; {} for a capture as it is.
+    Raises `UserError`."""
+    if is_capture(Path(path)):
+        return {}
     _, first = next(read_objects(Path(path), []))
     return _header_of(Path(path), first)
 
@@ -144,7 +152,7 @@ def _header_of(path: Path, first: dict[str, Any]) -> dict[str, Any]:
     header = first.get("header")
     if type(header) is not dict:
         raise UserError(
-            f"{path}:1: not a trace: the first line has no header; vkharness run and gfxrecon-convert make traces"
+            f"{path}:1: not a trace: the first line has no header; vkharness run and GFXReconstruct make traces"
         )
     ours = header.get("vkharness")
     if "vkharness" in header:

@@ -80,6 +80,9 @@ def write_block(block: Block, binaries: BinaryWriter) -> dict[str, Any]:
 
 
 def _write_call(call: Call, binaries: BinaryWriter) -> dict[str, Any]:
+    if call.unread:
+        args = {"command": call.name, "why": call.unread, **call.args}
+        return {"index": call.index, OWN: {"name": "UnreadCall", "args": args}}
     function: dict[str, Any] = {"name": call.name, "thread": call.thread}
     if call.result is not None:
         function["return"] = _return_form(call.name).write(call.result, binaries)
@@ -200,13 +203,26 @@ def _read_meta(
     return HostWrite(_count(value, "index"), memory, offset, data, _site(value), initial)
 
 
-def _read_own(value: dict[str, Any], own: dict[str, Any]) -> HostRead:
+def _read_own(value: dict[str, Any], own: dict[str, Any]) -> HostRead | Call:
     """A block that only traces of vkharness have."""
+    if own.get("name") == "UnreadCall":
+        return _read_unread(value, _object(own, "args"))
     if own.get("name") != "HostRead":
         raise unexpected("the name of a block of vkharness", own.get("name"))
     args = _object(own, "args")
     memory, offset, size = (_count(args, key) for key in ("memory_id", "offset", "size"))
     return HostRead(_count(value, "index"), memory, offset, size, _site(value))
+
+
+def _read_unread(value: dict[str, Any], args: dict[str, Any]) -> Call:
+    """A call that could not be read in the trace from which this one was made."""
+    name, why = args.get("command"), args.get("why")
+    if type(name) is not str or not _NAME.match(name):
+        raise unexpected("the name of a C function", name)
+    if type(why) is not str or not why or len(why) > 4096 or "\n" in why:
+        raise unexpected("why a call could not be read", why)
+    buffer = {"commandBuffer": _count(args, "commandBuffer")} if "commandBuffer" in args else {}
+    return Call(_count(value, "index"), name, buffer, None, _site(value), unread=why)
 
 
 def _object(value: dict[str, Any], key: str) -> dict[str, Any]:

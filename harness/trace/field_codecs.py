@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.spec import _generated as tables
 from harness.trace.binaries import BinaryWriter
-from harness.trace.calls import SEPARATE_ASPECTS
+from harness.trace.calls import FOUND_WRITES, SEPARATE_ASPECTS
 from harness.trace.lines import Corrupt
 from harness.trace.scalars import (
     Blob,
@@ -353,7 +353,7 @@ def own_forms(name: str) -> Members:
         BIND_POINT: Enumeration(tables.ENUMS["VkPipelineBindPoint"]),
     }
     if name == "vkCreateDevice":
-        return ((SEPARATE_ASPECTS, _base_form("VkBool32")),)
+        return tuple((key, _base_form("VkBool32")) for key in (SEPARATE_ASPECTS, FOUND_WRITES))
     return tuple((key, every[key]) for key in own_keys(name))
 
 

@@ -69,16 +69,17 @@ def parse(raw: bytes) -> dict[str, Any]:
 
 
 def open_trace(path: Path) -> BinaryIO:
-    """The file opened for reading; raises UserError when it cannot be, or is a capture that is not converted yet."""
+    """The file opened for reading; raises UserError when it cannot be."""
     try:
-        file = path.open("rb")
+        return path.open("rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
-    if file.read(4) == b"GFXR":
-        file.close()
-        raise UserError(f"{path}: a GFXReconstruct capture, not a trace yet: convert it with gfxrecon-convert first")
-    file.seek(0)
-    return file
+
+
+def is_capture(path: Path) -> bool:
+    """Whether a file begins like a capture of GFXReconstruct. Raises UserError when it cannot be read."""
+    with open_trace(path) as file:
+        return file.read(4) == b"GFXR"
 
 
 def read_objects(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:

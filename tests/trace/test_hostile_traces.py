@@ -163,11 +163,11 @@ def test_a_file_that_is_not_there_or_no_file(tmp_path: Path) -> None:
     assert "cannot be read: Is a directory" in complaint(tmp_path)
 
 
-def test_an_empty_file_and_a_capture_that_was_not_converted(tmp_path: Path) -> None:
+def test_an_empty_file_and_a_capture_that_ends_in_its_header(tmp_path: Path) -> None:
     (tmp_path / "t.jsonl").write_bytes(b"")
     assert "empty, not a trace" in complaint(tmp_path / "t.jsonl")
     (tmp_path / "x.gfxr").write_bytes(b"GFXR\x01\0\0\0")
-    assert "convert it with gfxrecon-convert first" in complaint(tmp_path / "x.gfxr")
+    assert "a capture that ends in its header" in complaint(tmp_path / "x.gfxr")
 
 
 def test_text_that_is_not_utf8(tmp_path: Path) -> None:

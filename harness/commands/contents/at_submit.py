@@ -41,6 +41,11 @@ class MemoryContents:
         """A command is recorded that depends on contents."""
         self._patience = None
 
+    def watch(self) -> None:
+        """Follows all changes from now on, and which addresses they change (`KnownMemory.changed`)."""
+        self._patience = None
+        self.memory.watch()
+
     def change(self, steps: Sequence[Step]) -> None:
         """What happens to contents next, none of which depends on contents."""
         if not steps or self._patience == 0:

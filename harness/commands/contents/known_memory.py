@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
-from harness.spans import Span, SpanMap
+from harness.spans import Span, SpanMap, merge, overlap, subtract
 
 MOST_BYTES = 256 << 20
 """The most bytes that are kept. Beyond that the largest chunks are forgotten, until half of it is free."""
 PIECE_BYTES = 256
 """What one piece of a chunk costs beside its bytes."""
+MOST_CHANGES = 4096
+"""The most spans of one space of which it is remembered that they changed. Beyond them, what lies between counts."""
 MOST_FACTS = 4096
 """The most facts that are remembered of one chunk."""
 
@@ -59,6 +61,27 @@ class KnownMemory:
     def __init__(self) -> None:
         self._spaces: dict[int, SpanMap[Piece]] = {}
         self._kept = 0
+        self._changed: dict[int, list[Span]] | None = None
+
+    def watch(self) -> None:
+        """From now on, `changed` tells which addresses changed."""
+        self._changed = {}
+
+    def changed(self, space: int, span: Span) -> list[Span]:
+        """The addresses of a span that changed since it was asked for them, in order; none when nobody watches."""
+        if not self._changed or space not in self._changed:
+            return []
+        spans = merge(self._changed[space])
+        self._changed[space] = subtract(spans, [span])
+        return overlap(spans, [span])
+
+    def _note(self, changed: dict[int, list[Span]], space: int, span: Span) -> None:
+        spans = changed.setdefault(space, [])
+        spans.append(span)
+        if len(spans) > MOST_CHANGES:
+            changed[space] = spans = merge(spans)
+            if len(spans) > MOST_CHANGES // 2:
+                changed[space] = [(spans[0][0], spans[-1][1])]
 
     def pieces(self, space: int, span: Span) -> list[tuple[int, int, Piece]] | None:
         """The pieces that make up addresses of a space, in order. None when not all of them are known."""
@@ -102,6 +125,8 @@ class KnownMemory:
 
     def forget(self, space: int, span: Span) -> None:
         """These addresses may hold anything now."""
+        if self._changed is not None:
+            self._note(self._changed, space, span)
         held = self._spaces.get(space)
         if held is not None:
             held.erase(*span)
@@ -109,6 +134,8 @@ class KnownMemory:
     def forget_space(self, space: int) -> None:
         """A memory object is gone."""
         self._spaces.pop(space, None)
+        if self._changed is not None:
+            self._changed.pop(space, None)
 
     def forget_all(self) -> None:
         """Anything may hold anything now."""
@@ -116,6 +143,8 @@ class KnownMemory:
         self._kept = 0
 
     def _put(self, space: int, span: Span, what: Chunk | Piece, cost: int) -> None:
+        if self._changed is not None:
+            self._note(self._changed, space, span)
         held = self._spaces.get(space)
         if held is None:
             held = self._spaces[space] = SpanMap()

@@ -13,7 +13,7 @@ from harness.commands.contents.content_steps import Updated
 from harness.commands.handlers import call
 from harness.commands.object_state import ObjectState
 from harness.commands.rendering import other_aspect
-from harness.spans import Span
+from harness.spans import Span, subtract
 from harness.spec.enums import VK_WHOLE_SIZE, VkMemoryProperty
 from harness.trace.calls import Call, HostRead, HostWrite
 from harness.trace.effects import (
@@ -92,12 +92,19 @@ def invalidate(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 
 def host_write(objects: ObjectState, write: HostWrite) -> Iterator[StreamEvent]:
-    """The host changed bytes of mapped memory."""
+    """The host changed bytes of mapped memory.
+
+    Of writes that were found by comparing (`FOUND_WRITES`), what the device changed since is taken for the device's.
+    """
     held = objects.get(Memory, write.memory) or Memory(write.memory, write.offset + len(write.data))
     span = (write.offset, min(held.size, write.offset + len(write.data)))
+    memory = objects.contents.memory
+    device_wrote = memory.changed(write.memory, span)
     objects.contents.change((Updated(write.memory, span[0], write.data[: span[1] - span[0]]),))
+    memory.changed(write.memory, span)  # this one is the host's
     if span[0] < span[1] and not write.initial:
-        yield HostWrote(write.index, write.site, write.memory, span, held.coherent, held.non_coherent_atom_size)
+        for each in subtract([span], device_wrote):
+            yield HostWrote(write.index, write.site, write.memory, each, held.coherent, held.non_coherent_atom_size)
 
 
 def host_read(objects: ObjectState, read: HostRead) -> Iterator[StreamEvent]:

@@ -8,7 +8,7 @@ from harness.commands.handlers import call
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering import other_aspect
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult, VkStructureType
-from harness.trace.calls import Call
+from harness.trace.calls import FOUND_WRITES, Call
 from harness.trace.chain import chained
 from harness.trace.effects import Command, FenceReset, HostWaited, QueueObtained, StreamEvent, Submission, Submitted
 from harness.trace.submits import SubmitBatch, batches
@@ -81,6 +81,8 @@ def queue_families2(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Remembers which physical device it came from, and whether barriers of 3D images name slices (maintenance9)."""
     objects.devices[call.args["pDevice"]] = call.args["physicalDevice"]
+    if call.args.get(FOUND_WRITES):
+        objects.contents.watch()
     objects.aspect_rewrites[call.args["pDevice"]] = other_aspect.device_made(objects, call)
     enabled = chained(call.args["pCreateInfo"], VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_9_FEATURES_KHR)
     if enabled is not None:

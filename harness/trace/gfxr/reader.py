@@ -1,0 +1,179 @@
+"""A capture as the blocks of `harness.trace.calls`, in order, one at a time in memory.
+
+What cannot be understood costs the call or block that it is in: the call comes with `Call.unread`, and judges name it
+as not modelled. What a query returned is neither judged nor needed to go on, so a query that cannot be read is left
+out. Only a file without a readable header is refused.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from harness.trace.binaries import MAX_BINARY
+from harness.trace.calls import FOUND_WRITES, Block, Call, HostWrite
+from harness.trace.field_codecs import outputs
+from harness.trace.gfxr import blocks as file
+from harness.trace.gfxr.blocks import CaptureFile, RawBlock
+from harness.trace.gfxr.call_ids import VULKAN, call_names
+from harness.trace.gfxr.host_memory import MappedMemory
+from harness.trace.gfxr.parameters import command_decoder
+from harness.trace.gfxr.template_values import UpdateTemplates
+from harness.trace.lines import Corrupt
+
+_CALL = struct.Struct("<IQ")
+_META = struct.Struct("<IQ")
+_SIZE = struct.Struct("<Q")
+_FILL = struct.Struct("<QQQ")
+_FIRST_HANDLE = struct.Struct("<Q")
+
+FILL_MEMORY, INIT_BUFFER, INIT_IMAGE = 2, 7, 8
+WITHOUT_CONTENTS = {9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 24, 32, 35, 37, 3, 4, 5, 6, 1}
+"""Meta commands that put no contents anywhere: messages, window sizes, properties of the device, addresses."""
+
+MOST_NAMED = 20
+"""Calls of one command that are named with their block when they cannot be read; the others are only counted."""
+
+QUERIES = ("vkGet", "vkEnumerate")
+"""How the calls begin whose results are left out when they cannot be read."""
+
+
+class Reader:
+    """Reads one capture. `notes` gets one line for each thing that the reader should know and that is no error."""
+
+    def __init__(self, path: Path, notes: list[str]) -> None:
+        self.path = path
+        self._notes = notes
+        self._memory = MappedMemory()
+        self._templates = UpdateTemplates()
+        self._names = call_names()
+        self._skipped: Counter[str] = Counter()
+        self._unread_calls: Counter[str] = Counter()
+
+    def read(self) -> Iterator[Block]:
+        """The blocks. Raises UserError when the file is no capture or cannot be read."""
+        with CaptureFile(self.path) as capture:
+            for raw in capture.blocks(self._notes):
+                if raw.type == file.FUNCTION:
+                    call = self._call(capture, raw)
+                    if call is not None:
+                        yield call
+                elif raw.type == file.META:
+                    yield from self._meta(capture, raw)
+                elif raw.type not in (file.FRAME, file.STATE, file.ANNOTATION):
+                    self._skipped[f"of the type {raw.type}"] += 1
+        self._notes.extend(
+            f"{self.path}: {count} blocks passed over: {what}" for what, count in sorted(self._skipped.items())
+        )
+
+    def _call(self, capture: CaptureFile, raw: RawBlock) -> Call | None:
+        """The call of a block; None for one that is left out."""
+        index = raw.number
+        try:
+            number, thread = _CALL.unpack_from(raw.content)
+        except struct.error:
+            return self._unread(index, "vkUnknown", 0, b"", Corrupt("it ends before the number of its command"))
+        if number >> 16 != VULKAN:
+            self._skipped[f"calls of another API than Vulkan (family {number >> 16})"] += 1
+            return None
+        name = self._names.get(number)
+        if name is None:
+            name = f"vkUnknown{number & 0xFFFF:#06x}"
+            return self._unread(index, name, thread, b"", Corrupt("a command that this vkharness has no name of"))
+        content = raw.content
+        try:
+            content = self._content(capture, raw, _CALL.size)
+            args, result = self._decoded(name, content)
+            call = Call(index, name, args, result, None, thread)
+            self._follow(call)
+        except (Corrupt, struct.error, RecursionError, ValueError) as error:
+            return self._unread(index, name, thread, content, error)
+        return call
+
+    def _content(self, capture: CaptureFile, raw: RawBlock, head: int) -> bytes:
+        """What follows a call's number and thread, expanded."""
+        if len(raw.content) < raw.size:
+            raise Corrupt(f"a block of {raw.size} bytes")
+        if not raw.compressed:
+            return raw.content[head:]
+        size = _SIZE.unpack_from(raw.content, head)[0]
+        return capture.expand(raw.content[head + _SIZE.size :], size)
+
+    def _decoded(self, name: str, content: bytes) -> tuple[dict[str, Any], int | None]:
+        made = command_decoder(name)
+        if made is None:
+            raise Corrupt("a command that the tables do not have")
+        decoder, returns = made
+        args, at = decoder(content, 0)
+        result = struct.unpack_from("<" + returns, content, at)[0] if returns else None
+        if returns == "i" and result is not None and result < 0:
+            for output in outputs(name):
+                args[output] = None
+        return args, result if returns in ("i", "Q") else None
+
+    def _unread(self, index: int, name: str, thread: int, content: bytes, error: Exception) -> Call | None:
+        """A call of which only the first parameter is known, which is the object that it is about."""
+        if name.startswith(QUERIES):
+            self._skipped[f"queries that could not be read ({name})"] += 1
+            return None
+        why = str(error) if isinstance(error, Corrupt) else "it ends in the middle of a value"
+        args = {}
+        if name.startswith(("vkCmd", "vkEndCommandBuffer", "vkBeginCommandBuffer")) and len(content) >= 8:
+            args["commandBuffer"] = _FIRST_HANDLE.unpack_from(content)[0]
+        self._unread_calls[name] += 1
+        where = f"block {index}: {why}" if self._unread_calls[name] <= MOST_NAMED else "further calls"
+        return Call(index, name, args, None, None, thread, where)
+
+    def _follow(self, call: Call) -> None:
+        """Keeps what later blocks need to be understood."""
+        name, args = call.name, call.args
+        if name == "vkCreateDevice":
+            args[FOUND_WRITES] = 1
+        elif "Template" in name and (call.result is None or call.result >= 0):
+            if name.startswith("vkCreateDescriptorUpdateTemplate"):
+                self._templates.created(args)
+            elif name.startswith("vkDestroyDescriptorUpdateTemplate"):
+                self._templates.destroyed(args)
+            else:
+                self._templates.applied(args)
+        elif name.startswith("vkMapMemory"):
+            info = args.get("pMemoryMapInfo") or args
+            self._memory.mapped(info["memory"], info["offset"])
+        elif name == "vkFreeMemory":
+            self._memory.freed(args["memory"])
+
+    def _meta(self, capture: CaptureFile, raw: RawBlock) -> Iterator[Block]:
+        """The contents that a meta command holds; nothing for one without."""
+        try:
+            number, _thread = _META.unpack_from(raw.content)
+        except struct.error:
+            self._skipped["meta commands without a number"] += 1
+            return
+        kind = number & 0xFFFF
+        if kind == FILL_MEMORY:
+            try:
+                yield from self._fill(capture, raw)
+            except (Corrupt, struct.error) as error:
+                self._skipped[f"contents of memory that could not be read ({error})"] += 1
+        elif kind not in WITHOUT_CONTENTS:
+            self._skipped[f"meta commands with the number {kind}"] += 1
+
+    def _fill(self, capture: CaptureFile, raw: RawBlock) -> Iterator[Block]:
+        memory, offset, size = _FILL.unpack_from(raw.content, _META.size)
+        data = raw.content[_META.size + _FILL.size :]
+        if len(raw.content) < raw.size:
+            raise Corrupt(f"{raw.size} bytes")
+        if raw.compressed:
+            data = capture.expand(data, size, MAX_BINARY)
+        if len(data) < size or offset + size >= 1 << 63:
+            raise Corrupt(f"{len(data)} bytes where the block says {size}")
+        for begin, piece, initial in self._memory.filled(memory, offset, data[:size]):
+            yield HostWrite(raw.number, memory, begin, piece, None, initial)
+
+
+def read_capture(path: Path, notes: list[str]) -> Iterator[Block]:
+    """The blocks of a `.gfxr` file. See `harness.trace.codec.read_trace`."""
+    return Reader(path, notes).read()
