@@ -22,7 +22,7 @@ from typing import Any
 from harness.findings import UserError
 from harness.trace.binaries import BinaryReader, BinaryWriter
 from harness.trace.calls import Block
-from harness.trace.dialects import LOSSY_META, SILENT, read_block, write_block
+from harness.trace.dialects import LOSSY_META, SILENT, read_blocks, write_block
 from harness.trace.lines import Corrupt, is_capture, read_objects
 from harness.trace.scalars import Reading
 
@@ -113,14 +113,13 @@ def read_trace(path: Path, notes: list[str] | None = None) -> Iterator[Block]:
     number = 1
     for number, value in objects:
         try:
-            block = read_block(value, reading, skipped)
+            made = list(read_blocks(value, reading, skipped))
         except Corrupt as error:
             raise UserError(f"{path}:{number}: {error}") from None
         except RecursionError:
             raise UserError(f"{path}:{number}: nested too deeply") from None
         blocks += 1
-        if block is not None:
-            yield block
+        yield from made
     if not blocks and notes:
         raise UserError(f"{path}:{number + 1}: the trace ends in the middle of its first block: nothing to read")
     notes.extend(f"{path}: {note}" for note in _remarks(reading, skipped))
@@ -133,6 +132,7 @@ def _remarks(reading: Reading, skipped: Counter[str]) -> Iterator[str]:
     if reading.newer_names:
         names = sorted(reading.newer_names)
         yield f"names newer than this vkharness, read as no value: {', '.join(names[:5])}{', …' * (len(names) > 5)}"
+    yield from reading.unread.remarks()
     for kind, count in sorted(skipped.items()):
         if kind in SILENT or (kind.startswith("meta ") and kind[5:] not in LOSSY_META):
             continue

@@ -10,6 +10,7 @@ import functools
 import operator
 import re
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from harness.spec import _generated as tables
@@ -33,8 +34,44 @@ _NAME = re.compile(r"[A-Za-z_]\w{0,127}\Z", re.ASCII)
 _JUDGED = ("vkCmd", "vkQueue", "vkBegin")
 
 
-def read_block(value: dict[str, Any], reading: Reading, skipped: Counter[str]) -> Block | None:
-    """The block that `value` holds; None for one that holds no call, counted in `skipped`. Raises Corrupt."""
+def read_blocks(value: dict[str, Any], reading: Reading, skipped: Counter[str]) -> Iterator[Block]:
+    """The blocks that `value` holds; none for one that holds no call, which is counted in `skipped`.
+
+    Raises Corrupt. In a converted capture, what cannot be read costs the call that it is in.
+    """
+    if reading.ours:
+        block = _read_block(value, reading, skipped)
+        if block is not None:
+            yield block
+        return
+    try:
+        block = _read_block(value, reading, skipped)
+    except Corrupt as error:
+        block = _unread(value, reading, skipped, error)
+    if isinstance(block, HostWrite):
+        yield from reading.found_writes.found(block.index, block.memory, block.offset, block.data)
+    elif block is not None:
+        if isinstance(block, Call) and not block.unread:
+            reading.found_writes.follow(block)
+        yield block
+
+
+def _unread(value: dict[str, Any], reading: Reading, skipped: Counter[str], error: Corrupt) -> Block | None:
+    """What is left of a block that cannot be read: a call with its name, or nothing."""
+    function = value.get("function", value.get("vkFunc"))
+    name = function.get("name") if type(function) is dict else None
+    index = value.get("index")
+    if type(function) is not dict or type(name) is not str or not _NAME.match(name) or type(index) is not int:
+        skipped[f"that cannot be read ({error})"] += 1
+        return None
+    args = function.get("args")
+    handle = args.get("commandBuffer") if type(args) is dict else None
+    return reading.unread.call(
+        index, name, handle if type(handle) is int else None, str(error).removeprefix(f"{name}: ")
+    )
+
+
+def _read_block(value: dict[str, Any], reading: Reading, skipped: Counter[str]) -> Block | None:
     for key in ("function", "vkFunc"):
         if key in value:
             return _read_call(value, _object(value, key), reading)

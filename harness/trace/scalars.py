@@ -15,7 +15,9 @@ from typing import Any
 
 from harness.spec import _generated as tables
 from harness.trace.binaries import BinaryReader, BinaryWriter
+from harness.trace.found_writes import FoundWrites
 from harness.trace.lines import Corrupt
+from harness.trace.unread_calls import UnreadCalls
 
 NOT_A_VALUE = 0x7FFFFFFF
 """The value of an enum name that is newer than the tables. The header gives it to every enum as its `_MAX_ENUM`."""
@@ -39,6 +41,8 @@ class Reading:
         self.judged = False
         self.newer_names: set[str] = set()
         self.without_bytes = 0
+        self.found_writes = FoundWrites()
+        self.unread = UnreadCalls()
 
 
 def kind_of(value: Any) -> str:

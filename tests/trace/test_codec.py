@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from harness.check import Analysis
 from harness.findings import UserError
 from harness.spec import _generated as tables
 from harness.trace.calls import Block, Call, HostWrite
@@ -298,8 +300,33 @@ def test_an_enum_name_newer_than_the_tables_is_no_value_and_is_said(tmp_path: Pa
 def test_a_stage_newer_than_the_tables_is_not_dropped_from_a_barrier(tmp_path: Path) -> None:
     args = {"commandBuffer": 3, "event": 4, "stageMask": "VK_PIPELINE_STAGE_2_COPY_BIT|VK_PIPELINE_STAGE_2_FUTURE_BIT"}
     path = converted(tmp_path, {"index": 1, "function": {"name": "vkCmdResetEvent2", "thread": 1, "args": args}})
-    with pytest.raises(UserError, match=r":2: vkCmdResetEvent2: stageMask: .*VK_PIPELINE_STAGE_2_FUTURE_BIT is newer"):
-        load(path)
+    (call,) = load(path)
+    assert isinstance(call, Call)
+    assert (call.name, call.args) == ("vkCmdResetEvent2", {"commandBuffer": 3})
+    assert re.match("block 1: stageMask: .*VK_PIPELINE_STAGE_2_FUTURE_BIT is newer", call.unread)
+    (name,) = Analysis().follow([call]).unmodelled
+    assert name == f"vkCmdResetEvent2 ({call.unread})"
+
+
+def test_a_value_that_is_not_understood_costs_the_call_and_not_the_file(tmp_path: Path) -> None:
+    size = {"commandBuffer": 3, "dstBuffer": 4, "dstOffset": 0, "size": "many", "data": 7}
+    fill = {"index": 7, "function": {"name": "vkCmdFillBuffer", "thread": 1, "args": size}}
+    query = {"index": 8, "function": {"name": "vkGetDeviceQueue", "thread": 1, "args": {"device": "one"}}}
+    wait = {
+        "index": 9,
+        "function": {"name": "vkDeviceWaitIdle", "thread": 1, "return": "VK_SUCCESS", "args": {"device": 1}},
+    }
+    odd = {"index": 10, "meta": {"name": "FillMemoryCommand", "args": {"memory_id": -1}}}
+    notes: list[str] = []
+    blocks = load(converted(tmp_path, fill, query, wait, odd), notes)
+    assert [getattr(block, "name", "") for block in blocks] == ["vkCmdFillBuffer", "vkDeviceWaitIdle"]
+    assert list(Analysis().follow(blocks).unmodelled) == [
+        "vkCmdFillBuffer (block 7: size: expected an integer, found a text 'many')"
+    ]
+    assert [note.split(": ", 1)[1] for note in notes] == [
+        "1 queries passed over that cannot be read: vkGetDeviceQueue",
+        "1 blocks passed over: that cannot be read (memory_id: expected an integer from 0, found an integer -1)",
+    ]
 
 
 def test_names_that_promotion_changed_are_known(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@
 | `special_structs` | the structs that a capture encodes otherwise |
 | `template_values` | the data of descriptor update templates |
 | `parameters` | the parameters of each command |
-| `host_memory` | contents of mapped memory as writes of the host |
 | `reader` | a capture as the blocks of `harness.trace.calls` |
 
 A capture is little-endian. A parameter or member follows the one before it without padding. A pointer is 32 bits that

@@ -17,9 +17,8 @@ from harness.trace.lines import Corrupt
 Decoder = Callable[[bytes, int], tuple[Any, int]]
 
 IS_NULL, HAS_ADDRESS, HAS_DATA = 0x01, 0x40, 0x80
-IS_STRUCT = 0x20
-HAS_COUNT = 0x04 | 0x08 | 0x10 | 0x100
-"""Bits of a pointer: an array, a text, a text of 16-bit characters, an array of arrays."""
+HAS_COUNT = 0x11C
+"""Bits of a pointer: an array (0x04), a text (0x08) also of 16-bit characters (0x10), an array of arrays (0x100)."""
 
 NONE = -1
 """The count of a pointer that leads to nothing: null, or its data was left out."""

@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from harness.trace.binaries import MAX_BINARY
-from harness.trace.calls import FOUND_WRITES, Block, Call, HostWrite
+from harness.trace.calls import Block, Call
 from harness.trace.field_codecs import outputs
+from harness.trace.found_writes import FoundWrites
 from harness.trace.gfxr import blocks as file
 from harness.trace.gfxr.blocks import CaptureFile, RawBlock
 from harness.trace.gfxr.call_ids import VULKAN, call_names
-from harness.trace.gfxr.host_memory import MappedMemory
 from harness.trace.gfxr.parameters import command_decoder
 from harness.trace.gfxr.template_values import UpdateTemplates
 from harness.trace.lines import Corrupt
+from harness.trace.unread_calls import UnreadCalls
 
 _CALL = struct.Struct("<IQ")
 _META = struct.Struct("<IQ")
@@ -34,12 +35,6 @@ FILL_MEMORY, INIT_BUFFER, INIT_IMAGE = 2, 7, 8
 WITHOUT_CONTENTS = {9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 24, 32, 35, 37, 3, 4, 5, 6, 1}
 """Meta commands that put no contents anywhere: messages, window sizes, properties of the device, addresses."""
 
-MOST_NAMED = 20
-"""Calls of one command that are named with their block when they cannot be read; the others are only counted."""
-
-QUERIES = ("vkGet", "vkEnumerate")
-"""How the calls begin whose results are left out when they cannot be read."""
-
 
 class Reader:
     """Reads one capture. `notes` gets one line for each thing that the reader should know and that is no error."""
@@ -47,11 +42,11 @@ class Reader:
     def __init__(self, path: Path, notes: list[str]) -> None:
         self.path = path
         self._notes = notes
-        self._memory = MappedMemory()
+        self._memory = FoundWrites()
         self._templates = UpdateTemplates()
         self._names = call_names()
         self._skipped: Counter[str] = Counter()
-        self._unread_calls: Counter[str] = Counter()
+        self._unread = UnreadCalls()
 
     def read(self) -> Iterator[Block]:
         """The blocks. Raises UserError when the file is no capture or cannot be read."""
@@ -65,9 +60,8 @@ class Reader:
                     yield from self._meta(capture, raw)
                 elif raw.type not in (file.FRAME, file.STATE, file.ANNOTATION):
                     self._skipped[f"of the type {raw.type}"] += 1
-        self._notes.extend(
-            f"{self.path}: {count} blocks passed over: {what}" for what, count in sorted(self._skipped.items())
-        )
+        passed_over = (f"{count} blocks passed over: {what}" for what, count in sorted(self._skipped.items()))
+        self._notes.extend(f"{self.path}: {remark}" for remark in (*self._unread.remarks(), *passed_over))
 
     def _call(self, capture: CaptureFile, raw: RawBlock) -> Call | None:
         """The call of a block; None for one that is left out."""
@@ -75,14 +69,14 @@ class Reader:
         try:
             number, thread = _CALL.unpack_from(raw.content)
         except struct.error:
-            return self._unread(index, "vkUnknown", 0, b"", Corrupt("it ends before the number of its command"))
+            return self._cannot_read(index, "vkUnknown", 0, b"", Corrupt("it ends before the number of its command"))
         if number >> 16 != VULKAN:
             self._skipped[f"calls of another API than Vulkan (family {number >> 16})"] += 1
             return None
         name = self._names.get(number)
         if name is None:
             name = f"vkUnknown{number & 0xFFFF:#06x}"
-            return self._unread(index, name, thread, b"", Corrupt("a command that this vkharness has no name of"))
+            return self._cannot_read(index, name, thread, b"", Corrupt("a command that this vkharness has no name of"))
         content = raw.content
         try:
             content = self._content(capture, raw, _CALL.size)
@@ -90,7 +84,7 @@ class Reader:
             call = Call(index, name, args, result, None, thread)
             self._follow(call)
         except (Corrupt, struct.error, RecursionError, ValueError) as error:
-            return self._unread(index, name, thread, content, error)
+            return self._cannot_read(index, name, thread, content, error)
         return call
 
     def _content(self, capture: CaptureFile, raw: RawBlock, head: int) -> bytes:
@@ -114,36 +108,23 @@ class Reader:
                 args[output] = None
         return args, result if returns in ("i", "Q") else None
 
-    def _unread(self, index: int, name: str, thread: int, content: bytes, error: Exception) -> Call | None:
+    def _cannot_read(self, index: int, name: str, thread: int, content: bytes, error: Exception) -> Call | None:
         """A call of which only the first parameter is known, which is the object that it is about."""
-        if name.startswith(QUERIES):
-            self._skipped[f"queries that could not be read ({name})"] += 1
-            return None
         why = str(error) if isinstance(error, Corrupt) else "it ends in the middle of a value"
-        args = {}
-        if name.startswith(("vkCmd", "vkEndCommandBuffer", "vkBeginCommandBuffer")) and len(content) >= 8:
-            args["commandBuffer"] = _FIRST_HANDLE.unpack_from(content)[0]
-        self._unread_calls[name] += 1
-        where = f"block {index}: {why}" if self._unread_calls[name] <= MOST_NAMED else "further calls"
-        return Call(index, name, args, None, None, thread, where)
+        first = _FIRST_HANDLE.unpack_from(content)[0] if len(content) >= _FIRST_HANDLE.size else None
+        return self._unread.call(index, name, first, why, thread)
 
     def _follow(self, call: Call) -> None:
         """Keeps what later blocks need to be understood."""
         name, args = call.name, call.args
-        if name == "vkCreateDevice":
-            args[FOUND_WRITES] = 1
-        elif "Template" in name and (call.result is None or call.result >= 0):
+        self._memory.follow(call)
+        if "Template" in name and (call.result is None or call.result >= 0):
             if name.startswith("vkCreateDescriptorUpdateTemplate"):
                 self._templates.created(args)
             elif name.startswith("vkDestroyDescriptorUpdateTemplate"):
                 self._templates.destroyed(args)
             else:
                 self._templates.applied(args)
-        elif name.startswith("vkMapMemory"):
-            info = args.get("pMemoryMapInfo") or args
-            self._memory.mapped(info["memory"], info["offset"])
-        elif name == "vkFreeMemory":
-            self._memory.freed(args["memory"])
 
     def _meta(self, capture: CaptureFile, raw: RawBlock) -> Iterator[Block]:
         """The contents that a meta command holds; nothing for one without."""
@@ -170,8 +151,7 @@ class Reader:
             data = capture.expand(data, size, MAX_BINARY)
         if len(data) < size or offset + size >= 1 << 63:
             raise Corrupt(f"{len(data)} bytes where the block says {size}")
-        for begin, piece, initial in self._memory.filled(memory, offset, data[:size]):
-            yield HostWrite(raw.number, memory, begin, piece, None, initial)
+        yield from self._memory.found(raw.number, memory, offset, data[:size])
 
 
 def read_capture(path: Path, notes: list[str]) -> Iterator[Block]:

@@ -79,7 +79,7 @@ def test_a_query_that_cannot_be_read_costs_nothing(tmp_path: Path) -> None:
     number = place_of(raw, "vkGetPhysicalDeviceProperties2")
     raw[number] = replace(raw[number], content=raw[number].content[:40])
     blocks, notes = read(put_together(tmp_path / "c.gfxr", raw))
-    assert len(notes) == 1 and "queries that could not be read (vkGetPhysicalDeviceProperties2)" in notes[0]
+    assert len(notes) == 1 and "1 queries passed over that cannot be read: vkGetPhysicalDeviceProperties2" in notes[0]
     assert unread(blocks) == []
     assert blocks == [block for block in WHOLE if block.index != number]
 

@@ -11,6 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
+from harness.spans import subtract
+from harness.trace.calls import FOUND_WRITES, Call, HostWrite
+
 PAGE = 4096
 """Bytes that are compared at a time and kept as one piece."""
 WORD = 4
@@ -24,7 +27,7 @@ Run = tuple[int, int]
 """First byte and the byte after the last one, from the start of the memory object."""
 
 
-class MappedMemory:
+class FoundWrites:
     """What a capture held of each memory object so far, and where each one is mapped from."""
 
     def __init__(self) -> None:
@@ -32,20 +35,20 @@ class MappedMemory:
         self._starts: dict[int, int] = {}
         self._kept = 0
 
-    def mapped(self, memory: int, offset: int) -> None:
-        """A memory object was mapped from this byte on."""
-        self._starts[memory] = offset
+    def follow(self, call: Call) -> None:
+        """Takes note of what maps and frees memory, and marks new devices (`FOUND_WRITES`)."""
+        args = call.args
+        if call.name == "vkCreateDevice":
+            args[FOUND_WRITES] = 1
+        elif call.name.startswith("vkMapMemory"):
+            info = args.get("pMemoryMapInfo") or args
+            self._starts[info["memory"]] = info["offset"]
+        elif call.name == "vkFreeMemory":
+            self._starts.pop(args["memory"], None)
+            self._kept -= PAGE * len(self._pages.pop(args["memory"], ()))
 
-    def freed(self, memory: int) -> None:
-        """A memory object is gone."""
-        self._starts.pop(memory, None)
-        self._kept -= PAGE * len(self._pages.pop(memory, ()))
-
-    def filled(self, memory: int, offset: int, data: bytes) -> Iterator[tuple[int, bytes, bool]]:
-        """(first byte, bytes, whether they are contents that nobody wrote) of what a block says about a mapping.
-
-        `offset` counts from where the mapping starts, the result from where the memory object does.
-        """
+    def found(self, index: int, memory: int, offset: int, data: bytes) -> Iterator[HostWrite]:
+        """What block `index` says with the bytes from `offset` on, which counts from where the mapping starts."""
         first = offset + self._starts.get(memory, 0)
         written: list[Run] = []
         initial: list[Run] = []
@@ -54,9 +57,9 @@ class MappedMemory:
             begin, end = max(first, page * PAGE), min(first + len(data), (page + 1) * PAGE)
             new = data[begin - first : end - first]
             self._compare(pages, page, begin, new, written, initial)
-        for runs, is_initial in ((_fewer(written), False), (_fewer(initial), True)):
+        for runs, is_initial in ((_fewer(written), False), (_fewer(subtract(initial, written)), True)):
             for begin, end in runs:
-                yield begin, data[begin - first : end - first], is_initial
+                yield HostWrite(index, memory, begin, data[begin - first : end - first], None, is_initial)
 
     def _compare(
         self, pages: dict[int, bytes], page: int, begin: int, new: bytes, written: list[Run], initial: list[Run]
