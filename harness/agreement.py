@@ -55,10 +55,12 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     known = _pairs(opinion)
     lines = []
     for finding in findings:
-        if _key(finding) not in known:
+        if key_of(finding) not in known:
             lines.append(f"syncval only: {pair_text(finding)}")
-        elif known[_key(finding)] is not finding.certainty:
-            lines.append(f"{finding.certainty} for syncval, {known[_key(finding)]} for the model: {pair_text(finding)}")
+        elif known[key_of(finding)] is not finding.certainty:
+            lines.append(
+                f"{finding.certainty} for syncval, {known[key_of(finding)]} for the model: {pair_text(finding)}"
+            )
     if opinion.conflicts:
         first = opinion.conflicts[0]
         if not findings:
@@ -74,20 +76,35 @@ def ask_model(analysis: Analysis, limit: int = MODEL_LIMIT) -> ModelAnswer:
     What only the model finds is added to `analysis.findings`. The model is not asked about a stream that needs more
     than `limit` nodes of its order, because its cost grows with their square.
     """
+    opinion = ask_opinion(analysis, limit)
+    return ModelAnswer.NOT_ASKED if opinion is None else note_opinion(analysis, opinion)
+
+
+def ask_opinion(analysis: Analysis, limit: int = MODEL_LIMIT) -> Opinion | None:
+    """The model's opinion of what `analysis` has judged; None where it is not asked."""
     if not analysis.keeps_events:
-        return ModelAnswer.NOT_ASKED
+        return None
     try:
-        opinion = judge_stream_events(analysis.events, limit=limit)
+        return judge_stream_events(analysis.events, limit=limit)
     except OrderTooLargeError:
-        return ModelAnswer.NOT_ASKED
+        return None
+
+
+def note_opinion(analysis: Analysis, opinion: Opinion) -> ModelAnswer:
+    """Notes in each finding of `analysis` who finds it, and adds what only the model finds."""
     known = _pairs(opinion)
     for finding in analysis.findings:
-        finding.judges = ("syncval", "model") if _key(finding) in known else ("syncval",)
+        finding.judges = ("syncval", "model") if key_of(finding) in known else ("syncval",)
     for conflict in beyond(analysis.findings, opinion):
         if conflict.certainty is not Certainty.BOUND:
             analysis.findings.append(_finding(conflict, analysis))
     differ = any(len(each.judges) == 1 for each in analysis.findings)
     return ModelAnswer.DIFFERS if differ else ModelAnswer.AGREES
+
+
+def keys_in_conflict(opinion: Opinion) -> set[Key]:
+    """Every pair of accesses that the model has something against."""
+    return set(_pairs(opinion))
 
 
 def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:
@@ -96,7 +113,7 @@ def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:
     syncval compares an access with the most recent ones only. What the model says of the same access, or later of the
     same resource, may follow from a finding, and is left out until that is mended.
     """
-    said = {_key(each) for each in findings}
+    said = {key_of(each) for each in findings}
     offending = {
         (conflict.resource, key[1]) for conflict in opinion.conflicts for key in _directions(conflict) if key in said
     }
@@ -168,5 +185,6 @@ def _directions(conflict: Conflict) -> Iterator[Key]:
         yield (current.call, prior.call, current.access, prior.access)
 
 
-def _key(finding: Finding) -> Key:
+def key_of(finding: Finding) -> Key:
+    """The pair of accesses of a finding."""
     return (finding.prior.call, finding.place.call, finding.prior_access, finding.access)

@@ -37,11 +37,13 @@ ALLOWED = {
     "refutation": "findings spans trace",
     "check": "findings spans trace commands syncval report",
     "agreement": "findings trace model check report",
-    "fuzz": "agreement check device findings layer model replay rig spec syncval trace",
+    "mending": "agreement check findings groups report spec trace",
+    "fuzz": "agreement check device findings layer mending model replay report rig spec syncval trace",
     "report": "findings groups spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz",
     "pytest_plugin": "findings groups record report suite",
-    "cli": "findings groups verdicts trace model record device replay report suite refutation check agreement fuzz",
+    "cli": "findings groups verdicts trace model record device replay report suite refutation check agreement "
+    "mending fuzz",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
@@ -78,6 +80,7 @@ SAME_MODULE_NAME = {
     "check": "the command of that name, and what it calls",
     "drivers": "the command of that name, and what it calls",
     "graph": "the command of that name, and what it calls",
+    "mend": "the command of that name, and what it calls",
     "observe": "the command of that name; in replay, what a run left",
 }
 """Names of modules that stand in two packages, each with the reason."""

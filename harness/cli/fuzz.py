@@ -1,4 +1,4 @@
-"""`vkharness fuzz agreement|layer|excuses|orders`: random streams, and the smallest on which something disagrees."""
+"""`vkharness fuzz agreement|layer|excuses|orders|mends`: random streams, and the smallest that shows a fault."""
 
 from __future__ import annotations
 
@@ -145,6 +145,33 @@ def orders(ctx: click.Context, first: int, count: int, device: str) -> None:
         if bad:
             _print_steps(bad[0], order_fuzz.smallest(worker, bad[0], device))
     ctx.exit(HAZARDS if bad else CLEAN)
+
+
+@fuzz.command()
+@FIRST
+@click.option("--count", type=click.IntRange(1), default=100, show_default=True, help="How many seeds.")
+@DEVICE
+@click.pass_context
+def mends(ctx: click.Context, first: int, count: int, device: str) -> None:
+    """Mend random streams; try that each bit of each mend is needed, and run what is mended in legal orders."""
+    from harness.device.drivers import find_driver
+    from harness.device.process import Worker
+    from harness.fuzz import mend_fuzz
+    from harness.fuzz.random_steps import make
+
+    click.echo(f"seeds {first} to {first + count - 1}")
+    verdicts: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    with Worker(find_driver(device)) as worker:
+        for seed in _watched(range(first, first + count)):
+            answer = mend_fuzz.ask(worker, make(seed), seed, device)
+            verdicts[answer["verdict"]] += 1
+            counts.update({name: answer.get(name, 0) for name in ("groups", "pieces")})
+            if answer["verdict"] != "mended":
+                click.echo(f"seed {seed}: {answer}")
+    told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
+    click.echo(f"{told}; {counts['groups']} groups of findings, {counts['pieces']} pieces of changes, each needed")
+    ctx.exit(CLEAN if set(verdicts) <= {"mended"} else HAZARDS)
 
 
 def _watched(seeds: Sequence[int]) -> Iterable[int]:

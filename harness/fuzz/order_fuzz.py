@@ -1,8 +1,8 @@
 """Random streams in legal orders: does any leave other bytes than the serial run?
 
-A random stream is full of hazards. `mend` puts full barriers where the model reports a conflict and nowhere else, so
-that the stream is clean and many of its commands may still change places. An order that the model allows and that
-leaves other bytes than the serial run is a bug.
+A random stream is full of hazards. `with_full_barriers` puts full barriers where the model reports a conflict and
+nowhere else, so that the stream is clean and many of its commands may still change places. An order that the model
+allows and that leaves other bytes than the serial run is a bug.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_BARRIERS = 40
 EVERYTHING = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
 
 
-def mend(blocks: list[Block]) -> list[Block] | None:
+def with_full_barriers(blocks: list[Block]) -> list[Block] | None:
     """The stream with full barriers before commands that conflict with earlier ones; None where that mends nothing."""
     for _ in range(MOST_BARRIERS):
         opinion = judge(blocks)
@@ -141,7 +141,7 @@ def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
     """
     with harness.attach(keep_trace=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(steps)
-    blocks = mend(_numbered(session.blocks or []))
+    blocks = with_full_barriers(_numbered(session.blocks or []))
     if blocks is None:
         return {"verdict": "not mended"}
     if device == "lavapipe" and resolves_into_a_later_layer(blocks):

@@ -67,6 +67,11 @@ def enum_value(type_name: str, name: str | int) -> int:
     return _one(_main(type_name), name)
 
 
+def value_name(type_name: str, value: int) -> str:
+    """Name of a value of an enum; its number for a value without one. Raises UserError for a type that is none."""
+    return _value_names(_main(type_name)).get(value, str(value))
+
+
 def flags_names(type_name: str, mask: int) -> str:
     """Names of the bits set, lowest first, joined by '|'; bits without a name in hexadecimal; 0 is …_NONE or '0'."""
     known = _value_names(_main(type_name))

@@ -6,7 +6,7 @@ import pytest
 
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
-from harness.fuzz.order_fuzz import ask, mend
+from harness.fuzz.order_fuzz import ask, with_full_barriers
 from harness.fuzz.random_steps import make
 from harness.model import judge
 from tests.support.drivers_here import on_each_driver
@@ -35,7 +35,7 @@ def test_mending_puts_barriers_where_they_are_needed() -> None:
     stream.copy(a, b, 16)
     stream.copy(c, b, 16)
     stream.submit()
-    mended = mend(stream.blocks)
+    mended = with_full_barriers(stream.blocks)
     assert mended is not None and judge(mended).clean
     names = [block.name for block in mended if getattr(block, "name", "").startswith("vkCmd")]  # type: ignore[union-attr]
     fill, copy, barrier = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdPipelineBarrier"

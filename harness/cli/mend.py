@@ -1,0 +1,101 @@
+"""`vkharness mend TRACE`: for each group of findings the smallest dependency that orders it, proved."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import CLEAN, HAZARDS, UNMODELLED
+from harness.findings import Finding, UserError
+
+if TYPE_CHECKING:
+    from harness.mending.mend import Mending
+    from harness.trace.calls import Block
+
+LANGUAGES = ("C", "Python")
+
+
+@click.command()
+@click.argument("trace", type=click.Path(path_type=Path))
+@click.option("--finding", type=click.IntRange(1), help="Mend this group of findings only, as `check` numbers them.")
+@click.option("--apply", "out", type=click.Path(path_type=Path), help="Write the mended trace to this file.")
+@click.option("--device", help="Run the mended trace on this driver: serially, and in other legal orders.")
+@click.option("--code", type=click.Choice(LANGUAGES, case_sensitive=False), help="Print one language [both].")
+@click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the changes to this file.")
+@click.pass_context
+def mend(
+    ctx: click.Context,
+    trace: Path,
+    finding: int | None,
+    out: Path | None,
+    device: str | None,
+    code: str | None,
+    json_path: Path | None,
+) -> None:
+    """Find the smallest change of a trace that orders what a finding is about.
+
+    An edit of a dependency that is nearly right comes first, else a barrier, a dependency of a render pass, a semaphore
+    or a wait of the host is inserted where it is legal. Both judges have to accept the mended trace, and each bit of a
+    change is needed: without it a hazard is back.
+
+    Exit codes: 0 when all findings are mended, 1 when not, 3 when something is not modelled and there is no finding.
+    """
+    from harness.mending.mend import mend as mended
+    from harness.report.mends import document, summary
+    from harness.trace.codec import load, save
+
+    blocks = load(trace)
+    mending = mended(blocks, None if finding is None else _numbered(blocks, finding, trace))
+    for line in summary(mending.trace, mending.applied, mending.outcomes, LANGUAGES if code is None else (code,)):
+        click.echo(line)
+    if not mending.groups:
+        click.echo("nothing to mend: no hazard was found")
+    if not mending.by_model:
+        click.echo("the trace is too long for the model: syncval alone judged the changes")
+    if out is not None:
+        save(out, mending.applied.blocks)
+    proved = _run(mending, device, out) if device is not None else True
+    if json_path is not None:
+        from harness.report.findings_json import write_json
+
+        write_json(json_path, document(mending.trace, mending.applied, mending.outcomes))
+    done = mending.complete and proved
+    ctx.exit(UNMODELLED if done and mending.unmodelled and not mending.groups else CLEAN if done else HAZARDS)
+
+
+def _numbered(blocks: list[Block], number: int, trace: Path) -> list[Finding]:
+    """The findings of the group with a number, as `check` and `replay` number them."""
+    from harness.agreement import ask_model
+    from harness.check import Analysis
+    from harness.groups import chosen, groups_of
+
+    analysis = Analysis(keep_events=True).follow(blocks)
+    ask_model(analysis)
+    group = chosen(groups_of(analysis.findings), number, trace)
+    if not group.counts:
+        missing = group.first.missing
+        raise UserError(f"--finding {number} counts for no verdict, so that there is nothing to mend: {missing}")
+    return group.findings
+
+
+def _run(mending: Mending, device: str, out: Path | None) -> bool:
+    """Runs the mended trace in other legal orders, and says whether all leave the serial bytes."""
+    import tempfile
+
+    from harness.device.drivers import find_driver
+    from harness.device.process import Died, Worker
+    from harness.report.replay_text import result_lines
+    from harness.trace.codec import save
+
+    with tempfile.TemporaryDirectory() as folder, Worker(find_driver(device)) as worker:
+        path = Path(folder) / "mended.jsonl"
+        save(path, mending.applied.blocks)
+        arguments: dict[str, Any] = {"trace": str(path), "mode": "reorder", "device": device, "iterations": 10}
+        answer = worker.call("harness.report.replays:replay_job", arguments)
+    if isinstance(answer, Died):
+        raise UserError(f"{device} {answer.reason} while it ran the mended trace")
+    for line in result_lines("reorder", answer):
+        click.echo(line)
+    return not answer.get("differing_runs")

@@ -1,0 +1,62 @@
+"""Random streams full of hazards: is each mended, is each bit of each mend needed, and do legal orders hold then?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import harness
+from harness.device.process import Died, Worker
+from harness.findings import UserError
+from harness.fuzz.order_fuzz import leaves_contents_undefined, resolves_into_a_later_layer
+from harness.fuzz.random_steps import Step
+from harness.fuzz.step_player import StepPlayer, open_rig
+from harness.mending.mend import mend
+from harness.mending.pieces import pieces
+from harness.mending.proof import is_clean
+from harness.model import judge
+from harness.replay.outcomes.legal_order_runs import run_reorders
+from harness.report.mends import finding_line
+from harness.trace.calls import Block
+
+
+def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
+    """Plays steps on this process' driver, mends the stream and tries what it says. `verdict` is `mended` when all of
+    it holds, with the numbers of `groups` and of `pieces` of the changes."""
+    with harness.attach(keep_trace=True) as session, open_rig(None) as rig:
+        StepPlayer(rig).play(steps)
+    return verdict_of(session.blocks or [], seed, device)
+
+
+def verdict_of(blocks: list[Block], seed: int, device: str) -> dict[str, Any]:
+    """What `attack` says, of blocks that were recorded."""
+    mending = mend(blocks)
+    counts = {"groups": len(mending.groups), "pieces": 0}
+    open_groups = [finding_line(each.findings[0]) for each in mending.groups if not each.how]
+    if open_groups:
+        return {"verdict": "not mended", "open": open_groups, **counts}
+    for trace in (mending.trace, mending.applied):
+        if not is_clean(trace, (), mending.by_model):
+            return {"verdict": "not clean", **counts}
+        for piece in pieces(trace):
+            counts["pieces"] += 1
+            if is_clean(piece.rest, (), mending.by_model):
+                return {"verdict": "wider than needed", "piece": piece.what, **counts}
+    return {"verdict": _run(list(mending.applied.blocks), seed, device), **counts}
+
+
+def _run(blocks: list[Block], seed: int, device: str) -> str:
+    """`mended`, unless a legal order of the mended stream leaves other bytes than the serial run."""
+    if judge(blocks).unmodelled or (device == "lavapipe" and resolves_into_a_later_layer(blocks)):
+        return "mended"
+    try:
+        found = run_reorders(blocks, [("reverse", 0), ("random", seed)], device)
+    except UserError as error:
+        return f"not run: {error}"
+    return "broken" if found.differing and not leaves_contents_undefined(blocks) else "mended"
+
+
+def ask(worker: Worker, steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
+    """`attack` in the worker. A driver that died is a verdict."""
+    answer = worker.call("harness.fuzz.mend_fuzz:attack", {"steps": steps, "seed": seed, "device": device})
+    return {"verdict": f"died: {answer.reason}"} if isinstance(answer, Died) else answer

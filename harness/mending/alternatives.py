@@ -1,0 +1,94 @@
+"""The changes that could order a group of findings, the smallest first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from itertools import islice
+from typing import NamedTuple
+
+from harness.findings import Finding
+from harness.mending.edited_barriers import nearly_right, with_transition_scopes, with_wider_barrier
+from harness.mending.insertion import with_barriers
+from harness.mending.recordings import EXTERNAL, Recordings
+from harness.mending.subpass_dependencies import Ends, ends_of, may_be_by_region, with_subpass_dependency
+from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION
+from harness.trace.edits import EditedTrace
+
+Change = Callable[[EditedTrace, Sequence[Finding]], EditedTrace | None]
+"""Orders findings in a trace. It is asked again about what is left in the trace that it gave; None where it can do
+nothing."""
+
+
+class Alternative(NamedTuple):
+    """One way to order a group of findings."""
+
+    name: str
+    change: Change
+
+
+def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Alternative]:
+    """The ways to try, in order: edits of what is there, then what is added. What is tried follows from the first
+    finding; each change is made for all of them."""
+    first = findings[0]
+    transition = IMAGE_LAYOUT_TRANSITION.name in (first.access, first.prior_access)
+    recordings = Recordings(trace.blocks)
+    if transition:
+        yield Alternative("transition", with_transition_scopes)
+    ends = list(dict.fromkeys(ends_of(trace, recordings, first)))
+    for number, _ in enumerate(ends):
+        yield Alternative("subpass dependency", partial(_subpass, number=number, by_region=False, add=False))
+    for number, _ in enumerate(nearly_right(trace, recordings, first)):
+        yield Alternative("edit", partial(_edit, number=number))
+    within = not transition and any(src != dst and EXTERNAL not in (src, dst) for _, src, dst in ends)
+    if transition or within:
+        yield from _added_subpass_dependencies(len(ends), findings)
+    yield Alternative("barrier", partial(with_barriers, ranged=True))
+    yield Alternative("barrier", partial(with_barriers, ranged=False))
+    if not (transition or within):
+        yield from _added_subpass_dependencies(len(ends), findings)
+
+
+def _added_subpass_dependencies(count: int, findings: Sequence[Finding]) -> Iterator[Alternative]:
+    for number in range(count):
+        if may_be_by_region(findings):
+            yield Alternative("subpass dependency", partial(_subpass, number=number, by_region=True, add=True))
+        yield Alternative("subpass dependency", partial(_subpass, number=number, by_region=False, add=True))
+
+
+def _subpass(
+    trace: EditedTrace, findings: Sequence[Finding], number: int, by_region: bool, add: bool
+) -> EditedTrace | None:
+    """Widens or adds, for each pair of commands, the likely dependency with this number."""
+    recordings = Recordings(trace.blocks)
+    wanted: dict[Ends, list[Finding]] = {}
+    for several in _by_pair(findings):
+        ends = next(islice(dict.fromkeys(ends_of(trace, recordings, several[0])), number, None), None)
+        if ends is None:
+            return None
+        wanted.setdefault(ends, []).extend(several)
+    made = trace
+    for ends, several in wanted.items():
+        changed = with_subpass_dependency(made, ends, several, by_region, add)
+        made = made if changed is None else changed
+    return made if made is not trace else None
+
+
+def _edit(trace: EditedTrace, findings: Sequence[Finding], number: int) -> EditedTrace | None:
+    """Widens, for each pair of commands, the nearly right dependency with this number."""
+    recordings = Recordings(trace.blocks)
+    made = trace
+    for several in _by_pair(findings):
+        place = next(islice(nearly_right(made, recordings, several[0]), number, None), None)
+        changed = None if place is None else with_wider_barrier(made, *place, several)
+        if changed is None:
+            return None
+        made = changed
+    return made
+
+
+def _by_pair(findings: Sequence[Finding]) -> list[list[Finding]]:
+    found: dict[tuple[int, int], list[Finding]] = {}
+    for each in findings:
+        found.setdefault((each.prior.call, each.place.call), []).append(each)
+    return list(found.values())

@@ -1,0 +1,163 @@
+"""Mending of a trace: group after group, the first change that both judges accept, then without what needs not be.
+
+A change is accepted when the group is gone and nothing new is found. What was hidden behind it may come to light:
+syncval compares an access with the latest ones only. The model had it before, or it is at the same command; it is
+mended in its turn.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from harness.findings import Finding, Place
+from harness.groups import groups_of
+from harness.mending.alternatives import Alternative, alternatives
+from harness.mending.insertion import in_own_form
+from harness.mending.minimality import minimal
+from harness.mending.proof import JudgedTrace, Pair, judge
+from harness.report.mends import MendOutcome
+from harness.trace.barrier_calls import FIRST, form_of
+from harness.trace.calls import Block
+from harness.trace.edits import EditedTrace
+
+MOST_CHANGES = 4
+"""How many changes are made at most for each finding: one can bring others to light, which have to be mended, too."""
+MOST_ROUNDS = 6
+"""How often one change is asked about what it left over."""
+
+
+@dataclass(slots=True)
+class Mended:
+    """One group of findings and what became of it."""
+
+    findings: list[Finding]
+    """They are about the trace as it was read."""
+    how: str = ""
+    """The name of the alternative; empty where none was accepted."""
+    origins: tuple[int, ...] = ()
+    """The calls that the change touched."""
+    reason: str = ""
+    """Why it is not mended."""
+
+
+@dataclass(slots=True)
+class Mending:
+    """A mended trace, and the groups."""
+
+    trace: EditedTrace
+    """The mended trace, its inserted barriers in the second form: their stages and accesses are exact."""
+    applied: EditedTrace
+    """The same in the form that the program uses."""
+    groups: list[Mended] = field(default_factory=list)
+    unmodelled: dict[str, int] = field(default_factory=dict)
+    by_model: bool = True
+
+    @property
+    def outcomes(self) -> list[MendOutcome]:
+        """What reports need of the groups."""
+        return [MendOutcome(each.findings, each.origins, each.reason) for each in self.groups]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every group is mended."""
+        return all(each.how for each in self.groups)
+
+
+def mend(blocks: Iterable[Block], wanted: Sequence[Finding] | None = None) -> Mending:
+    """Mends a trace, or only the findings that are `wanted`."""
+    trace = EditedTrace.of(blocks)
+    judged = judge(trace)
+    asked = None if wanted is None else {judged.pair(each) for each in wanted}
+    mending = Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model)
+    given_up: set[Pair] = set()
+    most = MOST_CHANGES * (len(judged.findings) + 1)
+    while len(mending.groups) < most and (group := _next_group(judged, given_up, asked)):
+        several = group
+        found = _mend_group(judged, several)
+        if found is None and (several := _of_first_pair(group)) != group:
+            found = _mend_group(judged, several)
+        read = _as_read(judged.trace, several)
+        if found is None:
+            given_up |= {judged.pair(each) for each in several}
+            mending.groups.append(Mended(read, reason="no change that was tried orders it"))
+            continue
+        alternative, after = found
+        mending.groups.append(Mended(read, alternative.name, _touched(judged.trace, after.trace)))
+        judged = after
+    left = {judged.pair(each) for each in judged.findings}
+    mending.trace = minimal(judged.trace, left, judged.by_model)
+    mending.applied = in_own_form(mending.trace)
+    if form_of(trace.source) == FIRST:
+        mending.applied = minimal(mending.applied, left, judged.by_model)
+    return mending
+
+
+def _next_group(judged: JudgedTrace, given_up: set[Pair], asked: set[Pair] | None) -> list[Finding]:
+    """The first group of findings that are neither given up nor unwanted; empty when there is none."""
+    open_findings = [
+        each
+        for each in judged.findings
+        if judged.pair(each) not in given_up and (asked is None or judged.pair(each) in asked)
+    ]
+    return groups_of(open_findings)[0].findings if open_findings else []
+
+
+def _of_first_pair(group: Sequence[Finding]) -> list[Finding]:
+    """Those of a group that are about the two commands of the first one."""
+    first = group[0]
+    return [each for each in group if (each.prior.call, each.place.call) == (first.prior.call, first.place.call)]
+
+
+def _mend_group(judged: JudgedTrace, group: Sequence[Finding]) -> tuple[Alternative, JudgedTrace] | None:
+    """The first alternative that orders the group and leaves nothing new; else the first that orders the group."""
+    pairs = {judged.pair(each) for each in group}
+    partly: tuple[Alternative, JudgedTrace] | None = None
+    for alternative in alternatives(judged.trace, group):
+        after, left = _asked(alternative, judged, group, pairs)
+        if after is not None and not left:
+            return alternative, after
+        if after is not None and partly is None and not any(after.pair(each) in pairs for each in left):
+            partly = alternative, after
+    return partly
+
+
+def _asked(
+    alternative: Alternative, judged: JudgedTrace, group: Sequence[Finding], pairs: set[Pair]
+) -> tuple[JudgedTrace | None, list[Finding]]:
+    """The trace with a change, judged, and what is left of the group or new; None where it can do nothing."""
+    trace, left, after = judged.trace, list(group), None
+    for _ in range(MOST_ROUNDS):
+        changed = alternative.change(trace, left)
+        if changed is None:
+            break
+        after = judge(changed)
+        left = [each for each in after.findings if after.pair(each) in pairs or after.pair(each) not in judged.pairs]
+        if not left:
+            break
+        trace = changed
+    return after, left
+
+
+def _as_read(trace: EditedTrace, findings: Sequence[Finding]) -> list[Finding]:
+    """Findings with the indices of the trace that was read."""
+    return [
+        replace(each, place=_place_as_read(trace, each.place), prior=_place_as_read(trace, each.prior))
+        for each in findings
+    ]
+
+
+def _place_as_read(trace: EditedTrace, place: Place) -> Place:
+    call = trace.origin(place.call) if place.call else place.call
+    submit = None if place.submit is None else trace.origin(place.submit)
+    executed_by = place.executed_by and (trace.origin(place.executed_by[0]), place.executed_by[1])
+    return replace(place, call=call, submit=submit, executed_by=executed_by)
+
+
+def _touched(before: EditedTrace, after: EditedTrace) -> tuple[int, ...]:
+    old = dict(zip(before.origins, before.blocks, strict=True))
+    return tuple(
+        origin
+        for origin, block in zip(after.origins, after.blocks, strict=True)
+        if origin not in old or getattr(old[origin], "args", None) != getattr(block, "args", None)
+    )

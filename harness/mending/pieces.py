@@ -1,0 +1,153 @@
+"""The pieces of a mend: what was added to a trace, piece by piece, and the trace without one of them.
+
+A piece is an inserted barrier, one of its structs, an added subpass dependency, a bit of a mask, or an end of a range.
+Of a call that was edited only what was added is a piece.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from harness.mending.needed_masks import supported
+from harness.mending.scope_sites import Path, barrier_sites
+from harness.spec.enums import VK_WHOLE_SIZE
+from harness.spec.scopes import bits
+from harness.trace.barrier_calls import LISTS, BarrierCommand, is_barrier
+from harness.trace.calls import Call
+from harness.trace.edits import Edit, EditedTrace, value_at, with_value
+
+STAGES = ("srcStageMask", "dstStageMask", "stageMask")
+ACCESSES = {"srcStageMask": "srcAccessMask", "dstStageMask": "dstAccessMask"}
+WAITS = "pWaitDstStageMask"
+
+
+class Piece(NamedTuple):
+    """One piece, by what it is in words, and the trace without it."""
+
+    origin: int
+    """The call that has it, as in `EditedTrace.origins`."""
+    what: str
+    """The same for the same piece of a call, whatever else was dropped from it: a member and its bit."""
+    rest: EditedTrace
+
+
+def pieces(trace: EditedTrace) -> Iterator[Piece]:
+    """All pieces of a trace: whole barriers, then their structs, then bits, then ends of ranges."""
+    edits = list(trace.edits())
+    for made in (_calls, _structs, _bits, _ends):
+        for edit in edits:
+            for what, rest in made(trace, edit):
+                if len(rest.blocks) < len(trace.blocks) or rest.call(edit.position).args != edit.after.args:
+                    yield Piece(trace.origins[edit.position], what, rest)
+
+
+def _calls(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
+    if edit.before is None and is_barrier(edit.after):
+        yield "the barrier", trace.without(edit.position)
+
+
+def _structs(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
+    """One struct of an inserted barrier, or one added subpass dependency."""
+    if edit.before is None and is_barrier(edit.after):
+        command = BarrierCommand.of(edit.after)
+        for at, entry in enumerate(command.entries):
+            if len(command.entries) > 1:
+                rest = replace(command, entries=(*command.entries[:at], *command.entries[at + 1 :]))
+                yield f"struct {entry}", trace.changed(edit.position, rest.call(edit.after.name).args)
+    elif edit.before is not None and edit.after.name.startswith("vkCreateRenderPass"):
+        info = edit.after.args["pCreateInfo"]
+        several = info["pDependencies"] or []
+        for at in range(edit.before.args["pCreateInfo"]["dependencyCount"], len(several)):
+            left = [*several[:at], *several[at + 1 :]]
+            rest_info = {**info, "pDependencies": left or None, "dependencyCount": len(left)}
+            yield (
+                f"dependency {several[at]}",
+                trace.changed(edit.position, {**edit.after.args, "pCreateInfo": rest_info}),
+            )
+
+
+def _bits(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
+    for path in _masks(edit.after.args, ()):
+        new, old = value_at(edit.after.args, path), _old(edit.before, path)
+        for bit in bits(new & ~old):
+            left = new & ~bit or old
+            if left != new:
+                args = _legal(with_value(edit.after.args, path, left), path)
+                yield f"{path} {bit:#x}", trace.changed(edit.position, args)
+
+
+def _masks(value: Any, path: Path) -> Iterator[Path]:
+    """The paths of all masks of stages and accesses, of accesses first."""
+    if isinstance(value, list):
+        for at, each in enumerate(value):
+            yield from _masks(each, (*path, at))
+    elif isinstance(value, dict):
+        for name in (*ACCESSES.values(), *STAGES):
+            if isinstance(value.get(name), int):
+                yield (*path, name)
+        for at, _ in enumerate(value.get(WAITS) or ()):
+            yield (*path, WAITS, at)
+        for name, each in value.items():
+            if name != WAITS and isinstance(each, dict | list):
+                yield from _masks(each, (*path, name))
+
+
+def _old(before: Call | None, path: Path) -> int:
+    """The mask before the edit; 0 where there was none."""
+    try:
+        value = value_at(before.args, path) if before is not None else 0
+    except (KeyError, IndexError, TypeError):
+        return 0
+    return value if isinstance(value, int) else 0
+
+
+def _legal(args: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Arguments without the accesses that no stage of a mask at `path` supports."""
+    accesses = ACCESSES.get(str(path[-1]))
+    if accesses is None:
+        return args
+    holder = path[:-1]
+    stages = value_at(args, path)
+    structs = [holder] if accesses in value_at(args, holder) else []
+    structs += [
+        (*holder, f"p{kind}Barriers", at)
+        for kind in LISTS
+        for at, _ in enumerate(value_at(args, holder).get(f"p{kind}Barriers") or ())
+    ]
+    for struct in structs:
+        mask = value_at(args, (*struct, accesses))
+        args = with_value(args, (*struct, accesses), supported(mask, stages))
+    return args
+
+
+def _ends(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
+    """The first and the last byte of the ranges of buffer barriers, where an edit has added them."""
+    for site in barrier_sites(edit.after):
+        part = None if site.part is None else value_at(edit.after.args, site.part)
+        if site.part is None or part is None or "buffer" not in part or part["size"] in (1, VK_WHOLE_SIZE):
+            continue
+        begin, end = part["offset"], part["offset"] + part["size"]
+        old_begin, old_end = _old_range(edit.before, site.part)
+        if begin < old_begin:
+            less = {**part, "offset": begin + 1, "size": part["size"] - 1}
+            yield f"byte {begin} of {site.part}", _with_part(trace, edit, site.part, less)
+        if end > old_end:
+            less = {**part, "size": part["size"] - 1}
+            yield f"byte {end - 1} of {site.part}", _with_part(trace, edit, site.part, less)
+
+
+def _with_part(trace: EditedTrace, edit: Edit, path: Path, part: dict[str, Any]) -> EditedTrace:
+    return trace.changed(edit.position, with_value(edit.after.args, path, part))
+
+
+def _old_range(before: Call | None, path: Path) -> tuple[int, int]:
+    """The range of a buffer barrier before the edit; an empty one that no range begins or ends in without it."""
+    try:
+        part = value_at(before.args, path) if before is not None else None
+    except (KeyError, IndexError, TypeError):
+        part = None
+    if part is None:
+        return VK_WHOLE_SIZE, 0
+    return part["offset"], part["offset"] + part["size"]

@@ -1,0 +1,72 @@
+"""What both judges say of an edited trace, in the indices of the trace that was read, so that two answers compare."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from harness.agreement import MODEL_LIMIT, ask_opinion, key_of, keys_in_conflict, note_opinion
+from harness.check import Analysis
+from harness.findings import Finding
+from harness.trace.edits import EditedTrace
+
+Pair = tuple[int, int, str, str]
+"""The origins of two calls and their accesses, the earlier one first."""
+
+
+@dataclass(slots=True)
+class JudgedTrace:
+    """The findings of a trace that count, and every pair of accesses that a judge has something against."""
+
+    trace: EditedTrace
+    findings: list[Finding]
+    pairs: set[Pair] = field(default_factory=set)
+    unmodelled: dict[str, int] = field(default_factory=dict)
+    by_model: bool = True
+    """Whether the model was asked: a long trace is too much for it."""
+
+    def pair(self, finding: Finding) -> Pair:
+        """A finding as the pair of accesses that it is about."""
+        return _of_origin(self.trace, key_of(finding))
+
+
+def judge(trace: EditedTrace) -> JudgedTrace:
+    """Asks syncval, and the model where the trace is not too long."""
+    analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(trace.blocks)
+    opinion = ask_opinion(analysis)
+    keys = {key_of(each) for each in analysis.findings}
+    if opinion is not None:
+        note_opinion(analysis, opinion)
+        keys |= keys_in_conflict(opinion)
+    counting = [each for each in analysis.findings if each.counts]
+    pairs = {_of_origin(trace, key) for key in keys}
+    return JudgedTrace(trace, counting, pairs, analysis.unmodelled, opinion is not None)
+
+
+def is_clean(trace: EditedTrace, but: Iterable[Pair], by_model: bool) -> bool:
+    """Whether no judge finds anything that counts beyond the pairs `but`. Stops at the first that syncval finds."""
+    excused = set(but)
+    analysis = Analysis(keep_events=by_model, keep_at_most=MODEL_LIMIT)
+    for block in trace.blocks:
+        if _offends(trace, analysis.step(block), excused):
+            return False
+    if _offends(trace, analysis.finish(), excused):
+        return False
+    opinion = ask_opinion(analysis) if by_model else None
+    if opinion is None:
+        return True
+    note_opinion(analysis, opinion)
+    return not _offends(trace, analysis.findings, excused)
+
+
+def _offends(trace: EditedTrace, findings: Iterable[Finding], excused: set[Pair]) -> bool:
+    return any(each.counts and _of_origin(trace, key_of(each)) not in excused for each in findings)
+
+
+def _of_origin(trace: EditedTrace, key: Pair) -> Pair:
+    prior, call, prior_access, access = key
+    return (_origin(trace, prior), _origin(trace, call), prior_access, access)
+
+
+def _origin(trace: EditedTrace, index: int) -> int:
+    return trace.origin(index) if 0 < index <= len(trace.origins) else index

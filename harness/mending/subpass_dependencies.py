@@ -1,0 +1,121 @@
+"""Dependencies of render passes: widened, or added, between two subpasses or with VK_SUBPASS_EXTERNAL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness.findings import Finding
+from harness.mending.insertion import one_execution
+from harness.mending.needed_masks import needed
+from harness.mending.recordings import EXTERNAL, Instance, Recordings
+from harness.mending.scope_sites import subpass_sites
+from harness.spec.enums import VkDependency, VkPipelineStage2, VkStructureType
+from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION
+from harness.spec.shapes import main_name
+from harness.trace.barrier_calls import Masks
+from harness.trace.calls import Call
+from harness.trace.edits import EditedTrace
+
+FRAMEBUFFER_SPACE = (
+    VkPipelineStage2.FRAGMENT_SHADER
+    | VkPipelineStage2.EARLY_FRAGMENT_TESTS
+    | VkPipelineStage2.LATE_FRAGMENT_TESTS
+    | VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
+)
+Ends = tuple[int, int, int]
+"""The position of the call that creates a render pass, the source subpass and the destination subpass."""
+
+
+def ends_of(trace: EditedTrace, recordings: Recordings, finding: Finding) -> Iterator[Ends]:
+    """The subpass dependencies that could order the two accesses of a finding, the likely ones first."""
+    late, early = _instance(recordings, finding, later=True), _instance(recordings, finding, later=False)
+    if late is not None and early is late and finding.prior.call <= finding.place.call and one_execution(finding):
+        for src in _subpasses(late, finding.prior.call - 1, finding.prior.command):
+            for dst in _subpasses(late, finding.place.call - 1, finding.place.command):
+                if src < dst:
+                    yield from _made(trace, late, src, dst)
+        if finding.prior_access == IMAGE_LAYOUT_TRANSITION.name:
+            for dst in _subpasses(late, finding.place.call - 1, finding.place.command):
+                yield from _made(trace, late, EXTERNAL, dst)
+        if finding.access == IMAGE_LAYOUT_TRANSITION.name:
+            for src in _subpasses(late, finding.prior.call - 1, finding.prior.command):
+                yield from _made(trace, late, src, EXTERNAL)
+        return
+    if late is not None:
+        for dst in _subpasses(late, finding.place.call - 1, finding.place.command):
+            yield from _made(trace, late, EXTERNAL, dst)
+    if early is not None:
+        for src in _subpasses(early, finding.prior.call - 1, finding.prior.command):
+            yield from _made(trace, early, src, EXTERNAL)
+
+
+def _instance(recordings: Recordings, finding: Finding, later: bool) -> Instance | None:
+    place = finding.place if later else finding.prior
+    position = recordings.in_primary(place.call - 1, place.executed_by[0] - 1 if place.executed_by else None)
+    recording = recordings.at(position)
+    return recording.instance_at(position) if recording is not None else None
+
+
+def _subpasses(instance: Instance, position: int, command: str) -> Sequence[int]:
+    """The subpasses to which an access may belong. Those of vkCmdNextSubpass are of the one that ends, too, and those
+    of vkCmdEndRenderPass are of the subpass that used an attachment last."""
+    at = instance.subpass_at(position)
+    if main_name(command).startswith("vkCmdNextSubpass"):
+        return (at, at - 1)
+    if main_name(command).startswith("vkCmdEndRender"):
+        return range(len(instance.subpasses) - 1, -1, -1)
+    return (at,)
+
+
+def _made(trace: EditedTrace, instance: Instance, src: int, dst: int) -> Iterator[Ends]:
+    if instance.render_pass is None:
+        return
+    for position in range(instance.begin - 1, -1, -1):
+        block = trace.blocks[position]
+        makes = isinstance(block, Call) and block.name.startswith("vkCreateRenderPass")
+        if makes and block.args.get("pRenderPass") == instance.render_pass:  # type: ignore[union-attr]
+            yield position, src, dst
+            return
+
+
+def with_subpass_dependency(
+    trace: EditedTrace, ends: Ends, findings: Sequence[Finding], by_region: bool, add: bool
+) -> EditedTrace | None:
+    """Widens the dependency between two subpasses to what findings need; with `add` there is a new one where there is
+    none. None where nothing changes."""
+    position, src, dst = ends
+    call = trace.call(position)
+    more = Masks()
+    for finding in findings:
+        more |= needed(finding)
+    for one, other, site in subpass_sites(call):
+        if (one, other) == (src, dst):
+            args = site.with_masks(call.args, site.joined(call.args, more))
+            return trace.changed(position, args) if args != call.args else None
+    return trace.changed(position, _with_another(call, src, dst, more.first_form, by_region)) if add else None
+
+
+def _with_another(call: Call, src: int, dst: int, masks: Masks, by_region: bool) -> dict[str, Any]:
+    info = call.args["pCreateInfo"]
+    made: dict[str, Any] = {"srcSubpass": src, "dstSubpass": dst}
+    made |= {
+        "srcStageMask": masks.src_stages or VkPipelineStage2.TOP_OF_PIPE,
+        "dstStageMask": masks.dst_stages or VkPipelineStage2.BOTTOM_OF_PIPE,
+        "srcAccessMask": masks.src_accesses,
+        "dstAccessMask": masks.dst_accesses,
+        "dependencyFlags": VkDependency.BY_REGION if by_region else 0,
+    }
+    if main_name(call.name) == "vkCreateRenderPass2":
+        made = {"sType": VkStructureType.SUBPASS_DEPENDENCY_2, "pNext": None, **made, "viewOffset": 0}
+    several = [*(info["pDependencies"] or ()), made]
+    return {**call.args, "pCreateInfo": {**info, "dependencyCount": len(several), "pDependencies": several}}
+
+
+def may_be_by_region(findings: Sequence[Finding]) -> bool:
+    """Whether a dependency for these findings may hold by region: all its stages are framebuffer-space."""
+    masks = Masks()
+    for finding in findings:
+        masks |= needed(finding)
+    both = masks.src_stages | masks.dst_stages
+    return bool(masks.src_stages and masks.dst_stages) and not both & ~FRAMEBUFFER_SPACE

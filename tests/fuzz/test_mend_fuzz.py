@@ -1,0 +1,22 @@
+"""Random streams are mended, and each piece of what mends them is needed. `vkharness fuzz mends` tries many."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.device.drivers import find_driver
+from harness.device.process import Worker
+from harness.fuzz.mend_fuzz import ask
+from harness.fuzz.random_steps import make
+
+COUNT = 4
+
+
+@pytest.mark.driver
+@pytest.mark.slow
+def test_streams_that_nobody_has_seen_are_mended(fresh_seed: int) -> None:
+    print(f"seeds {fresh_seed} to {fresh_seed + COUNT - 1}")
+    with Worker(find_driver("lavapipe")) as worker:
+        answers = {seed: ask(worker, make(seed), seed, "lavapipe") for seed in range(fresh_seed, fresh_seed + COUNT)}
+    assert {seed: answer for seed, answer in answers.items() if answer["verdict"] != "mended"} == {}
+    assert sum(answer["pieces"] for answer in answers.values()) > COUNT
