@@ -132,6 +132,7 @@ _INSIDE = {
     "depth_stencil": (
         f"{_EARLY}_READ; {_LATE}_READ; {_LATE}_WRITE",
         f"{_EARLY}_READ; {_EARLY}_WRITE",
+        f"{_EARLY}_WRITE; {_LATE}_WRITE",
         f"{_EARLY}_READ; {_LATE}_READ",
         f"{_LATE}_READ; {_LATE}_WRITE",
         f"{_LATE}_WRITE",

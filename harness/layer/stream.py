@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from harness.commands.drawing.dynamic_state import CULL_MODE, TOPOLOGY, vertex_input
+from harness.commands.drawing.dynamic_state import CULL_MODE, DEPTH_COMPARE, TOPOLOGY, vertex_input
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
 from harness.commands.drawing.shaders import shader_effects, whole_ranges
 from harness.commands.drawing.vertex import EVERYTHING, vertex_reads, vertex_sources
@@ -18,7 +18,14 @@ from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering import attachment_access
 from harness.spans import Span, merge, subtract
 from harness.spec.command_classes import is_recorded, is_submit
-from harness.spec.enums import VkCommandBufferUsage, VkCullMode, VkPipelineBindPoint, VkPrimitiveTopology, VkShaderStage
+from harness.spec.enums import (
+    VkCommandBufferUsage,
+    VkCompareOp,
+    VkCullMode,
+    VkPipelineBindPoint,
+    VkPrimitiveTopology,
+    VkShaderStage,
+)
 from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.calls import Block, Call
 from harness.trace.effects import (
@@ -127,7 +134,7 @@ class Facts(NamedTuple):
     if_written: tuple[Touch, ...] = ()
     """What the store operations NONE of that instance write if something wrote to their attachments."""
     culled: tuple[Touch, ...] = ()
-    """What a draw would touch if no face were culled, beyond what it touches."""
+    """What a draw would touch if no face were culled and depth passed, beyond what it touches."""
     declared: tuple[Touch, ...] = ()
     """What shaders would touch if each access reached all of the range of its buffer descriptor."""
     vertices: tuple[Touch, ...] = ()
@@ -504,8 +511,10 @@ def _culled(objects: ObjectState, buffer: CommandBuffer, touches: tuple[Touch, .
     if not isinstance(pipeline, GraphicsPipeline) or buffer.rendering is None:
         return
     state = pipeline.state
-    fixed = state.dynamic - {CULL_MODE, TOPOLOGY}
-    whole = replace(state, cull=VkCullMode.NONE, topology=VkPrimitiveTopology.TRIANGLE_LIST, dynamic=fixed)
+    fixed = state.dynamic - {CULL_MODE, TOPOLOGY, DEPTH_COMPARE}
+    tests = replace(state.depth_stencil, depth_compare=VkCompareOp.ALWAYS)
+    triangles = VkPrimitiveTopology.TRIANGLE_LIST
+    whole = replace(state, cull=VkCullMode.NONE, topology=triangles, depth_stencil=tests, dynamic=fixed)
     targets = attachment_access.targets_of(replace(pipeline, state=whole), buffer.drawing)
     accesses = attachment_access.accesses(objects, buffer.rendering, targets)
     shaders = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, UNKNOWN_INVOCATIONS)

@@ -127,7 +127,8 @@ class AccessHistory:
         if gap is not None:
             return gap.kind != ConflictKind.UNORDERED
         if prior.command == current.command and prior.stream == current.stream and not current.automatic:
-            return prior.use.node == current.use.node or current.access.operation is AttachmentOperation.STORE
+            again = prior.writes and raster_ordered(prior, current)  # a clear writes in the early and in the late tests
+            return again or prior.use.node == current.use.node or current.access.operation is AttachmentOperation.STORE
         return True
 
     def _judge(self, prior: PastAccess, current: PastAccess, shared: list[Span]) -> DependencyGap | None:

@@ -84,8 +84,8 @@ class DepthStencil:
 
     @property
     def writes_depth(self) -> bool:
-        """Whether fragments may write depth."""
-        return self.depth_test and self.depth_write
+        """Whether fragments may write depth: none does whose comparison never evaluates to true."""
+        return self.depth_test and self.depth_write and self.depth_compare != VkCompareOp.NEVER
 
     @property
     def reads_depth(self) -> bool:

@@ -15,7 +15,7 @@ COLOR_WRITE = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE"
 COLOR_USED = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
 TESTS_USED = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
 LATE_WRITE = "LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_WRITE"
-BOTH = "VK_FORMAT_D32_SFLOAT_S8_UINT"
+DEPTH, BOTH = "VK_FORMAT_D32_SFLOAT", "VK_FORMAT_D32_SFLOAT_S8_UINT"
 RAMP = bytes(range(256)) * 4
 
 
@@ -46,6 +46,31 @@ def scenario_clear_of_a_colour_attachment_after_a_read(rig: Rig) -> None:
         )
         commands.begin_rendering(RenderingAttachment(rig.view(image), load="LOAD", store="NONE"))
         commands.clear_attachments((1, 0, 7))
+        commands.end_rendering()
+
+
+@scenario(
+    without={"downloaded before cleared": [write_after_read(CLEAR, DOWNLOAD)]},
+    weakened={"downloaded before cleared / before late tests": [write_after_read(CLEAR, DOWNLOAD)]},
+    needs=["VK_EXT_load_store_op_none"],
+    rule="clears-of-attachments-are-draws",
+)
+def scenario_clear_of_a_depth_attachment_after_a_read(rig: Rig) -> None:
+    """Depth is cleared in the early and in the late tests: an earlier download must come before both."""
+    image, out = rig.target(DEPTH), rig.buffer(1024)
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.clear_depth_stencil(image, 0.5)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{TESTS_USED}|TRANSFER_READ")
+        commands.image_to_buffer(image, out, {"aspect": 2})
+        commands.barrier(
+            "downloaded before cleared",
+            "COPY",
+            "EARLY_FRAGMENT_TESTS",
+            weaker={"before late tests": {"dst": "LATE_FRAGMENT_TESTS"}},
+        )
+        commands.begin_rendering(depth=RenderingAttachment(rig.view(image, aspect=2), load="NONE", store="NONE"))
+        commands.clear_attachments((2, 0, (0.25, 0)))
         commands.end_rendering()
 
 

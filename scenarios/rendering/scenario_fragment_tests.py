@@ -152,6 +152,16 @@ def scenario_culled_draw_leaves_attachments_alone(rig: Rig) -> None:
         _draws(commands, image, color, **WRITES, cull=culled)
 
 
+@scenario(weakened={"compare / less": [write_after_read(DRAW, DOWNLOAD)]}, rule="depth-writes-happen-in-the-late-tests")
+def scenario_depth_that_never_passes(rig: Rig) -> None:
+    """Depth is written where the comparison evaluates to true: with NEVER, a draw that writes depth writes none."""
+    image, color = rig.target(DEPTH), rig.target()
+    compare = rig.choose("compare", VkCompareOp.NEVER, {"less": LESS})
+    with rig.submission() as commands:
+        _downloaded_first(commands, image, color)
+        _draws(commands, image, color, **WRITES, depth_compare=compare)
+
+
 @scenario(
     weakened={
         "culled / nothing": [write_after_read(DRAW, DOWNLOAD)],

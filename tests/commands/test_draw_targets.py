@@ -219,7 +219,7 @@ class TestDepth:
             (depth_tests(write=True), []),
             (depth_tests(depth=True, write=True), [EARLY_READ, LATE_READ, LATE_WRITE]),
             (depth_tests(depth=True, write=True, compare=ALWAYS), [LATE_WRITE]),
-            (depth_tests(depth=True, write=True, compare=NEVER), [LATE_WRITE]),
+            (depth_tests(depth=True, write=True, compare=NEVER), []),
             (depth_tests(depth=True), [EARLY_READ, LATE_READ]),
             (depth_tests(depth=True, compare=ALWAYS), []),
             (depth_tests(depth=True, compare=NEVER), []),

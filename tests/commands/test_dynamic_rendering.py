@@ -261,8 +261,8 @@ class TestClears:
     def test_aspects_that_nothing_is_bound_for_are_skipped(self) -> None:
         # The stencil aspect of the image is there, but no stencil attachment is bound.
         (_, _, deep), found = self.clear([(DEPTH | STENCIL, 0)], [(AREA, 0, 1)])
-        assert accesses(found) == [(deep, LATE_WRITE, "ORDINARY")]
-        assert spans(found) == [((0, 64),)]
+        assert accesses(found) == [(deep, EARLY_WRITE, "ORDINARY"), (deep, LATE_WRITE, "ORDINARY")]
+        assert spans(found) == [((0, 64),)] * 2
         assert found[0].order is RasterizationOrder.DEPTH_STENCIL
 
     @pytest.mark.parametrize("index", [2, 7, VK_ATTACHMENT_UNUSED])

@@ -113,6 +113,11 @@ def resolve(source: Attachment, target: Attachment, layers: Sequence[int], area:
 
 
 def clear(attachment: Attachment, layers: Sequence[int], area: Area) -> Iterator[Access]:
-    """The write of vkCmdClearAttachments, in rasterization order with draws and in the stages in which draws write."""
-    access_kind = COLOR_WRITE if attachment.is_color else LATE_WRITE
-    yield from access(attachment, access_kind, layers, area, natural_order(attachment), AttachmentOperation.ORDINARY)
+    """The writes of vkCmdClearAttachments, in rasterization order with draws.
+
+    Depth and stencil are written "by the EARLY_FRAGMENT_TESTS and LATE_FRAGMENT_TESTS stages".
+    Rule: rules.md#clears-of-attachments-are-draws.
+    """
+    for access_kind in (COLOR_WRITE,) if attachment.is_color else (EARLY_WRITE, LATE_WRITE):
+        made = (layers, area, natural_order(attachment), AttachmentOperation.ORDINARY)
+        yield from access(attachment, access_kind, *made)

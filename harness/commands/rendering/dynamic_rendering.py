@@ -178,15 +178,11 @@ def _cleared(rendering: RenderingState, aspects: int, index: int) -> Iterator[At
 
 
 def _clear(rendering: RenderingState, attachment: Attachment, rects: Rects) -> Iterator[Access]:
-    """One access of all rectangles, since rectangles of one command may overlap."""
-    made = [
-        one
-        for x, y, width, height, first, count in rects
-        for one in clear(
-            attachment, rendering.layers if rendering.view_mask else range(first, first + count), (x, y, width, height)
-        )
-    ]
-    if made:
-        spans = merge([span for one in made for span in one.spans])
-        example = made[0]
-        yield Access(example.access_kind, example.space, tuple(spans), example.resource, order=example.order)
+    """One access of all rectangles in each stage, since rectangles of one command may overlap."""
+    made: dict[int, list[Access]] = {}
+    for x, y, width, height, first, count in rects:
+        layers = rendering.layers if rendering.view_mask else range(first, first + count)
+        for one in clear(attachment, layers, (x, y, width, height)):
+            made.setdefault(one.access_kind, []).append(one)
+    for several in made.values():
+        yield replace(several[0], spans=tuple(merge([span for one in several for span in one.spans])))
