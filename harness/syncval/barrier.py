@@ -9,6 +9,7 @@ from typing import NamedTuple
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import BOTTOM, TOP, access_scope, execution_scope_dst, execution_scope_src
 from harness.syncval.race import HOST_QUEUE
+from harness.syncval.shown_to_host import chained_on, marks_of, shown, signaled
 from harness.syncval.state import NO_TOKENS, AccessOrdering, Read, State, View, Write
 from harness.trace.effects import Dependency
 
@@ -101,7 +102,9 @@ def write_gains(
     """What a viewer may assume of a write after one dependency, if that adds to what it `gained` so far."""
     match write_reach(write, ordering, scope, viewer):
         case Ordered.EVERYWHERE:
-            tokens = gained.tokens | {scope.host} if scope.host else gained.tokens
+            tokens = gained.tokens | shown(scope.host, scope.dst_stages) if scope.host else gained.tokens
+            if ordering.tokens:
+                tokens |= chained_on(ordering.tokens, scope.src_stages, scope.dst_stages)
             barriers, chain = gained.barriers | scope.dst_accesses, gained.chain | scope.dst_stages
             return gained._replace(barriers=barriers, chain=chain, tokens=tokens)
         case Ordered.REGION:
@@ -197,6 +200,7 @@ def _marked(state: State, token: int, stages: int, accesses: int, viewer: int, e
             marks.add(token)
         if (ordering.chain | ordering.ordered_subpass_stages) & stages or chained(earlier) in ordering.tokens:
             marks.add(chained(token))
+        marks |= signaled(ordering.tokens, token, stages, earlier)
         ordering = ordering._replace(tokens=ordering.tokens | marks)
     reads = tuple(
         each._replace(tokens=each.tokens | {token})
@@ -232,7 +236,7 @@ def after_forgetting(state: State, token: int) -> State:
 
 
 def _forgotten(state: State, token: int) -> State:
-    gone = {token, chained(token)}
+    gone = {token, chained(token), *marks_of(token)}
 
     def without(ordering: AccessOrdering) -> AccessOrdering:
         return ordering._replace(tokens=ordering.tokens - gone if ordering.tokens else NO_TOKENS)

@@ -7,7 +7,10 @@ the states (rules.md#signals-of-a-queue-are-in-order, rules.md#a-value-covers-wh
 from __future__ import annotations
 
 from harness.syncval.barrier import chained
+from harness.syncval.shown_to_host import carried, seen_by, signaled
 from harness.syncval.state import AccessOrdering, State
+
+EVERY_STAGE = (1 << 64) - 1
 
 
 def after_everything(state: State, token: int, viewer: int) -> State:
@@ -19,7 +22,7 @@ def _everything(state: State, token: int, viewer: int) -> State:
     view = state.view(viewer)
     write = view.write
     if state.write is not None and (state.write.viewer == viewer or _is_known(write)):
-        write = write._replace(tokens=write.tokens | {chained(token)})
+        write = write._replace(tokens=write.tokens | {chained(token)} | signaled(write.tokens, token, EVERY_STAGE))
     reads = tuple(
         each._replace(tokens=each.tokens | {token}) if read.viewer == viewer or _is_known(each) else each
         for read, each in zip(state.reads, view.reads, strict=True)
@@ -36,7 +39,7 @@ def _carried(state: State, source: int, token: int, viewer: int) -> State:
     view = state.view(viewer)
     write = view.write
     if write.tokens & {source, chained(source)}:
-        write = write._replace(tokens=write.tokens | {chained(token)})
+        write = write._replace(tokens=write.tokens | {chained(token)} | carried(write.tokens, source, token))
     reads = tuple(each._replace(tokens=each.tokens | {token}) if source in each.tokens else each for each in view.reads)
     return state.with_view(view._replace(write=write, reads=reads))
 
@@ -44,6 +47,10 @@ def _carried(state: State, source: int, token: int, viewer: int) -> State:
 def completed(state: State, token: int, viewer: int) -> tuple[State, tuple[int, ...]]:
     """A state once the host knows that what has a token is complete, and the positions of the reads that left it."""
     view = state.view(viewer)
+    seen = seen_by(view.write.tokens, token)
+    if seen:
+        view = view._replace(write=view.write._replace(tokens=view.write.tokens | seen))
+        state = state.with_view(view)
     reads = tuple(at for at, each in enumerate(view.reads) if token in each.tokens)
     if reads:
         return state.without_reads(reads), reads

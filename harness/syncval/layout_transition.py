@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.findings import Hazard
 from harness.syncval.barrier import Scope, read_in_scope, write_in_scope
+from harness.syncval.shown_to_host import shown
 from harness.syncval.state import LAYOUT_TRANSITION, AccessOrdering, State, View, Write, intern, union
 
 Sources = tuple[tuple[int, tuple[Scope, ...]], ...]
@@ -17,7 +18,7 @@ def after_transition(scopes: tuple[Scope, ...], queue: int, viewer: int, access_
     ordering = AccessOrdering(
         union(scope.dst_accesses for scope in far),
         union(scope.dst_stages for scope in far),
-        frozenset(scope.host for scope in scopes if scope.host),
+        frozenset(token for scope in scopes if scope.host for token in shown(scope.host, scope.dst_stages)),
         near_barriers=union(scope.dst_accesses for scope in near),
         near_chain=union(scope.dst_stages for scope in near),
     )

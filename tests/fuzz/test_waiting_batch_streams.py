@@ -72,6 +72,50 @@ def test_what_the_host_learns_reaches_the_stages_of_the_wait(text: str, hazard: 
     assert ([each.hazard for each in found if not each.advice], agreement.disagreements) == ([hazard], ())
 
 
+SHOWN = """
+    semaphore t1 = 0
+    submit q1 signal t1=1@COPY
+        COPY_TRANSFER_WRITE n
+        {barrier}
+    host waits t1=1
+    host writes n incoherent
+"""
+
+
+@pytest.mark.parametrize(
+    ("barrier", "hazards"),
+    [
+        ("barrier COPY/TRANSFER_WRITE > COPY|HOST/HOST_READ", []),
+        ("barrier COPY/TRANSFER_WRITE > BLIT|HOST/HOST_READ; barrier BLIT > COPY", []),
+        ("barrier COPY/TRANSFER_WRITE > HOST/HOST_READ", ["WRITE_AFTER_WRITE"]),
+        ("barrier COPY/TRANSFER_WRITE > BLIT|HOST/HOST_READ", ["WRITE_AFTER_WRITE"]),
+    ],
+)
+def test_a_signal_after_a_dependency_to_the_host_tells_that_it_is_complete(barrier: str, hazards: list[str]) -> None:
+    found, agreement = judge(SHOWN.format(barrier=barrier.replace("; ", "\n        ")))
+    assert ([each.hazard for each in found], agreement.disagreements) == (hazards, ())
+
+
+def test_the_signal_of_copies_comes_after_an_acquire_before_all_commands() -> None:
+    found, agreement = judge(
+        """
+        semaphore t1 = 0
+        queue q1 family 0
+        queue q2 family 1
+        submit q2 signal t1=1@COPY family 1
+            execute COPY_TRANSFER_WRITE n / barrier n family 0->1 ALL_COMMANDS > ALL_COMMANDS|HOST/HOST_READ
+        host waits q1
+        host waits t1=1
+        host writes n incoherent
+        """
+    )
+    assert ([each.hazard for each in found], agreement.disagreements) == (
+        ["WRITE_AFTER_WRITE", "ownership-not-released"],
+        (),
+    )
+    assert {each.place.command for each in found} == {"vkCmdbarrier"}
+
+
 def test_a_submit_shows_a_late_host_write_to_its_own_batches_alone() -> None:
     found, agreement = judge(
         """
