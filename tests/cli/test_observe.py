@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import random
 from pathlib import Path
 
 import click
@@ -25,8 +23,6 @@ from tests.support.drivers_here import on_each_driver
 from tests.support.streams import two_buffers, words
 
 ROOT = Path(__file__).resolve().parents[2]
-SEED = int(os.environ.get("VKHARNESS_TEST_SEED", random.randrange(1 << 20)))
-"""A new one each time; it is printed, and the variable brings it back."""
 
 
 def run(*arguments: str | Path, command: click.Command = observe) -> Result:
@@ -56,18 +52,18 @@ def test_a_trace_is_observed_and_the_file_says_what_was_seen(driver: str, tmp_pa
 
 
 @on_each_driver
-def test_a_sample_of_the_suite_touches_only_what_is_declared(driver: str) -> None:
-    print(f"seed {SEED}")
+def test_a_sample_of_the_suite_touches_only_what_is_declared(driver: str, fresh_seed: int) -> None:
+    print(f"seed {fresh_seed}")
     folder = ROOT / "scenarios"
-    result = run("--scenarios", folder, "--sample", "25", "--seed", str(SEED), "--device", driver)
+    result = run("--scenarios", folder, "--sample", "25", "--seed", str(fresh_seed), "--device", driver)
     assert "streams observed" in result.output
     assert result.exit_code == 0
 
 
 @on_each_driver
-def test_random_streams_touch_only_what_is_declared(driver: str) -> None:
-    result = run("--random", "10", "--seed", str(SEED), "--device", driver)
-    assert f"seeds {SEED} to {SEED + 9}" in result.output
+def test_random_streams_touch_only_what_is_declared(driver: str, fresh_seed: int) -> None:
+    result = run("--random", "10", "--seed", str(fresh_seed), "--device", driver)
+    assert f"seeds {fresh_seed} to {fresh_seed + 9}" in result.output
     assert "10 of 10 streams observed" in result.output
     assert result.exit_code == 0
 
