@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 from harness.check import Analysis
 from harness.findings import Certainty, Finding, Hazard, stronger
@@ -17,6 +16,7 @@ from harness.model.order import OrderTooLargeError
 from harness.report.conflicts import conflict_text
 from harness.report.sentences import explain, pair_text
 from harness.trace.calls import Block
+from harness.verdicts import ModelAnswer
 
 Key = tuple[int, int, str, str]
 """The calls and the accesses of two commands, the earlier one first."""
@@ -25,14 +25,6 @@ Key = tuple[int, int, str, str]
 MODEL_LIMIT = 2_500
 """Nodes of the model's order up to which `ask_model` asks: about 1,000 commands, and less time than a start of
 `vkharness check` (`bench/model_cost.py`)."""
-
-
-class ModelAnswer(StrEnum):
-    """What the model says about a stream that syncval has judged."""
-
-    AGREES = "agrees"
-    DIFFERS = "differs"
-    NOT_ASKED = "not asked"
 
 
 @dataclass(frozen=True, slots=True)

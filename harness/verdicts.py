@@ -7,6 +7,14 @@ from enum import StrEnum
 from typing import NamedTuple
 
 
+class ModelAnswer(StrEnum):
+    """What the model says about a stream that syncval has judged."""
+
+    AGREES = "agrees"
+    DIFFERS = "differs"
+    NOT_ASKED = "not asked"
+
+
 @dataclass(frozen=True, slots=True)
 class ModelVerdict:
     """What the model makes of our findings."""

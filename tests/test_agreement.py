@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from harness.agreement import ModelAnswer, ask_model
+from harness.agreement import ask_model
 from harness.check import Analysis
+from harness.verdicts import ModelAnswer
 from tests.support.streams import Stream, two_buffers
 
 

@@ -63,6 +63,11 @@ def test_a_check_loads_both_judges_and_nothing_that_runs_or_draws() -> None:
     assert not packages(loaded) & beside
 
 
+def test_a_check_without_the_model_does_not_load_it() -> None:
+    loaded = modules_after("from harness.cli import main; main(sys.argv[1:])", "check", "--model", "never", str(TRACE))
+    assert "harness.syncval.validator" in loaded and "harness.model" not in loaded
+
+
 def test_what_judges_reads_no_shader_before_a_pipeline_has_one() -> None:
     assert "harness.shader.reflect" not in modules_after("import harness.check")
 

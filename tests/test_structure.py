@@ -36,7 +36,7 @@ ALLOWED = {
     "layer": "findings spans spec trace commands device",
     "refutation": "findings spans trace",
     "check": "findings spans trace commands syncval report",
-    "agreement": "findings trace model check report",
+    "agreement": "findings verdicts trace model check report",
     "mending": "agreement check findings groups report spec trace",
     "fuzz": "agreement check device findings layer mending model replay report rig spec syncval trace",
     "report": "findings groups spans verdicts spec trace model replay",

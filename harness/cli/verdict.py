@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.findings import Finding, Unjudged
+from harness.verdicts import ModelAnswer
 
 if TYPE_CHECKING:
     from harness.check import Analysis
@@ -32,15 +33,19 @@ BOUNDS_OPTION = click.option(
 
 def make_analysis(model: str, bounds: bool) -> Analysis:
     """An analysis that keeps what the model will need."""
-    from harness.agreement import MODEL_LIMIT
     from harness.check import Analysis
 
-    limit = MODEL_LIMIT if model == AUTO else sys.maxsize
-    return Analysis(keep_events=model != NEVER, keep_at_most=limit, bounds=bounds)
+    if model == NEVER:
+        return Analysis(bounds=bounds)
+    from harness.agreement import MODEL_LIMIT
+
+    return Analysis(keep_events=True, keep_at_most=MODEL_LIMIT if model == AUTO else sys.maxsize, bounds=bounds)
 
 
 def ask_model(analysis: Analysis, model: str) -> str:
-    """Asks the second judge as the option says."""
+    """Asks the second judge as the option says; never loads nothing of it."""
+    if model == NEVER:
+        return ModelAnswer.NOT_ASKED
     from harness import agreement
 
     return agreement.ask_model(analysis, agreement.MODEL_LIMIT if model == AUTO else sys.maxsize)
