@@ -14,7 +14,7 @@ from harness.findings import Certainty, Finding, Hazard, stronger
 from harness.model import Conflict, ConflictKind, Opinion, judge_stream_events
 from harness.model.order import OrderTooLargeError
 from harness.report.conflicts import conflict_text
-from harness.report.sentences import explain, pair_text
+from harness.report.sentences import pair_text
 from harness.trace.calls import Block
 from harness.verdicts import ModelAnswer
 
@@ -125,7 +125,7 @@ def _finding(conflict: Conflict, analysis: Analysis) -> Finding:
     """A conflict of the model as a finding."""
     prior, current = conflict.prior, conflict.current
     type, ranges, boxes = analysis.describe(conflict.resource, list(conflict.spans))
-    return Finding(
+    finding = Finding(
         hazard=_hazard(conflict),
         access=current.access,
         prior_access=prior.access,
@@ -137,8 +137,9 @@ def _finding(conflict: Conflict, analysis: Analysis) -> Finding:
         boxes=boxes,
         certainty=conflict.certainty,
         judges=("model",),
-        explain=explain,
     )
+    analysis.annotate(finding)
+    return finding
 
 
 def _hazard(conflict: Conflict) -> Hazard:

@@ -61,10 +61,19 @@ class Analysis:
         if len(self.events) > self._keep_at_most:
             self.keeps_events = False
             self.events.clear()
-        for finding in new:
-            finding.explain = explain
-        self.findings += new
+        if new:
+            self._tell(new)
         return new
+
+    def _tell(self, new: list[Finding]) -> None:
+        for finding in new:
+            self.annotate(finding)
+        self.findings += new
+
+    def annotate(self, finding: Finding) -> None:
+        """Gives a finding its words, and what the program calls its objects, its places and its frames."""
+        finding.explain = explain
+        self._interpreter.objects.debug.annotate(finding)
 
     @property
     def in_doubt(self) -> bool:
@@ -90,9 +99,7 @@ class Analysis:
     def finish(self) -> list[Finding]:
         """Ends the stream: judges what waits for events that nothing signaled. The findings, also in `findings`."""
         new = self._validator.finish()
-        for finding in new:
-            finding.explain = explain
-        self.findings += new
+        self._tell(new)
         return new
 
     @property

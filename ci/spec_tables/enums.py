@@ -28,6 +28,7 @@ NAMED = (
     "VkDynamicState",
     "VkFormat",
     "VkFormatFeatureFlagBits",
+    "VkFrameBoundaryFlagBitsEXT",
     "VkFramebufferCreateFlagBits",
     "VkGeometryTypeKHR",
     "VkGraphicsPipelineLibraryFlagBitsEXT",

@@ -89,24 +89,19 @@ _NAMED: dict[str, tuple[str, ...]] = {
 }
 
 _HARMLESS: dict[str, tuple[str, ...]] = {
-    "for tools: labels, names, messages, checkpoints, performance": (
+    "for tools: tags, messages, checkpoints, performance": (
         "vkAcquirePerformanceConfigurationINTEL",
         "vkAcquireProfilingLockKHR",
         "vkCmdSetCheckpointNV",
         "vkCmdSetPerformanceMarkerINTEL",
         "vkCmdSetPerformanceOverrideINTEL",
         "vkCmdSetPerformanceStreamMarkerINTEL",
-        "vkDebugMarkerSetObjectNameEXT",
         "vkDebugMarkerSetObjectTagEXT",
         "vkDebugReportMessageEXT",
         "vkInitializePerformanceApiINTEL",
-        "vkQueueBeginDebugUtilsLabelEXT",
-        "vkQueueEndDebugUtilsLabelEXT",
-        "vkQueueInsertDebugUtilsLabelEXT",
         "vkQueueSetPerformanceConfigurationINTEL",
         "vkReleasePerformanceConfigurationINTEL",
         "vkReleaseProfilingLockKHR",
-        "vkSetDebugUtilsObjectNameEXT",
         "vkSetDebugUtilsObjectTagEXT",
         "vkSetPrivateData",
         "vkSubmitDebugUtilsMessageEXT",

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from harness.commands.contents.at_submit import MemoryContents
 from harness.commands.contents.content_steps import Deferred, Overwritten, Step
+from harness.commands.debug_info import DebugInfo
 from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
 from harness.trace.effects import Command, Effect, Execute
@@ -192,6 +193,8 @@ class ObjectState:
         """By identity: effects of commands with what they make unknown; forgotten with `shader_effects`."""
         self.children: dict[int, set[int]] = {}
         """Ids of command buffers and descriptor sets by pool."""
+        self.debug = DebugInfo()
+        """Names of objects, labels of work, and frames."""
         self.devices: dict[int, int] = {}
         """Physical device by device."""
         self.assumed_rewrites: bool | None = None

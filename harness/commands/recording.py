@@ -33,6 +33,8 @@ def begin(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         buffer = CommandBuffer(id, 0)
         objects.add(buffer)
     buffer.reset()
+    if objects.debug.has_labels:
+        objects.debug.begun(id, call.index)
     buffer.queue_flags = objects.pool_flags(buffer.pool)
     info = call.args.get("pBeginInfo")
     if info and buffer.secondary and info["flags"] & VkCommandBufferUsage.RENDER_PASS_CONTINUE:

@@ -18,6 +18,7 @@ from typing import Any
 
 from harness.record import struct_layout as layout
 from harness.record.handles import HandleRegistry
+from harness.record.named_objects import OBJECT_TYPES, object_finder
 from harness.record.sites import GENERATED
 from harness.record.template_data import Templates, hooks
 from harness.spec._generated import HANDLES, STRUCTS, STYPES, UNIONS
@@ -187,6 +188,9 @@ class StructSource:
             return self._nested(member, name)
         if var is None:
             return "None"
+        enumeration = OBJECT_TYPES.get((self.name, member.name))
+        if enumeration is not None:
+            return f"object_id({enumeration!r}, {self.numbers['objectType']}, {var})"
         if name == "char" and member.dims:
             return f"fixed_text({var})"
         wrap = f"T_{name}[%s]" if name in HANDLES else "%s"
@@ -243,6 +247,7 @@ class Decoder:
             "text": layout.read_text,
             "fixed_text": layout.fixed_text,
             "chain": self.chain,
+            "object_id": object_finder(objects),
             **hooks(Templates(self.read, objects.table)),
         }
 

@@ -733,6 +733,10 @@ class VkFormatFeature:
     FRAGMENT_SHADING_RATE_ATTACHMENT_KHR = 0x40000000
 
 
+class VkFrameBoundary:
+    FRAME_END = 0x1
+
+
 class VkFramebufferCreate:
     IMAGELESS = 0x1
 

@@ -1,4 +1,4 @@
-"""State that later commands read: pipelines, descriptor sets, push descriptors; debug labels."""
+"""State that later commands read: pipelines, descriptor sets, push descriptors."""
 
 from __future__ import annotations
 
@@ -12,15 +12,7 @@ from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from harness.trace.effects import Effect
 from harness.trace.resources import DescriptorSet, Pipeline, PipelineLayout
 
-TOUCHES_NOTHING = (
-    "vkCmdBeginDebugUtilsLabelEXT",
-    "vkCmdEndDebugUtilsLabelEXT",
-    "vkCmdInsertDebugUtilsLabelEXT",
-    "vkCmdDebugMarkerBeginEXT",
-    "vkCmdDebugMarkerEndEXT",
-    "vkCmdDebugMarkerInsertEXT",
-    "vkCmdSetDeviceMask",
-)
+TOUCHES_NOTHING = ("vkCmdSetDeviceMask",)
 """Commands that access no memory and set no state that decides an access."""
 
 _RAY_TRACING = (

@@ -27,6 +27,7 @@ class Swapchain:
 @call("vkCreateSwapchainKHR")
 def create_swapchain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a swapchain. The images of the old swapchain, which retires, can still be presented."""
+    objects.debug.frames.may_begin(call.index)
     objects.add(Swapchain(call.args["pSwapchain"], call.args["pCreateInfo"]))
     return ()
 
@@ -34,6 +35,7 @@ def create_swapchain(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 @call("vkCreateSharedSwapchainsKHR")
 def create_shared_swapchains(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds several swapchains."""
+    objects.debug.frames.may_begin(call.index)
     for id, info in zip(call.args["pSwapchains"] or (), call.args["pCreateInfos"] or (), strict=False):
         objects.add(Swapchain(id, info))
     return ()
@@ -131,6 +133,7 @@ def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
             yield UnmodelledCall(f"{call.name} of a swapchain whose images were not seen")
         else:
             images.append((swapchain, image))
+    objects.debug.frames.presented(call)
     yield Presented(
         call.index, call.name, call.site, call.args["queue"], tuple(info["pWaitSemaphores"] or ()), tuple(images)
     )

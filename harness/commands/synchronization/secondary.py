@@ -35,6 +35,8 @@ def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str
             held.append((id, under_condition(commands, buffer.condition) if buffer.condition else commands))
             steps.append(tuple(secondary.steps))
             buffer.depends |= secondary.depends
+    if objects.debug.has_labels:
+        objects.debug.executes(buffer.id, (id for id, _ in held))
     buffer.unbind()
     if held:
         buffer.steps.append(RunsSecondaries(len(buffer.commands), tuple(steps)))

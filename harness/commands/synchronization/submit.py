@@ -19,6 +19,10 @@ def queue_submit(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Batches of either form."""
     taken = batches(call.args)
     objects.contents.submit(call.args["queue"], taken)
+    if objects.debug.has_labels:
+        objects.debug.submitted(call.args["queue"], call.index, [each.command_buffers for each in taken])
+    if objects.debug.frames.has_boundaries:
+        objects.debug.frames.submitted(call)
     yield _submitted(objects, call, [_submission(objects, *each) for each in enumerate(taken)])
 
 
@@ -83,6 +87,7 @@ def create_device(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     objects.devices[call.args["pDevice"]] = call.args["physicalDevice"]
     if call.args.get(FOUND_WRITES):
         objects.contents.watch()
+    objects.debug.frames.device_created(call)
     objects.aspect_rewrites[call.args["pDevice"]] = other_aspect.device_made(objects, call)
     enabled = chained(call.args["pCreateInfo"], VkStructureType.PHYSICAL_DEVICE_MAINTENANCE_9_FEATURES_KHR)
     if enabled is not None:
