@@ -378,3 +378,18 @@ def test_json_goes_through_links_and_into_pipes(tmp_path: Path) -> None:
     assert json.loads(target.read_text()) == [1]
     write_json(Path(os.devnull), [1])
     assert Path(os.devnull).is_char_device()
+
+
+def test_names_and_labels_of_a_program_are_in_one_group(tmp_path: Path) -> None:
+    found = tmp_path / "found.json"
+    result = vkharness("run", "--json", found, PROGRAMS / "labelled.py")
+    first, copy, fill, *_ = result.stderr.splitlines()
+    assert first == r'1. READ_AFTER_WRITE on VkBuffer 6 "particles \x1b[31m" [0, 1024), 5 times'
+    assert 'in "round 0 / upload" at ' in copy
+    assert 'command buffer 10 "round 0")' in copy
+    assert 'in "round 0 / clear" at ' in fill
+    assert len(result.stderr.splitlines()) == 7
+    (entry,) = json.loads(found.read_text())["findings"]
+    assert (entry["count"], entry["resource_name"]) == (5, "particles \x1b[31m")
+    assert (entry["labels"], entry["prior_labels"]) == (["round 0", "upload"], ["round 0", "clear"])
+    assert entry["names"] == {"6": "particles \x1b[31m", "10": "round 0"}
