@@ -114,8 +114,8 @@ class Analysis:
 
     @property
     def verdict(self) -> str:
-        """`hazards` when any was found, `unknown` when something unmodelled may hide one, else `clean`. Advice and
-        refuted findings do not count."""
+        """`hazards` when any was found, `unknown` when something unmodelled may hide one, else `clean`. Advice,
+        refuted and ignored findings do not count."""
         if any(each.counts for each in self.findings):
             return HAZARDS
         return UNKNOWN if self.unmodelled else CLEAN

@@ -311,6 +311,8 @@ class Finding:
     """Which of `syncval` and `model` find it, once both were asked; empty before."""
     refuted: str = ""
     """How it is known that the two accesses did not meet on an observed run; empty where they did or nobody looked."""
+    ignored: str = ""
+    """The reason why it is known and does not count (`--ignore FILE`); empty where it counts."""
     frame: int | None = None
     """The frame in which the later access is executed, from 1; None where the program has no frames (so far)."""
     prior_frame: int | None = None
@@ -341,8 +343,8 @@ class Finding:
 
     @property
     def counts(self) -> bool:
-        """Whether the finding counts for the verdict and the exit code: advice and refuted findings do not."""
-        return not self.advice and not self.refuted
+        """Whether the finding counts for the verdict and the exit code: not advice, nor what is refuted or ignored."""
+        return not self.advice and not self.refuted and not self.ignored
 
     @property
     def resource_name(self) -> str:
@@ -407,6 +409,8 @@ class Finding:
             "advice": self.advice,
             "judges": list(self.judges),
             "refuted": self.refuted,
+            "ignored": bool(self.ignored),
+            "ignored_reason": self.ignored,
             "missing": self.missing,
             "message": self.message,
         }

@@ -59,6 +59,11 @@ class Findings:
         return len(self.findings)
 
     @property
+    def ignored(self) -> int:
+        """How many are ignored."""
+        return sum(1 for each in self.findings if each.ignored)
+
+    @property
     def first_frame(self) -> int | None:
         """The lowest frame of one, numbered from 1; None where the program has no frames."""
         return min(self._frames(), default=None)

@@ -14,16 +14,24 @@ from __future__ import annotations
 
 import sys
 from argparse import ArgumentTypeError
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from harness.findings import Finding
+    from harness.ignore_file import IgnoreFile
     from harness.record.session import Session
 
 GROUP = "vkharness"
 """Name of the option group that holds all options of this plugin."""
+
+
+IGNORED = "vkharness-ignored"
+"""What workers of xdist report: for each entry of the file, how many findings it covered."""
 
 
 class VkSyncWarning(pytest.PytestWarning):
@@ -40,6 +48,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--vk-bounds",
         action="store_true",
         help="with --vk-sync: judge the most that draws could reach where contents of memory are unknown",
+    )
+    group.addoption(
+        "--vk-ignore",
+        metavar="FILE",
+        help="with --vk-sync: findings that this file names do not count (pytest itself has an --ignore)",
     )
     group.addoption(
         "--vk-device",
@@ -86,7 +99,22 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--vk-sync"):
         from harness import attach
 
-        config.pluginmanager.register(VkSync(attach(bounds=config.getoption("--vk-bounds"))), "vkharness-sync")
+        ignored = _ignore_file(config.getoption("--vk-ignore"))
+        session = attach(bounds=config.getoption("--vk-bounds"))
+        config.pluginmanager.register(VkSync(session, ignored), "vkharness-sync")
+    elif config.getoption("--vk-ignore"):
+        raise pytest.UsageError("--vk-ignore goes with --vk-sync")
+
+
+def _ignore_file(name: str | None) -> IgnoreFile:
+    """The entries of the file, as of today; none without a file."""
+    from harness.findings import UserError
+    from harness.ignore_file import IgnoreFile, read_ignore_file
+
+    try:
+        return IgnoreFile([]) if name is None else read_ignore_file(Path(name), date.today())
+    except UserError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 def pytest_pycollect_makeitem(
@@ -124,8 +152,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 class VkSync:
     """Watches the tests of one process."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, ignored: IgnoreFile) -> None:
         self.session = session
+        self.ignored = ignored
         self._seen = 0
         self._unjudged: set[str] = set()
 
@@ -160,29 +189,54 @@ class VkSync:
             self._attach_report(item, when)
             raise
         self._warn(item)
-        only_advice = all(each.advice for each in self.session.findings[self._seen :])
-        text = self._new_text()
-        if text and only_advice:
-            item.warn(VkSyncWarning(text))
-        elif text:
+        new = self._take()
+        text = _failure(new)
+        if any(each.counts for each in new):
             pytest.fail(text, pytrace=False)
+        elif text:
+            item.warn(VkSyncWarning(text))
         return result
 
     def _attach_report(self, item: pytest.Item, when: str) -> None:
-        text = self._new_text()
+        text = _failure(self._take())
         if text:
             item.add_report_section(when, "vkharness", text)
 
-    def _new_text(self) -> str:
-        """Groups of the findings since the last look, one paragraph each; empty when there are none."""
+    def _take(self) -> list[Finding]:
+        """The findings since the last look, without those that are ignored."""
         new = self.session.findings[self._seen :]
         self._seen += len(new)
-        if not new:
-            return ""
-        from harness.groups import groups_of
-        from harness.report.text import failure_text
+        self.ignored.mark(new)
+        return [each for each in new if not each.ignored]
 
-        return "\n".join(map(failure_text, groups_of(new)))
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """A worker of xdist tells what it ignored. Elsewhere an entry that covered nothing in a whole run is an
+        error."""
+        matches = [each.matches for each in self.ignored.entries]
+        if hasattr(session.config, "workeroutput"):
+            session.config.workeroutput[IGNORED] = matches
+        elif exitstatus == pytest.ExitCode.OK and self._unused(session.config):
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: object) -> None:
+        """What a worker of xdist ignored."""
+        told = getattr(node, "workeroutput", {}).get(IGNORED, ())
+        for entry, matches in zip(self.ignored.entries, told, strict=False):
+            entry.matches += matches
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Says how many findings were ignored, and which entries covered none."""
+        times = sum(each.matches for each in self.ignored.entries)
+        if times:
+            terminalreporter.write_line(f"vkharness: {times} findings are ignored")
+        for line in self._unused(terminalreporter.config):
+            terminalreporter.write_line(f"vkharness: {line}", red=True)
+
+    def _unused(self, config: pytest.Config) -> list[str]:
+        """Entries that covered nothing. Where -k or -m leave tests out, nothing is known of them."""
+        return [] if config.option.keyword or config.option.markexpr else self.ignored.unused()
 
     def _warn(self, item: pytest.Item) -> None:
         unjudged = {f"unmodelled: {name}" for name in self.session.unmodelled}
@@ -190,3 +244,13 @@ class VkSync:
         for text in sorted(unjudged - self._unjudged):
             item.warn(VkSyncWarning(f"no verdict without it, {text}"))
         self._unjudged |= unjudged
+
+
+def _failure(findings: Sequence[Finding]) -> str:
+    """Groups of findings, one paragraph each; empty when there are none."""
+    if not findings:
+        return ""
+    from harness.groups import groups_of
+    from harness.report.text import failure_text
+
+    return "\n".join(map(failure_text, groups_of(findings)))

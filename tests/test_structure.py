@@ -22,6 +22,7 @@ ALLOWED = {
     "spans": "",
     "findings": "",
     "groups": "findings",
+    "ignore_file": "findings",
     "verdicts": "",
     "spec": "findings",
     "trace": "findings spans spec",
@@ -41,9 +42,9 @@ ALLOWED = {
     "fuzz": "agreement check device findings layer mending model replay report rig spec syncval trace",
     "report": "findings groups spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz",
-    "pytest_plugin": "findings groups record report suite",
-    "cli": "findings groups verdicts trace model record device replay report suite refutation check agreement "
-    "mending fuzz",
+    "pytest_plugin": "findings groups ignore_file record report suite",
+    "cli": "findings groups ignore_file verdicts trace model record device replay report suite refutation check "
+    "agreement mending fuzz",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from harness.cli import exit_code
-from harness.cli.verdict import BOUNDS_OPTION, MODEL_OPTION
+from harness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION
 
 
 @click.command()
@@ -16,22 +16,30 @@ from harness.cli.verdict import BOUNDS_OPTION, MODEL_OPTION
 @click.option(
     "--observed", type=click.Path(path_type=Path), help="Judge with what `vkharness observe -o` saw of this trace."
 )
+@IGNORE_OPTION
 @MODEL_OPTION
 @BOUNDS_OPTION
 @click.pass_context
 def check(
-    ctx: click.Context, trace: Path, json_path: Path | None, observed: Path | None, model: str, bounds: bool
+    ctx: click.Context,
+    trace: Path,
+    json_path: Path | None,
+    observed: Path | None,
+    ignore_path: Path | None,
+    model: str,
+    bounds: bool,
 ) -> None:
     """Judge a trace, ours or a converted GFXReconstruct capture.
 
     No Vulkan loader or driver is needed. With --observed, findings of which the two accesses never met are marked as
     refuted on this run. They are listed, but count neither for the verdict nor for the exit code.
+    Findings that --ignore names count no more than those.
     """
-    from harness.cli.verdict import ask_model, make_analysis, refutation_of, show
+    from harness.cli.verdict import ask_model, ignore_file, make_analysis, refutation_of, show
     from harness.trace.codec import read_trace
 
     notes: list[str] = []
-    refutation = refutation_of(observed)
+    refutation, ignored = refutation_of(observed), ignore_file(ignore_path)
     blocks = read_trace(trace, notes)
     analysis = make_analysis(model, bounds).follow(blocks if refutation is None else refutation.follow(blocks))
     for note in notes:
@@ -41,5 +49,7 @@ def check(
         refutation.mark(analysis.findings)
     if analysis.in_doubt:
         analysis.advise_where_in_doubt(read_trace(trace, []))
+    ignored.mark(analysis.findings)
     show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, analysis.unjudged, json_path)
+    ignored.require_use()
     ctx.exit(exit_code(analysis.verdict))

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
+from harness.cli.verdict import IGNORE, IGNORE_OPTION, ignore_file
 from harness.findings import UserError
 from harness.replay import MODES, strategies
 
 if TYPE_CHECKING:
     from harness.groups import Group
+    from harness.ignore_file import IgnoreFile
 
 JOB = "harness.report.replays:replay_job"
 MOST_TRIED = 3
@@ -41,6 +43,7 @@ MOST_TRIED = 3
 @click.option(
     "--observed", type=click.Path(path_type=Path), help="In witness mode, judge with what `vkharness observe -o` saw."
 )
+@IGNORE_OPTION
 @click.option("--timeout", type=click.FloatRange(1), default=300.0, show_default=True, help="Seconds for one run.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the results to this file.")
 @click.pass_context
@@ -55,6 +58,7 @@ def replay(
     seed: int | None,
     finding: int | None,
     observed: Path | None,
+    ignore_path: Path | None,
     timeout: float,
     json_path: Path | None,
 ) -> None:
@@ -71,20 +75,19 @@ def replay(
     from harness.device.process import Worker
     from harness.report.replay_text import result_lines
 
-    _refuse_outside_witness(mode, {"--finding": finding, "--observed": observed})
+    _refuse_outside_witness(mode, {"--finding": finding, "--observed": observed, IGNORE: ignore_path})
     if (strategy is not None or seed is not None) and mode != "reorder":
         raise UserError("--strategy and --seed go with --mode reorder")
+    ignored = ignore_file(ignore_path)
     arguments: dict[str, Any] = {"trace": str(trace), "mode": mode, "device": device}
     with Worker(find_driver(device), timeout=timeout) as worker:
         if mode == "witness":
-            results, code = _show_findings(worker, arguments, artifacts, finding, observed)
+            groups, code = _judge(trace, finding, observed, ignored)
+            results = [_show_group(worker, arguments, artifacts, group) for group in groups]
         else:
             if mode == "reorder":
                 arguments |= {"strategy": strategy or "random", "seed": seed or 0}
-            where = {} if artifacts is None else {"artifacts": str(artifacts)}
-            results = [_outcome(worker, {**arguments, **where, "iterations": iterations}, survive=False)]
-            differing, unmodelled = results[0].get("differing_runs"), results[0].get("unmodelled")
-            code = UNMODELLED if unmodelled else HAZARDS if differing else CLEAN
+            results, code = _run(worker, {**arguments, "iterations": iterations}, artifacts)
     if json_path is not None:
         from harness.report.findings_json import write_json
 
@@ -92,6 +95,7 @@ def replay(
     lines = [line for result in results for line in result_lines(mode, result)]
     for line in lines if results else ["no hazard to show"]:
         click.echo(line)
+    ignored.require_use()
     ctx.exit(code)
 
 
@@ -101,32 +105,33 @@ def _refuse_outside_witness(mode: str, options: dict[str, object]) -> None:
             raise UserError(f"{option} goes with --mode witness")
 
 
-def _show_findings(
-    worker: Any, arguments: dict[str, Any], artifacts: Path | None, wanted: int | None, observed: Path | None
-) -> tuple[list[dict[str, Any]], int]:
-    """What each group's hazard does to the bytes, and the exit code of the trace's verdict.
+def _run(worker: Any, arguments: dict[str, Any], artifacts: Path | None) -> tuple[list[dict[str, Any]], int]:
+    """The result of every mode but witness, and its exit code."""
+    where = {} if artifacts is None else {"artifacts": str(artifacts)}
+    result = _outcome(worker, {**arguments, **where}, survive=False)
+    differs = HAZARDS if result.get("differing_runs") else CLEAN
+    return [result], UNMODELLED if result.get("unmodelled") else differs
 
-    The first finding that can be shown stands for its group; `MOST_TRIED` of them are tried.
+
+def _show_group(worker: Any, arguments: dict[str, Any], artifacts: Path | None, group: Group) -> dict[str, Any]:
+    """What a group's hazard does to the bytes.
+
+    The first of its findings that can be shown stands for all; `MOST_TRIED` of them are tried.
     """
     from harness.report.findings_json import group_findings
 
-    groups, code = _judge(Path(arguments["trace"]), wanted, observed)
+    where = {} if artifacts is None else {"artifacts": str(artifacts / f"finding-{group.number}")}
     results = []
-    for group in groups:
-        number = group.number
-        where = {} if artifacts is None else {"artifacts": str(artifacts / f"finding-{number}")}
-        tried = []
-        for found in group_findings(group)[:MOST_TRIED]:
-            result = _outcome(worker, {**arguments, **where, "finding": found}, survive=True)
-            tried.append({"number": number, "finding": found, **result})
-            if result["shown"]:
-                break
-        results.append(tried[-1] if tried[-1]["shown"] else tried[0])
-    return results, code
+    for found in group_findings(group)[:MOST_TRIED]:
+        result = _outcome(worker, {**arguments, **where, "finding": found}, survive=True)
+        results.append({"number": group.number, "finding": found, **result})
+        if result["shown"]:
+            return results[-1]
+    return results[0]
 
 
-def _judge(trace: Path, wanted: int | None, observed: Path | None) -> tuple[list[Group], int]:
-    """The groups to show, and the exit code that the trace's verdict calls for."""
+def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: IgnoreFile) -> tuple[list[Group], int]:
+    """The groups to show, and the exit code that the trace's verdict calls for. What is ignored is shown on request."""
     from harness.check import Analysis
     from harness.cli.verdict import refutation_of
     from harness.groups import chosen, groups_of
@@ -136,10 +141,11 @@ def _judge(trace: Path, wanted: int | None, observed: Path | None) -> tuple[list
     mirror = Analysis().follow(blocks if refutation is None else refutation.follow(blocks))
     if refutation is not None:
         refutation.mark(mirror.findings)
+    ignored.mark(mirror.findings)
     groups = groups_of(mirror.findings)
     if wanted is not None:
-        groups = [chosen(groups, wanted, trace)]
-    return groups, exit_code(mirror.verdict)
+        return [chosen(groups, wanted, trace)], exit_code(mirror.verdict)
+    return [group for group in groups if group.ignored < group.count], exit_code(mirror.verdict)
 
 
 def _outcome(worker: Any, arguments: dict[str, Any], *, survive: bool) -> dict[str, Any]:

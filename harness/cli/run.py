@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from harness.cli.verdict import BOUNDS_OPTION, MODEL_OPTION
+from harness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, MODEL_OPTION
 
 OWN_OPTIONS = ("--json", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
@@ -36,7 +36,7 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     for word in words:
         if word == "--":
             rest.extend(words)
-        elif word in OWN_OPTIONS or (word in (FRAMES, MODEL) and not rest):
+        elif word in OWN_OPTIONS or (word in (FRAMES, MODEL, IGNORE) and not rest):
             value = next(words, None)
             if value is None:
                 raise click.BadOptionUsage(word, f"Option '{word}' requires an argument.")
@@ -49,7 +49,8 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
 
 
 @click.command(
-    cls=RunCommand, options_metavar="[--json FILE] [--trace FILE] [--headless [--frames N]] [--model WHEN] [--bounds]"
+    cls=RunCommand,
+    options_metavar="[--json FILE] [--trace FILE] [--headless [--frames N]] [--ignore FILE] [--model WHEN] [--bounds]",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path), help="Write the recorded trace to this file.")
@@ -61,6 +62,7 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     show_default=True,
     help="With --headless: frames until the windows ask to be closed.",
 )
+@IGNORE_OPTION
 @MODEL_OPTION
 @BOUNDS_OPTION
 @click.argument("program", type=click.Path(path_type=Path))
@@ -74,6 +76,7 @@ def run(
     trace_path: Path | None,
     headless: bool,
     frames: int,
+    ignore_path: Path | None,
     model: str,
     bounds: bool,
 ) -> None:
@@ -83,8 +86,10 @@ def run(
     among its arguments; behind a -- everything is the program's. When the program fails, its exit code is passed on.
     """
     import harness
-    from harness.cli.verdict import ask_model, make_analysis, show
+    from harness.cli.verdict import ask_model, ignore_file, make_analysis, show
     from harness.record.program_runner import exit_status, run_program
+
+    ignored = ignore_file(ignore_path)
 
     if headless:
         from harness.device.windowless import make_windowless
@@ -104,5 +109,7 @@ def run(
     for error in session.internal_errors:
         click.echo(f"vkharness: inside the mirror: {error}", err=True)
     answer = ask_model(analysis, model)
+    ignored.mark(session.findings)
     show(session.verdict, session.findings, session.unmodelled, answer, session.unjudged, json_path, stderr=True)
+    ignored.require_use()
     ctx.exit(exit_status(session, status))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from harness.verdicts import ModelAnswer
 
 if TYPE_CHECKING:
     from harness.check import Analysis
+    from harness.ignore_file import IgnoreFile
     from harness.refutation import Refutation
 
 AUTO, ALWAYS, NEVER = "auto", "always", "never"
@@ -29,6 +31,19 @@ MODEL_OPTION = click.option(
 BOUNDS_OPTION = click.option(
     "--bounds", is_flag=True, help="Judge the most that draws could reach where contents of memory are unknown."
 )
+
+
+IGNORE = "--ignore"
+IGNORE_OPTION = click.option(
+    IGNORE, "ignore_path", type=click.Path(path_type=Path), help="Do not count the findings that this file names."
+)
+
+
+def ignore_file(path: Path | None) -> IgnoreFile:
+    """The entries of a file, as of today; none without a file."""
+    from harness.ignore_file import IgnoreFile, read_ignore_file
+
+    return IgnoreFile([]) if path is None else read_ignore_file(path, date.today())
 
 
 def make_analysis(model: str, bounds: bool) -> Analysis:

@@ -123,9 +123,9 @@ class Session:
 
     @property
     def verdict(self) -> str:
-        """'hazards' when there are any, else 'unknown' when anything was not judged, else 'clean'. Advice does not
-        count."""
-        if not all(each.advice for each in self.findings):
+        """'hazards' when there are any, else 'unknown' when anything was not judged, else 'clean'. Advice and what is
+        ignored do not count."""
+        if any(each.counts for each in self.findings):
             return "hazards"
         if self.mirror is None or self.internal_errors or self.unmodelled:
             return "unknown"

@@ -60,7 +60,12 @@ def _groups(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
 
 
 def _times(several: Findings) -> dict[str, Any]:
-    return {"count": several.count, "first_frame": several.first_frame, "last_frame": several.last_frame}
+    return {
+        "count": several.count,
+        "ignored_count": several.ignored,
+        "first_frame": several.first_frame,
+        "last_frame": several.last_frame,
+    }
 
 
 def write_json(path: Path, document: Any) -> None:

@@ -58,7 +58,8 @@ def often_text(several: Findings) -> str:
     """`, 300 times in frames 7 to 306`; empty for what was found once."""
     first, last = several.first_frame, several.last_frame
     frames = "" if first is None else f" in frame {first}" if first == last else f" in frames {first} to {last}"
-    return f", {several.count:,} times{frames}" if several.count > 1 else ""
+    ignored = f", {several.ignored:,} of them ignored" if several.ignored else ""
+    return f", {several.count:,} times{frames}{ignored}" if several.count > 1 else ""
 
 
 def finding_text(finding: Finding, number: str = "", often: str = "") -> Text:
@@ -109,9 +110,10 @@ def summary_text(
     hazards = [each for each in groups if each.counts]
     advice = [each for each in groups if each.first.advice]
     refuted = [each for each in groups if each.first.refuted]
+    ignored = [each for each in groups if each.ignored]
     if hazards:
         what = f"{len(hazards)} {'hazard' if len(hazards) == 1 else 'hazards'}: {_counted(hazards)}"
-        times = sum(each.count for each in hazards)
+        times = sum(each.count - each.ignored for each in hazards)
         what += f"; found {times:,} times" if times > len(hazards) else ""
     elif unmodelled:
         what = "no hazard found, but not every command is modelled"
@@ -123,6 +125,10 @@ def summary_text(
         text.append(f"\nadvice: {_counted(advice)}", style="yellow")
     if refuted:
         text.append(f"\nrefuted on this run, and not counted: {_counted(refuted)}", style="green")
+    if ignored:
+        times = sum(each.ignored for each in ignored)
+        often = f"; found {times:,} times" if times > len(ignored) else ""
+        text.append(f"\nignored, and not counted: {_counted(ignored)}{often}", style="cyan")
     if unmodelled:
         names = ", ".join(f"{printable(name)} x{count}" for name, count in sorted(unmodelled.items()))
         text.append(f"\nnot modelled: {names}", style="yellow")
@@ -164,9 +170,11 @@ def _draws(unjudged: Unjudged) -> list[str]:
 def print_verdict(
     console: Console, verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], unjudged: Unjudged = NOTHING
 ) -> None:
-    """Prints every group and the summary. Lines are never wrapped, so that they can be searched and piped."""
+    """Prints every group that is not ignored, and the summary. Lines are never wrapped, so that they can be searched
+    and piped."""
     for group in groups:
-        console.print(group_text(group), soft_wrap=True, highlight=False)
+        if group.ignored < group.count:
+            console.print(group_text(group), soft_wrap=True, highlight=False)
     console.print(summary_text(verdict, groups, unmodelled, unjudged), soft_wrap=True, highlight=False)
 
 

@@ -152,3 +152,43 @@ def test_tests_without_vulkan_run_as_ever(pytester: pytest.Pytester) -> None:
 def test_the_option_is_in_the_group_of_the_harness(pytester: pytest.Pytester) -> None:
     result = pytester.runpytest_subprocess("--help")
     result.stdout.fnmatch_lines(["*(vkharness):*", "*--vk-sync*"])
+
+
+KNOWN = """
+[[ignore]]
+hazard = "READ_AFTER_WRITE"
+site = "*test_theirs.py:*"
+reason = "known"
+"""
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two"])
+def test_what_a_file_names_fails_no_test(project: pytest.Pytester, processes: tuple[str, ...]) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    (project.path / "known.toml").write_text(KNOWN)
+    words = ("--vk-sync", "--vk-ignore", "known.toml", "-p", "no:cacheprovider", *processes)
+    result = project.runpytest_subprocess(*words)
+    result.assert_outcomes(passed=4, failed=2)
+    result.stdout.fnmatch_lines(["*assert 1 == 2", "vkharness: 5 findings are ignored"])
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "two"])
+def test_an_entry_that_covers_nothing_fails_the_run(project: pytest.Pytester, processes: tuple[str, ...]) -> None:
+    project.makepyfile(test_theirs="def test_nothing(): pass")
+    (project.path / "known.toml").write_text(KNOWN)
+    words = ("--vk-sync", "--vk-ignore", "known.toml", "-p", "no:cacheprovider", *processes)
+    result = project.runpytest_subprocess(*words)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["vkharness: known.toml: entry 1 covers no finding*(known)"])
+    part = project.runpytest_subprocess(*words, "-k", "nothing")
+    assert part.ret == pytest.ExitCode.OK
+
+
+def test_a_wrong_file_ends_the_run_with_one_line(project: pytest.Pytester) -> None:
+    (project.path / "known.toml").write_text(KNOWN + "expires = 1999-12-31\n")
+    result = project.runpytest_subprocess("--vk-sync", "--vk-ignore", "known.toml")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: known.toml: entry 1 expired on 1999-12-31 (known)"])
+    alone = project.runpytest_subprocess("--vk-ignore", "known.toml")
+    assert alone.ret == pytest.ExitCode.USAGE_ERROR
+    alone.stderr.fnmatch_lines(["ERROR: --vk-ignore goes with --vk-sync"])
