@@ -18,7 +18,9 @@ from harness.trace.effects import StreamEvent
 def judge(blocks: Iterable[Block]) -> Opinion:
     """The model's opinion of a trace, given as the blocks of a stream."""
     interpreter = Interpreter()
-    return judge_stream_events(each for block in blocks for each in interpreter.step(block))
+    opinion = judge_stream_events(each for block in blocks for each in interpreter.step(block))
+    opinion.debug = interpreter.objects.debug
+    return opinion
 
 
 def judge_stream_events(stream_events: Iterable[StreamEvent], limit: int = sys.maxsize) -> Opinion:

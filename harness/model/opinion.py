@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from harness.commands.debug_info import DebugInfo
 from harness.findings import Certainty, Place
 from harness.model.order import ExecutionOrder
 from harness.spans import Span
@@ -103,6 +104,9 @@ class Opinion:
     """The stream events that the opinion is about."""
     remarks: Callable[[], list[Conflict]] = list
     """Returns the conflicts with rules of older specifications (`harness/model/caches.py`)."""
+
+    debug: DebugInfo = field(default_factory=DebugInfo)
+    """What the program calls its objects and its work; empty where the opinion is of stream events."""
 
     @property
     def clean(self) -> bool:

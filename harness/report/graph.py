@@ -15,12 +15,13 @@ from pathlib import Path
 
 import graphviz
 
-from harness.findings import UserError
+from harness.findings import Place, UserError
 from harness.model import Conflict, Opinion
 from harness.model.order import ACTION, DST, FENCE, HOST, SRC, SUBMIT, TRANSITION, ExecutionOrder, Node
 from harness.report.conflicts import conflict_text, missing_text
 from harness.report.files import write_whole
 from harness.report.neighbourhood import Group, Neighbourhood, group_of, part_of
+from harness.report.printable import printable, quoted
 from harness.spec import names
 
 RED, BLUE, GREY = "#c0392b", "#1f5fa8", "#8a8a8a"
@@ -38,13 +39,19 @@ def draw(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:
     order, part = opinion.order, part_of(opinion, conflict, limit)
     ends = {conflict.prior.node, conflict.current.node} if conflict is not None else set()
     path = order.chain(conflict.prior.node, conflict.current.node) if conflict is not None else []
-    graph = graphviz.Digraph("order", graph_attr=_graph_attributes(conflict, part), node_attr=_NODE, edge_attr=_EDGE)
+    graph = graphviz.Digraph(
+        "order", graph_attr=_graph_attributes(opinion, conflict, part), node_attr=_NODE, edge_attr=_EDGE
+    )
     for queue in dict.fromkeys(queue for queue, *_ in part.groups):
         with graph.subgraph(name=f"cluster_{queue}") as lane:
-            lane.attr(label=f"queue {queue}" if queue else "host", style="rounded", color=GREY, fontsize="14")
+            name = opinion.debug.names.get(queue, "")
+            lane.attr(
+                label=f"queue {queue}{_quoted(name)}" if queue else "host", style="rounded", color=GREY, fontsize="14"
+            )
             for group, nodes in part.groups.items():
                 if group[0] == queue:
-                    lane.node(_name(group), label=_box(order, nodes, ends, conflict), shape="plain")
+                    box = _box(order, nodes, ends, conflict, _said(opinion, order.nodes[nodes[0]].place))
+                    lane.node(_name(group), label=box, shape="plain")
             own = [group for group in part.groups if group[0] == queue]
             for above, below in pairwise(own):  # a column reads down in stream order
                 lane.edge(_name(above), _name(below), style="invis", weight="20")
@@ -93,8 +100,22 @@ _NODE = {"fontname": "Helvetica", "fontsize": "11"}
 _EDGE = {"color": GREY, "fontname": "Helvetica", "fontsize": "10", "arrowsize": "0.7"}
 
 
-def _graph_attributes(conflict: Conflict | None, part: Neighbourhood) -> dict[str, str]:
+def _said(opinion: Opinion, place: Place) -> str:
+    """What the program says of a place: its label regions and its frame."""
+    frame = opinion.debug.frames.of(place.submit or place.call)
+    labels = printable(" / ".join(opinion.debug.labels_at(place)))
+    return ", ".join([*([labels] if labels else ()), *([f"frame {frame}"] if frame is not None and place.call else ())])
+
+
+def _quoted(name: str) -> str:
+    """A debug name behind what it names."""
+    return graphviz.escape(f" {quoted((name,))}") if name else ""
+
+
+def _graph_attributes(opinion: Opinion, conflict: Conflict | None, part: Neighbourhood) -> dict[str, str]:
     title = conflict_text(conflict) if conflict is not None else "no conflict"
+    if conflict is not None and conflict.resource in opinion.debug.names:
+        title += f"\non {conflict.resource}{_quoted(opinion.debug.names[conflict.resource])}"
     if part.left_out:
         title += f"\n{part.left_out} commands further away are not drawn"
     return {
@@ -115,14 +136,16 @@ def _port(order: ExecutionOrder, node: int, side: str) -> str:
     return f"{_name(group_of(order, node))}:n{node}:{side}"
 
 
-def _box(order: ExecutionOrder, nodes: list[int], ends: set[int], conflict: Conflict | None) -> str:
-    """A table: the command, then the sides of its dependencies and its work, a row each kind."""
+def _box(order: ExecutionOrder, nodes: list[int], ends: set[int], conflict: Conflict | None, said: str) -> str:
+    """A table: the command, what the program says of it, then the sides of its dependencies and its work, a row each
+    kind."""
     place = order.nodes[nodes[0]].place
     rows: dict[str, list[int]] = {}
     for node in nodes:
         rows.setdefault(order.nodes[node].kind, []).append(node)
     width = max(map(len, rows.values()))
-    site = f'<BR/><FONT POINT-SIZE="9" COLOR="{GREY}">{escape(_site(place.site))}</FONT>' if place.site else ""
+    notes = [each for each in (printable(_site(place.site or "")), said) if each]
+    site = "".join(f'<BR/><FONT POINT-SIZE="9" COLOR="{GREY}">{escape(each)}</FONT>' for each in notes)
     first = order.nodes[nodes[0]]
     call = f" (call {place.call})" if place.call else ""
     lone = first.kind not in FILL  # such a node is all of its box: the title says what it is

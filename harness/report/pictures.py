@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image as Picture
 from PIL import ImageDraw
+from PIL.PngImagePlugin import PngInfo
 
 from harness.replay.contents.observe import OutputDifference, Outputs, Surface, units
 from harness.report.texels import Pixels, as_grid, to_pixels
@@ -48,7 +49,8 @@ def write_pictures(
 ) -> list[Path]:
     """Writes `<surface>-{expected,observed,difference}.png` for each difference, and `record.json`; their paths.
 
-    The record holds `record`, the differences and the names of the pictures. Raises OSError when the folder cannot be
+    The record holds `record`, the differences and the names of the pictures. Its `caption` is also the description of
+    each picture (PNG's keyword `Description`). Raises OSError when the folder cannot be
     written.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -59,7 +61,7 @@ def write_pictures(
         key = (difference.resource, difference.subresource)
         before, after = expected.surfaces.get(key), observed.surfaces.get(key)
         if before is not None and after is not None and len(entries) < MAX_PICTURES:
-            paths = _write_triple(folder, before, after)
+            paths = _write_triple(folder, before, after, str(record.get("caption", "")))
             entry["pictures"] = [path.name for path in paths]
             written.extend(paths)
         entries.append(entry)
@@ -68,12 +70,12 @@ def write_pictures(
     return [*written, path]
 
 
-def _write_triple(folder: Path, before: Surface, after: Surface) -> list[Path]:
+def _write_triple(folder: Path, before: Surface, after: Surface, caption: str) -> list[Path]:
     name = surface_name(before)
     paths = []
     for kind, picture in zip(("expected", "observed", "difference"), triple(before, after), strict=True):
         path = folder / f"{name}-{kind}.png"
-        _save(path, picture)
+        _save(path, picture, f"{kind}: {caption}" if caption else kind)
         paths.append(path)
     return paths
 
@@ -163,10 +165,12 @@ class Sheet:
         ImageDraw.Draw(picture).rectangle(box, outline=MARK, width=3)
 
 
-def _save(path: Path, picture: Picture.Image) -> None:
+def _save(path: Path, picture: Picture.Image, description: str) -> None:
+    text = PngInfo()
+    text.add_itxt("Description", description)
     partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
     try:
-        picture.save(partial, format="PNG")
+        picture.save(partial, format="PNG", pnginfo=text)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

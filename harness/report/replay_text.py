@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from harness.report.printable import printable, quoted
-from harness.report.sentences import labelled
+from harness.report.printable import printable
+from harness.report.sentences import labelled, named
 
 
 def result_lines(mode: str, result: dict[str, Any]) -> Iterator[str]:
@@ -37,10 +37,10 @@ def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
     found = result["finding"]
     word = "shown" if result["shown"] else "not shown"
     yield f"{result['number']}. {found['hazard']} {_use(found, '')} after {_use(found, 'prior_')}: {word}"
-    name = f" {quoted((found['resource_name'],))}" if found["resource_name"] else ""
     times = f", {found['count']:,} times" if found["count"] > 1 else ""
-    if name or times:
-        yield f"   on {found['resource_type']} {found['resource']}{name}{times}"
+    if found["resource_name"] or times:
+        resource = named(found["resource"], {found["resource"]: found["resource_name"]})
+        yield f"   on {found['resource_type']} {resource}{times}"
     if found["site"] or found["prior_site"]:
         yield printable(f"   at {found['site']} after {found['prior_site']}")
     if found["refuted"]:
@@ -53,6 +53,13 @@ def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
         yield f"   outcome: {result['outcome']}"
     for picture in result.get("pictures", []):
         yield f"   {picture}"
+
+
+def caption(found: dict[str, Any]) -> str:
+    """What a picture of a finding shows, from `Finding.to_dict()`."""
+    resource = named(found["resource"], {found["resource"]: found["resource_name"]})
+    uses = f"{_use(found, '')} after {_use(found, 'prior_')}"
+    return f"{found['hazard']} on {found['resource_type']} {resource}: {uses}"
 
 
 def _use(found: dict[str, Any], which: str) -> str:

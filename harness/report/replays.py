@@ -11,6 +11,7 @@ from harness.replay.contents.observe import OutputDifference, Outputs, compare
 from harness.replay.outcomes.jobs import finding_from_dict, run_native, run_serial, run_witness
 from harness.replay.outcomes.legal_order_runs import run_reorders
 from harness.report.pictures import write_pictures
+from harness.report.replay_text import caption
 from harness.trace.calls import Block
 from harness.trace.codec import load
 
@@ -50,7 +51,7 @@ def _witness(blocks: list[Block], device: str, folder: Path | None, finding: dic
     result = run_witness(blocks, finding_from_dict(finding), device)
     found = result.to_dict()
     if folder is not None and result.shown and result.observed is not None:
-        record = {"finding": finding, "device": device, **found}
+        record = {"caption": caption(finding), "finding": finding, "device": device, **found}
         found["pictures"] = _draw(folder, result.expected, result.observed, result.differences, record)
     return found
 

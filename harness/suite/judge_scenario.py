@@ -27,6 +27,7 @@ from harness.replay.contents.observe import Outputs
 from harness.replay.contents.observe import compare as compare_outputs
 from harness.replay.outcomes.jobs import run_native, run_serial, run_witness
 from harness.report.pictures import write_pictures
+from harness.report.replay_text import caption
 from harness.rig.core import Amend
 from harness.rig.requirements import queue_masks
 from harness.rig.rig import Rig
@@ -185,7 +186,9 @@ def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Pa
         if not result.shown:
             unshown.append(Unshown(str(_expect(finding)), result.reason))
         elif folder is not None and result.observed is not None:
-            record = {"row": row.scenario, "finding": finding.to_dict(), "device": row.device, **result.to_dict()}
+            told = finding.to_dict()
+            record = {"row": row.scenario, "caption": caption(told), "finding": told, "device": row.device}
+            record |= result.to_dict()
             place = folder / f"{number}-{finding.hazard.lower()}"
             write_pictures(place, result.expected, result.observed, result.differences, record)
             row.artifacts.append(str(place))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import graphviz
 import pytest
 from click.testing import CliRunner
 
@@ -15,8 +16,10 @@ from harness.cli.graph import graph
 from harness.device.drivers import environment, find_driver
 from harness.findings import UserError
 from harness.fuzz import stream_text
-from harness.model import Opinion, judge_stream_events
+from harness.model import Opinion, judge, judge_stream_events
 from harness.report.graph import RED, draw, write_graph
+from tests.commands.test_debug_info import name, region
+from tests.support.streams import struct, two_buffers
 
 RACE = """
 submit q1
@@ -103,3 +106,24 @@ def test_the_command_names_conflicts_and_what_it_drew(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[0].startswith("1: unordered: vkCmdCopyBuffer")
     assert (tmp_path / "order.dot").read_text().startswith("digraph")
+
+
+def test_names_labels_and_frames_are_drawn() -> None:
+    """A name cannot leave its string, nor a label its cell."""
+    stream, a, b = two_buffers(256)
+    info = struct("VkSwapchainCreateInfoKHR", imageExtent={"width": 4, "height": 4}, imageArrayLayers=1)
+    stream.make("vkCreateSwapchainKHR", "pSwapchain", info)
+    name(stream, a, 'particles "\\G"\x1b')
+    name(stream, stream.queue, "graphics", 4)
+    stream.begin()
+    with region(stream, "upload <b>"):
+        stream.fill(a, 7)
+        stream.copy(a, b, 256)
+    stream.submit()
+    opinion = judge(stream.blocks)
+    text = draw(opinion, opinion.conflicts[0], 24)
+    assert f'on {a} \\"particles' in text
+    assert f'queue {stream.queue} \\"graphics\\"' in text
+    assert text.count("upload &lt;b&gt;, frame 1<") == 2
+    assert "\x1b" not in text
+    assert "upload &lt;b&gt;, frame 1" in graphviz.Source(text).pipe(format="svg", encoding="utf-8")

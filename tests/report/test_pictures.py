@@ -132,7 +132,9 @@ def test_files_and_record(tmp_path: Path) -> None:
     key = (9, (1, 0, 0))
     expected, observed = Outputs({key: before}), Outputs({key: after})
     differences = compare(expected, observed)
-    paths = write_pictures(tmp_path / "a" / "b", expected, observed, differences, {"device": "none"})
+    paths = write_pictures(
+        tmp_path / "a" / "b", expected, observed, differences, {"device": "none", "caption": "what happened"}
+    )
     names = [path.name for path in paths]
     assert names == [
         "image-9-color-mip0-layer0-expected.png",
@@ -143,6 +145,8 @@ def test_files_and_record(tmp_path: Path) -> None:
     assert sorted(path.name for path in (tmp_path / "a" / "b").iterdir()) == sorted(names)
     record = json.loads(paths[-1].read_text())
     assert record["device"] == "none"
+    with Picture.open(paths[1]) as picture:
+        assert picture.info["Description"] == "observed: what happened"
     assert record["differences"][0]["first"] == [3, 1, 0]
     assert record["differences"][0]["pictures"] == names[:3]
 
