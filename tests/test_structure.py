@@ -38,13 +38,14 @@ ALLOWED = {
     "refutation": "findings spans trace",
     "check": "findings spans trace commands syncval report",
     "agreement": "findings verdicts trace model check report",
+    "reduction": "agreement check commands findings replay spans spec trace",
     "mending": "agreement check findings groups report spec trace",
-    "fuzz": "agreement check device findings layer mending model replay report rig spec syncval trace",
+    "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
     "report": "findings groups spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz",
     "pytest_plugin": "findings groups ignore_file record report suite",
     "cli": "findings groups ignore_file verdicts trace model record device replay report suite refutation check "
-    "agreement mending fuzz",
+    "agreement mending reduction fuzz",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
@@ -82,6 +83,7 @@ SAME_MODULE_NAME = {
     "drivers": "the command of that name, and what it calls",
     "graph": "the command of that name, and what it calls",
     "mend": "the command of that name, and what it calls",
+    "reduce": "the command of that name, and what it calls",
     "observe": "the command of that name; in replay, what a run left",
 }
 """Names of modules that stand in two packages, each with the reason."""

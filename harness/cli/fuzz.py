@@ -1,4 +1,4 @@
-"""`vkharness fuzz agreement|layer|excuses|orders|mends`: random streams, and the smallest that shows a fault."""
+"""`vkharness fuzz agreement|layer|excuses|orders|mends|reductions`: random streams, and the smallest with a fault."""
 
 from __future__ import annotations
 
@@ -172,6 +172,27 @@ def mends(ctx: click.Context, first: int, count: int, device: str) -> None:
     told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
     click.echo(f"{told}; {counts['groups']} groups of findings, {counts['pieces']} pieces of changes, each needed")
     ctx.exit(CLEAN if set(verdicts) <= {"mended"} else HAZARDS)
+
+
+@fuzz.command()
+@FIRST
+@click.option("--count", type=click.IntRange(1), default=100, show_default=True, help="How many seeds.")
+@DEVICE
+@click.pass_context
+def reductions(ctx: click.Context, first: int, count: int, device: str) -> None:
+    """Reduce random hazardous streams to one finding each, judge what is left and run it.
+
+    What is left must have that finding and no other, for both judges. Exit codes: 0 all do, 1 one does not.
+    """
+    from harness.device.drivers import find_driver
+    from harness.device.process import Worker
+    from harness.fuzz import reduce_fuzz
+
+    click.echo(f"seeds {first} to {first + count - 1}")
+    with Worker(find_driver(device)) as worker:
+        tally = reduce_fuzz.run(_watched(range(first, first + count)), worker, device)
+    click.echo(str(tally))
+    ctx.exit(HAZARDS if tally.bad else CLEAN)
 
 
 def _watched(seeds: Sequence[int]) -> Iterable[int]:

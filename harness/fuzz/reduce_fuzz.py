@@ -1,0 +1,104 @@
+"""Random hazardous streams made smaller: does each still show its finding, alone, and how many commands are left?
+
+A stream of random steps is played on a driver under the mirror. One of its findings is chosen by the seed and the
+stream reduced to it. What is left is judged again, by syncval and by the model.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import harness
+from harness.agreement import ask_model
+from harness.check import Analysis
+from harness.device.process import Died, Worker
+from harness.findings import UserError
+from harness.fuzz.random_steps import Step, make
+from harness.fuzz.step_player import StepPlayer, open_rig
+from harness.reduction.oracle import identity
+from harness.reduction.reduce import reduce
+from harness.replay.outcomes.jobs import run_native, run_serial
+
+
+@dataclass
+class ReductionTally:
+    """Sums over streams."""
+
+    before: list[int] = field(default_factory=list)
+    after: list[int] = field(default_factory=list)
+    """The vkCmd* calls of each hazardous stream, and those that were left."""
+    asked: int = 0
+    clean: int = 0
+    """Streams without a finding that counts."""
+    bad: dict[int, str] = field(default_factory=dict)
+    """What is wrong with the reduced stream of a seed."""
+
+    def add(self, seed: int, answer: dict[str, Any]) -> None:
+        """Adds one stream's answer."""
+        if not answer.get("before"):
+            self.clean += not answer["wrong"]
+        else:
+            self.before.append(answer["before"])
+            self.after.append(answer["after"])
+            self.asked += answer["asked"]
+        if answer["wrong"]:
+            self.bad[seed] = answer["wrong"]
+
+    @property
+    def mean(self) -> float:
+        """The commands that are left on average."""
+        return sum(self.after) / max(1, len(self.after))
+
+    def __str__(self) -> str:
+        count = max(1, len(self.after))
+        lines = [
+            f"{len(self.after)} hazardous streams, {self.clean} clean: {sum(self.before) / count:.1f} commands on "
+            f"average, {self.mean:.1f} left, {max(self.after, default=0)} at most, {self.asked / count:.0f} streams "
+            f"judged for each, {len(self.bad)} wrong"
+        ]
+        return "\n".join(lines + [f"  seed {seed}: {what}" for seed, what in self.bad.items()])
+
+
+def attempt(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
+    """Plays steps on this process' driver and reduces the stream to one of its findings.
+
+    `before` and `after` are numbers of commands, missing for a clean stream. `wrong` says what the reduced stream does
+    not do.
+    """
+    with harness.attach(keep_trace=True) as session, open_rig(None) as rig:
+        StepPlayer(rig).play(steps)
+    blocks = session.blocks or []
+    counting = [each for each in Analysis().follow(blocks).findings if each.counts]
+    if not counting:
+        return {"wrong": ""}
+    finding = random.Random(seed).choice(counting)
+    whole = sum(getattr(block, "name", "").startswith("vkCmd") for block in blocks)
+    small = reduce(blocks, finding)
+    again = Analysis(keep_events=True).follow(small.blocks)
+    ask_model(again)
+    found = {identity(each) for each in again.findings if each.counts}
+    wrong = ""
+    if identity(finding) not in found:
+        wrong = "the finding is gone"
+    elif others := found - {identity(finding)} - small.alike:
+        wrong = f"{sorted(others)} beside {finding.key}"
+    else:
+        try:
+            run_serial(small.blocks, device)
+            run_native(small.blocks, device)
+        except UserError as error:
+            wrong = f"not run: {error}"
+    return {"before": whole, "after": small.commands, "asked": small.asked, "wrong": wrong}
+
+
+def run(seeds: Iterable[int], worker: Worker, device: str) -> ReductionTally:
+    """Reduces the stream of each seed in a worker of the device."""
+    tally = ReductionTally()
+    for seed in seeds:
+        arguments = {"steps": make(seed), "seed": seed, "device": device}
+        answer = worker.call("harness.fuzz.reduce_fuzz:attempt", arguments)
+        tally.add(seed, {"wrong": f"died: {answer.reason}"} if isinstance(answer, Died) else answer)
+    return tally

@@ -1,0 +1,73 @@
+"""Whether a stream still shows one finding, and how many others that count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from harness.agreement import ask_model
+from harness.check import Analysis
+from harness.findings import Finding, UserError
+from harness.reduction.history import Met, executed, layouts_met
+from harness.trace.calls import Block
+
+Identity = tuple[str, str, str, int, int, int]
+"""What survives of a finding: hazard, both accesses, both calls, the resource."""
+
+
+def identity(finding: Finding) -> Identity:
+    """By what the finding is known again in a smaller stream, whose calls and objects keep their numbers."""
+    return (
+        finding.hazard,
+        finding.access,
+        finding.prior_access,
+        finding.place.call,
+        finding.prior.call,
+        finding.resource,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the judge says of one stream."""
+
+    finding: Finding | None
+    """The wanted finding as it is in this stream; None where it is not there."""
+    others: frozenset[Identity] = frozenset()
+    """Other findings that count for the verdict."""
+
+
+class Oracle:
+    """Asks the judge about streams that are made of one whole stream."""
+
+    def __init__(self, finding: Finding, met: Met, unmodelled: frozenset[str] = frozenset()) -> None:
+        """`met`: the layouts in which commands of the whole stream met images, which they must meet again."""
+        self.wanted = identity(finding)
+        self.asked = 0
+        """How many streams were judged."""
+        self._met = met
+        self._unmodelled = unmodelled
+
+    def ask(self, blocks: Sequence[Block], *, both: bool = False) -> Answer:
+        """Judges a stream, with the model's opinion if `both`. A stream in which an image has another layout at a
+        command does not show the finding."""
+        self.asked += 1
+        try:
+            analysis = Analysis(keep_events=True).follow(blocks)
+        except UserError:
+            return Answer(None)
+        if both:
+            ask_model(analysis)
+        found = next((each for each in analysis.findings if identity(each) == self.wanted), None)
+        others = others_of(analysis.findings, self.wanted)
+        if found is None or not self._unmodelled >= analysis.unmodelled.keys():
+            return Answer(None, others)
+        for key, layouts in layouts_met(executed(analysis.events)).items():
+            if not layouts <= self._met.get(key, layouts):
+                return Answer(None, others)
+        return Answer(found, others)
+
+
+def others_of(findings: Iterable[Finding], wanted: Identity) -> frozenset[Identity]:
+    """The findings that count, without the wanted one."""
+    return frozenset(identity(each) for each in findings if each.counts) - {wanted}

@@ -1,0 +1,94 @@
+"""Dependencies that part a finding from others: what else is wrong with a small stream is put right.
+
+Some findings cannot be left out, since they are between commands that the wanted one needs. A full barrier before the
+later command of such a finding mends it, or a dependency of the render pass. The barrier gets the number of a call that
+was left out, or else a new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from harness.reduction.structure import Structure
+from harness.spec.enums import VkAccess2, VkPipelineStage2, VkStructureType
+from harness.spec.shapes import main_name
+from harness.trace.calls import Block, Call
+from harness.trace.effects import EXTERNAL
+
+_EVERYTHING = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
+
+
+def with_barriers(blocks: Sequence[Block], calls: Sequence[int]) -> Iterator[list[Block]]:
+    """The stream with a full barrier before one of these commands, or before the render pass instance that it is in."""
+    structure = Structure(blocks)
+    for call in dict.fromkeys(calls):
+        begin = structure.recording_of.get(call)
+        if begin is None:
+            continue
+        before = structure.instance_of(call)
+        at = structure.order.index(before)
+        free = before - 1 > structure.order[at - 1]
+        barrier = _barrier(before - 1 if free else max(structure.order) + 1, structure.recordings[begin].buffer)
+        position = _position(blocks, before)
+        yield [*blocks[:position], barrier, *blocks[position:]]
+
+
+def _position(blocks: Sequence[Block], index: int) -> int:
+    return next(at for at, block in enumerate(blocks) if block.index == index)
+
+
+def _barrier(index: int, command_buffer: int) -> Call:
+    full = {
+        "sType": VkStructureType.MEMORY_BARRIER,
+        "pNext": None,
+        "srcAccessMask": _EVERYTHING,
+        "dstAccessMask": _EVERYTHING,
+    }
+    args = {
+        "commandBuffer": command_buffer,
+        "srcStageMask": VkPipelineStage2.ALL_COMMANDS,
+        "dstStageMask": VkPipelineStage2.ALL_COMMANDS,
+        "dependencyFlags": 0,
+        "memoryBarrierCount": 1,
+        "pMemoryBarriers": [full],
+        "bufferMemoryBarrierCount": 0,
+        "pBufferMemoryBarriers": None,
+        "imageMemoryBarrierCount": 0,
+        "pImageMemoryBarriers": None,
+    }
+    return Call(index, "vkCmdPipelineBarrier", args)
+
+
+def with_subpass_dependencies(blocks: Sequence[Block]) -> Iterator[list[Block]]:
+    """The stream with one more dependency in one render pass, between two of its subpasses or with commands outside."""
+    for at, block in enumerate(blocks):
+        if isinstance(block, Call) and block.name.startswith("vkCreateRenderPass"):
+            info = block.args["pCreateInfo"]
+            inside = range(len(info["pSubpasses"]))
+            pairs = [(EXTERNAL, each) for each in inside] + [(each, EXTERNAL) for each in inside]
+            for source, target in pairs + [(one, other) for one in inside for other in inside if one < other]:
+                dependencies = [*(info["pDependencies"] or ()), _dependency(source, target, _is_2(block))]
+                more = {**info, "pDependencies": dependencies, "dependencyCount": len(dependencies)}
+                yield [*blocks[:at], replace(block, args={**block.args, "pCreateInfo": more}), *blocks[at + 1 :]]
+
+
+def _is_2(call: Call) -> bool:
+    return main_name(call.name) == "vkCreateRenderPass2"
+
+
+def _dependency(source: int, target: int, second_form: bool) -> dict[str, Any]:
+    """VkSubpassDependency(2) from everything that draws to everything that draws."""
+    made: dict[str, Any] = {
+        "srcSubpass": source % (1 << 32),
+        "dstSubpass": target % (1 << 32),
+        "srcStageMask": VkPipelineStage2.ALL_GRAPHICS,
+        "dstStageMask": VkPipelineStage2.ALL_GRAPHICS,
+        "srcAccessMask": _EVERYTHING,
+        "dstAccessMask": _EVERYTHING,
+        "dependencyFlags": 0,
+    }
+    if second_form:
+        made |= {"sType": VkStructureType.SUBPASS_DEPENDENCY_2, "pNext": None, "viewOffset": 0}
+    return made

@@ -1,0 +1,231 @@
+"""The loop: slice, then leave out piece after piece as long as the judge still finds what was found.
+
+    >>> from harness.reduction.reduce import reduce
+    >>> small = reduce(load(Path("trace.jsonl")), finding)  # doctest: +SKIP
+
+Blocks and objects keep their numbers, so that call 2002 of the whole trace is call 2002 of the small one.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+
+from harness.check import Analysis
+from harness.findings import Finding, UserError
+from harness.reduction.history import PastCommand, executed, layouts_met
+from harness.reduction.levels import LEVELS, Piece
+from harness.reduction.oracle import Answer, Identity, Oracle, identity, others_of
+from harness.reduction.parting import with_barriers, with_subpass_dependencies
+from harness.reduction.removal import remove
+from harness.reduction.sizes import SIZES
+from harness.reduction.slicing import slices
+from harness.reduction.structure import Structure
+from harness.spec.command_classes import is_debug, is_recorded
+from harness.trace.calls import Block, Call
+
+MOST_STEPS = 5_000
+"""Streams that one reduction judges at most."""
+
+
+@dataclass
+class Reduction:
+    """A small stream and what is known of it."""
+
+    blocks: list[Block]
+    finding: Finding
+    """The finding as the judge words it in this stream."""
+    others: frozenset[Identity]
+    """Other findings that count and could not be parted from it."""
+    alike: frozenset[Identity] = frozenset()
+    """Those of the others that lack the same dependency: they are between the same two commands or render pass
+    instances, or one dependency that mends the finding mends them, too."""
+    asked: int = 0
+    """How many streams were judged."""
+    complete: bool = True
+    """Whether nothing was left to try; False when the limit of time or steps came first."""
+    trail: list[tuple[list[Block], Finding]] = field(default_factory=list)
+    """The streams on the way, the largest first; the last one is `blocks`."""
+
+    @property
+    def commands(self) -> int:
+        """How many vkCmd* calls are left."""
+        return count_commands(self.blocks)
+
+
+def count_commands(blocks: Sequence[Block]) -> int:
+    """The vkCmd* calls of a stream without debug labels."""
+    return sum(isinstance(block, Call) and is_recorded(block.name) and not is_debug(block.name) for block in blocks)
+
+
+class _OutOfTimeError(Exception):
+    """The limit of time or steps is reached; the best stream so far is the result."""
+
+
+def reduce(
+    blocks: Sequence[Block],
+    finding: Finding,
+    *,
+    seconds: float = float("inf"),
+    steps: int = MOST_STEPS,
+    progress: Callable[[str, int, int], object] = lambda what, calls, commands: None,
+    keep: Callable[[list[Block]], object] = lambda blocks: None,
+) -> Reduction:
+    """The smallest stream found that still has the finding, which must be one of `Analysis(...).findings` of `blocks`.
+
+    `progress` is called with what is tried, and the calls and commands that are left. `keep` gets each stream that is
+    the best so far, once a round of pieces is done. Raises `UserError` when the stream does not have the finding.
+    """
+    return _Loop(blocks, finding, time.monotonic() + seconds, steps, progress, keep).run()
+
+
+class _Loop:
+    """One reduction. `best` only ever gets smaller."""
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        finding: Finding,
+        deadline: float,
+        steps: int,
+        progress: Callable[[str, int, int], object],
+        keep: Callable[[list[Block]], object],
+    ) -> None:
+        self.objects = frozenset({finding.resource, *([finding.through] if finding.through else [])})
+        self.deadline, self.steps = deadline, steps
+        self.progress, self.keep = progress, keep
+        structure = Structure(blocks)
+        analysis = Analysis(keep_events=True).follow(blocks)
+        history = executed(analysis.events)
+        self.oracle = Oracle(finding, layouts_met(history), frozenset(analysis.unmodelled))
+        wanted = identity(finding)
+        found = next((each for each in analysis.findings if identity(each) == wanted), None)
+        if found is None:
+            raise UserError("the stream does not have the finding that is to be kept")
+        self.best = Reduction(list(blocks), found, others_of(analysis.findings, wanted))
+        self.best.trail.append((self.best.blocks, found))
+        self._first_slice(structure, history)
+
+    def _first_slice(self, structure: Structure, history: list[PastCommand]) -> None:
+        """Takes the smallest slice that shows the finding alone, or else the one with the fewest others."""
+        offered: list[tuple[int, int, list[Block], Answer]] = []
+        for number, dropped in enumerate(slices(structure, self.best.finding, history)):
+            left = remove(structure, dropped, self.objects)
+            if left is None:
+                continue
+            answer = self.oracle.ask(left)
+            if answer.finding is not None:
+                offered.append((len(answer.others), number, left, answer))
+                if not answer.others:
+                    break
+        if offered:
+            _, _, left, answer = min(offered, key=lambda each: each[:2])
+            self._take("slice", left, answer)
+            self._finish_round()
+
+    def run(self) -> Reduction:
+        """Rounds of all levels until one of them changes nothing."""
+        try:
+            before = -1
+            while before != self._size():
+                before = self._size()
+                for what, pieces in LEVELS:
+                    self._level(what, pieces)
+                for what, edits in SIZES:
+                    self._edit(what, edits)
+            self._part()
+        except _OutOfTimeError:
+            self.best.complete = False
+        self._finish_round()
+        self._tell_alike()
+        self.best.asked = self.oracle.asked
+        return self.best
+
+    def _size(self) -> int:
+        return len(self.best.blocks)
+
+    def _level(self, what: str, pieces: Callable[[Structure], list[Piece]]) -> None:
+        """Leaves out as many pieces of one kind as it can: many at once first, then fewer."""
+        structure = Structure(self.best.blocks)
+        left, dropped = pieces(structure), frozenset()  # type: ignore[var-annotated]
+        size = len(left)
+        while size:
+            at = 0
+            while at < len(left):
+                tried = dropped.union(*left[at : at + size])
+                if self._holds(what, structure, tried):
+                    dropped = tried
+                    del left[at : at + size]
+                else:
+                    at += size
+            size //= 2
+        if dropped:
+            self._finish_round()
+
+    def _holds(self, what: str, structure: Structure, dropped: Piece) -> bool:
+        left = remove(structure, dropped, self.objects)
+        return left is not None and self._try(what, left)
+
+    def _try(self, what: str, left: list[Block]) -> bool:
+        """Takes a stream if it still has the finding and no more others."""
+        answer = self._ask(left)
+        self.progress(what, len(self.best.blocks), self.best.commands)
+        if answer.finding is None or len(answer.others) > len(self.best.others):
+            return False
+        self._take(what, left, answer)
+        return True
+
+    def _ask(self, blocks: list[Block], *, both: bool = False) -> Answer:
+        if self.oracle.asked >= self.steps or time.monotonic() > self.deadline:
+            raise _OutOfTimeError
+        return self.oracle.ask(blocks, both=both)
+
+    def _edit(self, what: str, edits: Callable[[Sequence[Block]], Iterator[list[Block]]]) -> None:
+        """Takes smaller sizes as long as one is accepted."""
+        accepted = True
+        while accepted:
+            accepted = any(self._try(what, edited) for edited in edits(self.best.blocks))
+        self._finish_round()
+
+    def _part(self) -> None:
+        """Puts right what else is wrong, as far as barriers and subpass dependencies can."""
+        self.best.others = self.oracle.ask(self.best.blocks, both=True).others
+        while self.best.others:
+            calls = sorted({each[3] for each in self.best.others} - {self.best.finding.place.call})
+            fewer = len(self.best.others)
+            barriers = with_barriers(self.best.blocks, [*calls, self.best.finding.place.call])
+            for parted in chain(barriers, with_subpass_dependencies(self.best.blocks)):
+                answer = self._ask(parted, both=True)
+                if answer.finding is not None and len(answer.others) < fewer:
+                    self._take("other findings", parted, answer)
+                    break
+            else:
+                return
+
+    def _tell_alike(self) -> None:
+        """Finds out which other findings are between the same two commands or render pass instances, or go when one
+        dependency mends the wanted one."""
+        if not self.best.others:
+            return
+        structure, finding = Structure(self.best.blocks), self.best.finding
+        wanted = [structure.instance_of(each) for each in (finding.prior.call, finding.place.call)]
+        pairs = {each: [structure.instance_of(each[4]), structure.instance_of(each[3])] for each in self.best.others}
+        alike = {each for each, pair in pairs.items() if pair == wanted}
+        blocks = self.best.blocks
+        for mended in chain(with_barriers(blocks, [finding.place.call]), with_subpass_dependencies(blocks)):
+            answer = self.oracle.ask(mended, both=True)
+            if answer.finding is None:
+                alike |= self.best.others - answer.others
+        self.best.alike = frozenset(alike)
+
+    def _take(self, what: str, left: list[Block], answer: Answer) -> None:
+        assert answer.finding is not None
+        self.best.blocks, self.best.finding, self.best.others = left, answer.finding, answer.others
+        self.progress(what, len(left), self.best.commands)
+
+    def _finish_round(self) -> None:
+        if self.best.trail[-1][0] is not self.best.blocks:
+            self.best.trail.append((self.best.blocks, self.best.finding))
+            self.keep(self.best.blocks)

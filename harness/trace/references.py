@@ -1,0 +1,90 @@
+"""Which objects a call names and which it makes: every handle in its arguments, by the registry's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+from harness.spec import _generated as tables
+from harness.spec.shapes import main_name, members, signature
+from harness.trace.calls import Call
+from harness.trace.templates import WRITES, own_keys
+
+
+class HandleReference(NamedTuple):
+    """One handle in the arguments of a call. `made`: the call returns it."""
+
+    type: str
+    id: int
+    made: bool
+
+
+class _Field(NamedTuple):
+    """A member or parameter that may hold handles: of type `struct`, or a handle when that is empty."""
+
+    name: str
+    type: str
+    struct: bool
+    made: bool
+
+
+def references(call: Call) -> Iterator[HandleReference]:
+    """The handles that a call names, in the order of its parameters. VK_NULL_HANDLE is none.
+
+    What a call that failed would have made is left out. A call that the tables lack names nothing.
+    """
+    for field in _parameters(call.name):
+        if not field.made or call.succeeded:
+            yield from _in_value(field, call.args.get(field.name), field.made)
+    for name in own_keys(call.name):
+        if name == WRITES:
+            yield from _in_value(_Field(WRITES, "VkWriteDescriptorSet", True, False), call.args.get(name), False)
+
+
+def references_in(struct: str, value: Mapping[str, Any]) -> Iterator[HandleReference]:
+    """The handles that a struct names, in the order of its members; nothing for a struct that the tables lack."""
+    return _in_struct(struct, value, False)
+
+
+def _in_value(field: _Field, value: Any, made: bool) -> Iterator[HandleReference]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _in_value(field, each, made)
+    elif field.struct:
+        if isinstance(value, dict):
+            yield from _in_struct(field.type, value, made)
+    elif value and isinstance(value, int):
+        yield HandleReference(field.type, value, made)
+
+
+def _in_struct(name: str, value: Mapping[str, Any], made: bool) -> Iterator[HandleReference]:
+    for field in _members(name):
+        yield from _in_value(field, value.get(field.name), made)
+    following = value.get("pNext")
+    if isinstance(following, dict):
+        struct = tables.STYPES.get(following.get("sType", -1))
+        if struct is not None:
+            yield from _in_struct(struct, following, made)
+
+
+@cache
+def _parameters(command: str) -> tuple[_Field, ...]:
+    found = signature(command) or signature(main_name(command))
+    return () if found is None else _fields(found.params)
+
+
+@cache
+def _members(struct: str) -> tuple[_Field, ...]:
+    return _fields(members(struct) or ())
+
+
+def _fields(listed: Any) -> tuple[_Field, ...]:
+    fields = []
+    for each in listed:
+        base = tables.TYPE_ALIASES.get(each.type, each.type)
+        if base in tables.HANDLES:
+            fields.append(_Field(each.name, base, False, bool(each.pointer) and not each.const))
+        elif base in tables.STRUCTS and base != "VkAllocationCallbacks":
+            fields.append(_Field(each.name, base, True, bool(each.pointer) and not each.const))
+    return tuple(fields)

@@ -1,0 +1,77 @@
+"""`vkharness reduce`: what a user sees, and what is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.cli import main
+from harness.trace.codec import load, read_header, save
+from tests.support.streams import Stream
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    stream = Stream()
+    a, b, c = stream.buffer(64), stream.buffer(64), stream.buffer(64)
+    stream.begin()
+    stream.fill(c, 1)
+    stream.fill(a, 7)
+    stream.copy(a, b, 16)
+    stream.submit()
+    path = tmp_path / "whole.jsonl"
+    save(path, stream.blocks)
+    return path
+
+
+def reduce(*arguments: str | Path) -> int:
+    with pytest.raises(SystemExit) as left:
+        main(["reduce", *map(str, arguments)])
+    assert isinstance(left.value.code, int)
+    return left.value.code
+
+
+def test_it_writes_a_trace_that_the_other_commands_read(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = trace.with_name("small.jsonl")
+    assert reduce(trace, "--finding", "1", "-o", small) == 0
+    told = capsys.readouterr()
+    assert told.err == "", "nothing but results in a pipe"
+    assert f"{small}: {len(load(small))} calls, 2 commands" in told.out
+    assert "READ_AFTER_WRITE on VkBuffer" in told.out
+    assert read_header(small)["vkharness"]["reduced"] == {"from": "whole.jsonl", "finding": 1}
+    with pytest.raises(SystemExit) as left:
+        main(["check", str(small)])
+    assert left.value.code == 1
+
+
+def test_a_number_that_no_finding_has_exits_2_with_what_there_is(
+    trace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reduce(trace, "--finding", "3", "-o", trace.with_name("small.jsonl")) == 2
+    assert capsys.readouterr().err == f"vkharness: --finding 3: {trace} has 1 group of findings\n"
+    assert not trace.with_name("small.jsonl").exists()
+
+
+def test_the_trace_itself_is_never_overwritten(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = trace.read_bytes()
+    assert reduce(trace, "-o", trace) == 2
+    assert trace.read_bytes() == before
+    assert "choose another file" in capsys.readouterr().err
+
+
+def test_no_time_leaves_the_slice_and_exits_1(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert reduce(trace, "-o", trace.with_name("small.jsonl"), "--seconds", "0") == 1
+    assert "the limit of time came first" in capsys.readouterr().out
+
+
+def test_a_device_says_whether_the_hazard_is_still_shown(
+    trace: Path, device: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert reduce(trace, "-o", trace.with_name("small.jsonl"), "--device", device) == 0
+    assert capsys.readouterr().out.endswith(f"shown on {device}\n")
+
+
+@pytest.fixture(params=["lavapipe", "swiftshader"])
+def device(request: pytest.FixtureRequest) -> str:
+    return str(request.param)

@@ -1,0 +1,224 @@
+"""Reduction: what is left of streams with much that does not matter, and that the rest can be executed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from harness.check import Analysis
+from harness.device.drivers import find_driver
+from harness.device.process import Worker
+from harness.findings import Hazard
+from harness.fuzz import reduce_fuzz
+from harness.reduction.oracle import identity
+from harness.reduction.reduce import Reduction, reduce
+from harness.trace.calls import Call
+from tests.support.streams import DST, GENERAL, SRC, UNDEFINED, Stream, struct
+
+
+def reduced(stream: Stream, hazard: Hazard, command: str, prior: str) -> Reduction:
+    """The stream reduced to its first finding of that kind; whether it is still found alone is tested here."""
+    findings = Analysis().follow(stream.blocks).findings
+    wanted = next(
+        each
+        for each in findings
+        if (each.hazard, each.place.command, each.prior.command) == (hazard, f"vkCmd{command}", f"vkCmd{prior}")
+    )
+    small = reduce(stream.blocks, wanted)
+    left = [identity(each) for each in Analysis().follow(small.blocks).findings if each.counts]
+    assert left == [identity(wanted)]
+    return small
+
+
+def commands(small: Reduction) -> list[str]:
+    return [block.name for block in small.blocks if isinstance(block, Call) and block.name.startswith("vkCmd")]
+
+
+def call(small: Reduction, name: str) -> dict[str, Any]:
+    [found] = [block for block in small.blocks if isinstance(block, Call) and block.name == name]
+    return found.args
+
+
+def names(small: Reduction) -> list[str]:
+    return [block.name for block in small.blocks if isinstance(block, Call)]
+
+
+def test_two_commands_are_left_of_a_hundred() -> None:
+    stream = Stream()
+    a, b, *others = (stream.buffer(4096) for _ in range(6))
+    for at in range(40):
+        stream.begin()
+        stream.fill(others[at % 4], at)
+        if not 20 <= at <= 30:
+            stream.barrier()
+        if at == 20:
+            stream.fill(a, 7)
+        if at == 30:
+            stream.copy(a, b, 64)
+        stream.submit(wait=at in (10, 39))
+    small = reduced(stream, Hazard.READ_AFTER_WRITE, "CopyBuffer", "FillBuffer")
+    assert commands(small) == ["vkCmdFillBuffer", "vkCmdCopyBuffer"]
+    assert names(small).count("vkQueueSubmit") == 2
+    assert names(small).count("vkCreateBuffer") == 2
+    assert call(small, "vkCmdCopyBuffer")["pRegions"][0]["size"] == 16
+
+
+def test_calls_and_objects_keep_their_numbers() -> None:
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    stream.begin()
+    stream.fill(b, 1)
+    stream.barrier()
+    fill = stream.fill(a, 7)
+    copy = stream.copy(a, b, 16)
+    stream.submit()
+    small = reduced(stream, Hazard.READ_AFTER_WRITE, "CopyBuffer", "FillBuffer")
+    assert [block.index for block in small.blocks if isinstance(block, Call) and "Cmd" in block.name] == [fill, copy]
+    assert small.finding.resource == a
+
+
+def test_only_the_regions_that_meet_are_left() -> None:
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    stream.begin()
+    stream.fill(a, 7, 32, 4)
+    regions = [struct("VkBufferCopy", srcOffset=at, dstOffset=at, size=4) for at in (0, 16, 32, 48)]
+    stream.cmd("CopyBuffer", srcBuffer=a, dstBuffer=b, pRegions=regions)
+    stream.submit()
+    small = reduced(stream, Hazard.READ_AFTER_WRITE, "CopyBuffer", "FillBuffer")
+    assert call(small, "vkCmdCopyBuffer")["pRegions"] == [regions[2]]
+    assert call(small, "vkCmdCopyBuffer")["regionCount"] == 1
+
+
+def test_an_image_keeps_the_transitions_that_it_needs_and_loses_the_others() -> None:
+    stream = Stream()
+    image, other, target = stream.image((8, 8, 1)), stream.image((8, 8, 1)), stream.buffer(256)
+    stream.begin()
+    for each in (image, other):
+        stream.transition(each, UNDEFINED, GENERAL)
+        stream.transition(each, GENERAL, SRC)
+        stream.transition(each, SRC, DST)
+    stream.submit()
+    stream.begin()
+    stream.clear(image, (1, 0, 0, 1))
+    stream.clear(image, (0, 1, 0, 1))
+    stream.image_to_buffer(other, target, (8, 8, 1))
+    stream.submit()
+    small = reduced(stream, Hazard.WRITE_AFTER_WRITE, "ClearColorImage", "ClearColorImage")
+    barriers = [
+        (barrier["image"], barrier["oldLayout"], barrier["newLayout"])
+        for block in small.blocks
+        if isinstance(block, Call)
+        for barrier in block.args.get("pImageMemoryBarriers") or ()
+    ]
+    assert barriers == [(image, UNDEFINED, GENERAL), (image, GENERAL, SRC), (image, SRC, DST)]
+
+
+def test_state_goes_with_the_actions_that_see_it_and_stays_with_those_that_stay() -> None:
+    stream = Stream()
+    a, b, c = stream.buffer(64), stream.buffer(64), stream.buffer(64)
+    dispatch, unused = stream.compute("copy_words", [a, b]), stream.compute("copy_words", [b, c])
+    stream.begin()
+    stream.fill(a, 7)
+    unused.run()
+    dispatch.run(4)
+    stream.submit()
+    small = reduced(stream, Hazard.READ_AFTER_WRITE, "Dispatch", "FillBuffer")
+    assert commands(small) == ["vkCmdFillBuffer", "vkCmdBindPipeline", "vkCmdBindDescriptorSets", "vkCmdDispatch"]
+    assert names(small).count("vkCreateComputePipelines") == 1
+    assert call(small, "vkCmdDispatch")["groupCountX"] == 1
+
+
+def semaphore_submit(stream: Stream, commands: int, waits: list[int], signals: list[int]) -> None:
+    info = struct(
+        "VkSubmitInfo",
+        pCommandBuffers=[commands],
+        pWaitSemaphores=waits,
+        pWaitDstStageMask=[0x10000] * len(waits),
+        pSignalSemaphores=signals,
+    )
+    stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
+
+
+def test_a_wait_goes_with_its_signal() -> None:
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    first, second = (stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo")) for _ in range(2))
+    buffers = []
+    for at in range(3):
+        buffers.append(stream.begin())
+        stream.fill(a if at == 0 else b, at)
+        if at == 2:
+            stream.fill(a, 9)
+            stream.copy(a, b, 16)
+        stream.end()
+    semaphore_submit(stream, buffers[0], [], [first])
+    semaphore_submit(stream, buffers[1], [first], [second])
+    semaphore_submit(stream, buffers[2], [second], [])
+    small = reduced(stream, Hazard.READ_AFTER_WRITE, "CopyBuffer", "FillBuffer")
+    assert commands(small) == ["vkCmdFillBuffer", "vkCmdCopyBuffer"]
+    assert "vkCreateSemaphore" not in names(small)
+
+
+def test_a_finding_across_a_semaphore_keeps_signal_and_wait() -> None:
+    stream = Stream()
+    other = stream.id()
+    stream.call("vkGetDeviceQueue", device=stream.device, queueIndex=1, pQueue=other)
+    a, b = stream.buffer(64), stream.buffer(64)
+    semaphore = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo"))
+    one = stream.begin()
+    stream.fill(a, 1)
+    stream.end()
+    two = stream.begin()
+    stream.copy(a, b, 16)
+    stream.end()
+    signal = struct("VkSubmitInfo", pCommandBuffers=[one], pSignalSemaphores=[semaphore])
+    # COMPUTE_SHADER: the copy itself does not wait.
+    wait = struct("VkSubmitInfo", pCommandBuffers=[two], pWaitSemaphores=[semaphore], pWaitDstStageMask=[0x800])
+    stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[signal])
+    stream.call("vkQueueSubmit", queue=other, pSubmits=[wait])
+    [finding] = Analysis().follow(stream.blocks).findings
+    small = reduce(stream.blocks, finding)
+    submits = [b.args["pSubmits"][0] for b in small.blocks if isinstance(b, Call) and b.name == "vkQueueSubmit"]
+    assert [each["pSignalSemaphores"] for each in submits] == [[semaphore], None]
+    assert [each["pWaitSemaphores"] for each in submits] == [None, [semaphore]]
+
+
+def test_a_barrier_parts_the_finding_from_another_of_the_same_commands() -> None:
+    """Submitted twice, each of the two commands meets itself and the other one again."""
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    commands_ = stream.begin()
+    stream.copy(a, b, 16)
+    stream.fill(b, 3)
+    stream.end()
+    stream.submit(commands_, wait=False)
+    stream.submit(commands_, wait=False)
+    small = reduced(stream, Hazard.WRITE_AFTER_WRITE, "CopyBuffer", "FillBuffer")
+    assert commands(small) == ["vkCmdCopyBuffer", "vkCmdPipelineBarrier", "vkCmdFillBuffer"]
+
+
+def test_the_limit_of_steps_leaves_the_best_so_far() -> None:
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    stream.begin()
+    stream.fill(a, 7)
+    stream.copy(a, b, 16)
+    stream.submit()
+    finding = Analysis().follow(stream.blocks).findings[0]
+    kept: list[int] = []
+    small = reduce(stream.blocks, finding, steps=1, keep=lambda blocks: kept.append(len(blocks)))
+    assert not small.complete and kept and len(small.blocks) < len(stream.blocks)
+    assert reduce(small.blocks, small.finding).complete
+
+
+@pytest.mark.slow
+def test_random_streams_are_left_with_their_finding_alone(fresh_seed: int) -> None:
+    count, first = 12, fresh_seed % 1_000_000
+    print(f"seeds {first} to {first + count - 1}")
+    with Worker(find_driver("lavapipe")) as worker:
+        tally = reduce_fuzz.run(range(first, first + count), worker, "lavapipe")
+    assert not tally.bad, str(tally)
+    assert len(tally.after) > count // 2, "hardly a stream has a hazard: nothing is shown"
+    assert tally.mean <= 12, str(tally)
