@@ -110,7 +110,10 @@ class Analysis:
     @property
     def unjudged(self) -> Unjudged:
         """What the verdict leaves out."""
-        return Unjudged(self._interpreter.objects.contents.left_out, self._validator.unseen.all())
+        objects = self._interpreter.objects
+        names = objects.debug.names
+        unseen = [each._replace(resource_name=names.get(each.resource, "")) for each in self._validator.unseen.all()]
+        return Unjudged(objects.contents.left_out, unseen)
 
     @property
     def verdict(self) -> str:

@@ -255,12 +255,15 @@ class UnseenWrite(NamedTuple):
     size: int
     """In bytes."""
     place: Place
+    resource_name: str = ""
+    """The debug name of the resource; empty where it has none."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form with stable keys."""
         return {
             "resource": self.resource,
             "resource_type": self.resource_type,
+            "resource_name": self.resource_name,
             "size": self.size,
             "command": self.place.command,
             "call": self.place.call,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Any
 
 from harness.findings import Box, DependencySoFar, Finding, Hazard, HostStep, Place
@@ -123,3 +124,30 @@ def test_a_refuted_finding_does_not_stand_for_a_group_that_counts() -> None:
     assert group.first is other and group.counts
     (refuted,) = groups_of([one])
     assert refuted.first is one and not refuted.counts
+
+
+def test_random_findings_keep_what_a_group_promises() -> None:
+    """Each finding is in one group and in one recurring finding; two parts of one frame are never the same."""
+    seed = 2026
+    rng = random.Random(seed)
+    for _ in range(200):
+        frames = sorted(rng.choices([None, 1, 2, 3, 4], k=rng.randrange(1, 30)), key=lambda each: each or 0)
+        found = [
+            found_at(frame, rng.randrange(3), rng.randrange(4), rng.choice([None, "app.py:1", "app.py:2"]))
+            for frame in frames
+        ]
+        groups = groups_of(found)
+        assert [each.number for each in groups] == list(range(1, len(groups) + 1))
+        assert sorted(map(id, found)) == sorted(id(each) for group in groups for each in group.findings)
+        firsts = [min(found.index(each) for each in group.findings) for group in groups]
+        assert firsts == sorted(firsts), f"seed {seed}"
+        for group in groups:
+            assert sum(each.count for each in group.recurring) == group.count
+            for recurring in group.recurring:
+                parts = {(each.frame, each.resource) for each in recurring.findings}
+                assert len({frame for frame, _ in parts}) == len(parts), f"seed {seed}"
+
+
+def found_at(frame: int | None, pair: int, resource: int, site: str | None) -> Finding:
+    """One of a few pairs of calls of a frame, on one of a few resources."""
+    return found(frame, 1000 * (frame or 0) + 100 + pair, resource, site)

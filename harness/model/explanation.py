@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from harness.commands.debug_info import DebugInfo
 from harness.commands.interpret import Interpreter
 from harness.model.access_history import readers_before
 from harness.model.memory import MemoryOperation, MemoryOperations
@@ -59,6 +60,8 @@ class PairExplanation:
     """Without a path: the load operations that come between the two."""
     passages: tuple[Passage, ...] = ()
     """After a write, how its bytes pass. Together the passages cover `spans`."""
+    debug: DebugInfo = field(default_factory=DebugInfo)
+    """What the program calls its objects and its work; empty where the pairs are of stream events."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +84,10 @@ def explain_pairs(
     interpreter = Interpreter()
     objects = interpreter.objects
     stream = (each for block in blocks for each in interpreter.step(block))
-    return explain_stream_pairs(stream, limit, calls, lambda id: objects.image(id) or objects.buffer(id))
+    found, left_out, unmodelled = explain_stream_pairs(
+        stream, limit, calls, lambda id: objects.image(id) or objects.buffer(id)
+    )
+    return [replace(each, debug=objects.debug) for each in found], left_out, unmodelled
 
 
 def explain_stream_pairs(

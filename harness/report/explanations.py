@@ -8,7 +8,7 @@ from harness.model.opinion import ModelAccess
 from harness.model.pairs import Exemption
 from harness.report.conflicts import conflict_text, missing_text
 from harness.report.printable import printable
-from harness.report.sentences import part_text
+from harness.report.sentences import labelled, part_text
 from harness.trace.resources import describe
 
 _EXEMPT = {
@@ -24,9 +24,9 @@ _EXEMPT = {
 def explanation_text(pair: PairExplanation) -> str:
     """A few lines: the resource with its range, both accesses, and the argument."""
     lines = [
-        part_text(pair.resource, *describe(pair.subject, pair.spans)),
-        f"  first   {_use(pair.prior)}",
-        f"  then    {_use(pair.current)}",
+        part_text(pair.resource, *describe(pair.subject, pair.spans), pair.debug.names),
+        f"  first   {_labelled_use(pair, pair.prior)}",
+        f"  then    {_labelled_use(pair, pair.current)}",
     ]
     if pair.conflict is not None:
         lines += [f"  CONFLICT {conflict_text(pair.conflict)}", f"  missing {missing_text(pair.conflict)}"]
@@ -61,6 +61,10 @@ def _passage(pair: PairExplanation, passage: Passage) -> str:
     flush = "by itself" if passage.flush is None else f"by {_place(nodes[passage.flush].place)}"
     invalidate = "by itself" if passage.invalidate is None else f"by {_place(nodes[passage.invalidate].place)}"
     return f"memory  {part}available {flush}, visible {invalidate}"
+
+
+def _labelled_use(pair: PairExplanation, use: ModelAccess) -> str:
+    return f"{labelled(f'{use.command} {use.access}', pair.debug.labels_at(use.place))}{_where(use.place)}"
 
 
 def _use(use: ModelAccess) -> str:

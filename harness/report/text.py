@@ -148,7 +148,8 @@ def unjudged_lines(unjudged: Unjudged) -> list[str]:
 
 def _unseen(write: UnseenWrite) -> str:
     where = printable(write.place.site or "") or f"call {write.place.call}"
-    what = f"{size_text(write.size)} of {write.resource_type} {write.resource}"
+    resource = named(write.resource, {write.resource: write.resource_name})
+    what = f"{size_text(write.size)} of {write.resource_type} {resource}"
     return f"mapped and never made visible to the host: {what}, written by {write.place.command} at {where}"
 
 

@@ -12,10 +12,12 @@ from click.testing import CliRunner
 from harness.cli.explain import explain
 from harness.fuzz import random_text, stream_text
 from harness.model import judge_stream_events
-from harness.model.explanation import PairExplanation, explain_stream_pairs
+from harness.model.explanation import PairExplanation, explain_pairs, explain_stream_pairs
 from harness.model.pairs import Exemption
 from harness.report.explanations import explanation_text
 from harness.spans import merge
+from tests.commands.test_debug_info import name, region
+from tests.support.streams import two_buffers
 
 SPLIT = """
 submit q1
@@ -119,3 +121,17 @@ def test_the_command_says_when_there_is_no_pair_and_what_has_no_rule(tmp_path: P
     missing, none = result.output.splitlines()
     assert missing == "not modelled, so pairs may be missing: vkQueueSomething"
     assert none.startswith("no pair of accesses")
+
+
+def test_names_and_labels_are_in_the_words() -> None:
+    stream, a, b = two_buffers(256)
+    name(stream, a, "particles")
+    stream.begin()
+    with region(stream, "upload"):
+        stream.fill(a, 7)
+        stream.copy(a, b, 256)
+    stream.submit()
+    (pair,), _, _ = explain_pairs(stream.blocks, 10)
+    text = explanation_text(pair).splitlines()
+    assert text[0] == f'VkBuffer {a} "particles" [0, 256)'
+    assert text[1].startswith('  first   vkCmdFillBuffer SYNC_CLEAR_TRANSFER_WRITE in "upload" (call')
