@@ -32,6 +32,7 @@ ALLOWED = {
     "syncval": "findings spans spec trace",
     "record": "findings spans spec trace",
     "device": "findings spec trace record",
+    "capture": "findings device",
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",
     "layer": "findings spans spec trace commands device",
@@ -44,8 +45,8 @@ ALLOWED = {
     "report": "findings groups spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz",
     "pytest_plugin": "findings groups ignore_file record report suite",
-    "cli": "findings groups ignore_file verdicts trace model record device replay report suite refutation check "
-    "agreement mending reduction fuzz",
+    "cli": "agreement capture check device findings fuzz groups ignore_file mending model record reduction refutation "
+    "replay report suite trace verdicts",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
@@ -58,6 +59,7 @@ THIRD_PARTY = {
     "jinja2": ("report suite", "anywhere"),
     "PIL": ("report", "anywhere"),
     "pytest": ("pytest_plugin suite", "anywhere"),
+    "watchdog": ("capture", "anywhere"),
     "glfw": ("device suite", "inside functions"),
     "numpy": ("commands record device rig replay report suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),

@@ -1,18 +1,24 @@
-"""`vkharness run PROGRAM.py [ARGS]`: runs an unmodified program under the mirror."""
+"""`vkharness run PROGRAM [ARGS]`: runs an unmodified program and judges its Vulkan calls.
+
+Python source runs in this process, under the mirror in front of the `vulkan` package. Any other program runs under the
+capture layer (`harness.cli.captured`).
+"""
 
 from __future__ import annotations
 
+import re
 from contextlib import ExitStack
 from pathlib import Path
 
 import click
 
+from harness.cli.captured import Options
 from harness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, MODEL_OPTION
+from harness.findings import UserError
 
 OWN_OPTIONS = ("--json", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
-FRAMES = "--frames"
-MODEL = "--model"
+BEFORE_PROGRAM = ("--frames", "--model", "--display", IGNORE)
 """These options with a value are ours only before the program's name: programs may have some of their own."""
 
 
@@ -36,7 +42,7 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     for word in words:
         if word == "--":
             rest.extend(words)
-        elif word in OWN_OPTIONS or (word in (FRAMES, MODEL, IGNORE) and not rest):
+        elif word in OWN_OPTIONS or (word in BEFORE_PROGRAM and not rest):
             value = next(words, None)
             if value is None:
                 raise click.BadOptionUsage(word, f"Option '{word}' requires an argument.")
@@ -48,19 +54,45 @@ def split_arguments(args: list[str]) -> tuple[list[str], list[str]]:
     return own, rest
 
 
+class FrameRange(click.ParamType):  # type: ignore[type-arg]
+    """`30`: the first 30 frames. `2-5`: the second to the fifth. As (first, last)."""
+
+    name = "N|A-B"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[int, int] | None:
+        """The range; refused when it is none."""
+        if value is None or isinstance(value, tuple):
+            return value
+        found = re.fullmatch(r"(?:(\d{1,9})-)?(\d{1,9})", str(value))
+        first, last = (int(found[1] or 1), int(found[2])) if found else (0, 0)
+        if not 1 <= first <= last:
+            self.fail(f"{value!r} is no number of frames, and no range such as 2-5", param, ctx)
+        return first, last
+
+
 @click.command(
     cls=RunCommand,
-    options_metavar="[--json FILE] [--trace FILE] [--headless [--frames N]] [--ignore FILE] [--model WHEN] [--bounds]",
+    options_metavar="[--json FILE] [--trace FILE] [--frames N|A-B] [--headless | --capture] [--display WHICH]"
+    " [--ignore FILE] [--model WHEN] [--bounds]",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path), help="Write the recorded trace to this file.")
-@click.option("--headless", is_flag=True, help="Let the program's windows (glfw) be of no display, on SwiftShader.")
+@click.option("--headless", is_flag=True, help="Python programs: windows (glfw) are of no display, on SwiftShader.")
 @click.option(
-    FRAMES,
-    type=click.IntRange(min=1),
-    default=30,
+    "--frames",
+    type=FrameRange(),
+    help="Captured programs: judge these frames and end the program after them [all]. "
+    "With --headless: how many until the windows ask to be closed [30].",
+)
+@click.option("--capture", is_flag=True, help="Run a Python program under the capture layer, like any other program.")
+@click.option(
+    "--display",
+    type=click.Choice(["auto", "xvfb", "none"]),
+    default="auto",
     show_default=True,
-    help="With --headless: frames until the windows ask to be closed.",
+    help="Where a captured program's windows are; auto: on the display there is, else on Xvfb.",
 )
 @IGNORE_OPTION
 @MODEL_OPTION
@@ -75,41 +107,73 @@ def run(
     json_path: Path | None,
     trace_path: Path | None,
     headless: bool,
-    frames: int,
+    frames: tuple[int, int] | None,
+    capture: bool,
+    display: str,
     ignore_path: Path | None,
     model: str,
     bounds: bool,
 ) -> None:
-    """Run an unmodified Python program under the mirror.
+    """Run an unmodified program and judge its Vulkan calls.
+
+    Python source runs under the mirror. Any other program, a file or a name on the path, runs under GFXReconstruct's
+    capture layer, and each of its processes gets a verdict. A Python program whose Vulkan calls do not come from the
+    vulkan package runs a second time, under the capture layer.
 
     The verdict goes to stderr, beside what the program itself prints. --json and --trace may stand before PROGRAM or
     among its arguments; behind a -- everything is the program's. When the program fails, its exit code is passed on.
     """
-    import harness
-    from harness.cli.verdict import ask_model, ignore_file, make_analysis, show
-    from harness.record.program_runner import exit_status, run_program
+    from harness.cli import captured
+    from harness.cli.verdict import ignore_file
 
+    # The program may change its folder before these are written.
+    json_path, trace_path = json_path and json_path.absolute(), trace_path and trace_path.absolute()
+    asked = "" if frames is None else f"{frames[0]}-{frames[1]}"
     ignored = ignore_file(ignore_path)
-
+    options = captured.Options(json_path, trace_path, model, bounds, asked, display, ignored)
+    if not captured.is_python_source(program):
+        if headless:
+            raise UserError(f"--headless is for Python programs; {program} runs with --display xvfb")
+        ctx.exit(captured.run_under_capture(captured.command_of(program, arguments), options))
+    if capture:
+        ctx.exit(captured.run_again_captured(program, arguments, options))
+    if frames is not None and not headless:
+        raise UserError("--frames of a Python program goes with --headless or --capture")
     if headless:
         from harness.device.windowless import make_windowless
 
-        make_windowless(frames)
-    # The program may change its folder before these are written.
-    json_path, trace_path = json_path and json_path.absolute(), trace_path and trace_path.absolute()
+        make_windowless(30 if frames is None else frames[1])
+    ctx.exit(_run_python(program, arguments, options))
+
+
+def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> int:
+    """Runs Python source under the mirror, and again under the capture layer if its calls came from elsewhere; the exit
+    code."""
+    import harness
+    from harness.cli import captured
+    from harness.cli.verdict import ask_model, make_analysis, show
+    from harness.record.program_runner import exit_status, run_program
+
     with ExitStack() as stack:
         sink = None
-        if trace_path is not None:
+        if options.trace_path is not None:
             from harness.trace.codec import TraceWriter
 
-            sink = stack.enter_context(TraceWriter(trace_path)).write
-        analysis = make_analysis(model, bounds)
+            sink = stack.enter_context(TraceWriter(options.trace_path)).write
+        analysis = make_analysis(options.model, options.bounds)
         session = stack.enter_context(harness.attach(mirror=analysis, sink=sink))
         status = run_program(str(program), arguments, session)
     for error in session.internal_errors:
         click.echo(f"vkharness: inside the mirror: {error}", err=True)
-    answer = ask_model(analysis, model)
-    ignored.mark(session.findings)
-    show(session.verdict, session.findings, session.unmodelled, answer, session.unjudged, json_path, stderr=True)
-    ignored.require_use()
-    ctx.exit(exit_status(session, status))
+    if session.saw_calls:
+        answer = ask_model(analysis, options.model)
+        options.ignored.mark(session.findings)
+        unmodelled, unjudged = session.unmodelled, session.unjudged
+        show(session.verdict, session.findings, unmodelled, answer, unjudged, options.json_path, stderr=True)
+        options.ignored.require_use()
+    elif not status and captured.has_driver():
+        click.echo("vkharness: no call came through the vulkan package: once more, under the capture layer", err=True)
+        return captured.run_again_captured(program, arguments, options)
+    else:
+        captured.tell_of_no_call(options)
+    return exit_status(session, status)

@@ -15,6 +15,7 @@ from harness.verdicts import ModelAnswer
 
 if TYPE_CHECKING:
     from harness.check import Analysis
+    from harness.groups import Group
     from harness.ignore_file import IgnoreFile
     from harness.refutation import Refutation
 
@@ -85,8 +86,11 @@ def show(
     json_path: Path | None,
     *,
     stderr: bool = False,
-) -> None:
-    """Writes the JSON file, if asked for, then prints the verdict on stdout, or on stderr beside a program's output."""
+) -> list[Group]:
+    """Writes the JSON file, if asked for, then prints the verdict on stdout, or on stderr beside a program's output.
+
+    Returns the groups that it printed.
+    """
     from harness.groups import groups_of
     from harness.report.console import terminal
     from harness.report.text import print_verdict
@@ -98,3 +102,4 @@ def show(
         document = verdict_document(verdict, groups, unmodelled, model, unjudged)
         write_json(json_path, document)
     print_verdict(terminal(stderr=stderr), verdict, groups, unmodelled, unjudged)
+    return groups

@@ -62,9 +62,14 @@ def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
 
 
 def exit_status(session: Session, program: int = 0) -> int:
-    """Exit status of `vkharness run`: the program's own failure, else 1 for hazards, 3 for no verdict, 0 for clean."""
+    """Exit status of `vkharness run`: the program's own failure, else 1 for hazards, 3 for no verdict, 0 for clean.
+
+    A program that made no Vulkan call has no verdict.
+    """
     if program:
         return program
+    if not session.saw_calls:
+        return UNKNOWN
     return {"clean": CLEAN, "hazards": HAZARDS}.get(session.verdict, UNKNOWN)
 
 

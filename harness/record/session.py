@@ -132,6 +132,11 @@ class Session:
         return self.mirror.verdict
 
     @property
+    def saw_calls(self) -> bool:
+        """Whether any Vulkan call went through the package while the session was attached."""
+        return bool(self._threads)
+
+    @property
     def attached(self) -> bool:
         """True from `start` to `detach`."""
         return self._detach is not None

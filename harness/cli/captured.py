@@ -1,0 +1,183 @@
+"""What `vkharness run` does with a program that is no Python source: it runs under the capture layer, and each of its
+processes is judged by what it left."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from harness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
+from harness.findings import UserError
+
+if TYPE_CHECKING:
+    from harness.capture.launch import CapturedProcess
+    from harness.check import Analysis
+    from harness.ignore_file import IgnoreFile
+
+PYTHON_SUFFIXES = (".py", ".pyw")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What was asked for beside the program. `frames` is a range such as `2-5`, or empty."""
+
+    json_path: Path | None
+    trace_path: Path | None
+    model: str
+    bounds: bool
+    frames: str
+    display: str
+    ignored: IgnoreFile
+
+
+def is_python_source(program: Path) -> bool:
+    """Whether a file is Python source that this interpreter can run: by its suffix, or by its first line."""
+    if program.suffix in PYTHON_SUFFIXES:
+        return True
+    try:
+        with program.open("rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return False
+    return not os.access(program, os.X_OK) if b"\0" not in first and not first.startswith(b"#!") else b"python" in first
+
+
+def command_of(program: Path, arguments: Sequence[str]) -> list[str]:
+    """The command line of a program: a file, or a name to be found on the path. `UserError` when there is none."""
+    found = shutil.which(program)
+    if found is None:
+        why = "is not executable" if program.is_file() else "no such program"
+        raise UserError(f"{program}: {why}")
+    return [found, *arguments]
+
+
+def run_under_capture(command: Sequence[str], options: Options, page_faults: bool = True) -> int:
+    """Runs a program under the capture layer, prints a verdict for each process, and returns the exit code.
+
+    That is the program's own when it failed; else 1 when any process has a hazard, 3 when no call was seen or something
+    is not modelled, 0 when all are clean.
+    """
+    from harness.capture.display import display
+    from harness.capture.launch import STEM, run_captured
+    from harness.capture.layer import capture_environment, capture_layer
+
+    layer = capture_layer()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vkharness-")))
+        shown = stack.enter_context(display(options.display, os.environ))
+        file = folder / f"{STEM}.gfxr"
+        environment = capture_environment(layer, file, shown, options.frames, page_faults)
+        ended = run_captured(command, folder, environment, stop_after_capture=bool(options.frames))
+        if ended.signal_name:
+            click.echo(f"vkharness: the program was ended by {ended.signal_name}; judged up to there", err=True)
+        code = _judge(ended.captures, options)
+    return ended.status or code
+
+
+def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
+    """Judges each capture, prints the verdicts, writes the files that were asked for; the exit code they call for."""
+    for capture in captures:
+        if capture.shared:
+            click.echo(
+                "vkharness: several processes began at once and wrote one capture; run them one by one", err=True
+            )
+    whole = [capture for capture in captures if not capture.shared]
+    judged = [(capture, each) for at, capture in enumerate(whole) if (each := _follow(capture, at, options))]
+    if not judged and whole != captures:
+        return UNMODELLED
+    if not judged:
+        tell_of_no_call(options)
+        return UNMODELLED
+    documents, codes = [], []
+    for capture, analysis in judged:
+        if len(judged) > 1:
+            click.echo(f"{capture}:", err=True)
+        documents.append(_show(capture, analysis, options))
+        codes.append(exit_code(analysis.verdict))
+    options.ignored.require_use()
+    codes += [UNMODELLED] * (len(captures) - len(whole))
+    if options.json_path is not None:
+        _write_json(options.json_path, documents)
+    return next(code for code in (HAZARDS, UNMODELLED, CLEAN) if code in codes)
+
+
+def tell_of_no_call(options: Options) -> None:
+    """A program without a Vulkan call is not clean: there is nothing that a verdict could be about."""
+    click.echo("unknown - no Vulkan call was seen", err=True)
+    if options.json_path is not None:
+        _write_json(options.json_path, [])
+
+
+def _follow(capture: CapturedProcess, at: int, options: Options) -> Analysis | None:
+    """The analysis of a capture, whose calls become a trace of ours if one was asked for. None for one without calls.
+
+    The first process's trace has the name that was asked for, those of others a number behind its stem.
+    """
+    from harness.cli.verdict import make_analysis
+    from harness.trace.codec import TraceWriter, read_trace
+
+    notes: list[str] = []
+    analysis, seen = make_analysis(options.model, options.bounds), 0
+    with ExitStack() as stack:
+        writer = None
+        for block in read_trace(capture.path, notes):
+            if writer is None and options.trace_path is not None:
+                path = options.trace_path
+                writer = stack.enter_context(TraceWriter(path.with_stem(f"{path.stem}-{at + 1}") if at else path))
+            if writer is not None:
+                writer.write(block)
+            analysis.step(block)
+            seen += 1
+        analysis.finish()
+    for note in notes:
+        click.echo(f"vkharness: note: {note.replace(str(capture.path), str(capture))}", err=True)
+    return analysis if seen else None
+
+
+def _show(capture: CapturedProcess, analysis: Analysis, options: Options) -> dict[str, Any]:
+    """Prints the verdict of one process; its document."""
+    from harness.cli.verdict import ask_model, show
+    from harness.report.findings_json import verdict_document
+
+    answer = ask_model(analysis, options.model)
+    options.ignored.mark(analysis.findings)
+    verdict, unmodelled, unjudged = analysis.verdict, analysis.unmodelled, analysis.unjudged
+    groups = show(verdict, analysis.findings, unmodelled, answer, unjudged, None, stderr=True)
+    document = verdict_document(verdict, groups, unmodelled, answer, unjudged)
+    return {"process": capture.process, "program": capture.name, **document}
+
+
+def _write_json(path: Path, documents: list[dict[str, Any]]) -> None:
+    """One process's document as `check` writes it; of several the worst one's, with all of them in `processes`."""
+    from harness.report.findings_json import VERSION, write_json
+
+    order = ("hazards", "unknown", "clean")
+    empty = {"version": VERSION, "verdict": "unknown", "findings": [], "groups": [], "unmodelled": {}}
+    worst = min(documents, key=lambda each: order.index(each["verdict"]), default=empty)
+    write_json(path, {**worst, "processes": documents})
+
+
+def has_driver() -> bool:
+    """Whether a Vulkan driver is loaded into this process. (The loader itself is, since the mirror needs it.)"""
+    from harness.device.drivers import find_drivers
+
+    names = {Path(driver.library).name for driver in find_drivers() if driver.library}
+    try:
+        mapped = Path("/proc/self/maps").read_text(errors="replace")
+    except OSError:
+        return False
+    return any(line.rpartition("/")[2] in names for line in mapped.splitlines())
+
+
+def run_again_captured(program: Path, arguments: Sequence[str], options: Options) -> int:
+    """Runs a Python program in a process of its own under the capture layer."""
+    return run_under_capture([sys.executable, str(program), *arguments], options, page_faults=False)
