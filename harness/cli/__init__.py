@@ -17,7 +17,7 @@ import harness
 from harness.findings import UserError
 
 COMMANDS = {
-    "run": "Run an unmodified program under the mirror.",
+    "run": "Run an unmodified program and judge its Vulkan calls.",
     "check": "Judge a trace, ours or a converted capture, with no driver installed.",
     "replay": "Run a trace on a device.",
     "mend": "Find the smallest dependency that orders what each finding is about, and prove it.",

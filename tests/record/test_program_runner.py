@@ -27,7 +27,8 @@ with open("verdict", "w") as file:
     file.write(f"{session.verdict} {own} {sites} {session.internal_errors}")
 status = exit_status(session, own)
 """
-EXIT = "sys.exit(status)\n"
+EXIT = "sys.exit(status if session.saw_calls or session.unmodelled else own)\n"
+"""A program without Vulkan calls has no verdict, and its own status is what counts here."""
 
 Ran = subprocess.CompletedProcess[str]
 

@@ -1,0 +1,107 @@
+"""`vkharness run` of programs that are no Python source, or whose calls do not come through the `vulkan` package."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.check import Analysis
+from harness.device.drivers import environment, find_driver
+from harness.trace.codec import read_trace
+from tests.support.capture import capture_folder
+
+PROGRAMS = Path(__file__).parents[1] / "programs"
+FILL_COPY = str(PROGRAMS / "fill_copy.py")
+VKHARNESS = Path(sys.executable).with_name("vkharness")
+
+
+def run(*arguments: str, **variables: str) -> tuple[int, str]:
+    """Exit code and stderr of `vkharness run` on lavapipe."""
+    own = {**environment(find_driver("lavapipe")), **variables}
+    ended = subprocess.run(
+        [VKHARNESS, "run", *arguments], env={**os.environ, **own}, capture_output=True, text=True, check=False
+    )
+    assert "Traceback" not in ended.stderr
+    return ended.returncode, ended.stderr
+
+
+def document(path: Path) -> dict[str, Any]:
+    """A JSON file."""
+    read = json.loads(path.read_text())
+    assert isinstance(read, dict)
+    return read
+
+
+def test_a_program_is_judged_by_what_it_did(tmp_path: Path) -> None:
+    capture_folder()
+    file, trace = tmp_path / "verdict.json", tmp_path / "calls.jsonl"
+    own = ["--json", str(file), "--trace", str(trace), "--display", "none", "--"]
+    code, printed = run(*own, "sh", "-c", f"{sys.executable} {FILL_COPY}", GFXRECON_MEMORY_TRACKING_MODE="unassisted")
+    assert code == 1
+    assert "READ_AFTER_WRITE" in printed
+    written = document(file)
+    assert written["verdict"] == "hazards"
+    assert [each["verdict"] for each in written["processes"]] == ["hazards"]
+    assert written["processes"][0]["process"] > 0
+    assert Analysis().follow(read_trace(trace)).verdict == "hazards"
+
+
+def test_each_process_has_its_verdict(tmp_path: Path) -> None:
+    capture_folder()
+    file = tmp_path / "verdict.json"
+    both = f"{sys.executable} {FILL_COPY} --barrier && {sys.executable} {FILL_COPY}; exit 9"
+    code, printed = run("--json", str(file), "--", "sh", "-c", both, GFXRECON_MEMORY_TRACKING_MODE="unassisted")
+    assert code == 9
+    assert printed.count("process ") == 2
+    assert [each["verdict"] for each in document(file)["processes"]] == ["clean", "hazards"]
+    assert document(file)["verdict"] == "hazards"
+
+
+def test_python_source_runs_under_the_capture_layer_when_asked_to() -> None:
+    capture_folder()
+    code, printed = run("--capture", FILL_COPY, "--barrier")
+    assert (code, "clean - no hazard" in printed) == (0, True)
+
+
+def test_a_python_program_that_has_its_calls_from_elsewhere_runs_again(tmp_path: Path) -> None:
+    capture_folder()
+    program = tmp_path / "program.py"
+    loader = "import ctypes; ctypes.CDLL('libvulkan.so.1').vkEnumerateInstanceVersion"
+    made = "lib = ctypes.CDLL('libvulkan.so.1'); handle = ctypes.c_void_p()"
+    call = "lib.vkCreateInstance(ctypes.byref((ctypes.c_uint32 * 16)(1)), None, ctypes.byref(handle))"
+    program.write_text("\n".join([loader, made, call, "print('ran')"]))
+    code, printed = run(str(program))
+    assert "no call came through the vulkan package" in printed
+    assert code == 0
+
+
+@pytest.mark.parametrize("program", ["true", "nothing.py"])
+def test_no_call_is_no_verdict(tmp_path: Path, program: str) -> None:
+    capture_folder()
+    (tmp_path / "nothing.py").write_text("print('nothing')")
+    file = tmp_path / "verdict.json"
+    code, printed = run("--json", str(file), program if program == "true" else str(tmp_path / program))
+    assert (code, printed.strip()) == (3, "unknown - no Vulkan call was seen")
+    assert document(file)["verdict"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--frames", "5-2", "vkcube"], "is no number of frames"),
+        (["--frames", "3", "program.py"], "goes with --headless or --capture"),
+        (["--headless", "true"], "--headless is for Python programs"),
+        (["there-is-no-such-program"], "no such program"),
+    ],
+)
+def test_wrong_usage_is_one_line(arguments: list[str], said: str) -> None:
+    code, printed = run(*arguments)
+    assert code == 2
+    assert said in printed
+    assert len(printed.strip().splitlines()) == 1
