@@ -422,7 +422,8 @@ class RandomText:
         many = int(self.pick(_MANY))
         dependencies, own = self._dependencies(many)
         lines = [f"pass {many} {dependencies}".rstrip()]
-        moves = [self._move(at, many) if self._coin() else "" for at in range(many)]
+        moving = [*(at for at in range(many) if self._coin()), many]
+        moves = [self._move(at, many, moving) if at in moving else "" for at in range(many)]
         final = f" i 2->7 {self._left(many)}".rstrip() if self._coin() else ""
         kinds = _with_operations_once([self._kinds() for _ in range(many)], [*moves[:-1], moves[-1] + final])
         for index, (move, chosen) in enumerate(zip(moves, kinds, strict=True)):
@@ -431,10 +432,12 @@ class RandomText:
         lines.append(f"end{final}")
         return lines
 
-    def _move(self, at: int, many: int) -> str:
-        """A transition at the begin of a subpass, with the subpasses that it leaves and those that use the image."""
+    def _move(self, at: int, many: int, moving: list[int]) -> str:
+        """A transition at the begin of one of the subpasses in `moving`, with those that it leaves, use and enter."""
         used = [str(each) for each in range(at, many) if each == at or self._coin()]
-        return f" i {self.pick(_LAYOUTS)} {self._left(at)} used {'&'.join(used)}".replace("  ", " ")
+        later = "&".join(each for each in used[1:] if int(each) < moving[moving.index(at) + 1])
+        text = f" i {self.pick(_LAYOUTS)} {self._left(at)} used {'&'.join(used)}".replace("  ", " ")
+        return f"{text} later {later}" if later else text
 
     def _left(self, many: int) -> str:
         """Of the subpasses before one, those that a transition leaves: the last ones that use the image."""

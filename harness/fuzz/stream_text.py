@@ -40,7 +40,7 @@ repeated, with commas between.
 | event, first form | `set1 e1 STAGES`, `wait1 e1 e2 DEPENDENCY...` |
 | event, either form | `reset e1 STAGES` |
 | render pass instance | `pass SUBPASSES [[region] SUBPASS->SUBPASS SCOPE > SCOPE]...` |
-| subpass with its layout transitions | `subpass 0 [i OLD->NEW [after 0&1] [used 0&1&3]]...` |
+| subpass with its layout transitions | `subpass 0 [i OLD->NEW [after 0&1] [used 0&1&3] [later 3]]...` |
 | end with final transitions | `end [i OLD->NEW [after 0&1] [used 0&1]]...` |
 | begin of dynamic rendering that does not resume | `rendering` |
 | secondary command buffer | `execute COMMAND / COMMAND` |
@@ -51,7 +51,7 @@ SCOPE > SCOPE`; a layout is a number and an outer subpass `EXTERNAL`. A barrier 
 dependency of everything, as in the API. A transfer between families is that only with `stages`, which says that the
 stages count on both sides of it. An automatic transition leaves the layout in which the subpasses behind `after` used
 the attachment, or initialLayout. The subpasses behind `used` use it; without `used` these are those behind `after` and
-the one that begins.
+the one that begins. Those behind `later` use it in the new layout, behind the subpass that begins.
 """
 
 from __future__ import annotations
@@ -330,10 +330,12 @@ def _transition(words: list[str], into: tuple[int, ...]) -> AutomaticTransition:
     """`into` has the subpass at whose begin the transition is made."""
     resource, span = _range(words[0])
     given = dict(zip(words[2::2], words[3::2], strict=True))
-    if given.keys() - {"after", "used"}:
+    if given.keys() - {"after", "used", "later"}:
         raise ValueError(f"a transition has no {' '.join(words[2:])!r}")
-    after, used = (tuple(map(int, filter(None, given.get(key, "").split("&")))) for key in ("after", "used"))
-    return AutomaticTransition(resource, resource, (span,), *_pair(words[1]), after, used or (*after, *into))
+    after, used, later = (
+        tuple(map(int, filter(None, given.get(key, "").split("&")))) for key in ("after", "used", "later")
+    )
+    return AutomaticTransition(resource, resource, (span,), *_pair(words[1]), after, used or (*after, *into), later)
 
 
 def _subpass(text: str) -> Effect:
@@ -362,7 +364,9 @@ _EFFECTS: dict[str, Callable[[str], Effect]] = {
 def _spell_transition(each: AutomaticTransition, *into: int) -> str:
     after = f" after {'&'.join(map(str, each.leaves))}" if each.leaves else ""
     used = f" used {'&'.join(map(str, each.users))}" if each.users != (*each.leaves, *into) else ""
-    return f"{_spell_range(each.resource, each.spans)} {_spell_pair(each.old_layout, each.new_layout)}{after}{used}"
+    later = f" later {'&'.join(map(str, each.later))}" if each.later else ""
+    moved = f"{_spell_range(each.resource, each.spans)} {_spell_pair(each.old_layout, each.new_layout)}"
+    return f"{moved}{after}{used}{later}"
 
 
 def _spell_effect(effect: Effect) -> str:

@@ -140,6 +140,27 @@ def _moved_read_only(stream: Stream, begin: Call) -> Iterator[int]:
 
 
 @condition
+def moved_once_for_several(subject: Subject) -> bool:
+    """The second command is in a subpass that enters the layout of an earlier subpass' transition of the image that the
+    layer names, or ends that render pass instance. One of the two accesses is a transition, or no dependency leads into
+    the second subpass."""
+    stream = subject.stream
+    image = stream.viewed(subject.message.resource) if subject.message is not None else 0
+    for second, before in subject.seconds:
+        begun = max((at for at, call in enumerate(before) if call.name.startswith(BEGINS)), default=None)
+        if begun is None:
+            continue
+        inside = [*before[begun:], second]
+        now = sum(call.name.startswith(NEXT) for call in inside)
+        known = TRANSITION in subject.key[3:] or all(each.dst != now for each in _dependencies(inside[0], stream))
+        entered = [each for call in inside for each in stream.facts(call).effects if isinstance(each, SubpassBegin)]
+        moved = [each for effect in entered for each in effect.transitions if image in (0, each.resource)]
+        if known and any(now in each.later or (each.later and second.name.startswith(ENDS)) for each in moved):
+            return True
+    return False
+
+
+@condition
 def ordered_by_region_alone(subject: Subject) -> bool:
     """A by-region dependency between the two, of a render pass or a barrier, has the stage of the first access in its
     first scope and that of the second one in its second scope."""

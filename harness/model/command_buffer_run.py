@@ -13,7 +13,7 @@ from harness.model.past_access import is_write
 from harness.model.program import Program
 from harness.model.stages import ACCESS_KINDS
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
-from harness.trace.effects import Access, Command, Submitted, SubpassDependency
+from harness.trace.effects import Access, AutomaticTransition, Command, Submitted, SubpassDependency
 
 
 @dataclass(slots=True)
@@ -24,6 +24,8 @@ class InstanceStreams:
     dependencies: tuple[SubpassDependency, ...]
     number: int
     subpasses: dict[int, CommandStream] = field(default_factory=dict)
+    entered: list[tuple[AutomaticTransition, int]] = field(default_factory=list)
+    """The automatic transitions so far, with their nodes."""
 
 
 class CommandBufferRun:

@@ -14,6 +14,25 @@ Sources = tuple[tuple[int, tuple[Scope, ...]], ...]
 def after_transition(scopes: tuple[Scope, ...], queue: int, viewer: int, access_kind: int = LAYOUT_TRANSITION) -> State:
     """The state of a range after a layout transition ordered by these dependencies; or, by `access_kind`, after half of
     an ownership transfer without one. Later accesses see it as a write: rules.md#accesses-wait-for-the-transition."""
+    return intern(Write(access_kind, queue, viewer, regional=True), (), (_after(scopes, viewer),))
+
+
+def shown_to(state: State, maker: int, receivers: tuple[tuple[int, tuple[Scope, ...]], ...]) -> State:
+    """The state of a range after a transition, as one that `maker` made, with what other viewers may assume of it
+    (memoised). Rule: rules.md#dependencies-meet-at-a-transition."""
+    return state.after(("shown", maker, receivers), lambda state: _shown(state, maker, receivers))
+
+
+def _shown(state: State, maker: int, receivers: tuple[tuple[int, tuple[Scope, ...]], ...]) -> State:
+    assert state.write is not None
+    state = intern(state.write._replace(viewer=maker), state.reads, state.views)
+    for viewer, scopes in receivers:
+        state = state.with_view(_after(scopes, viewer))
+    return state
+
+
+def _after(scopes: tuple[Scope, ...], viewer: int) -> View:
+    """What a viewer may assume of a transition that comes before these dependencies."""
     far, near = ([each for each in scopes if each.local is local] for local in (False, True))
     ordering = AccessOrdering(
         union(scope.dst_accesses for scope in far),
@@ -22,7 +41,7 @@ def after_transition(scopes: tuple[Scope, ...], queue: int, viewer: int, access_
         near_barriers=union(scope.dst_accesses for scope in near),
         near_chain=union(scope.dst_stages for scope in near),
     )
-    return intern(Write(access_kind, queue, viewer, regional=True), (), (View(viewer, ordering, ()),))
+    return View(viewer, ordering, ())
 
 
 def transition_hazard(

@@ -57,6 +57,8 @@ class InstanceExecution:
         self._subpasses = begin.subpasses
         self._before: dict[int, set[int]] = {EXTERNAL: set()}
         """For each subpass that began, those from which a path of dependencies leads to it."""
+        self._shown: list[tuple[AutomaticTransition, set[int]]] = []
+        """The transitions that several subpasses enter, with those that a dependency orders after them."""
 
     def _viewer(self, subpass: int) -> int:
         """Viewers of subpasses are negative; nothing of them outlives the instance, so that numbers are used again."""
@@ -67,8 +69,15 @@ class InstanceExecution:
 
         Rule: rules.md#subpasses-without-a-path-race.
         """
-        strangers = frozenset(self._viewer(each) for each in range(others) if each not in before)
-        return self._racing._replace(queue=self._context.queue, subpasses=strangers) if strangers else self._racing
+        strangers = {self._viewer(each) for each in range(others) if each not in before}
+        strangers |= {self._maker(at) for at, (_, after) in enumerate(self._shown) if not after & before}
+        if not strangers:
+            return self._racing
+        return self._racing._replace(queue=self._context.queue, subpasses=frozenset(strangers))
+
+    def _maker(self, at: int) -> int:
+        """The viewer that makes a transition which several subpasses enter: none of them."""
+        return -1 - self._subpasses - at
 
     def _up_to(self, givers: Givers) -> set[int]:
         """The subpasses that give, and those before them."""
@@ -99,9 +108,10 @@ class InstanceExecution:
         scopes = tuple(scope for _, several in givers for scope in several)
         before = [self._before_transition(each) for each in effect.transitions]
         hazards = self._transition_hazards(effect.transitions, before)
-        received = givers + [through for each in before if scopes for through in _through(each, scopes)]
+        met = before + [self._before_transition(each) for each, _ in self._shown if index in each.later]
+        received = givers + [through for each in met if scopes for through in _through(each, scopes)]
         self._before[index] = self._up_to(received)
-        context.racing = self._racing_with(index, self._before[index])
+        context.racing = self._racing_with(index, {index, *self._before[index]})
         viewer = self._viewer(index)
         dependencies = (CrossDependency(self._outer, (), True), *self._handed_over(received))
         context.map_slots(
@@ -109,7 +119,18 @@ class InstanceExecution:
         )
         context.viewer = viewer
         self._move(effect.transitions, [scopes] * len(effect.transitions), place)
+        for each in effect.transitions:
+            self._show(each, index)
         return hazards
+
+    def _show(self, transition: AutomaticTransition, index: int) -> None:
+        """Orders a transition before what the dependencies into each subpass that enters it make visible."""
+        given = {each: [scope for _, scopes in self._givers(each) for scope in scopes] for each in transition.later}
+        after = {each for each, scopes in given.items() if scopes}
+        if after:
+            receivers = tuple((self._viewer(each), tuple(given[each])) for each in sorted(after))
+            self._context.show_transition(transition.space, transition.spans, self._maker(len(self._shown)), receivers)
+            self._shown.append((transition, {index, *after}))
 
     def end(self, effect: PassEnd, place: Place) -> list[DetectedHazard]:
         """Leaves the last subpass: final transitions, and everything becomes the outer viewer's own."""

@@ -181,6 +181,9 @@ class AutomaticTransition:
     """The subpasses that used the attachment in the layout that it leaves; none if it leaves initialLayout."""
     users: tuple[int, ...] = ()
     """All subpasses that use the attachment."""
+    later: tuple[int, ...] = ()
+    """The subpasses behind the one that begins which use the attachment in the layout that it enters, up to the next
+    transition."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,8 @@ class Subpass:
 
 @dataclass(frozen=True, slots=True)
 class AttachmentTransition:
-    """A layout change of some aspects of an attachment. `leaves` and `users` are those of an AutomaticTransition."""
+    """A layout change of some aspects of an attachment. `leaves`, `users` and `later` are those of an
+    AutomaticTransition."""
 
     attachment: int
     aspects: int
@@ -91,6 +92,7 @@ class AttachmentTransition:
     new: int
     leaves: tuple[int, ...]
     users: tuple[int, ...]
+    later: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

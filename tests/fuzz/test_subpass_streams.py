@@ -6,6 +6,39 @@ import pytest
 
 from harness.fuzz.agreement_fuzz import judge
 
+SHARED = """
+    submit q1
+        pass 3 {}
+        subpass 0
+        COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE i raster
+        subpass 1 i 2->5 after 0 used 0&1&2 later 2
+        FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i
+        subpass 2
+        FRAGMENT_SHADER_INPUT_ATTACHMENT_READ i
+        end
+"""
+DRAWN, AS_INPUT = "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ"
+
+
+@pytest.mark.parametrize(
+    ("dependencies", "hazards"),
+    [
+        ((f"0->1 {DRAWN} > {AS_INPUT}", f"0->2 {DRAWN} > {AS_INPUT}"), []),
+        ((f"0->1 {DRAWN} > {AS_INPUT}", f"1->2 FRAGMENT_SHADER > {AS_INPUT}"), []),
+        ((f"0->1 {DRAWN} > {AS_INPUT}",), ["READ_RACING_WRITE"]),
+        ((f"0->1 {DRAWN} > {AS_INPUT}", f"0->2 {DRAWN} > FRAGMENT_SHADER"), ["READ_AFTER_WRITE"]),
+        ((f"0->2 {DRAWN} > {AS_INPUT}",), ["READ_AFTER_WRITE"]),
+    ],
+)
+def test_a_transition_is_into_each_subpass_that_uses_the_layout(
+    dependencies: tuple[str, ...], hazards: list[str]
+) -> None:
+    """Specification: "Automatic layout transitions into the layout used in a subpass happen-before the visibility
+    operations for all dependencies with that subpass as the dstSubpass." Rule: dependencies-meet-at-a-transition."""
+    findings, agreement = judge(SHARED.format(", ".join(dependencies)))
+    assert [found.hazard for found in findings] == hazards and not agreement.disagreements
+
+
 READS = [
     pytest.param(
         """

@@ -74,6 +74,7 @@ operations-on-all-layers-of-a-view rendering/layers_beyond_those_rendered_are_le
 order-outlives-the-subpass rendering/two_instances_on_one_attachment[without_first_instance_before_second]
 raster-ordered-accesses rendering/rasterization_order_attachment_access[whole]
 read-only-transitions rendering/two_read_only_layouts[whole]
+moved-once-for-several-subpasses rendering/readers_of_an_attachment_that_one_of_them_moves[whole]
 resolves-are-not-stored rendering/depth_resolve_of_a_subpass[whole]
 resolves-in-the-render-area rendering/upload_beside_a_resolved_part[without_resolve_before_upload]
 store-none-after-a-write rendering/clear_of_one_aspect[aspect_stencil]

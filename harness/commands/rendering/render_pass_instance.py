@@ -95,7 +95,8 @@ def _transitions(begun: PassInstance, changes: Iterable[AttachmentTransition]) -
         if attachment is not None:
             spans = attachment.only(change.aspects).subresources(layers)
             image = attachment.image.id
-            yield AutomaticTransition(image, image, spans, change.old, change.new, change.leaves, change.users)
+            given = (change.old, change.new, change.leaves, change.users, change.later)
+            yield AutomaticTransition(image, image, spans, *given)
 
 
 def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[Operation]:

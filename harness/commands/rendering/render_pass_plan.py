@@ -218,7 +218,7 @@ def _transitions(
     since: dict[tuple[int, int], list[int]] = {key: [] for key in now}
     """The subpasses that used an aspect of an attachment since its last transition."""
     users = {at: tuple(i for i, each in enumerate(subpasses) if each.uses(at)) for at in range(len(attachments))}
-    changes: list[list[AttachmentTransition]] = []
+    changes: list[list[tuple[AttachmentTransition, list[int]]]] = []
     for index, subpass in enumerate(subpasses):
         wanted: dict[tuple[int, int], int] = {}
         for each in subpass.references:
@@ -228,10 +228,11 @@ def _transitions(
         for (at, aspect), new in wanted.items():
             old, earlier = now[at, aspect], since[at, aspect]
             if old != new and not (earlier and _are_read_only(aspect, old, new)):
-                moves.append(AttachmentTransition(at, aspect, old, new, tuple(earlier), users[at]))
-                earlier.clear()
-            earlier.append(index)
-        changes.append(_joined(moves))
+                since[at, aspect] = []
+                move = AttachmentTransition(at, aspect, old, new, tuple(earlier), users[at])
+                moves.append((move, since[at, aspect]))
+            since[at, aspect].append(index)
+        changes.append(moves)
         now.update(wanted)
     ends = (
         AttachmentTransition(at, part.aspect, now[at, part.aspect], part.final_layout, tuple(earlier), users[at])
@@ -239,7 +240,8 @@ def _transitions(
         for part in attachment.parts
         for earlier in (since[at, part.aspect],)
     )
-    return changes, _joined(each for each in ends if each.old != each.new)
+    begins = [_joined(replace(move, later=tuple(several[1:])) for move, several in moves) for moves in changes]
+    return begins, _joined(each for each in ends if each.old != each.new)
 
 
 def _initial(attachments: tuple[AttachmentDescription, ...]) -> dict[tuple[int, int], int]:

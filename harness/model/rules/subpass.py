@@ -54,6 +54,9 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
     instance.subpasses[effect.index] = stream
     run.stream = stream
     into = _open(run, instance, [each for each in instance.dependencies if each.dst == effect.index])
+    for change, node in instance.entered:
+        if effect.index in change.later:
+            _show(run, node, [pending for _, pending in into])
     for change in effect.transitions:
         _transition(run, instance, change, into, [pending for _, pending in into])
     for _, pending in into:
@@ -138,9 +141,15 @@ def _transition(
     where, number = (run.place, stream.id, run.execution), instance.number
     run.program.access(access, node, *where, automatic=True, instance=number)
     run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != VkImageLayout.UNDEFINED)
+    instance.entered.append((change, node))
+    _show(run, node, shown_by)
+
+
+def _show(run: CommandBufferRun, node: int, shown_by: Iterable[OpenDependency]) -> None:
+    """A transition comes before what these dependencies make visible."""
     for pending in shown_by:
         pending.between |= NodeSet(1 << node, 1 << node, 1 << node, 0)
-        pending.through |= order.set_of(node)
+        pending.through |= run.program.order.set_of(node)
 
 
 def _is_before(each: SubpassDependency, change: AutomaticTransition) -> bool:
