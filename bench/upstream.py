@@ -54,11 +54,15 @@ def _kind(name: str) -> str:
 
 
 def judge(capture: Path) -> tuple[str, list[str]]:
-    """What is found in a capture: the verdict, and the kinds of its hazards and event rules. Raises UserError."""
+    """What is found in a capture: the verdict, and the kinds of its hazards and event rules. Raises UserError.
+
+    Two stages of one command that meet the same access at the same place count once.
+    """
     analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(read_trace(capture))
     ask_model(analysis, MODEL_LIMIT)
     told = (each for each in analysis.findings if each.counts or each.hazard.endswith("-race"))
-    return analysis.verdict, [each.hazard.value for each in told]
+    once = {(each.hazard, each.place, each.prior, each.resource, each.ranges, each.boxes): None for each in told}
+    return analysis.verdict, [key[0].value for key in once]
 
 
 def compare(verdict: str, found: list[str], wanted: list[str]) -> str:
