@@ -30,10 +30,23 @@ KEEP_EVERY = 5.0
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--finding", type=click.IntRange(1), default=1, show_default=True, help="Number of the finding.")
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Write the small trace here.")
+@click.option(
+    "--scenario",
+    type=click.Path(path_type=Path),
+    help="Write it as a scenario, too: Python for `pytest`, with the missing dependency named.",
+)
 @click.option("--device", help="Show the hazard on this driver, before and after; go back where it is lost.")
 @click.option("--seconds", type=click.FloatRange(0), default=600.0, show_default=True, help="Limit of time.")
 @click.pass_context
-def reduce(ctx: click.Context, trace: Path, finding: int, output: Path, device: str | None, seconds: float) -> None:
+def reduce(
+    ctx: click.Context,
+    trace: Path,
+    finding: int,
+    output: Path,
+    scenario: Path | None,
+    device: str | None,
+    seconds: float,
+) -> None:
     """Make a trace as small as it can be with one finding in it.
 
     Frames, submits, command buffers, commands, regions, barriers, objects and sizes go as long as the judge still finds
@@ -59,6 +72,10 @@ def reduce(ctx: click.Context, trace: Path, finding: int, output: Path, device: 
     click.echo(f"{trace}: {len(blocks)} calls, {count_commands(blocks)} commands")
     click.echo(f"{output}: {len(small.blocks)} calls, {small.commands} commands ({small.asked} streams judged)")
     _tell(small, pixels)
+    if scenario is not None:
+        _write_scenario(scenario, small, trace)
+        if pixels and not pixels.startswith("shown"):
+            click.echo("its row is benign, which pytest counts as a failure without an entry in expectations.toml")
     ctx.exit(CLEAN if small.complete else NOT_ALL)
 
 
@@ -109,6 +126,20 @@ def _write(output: Path, blocks: list[Block], trace: Path, finding: int) -> None
     if output.resolve() == trace.resolve():
         raise UserError(f"{output} is the trace itself: choose another file for the small one")
     save(output, blocks, {"reduced": {"from": trace.name, "finding": finding}})
+
+
+def _write_scenario(path: Path, small: Reduction, trace: Path) -> None:
+    """Writes the scenario, and beside it the shaders that the project does not have."""
+    from harness.reproduction.scenario_file import write_claim
+
+    made = write_claim(small.blocks, small.finding, path, trace.name)
+    try:
+        for name, code in made.shaders.items():
+            path.with_name(name).write_bytes(code)
+        path.write_text(made.text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
+    click.echo(f"{path}: try it with pytest {path}")
 
 
 def _go_back_until_shown(small: Reduction, device: str) -> str:

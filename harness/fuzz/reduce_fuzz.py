@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import harness
@@ -21,6 +22,7 @@ from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.reduction.oracle import identity
 from harness.reduction.reduce import reduce
 from harness.replay.outcomes.jobs import run_native, run_serial
+from harness.trace.codec import save
 
 
 @dataclass
@@ -62,11 +64,11 @@ class ReductionTally:
         return "\n".join(lines + [f"  seed {seed}: {what}" for seed, what in self.bad.items()])
 
 
-def attempt(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
+def attempt(steps: Sequence[Step], seed: int, device: str, keep: str | None = None) -> dict[str, Any]:
     """Plays steps on this process' driver and reduces the stream to one of its findings.
 
     `before` and `after` are numbers of commands, missing for a clean stream. `wrong` says what the reduced stream does
-    not do.
+    not do. `keep` is a file for the reduced trace.
     """
     with harness.attach(keep_trace=True) as session, open_rig(None) as rig:
         StepPlayer(rig).play(steps)
@@ -77,6 +79,8 @@ def attempt(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
     finding = random.Random(seed).choice(counting)
     whole = sum(getattr(block, "name", "").startswith("vkCmd") for block in blocks)
     small = reduce(blocks, finding)
+    if keep is not None:
+        save(Path(keep), small.blocks)
     again = Analysis(keep_events=True).follow(small.blocks)
     ask_model(again)
     found = {identity(each) for each in again.findings if each.counts}

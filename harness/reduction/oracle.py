@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.agreement import ask_model
 from harness.check import Analysis
 from harness.findings import Finding, UserError
-from harness.reduction.history import Met, executed, layouts_met
+from harness.reduction.history import PastCommand, executed, layouts_met
 from harness.trace.calls import Block
 
 Identity = tuple[str, str, str, int, int, int]
@@ -40,12 +40,16 @@ class Answer:
 class Oracle:
     """Asks the judge about streams that are made of one whole stream."""
 
-    def __init__(self, finding: Finding, met: Met, unmodelled: frozenset[str] = frozenset()) -> None:
-        """`met`: the layouts in which commands of the whole stream met images, which they must meet again."""
+    def __init__(
+        self, finding: Finding, history: Sequence[PastCommand], unmodelled: frozenset[str] = frozenset()
+    ) -> None:
+        """`history`: the commands of the whole stream as they were executed. What it executes of the finding must be
+        executed again, and images must be met in the layouts in which it met them."""
         self.wanted = identity(finding)
         self.asked = 0
         """How many streams were judged."""
-        self._met = met
+        self._met = layouts_met(history)
+        self._must_run = {finding.place.call, finding.prior.call} & {each.call for each in history}
         self._unmodelled = unmodelled
 
     def ask(self, blocks: Sequence[Block], *, both: bool = False) -> Answer:
@@ -62,7 +66,10 @@ class Oracle:
         others = others_of(analysis.findings, self.wanted)
         if found is None or not self._unmodelled >= analysis.unmodelled.keys():
             return Answer(None, others)
-        for key, layouts in layouts_met(executed(analysis.events)).items():
+        history = executed(analysis.events)
+        if not self._must_run <= {each.call for each in history}:
+            return Answer(None, others)
+        for key, layouts in layouts_met(history).items():
             if not layouts <= self._met.get(key, layouts):
                 return Answer(None, others)
         return Answer(found, others)

@@ -15,7 +15,7 @@ from itertools import chain
 
 from harness.check import Analysis
 from harness.findings import Finding, UserError
-from harness.reduction.history import PastCommand, executed, layouts_met
+from harness.reduction.history import PastCommand, executed
 from harness.reduction.levels import LEVELS, Piece
 from harness.reduction.oracle import Answer, Identity, Oracle, identity, others_of
 from harness.reduction.parting import with_barriers, with_subpass_dependencies
@@ -99,7 +99,7 @@ class _Loop:
         structure = Structure(blocks)
         analysis = Analysis(keep_events=True).follow(blocks)
         history = executed(analysis.events)
-        self.oracle = Oracle(finding, layouts_met(history), frozenset(analysis.unmodelled))
+        self.oracle = Oracle(finding, history, frozenset(analysis.unmodelled))
         wanted = identity(finding)
         found = next((each for each in analysis.findings if identity(each) == wanted), None)
         if found is None:

@@ -75,3 +75,12 @@ def test_a_device_says_whether_the_hazard_is_still_shown(
 @pytest.fixture(params=["lavapipe", "swiftshader"])
 def device(request: pytest.FixtureRequest) -> str:
     return str(request.param)
+
+
+def test_it_writes_a_claim_for_pytest_beside_the_trace(trace: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = trace.with_name("race.py")
+    assert reduce(trace, "-o", trace.with_name("small.jsonl"), "--scenario", file) == 0
+    assert capsys.readouterr().out.endswith(f"{file}: try it with pytest {file}\n")
+    assert "commands.barrier" not in file.read_text(), "variables are named after the objects of the trace"
+    assert '"fill buffer before copy buffer"' in file.read_text()
+    compile(file.read_text(), str(file), "exec")

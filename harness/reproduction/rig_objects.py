@@ -1,0 +1,183 @@
+"""Buffers, images and everything else that is made before it is used, as calls of the rig."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from harness.findings import UserError
+from harness.reproduction.rig_pipelines import SimplePipelines
+from harness.reproduction.script import Script, function, named, text, word
+from harness.shader.library import load, names
+from harness.spec.shapes import main_name, signature
+from harness.trace.calls import Block, Call, HostRead, HostWrite
+
+OF_THE_RIG = frozenset(
+    {"vkCreateInstance", "vkEnumeratePhysicalDevices", "vkCreateDevice", "vkCreateCommandPool", "vkCreatePipelineCache"}
+    | {"vkGetDeviceQueue", "vkGetDeviceQueue2", "vkAllocateMemory", "vkAllocateCommandBuffers", "vkMapMemory"}
+    | {"vkUnmapMemory", "vkBindBufferMemory", "vkBindBufferMemory2", "vkBindImageMemory", "vkBindImageMemory2"}
+    | {"vkFlushMappedMemoryRanges", "vkInvalidateMappedMemoryRanges"}
+)
+"""Calls that the rig makes by itself."""
+REFUSED = ("vkCreateSwapchain", "vkCreateSharedSwapchain", "vkCreateAccelerationStructure", "vkQueueBindSparse")
+_PREFIX = "vkCreate"
+MOST_FILLED = 1 << 16
+"""Bytes of a buffer up to which it gets contents of its own."""
+
+
+class ObjectWriter:
+    """Writes what makes the objects of a stream, in its order."""
+
+    def __init__(self, script: Script, blocks: Sequence[Block], shaders: dict[str, bytes], stem: str) -> None:
+        self.script = script
+        self.shaders, self.stem = shaders, stem
+        self.pipelines = SimplePipelines(script, blocks)
+        self._bound: dict[int, tuple[int, int]] = {}
+        """Buffers and images to their memory and offset."""
+        self._buffers: dict[int, int] = {}
+        """Buffers to their sizes."""
+        self._sizes: dict[int, int] = {}
+        self._copied: set[int] = set()
+        """Buffers from which something is copied: other bytes in each make a wrong copy visible."""
+        for block in blocks:
+            if isinstance(block, Call):
+                self._note(block)
+        self._shared = {memory for memory, count in Counter(m for m, _ in self._bound.values()).items() if count > 1}
+
+    def _note(self, call: Call) -> None:
+        args = call.args
+        if call.name.startswith("vkCmdCopyBuffer"):
+            self._copied.add((args.get("pCopyBufferInfo") or args.get("pCopyBufferToImageInfo") or args)["srcBuffer"])
+        if call.name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
+            for each in args.get("pBindInfos") or [args]:
+                self._bound[each.get("buffer") or each["image"]] = (each["memory"], each["memoryOffset"])
+        elif call.name == "vkAllocateMemory":
+            self._sizes[args["pMemory"]] = args["pAllocateInfo"]["allocationSize"]
+        elif call.name == "vkCreateBuffer":
+            self._buffers[args["pBuffer"]] = args["pCreateInfo"]["size"]
+
+    def write(self, block: Block) -> bool:
+        """Writes one block if it makes an object or speaks of one; whether it did, or the rig does it by itself."""
+        if isinstance(block, HostWrite | HostRead):
+            return self._host(block)
+        name = main_name(block.name)
+        if block.name.startswith(REFUSED):
+            raise UserError(f"no scenario can be written: the rig has no {block.name} that takes these arguments")
+        if self.pipelines.is_part(block):
+            return True
+        if name == "vkCreateBuffer":
+            self._buffer(block.args)
+        elif name == "vkCreateImage":
+            self._image(block.args)
+        elif name == "vkCreateComputePipelines" and self.pipelines.by_pipeline:
+            self._compute(block.args["pPipelines"][0])
+        elif name == "vkAllocateDescriptorSets":
+            self._descriptor_sets(block)
+        elif name == "vkUpdateDescriptorSets":
+            self.script.line(f"{function(block.name)}({', '.join(self.script.arguments(block))})")
+        elif name.startswith(_PREFIX) and name not in OF_THE_RIG:
+            self._create(block)
+        else:
+            return name in OF_THE_RIG or name.startswith(("vkGet", "vkDestroy", "vkFree", "vkSetDebug", "vkEnumerate"))
+        return True
+
+    def _memory(self, resource: int) -> tuple[str, int]:
+        """The variable of a memory object that several resources share, and the offset; '' for one of its own."""
+        memory, offset = self._bound.get(resource, (0, 0))
+        if memory not in self._shared:
+            return "", 0
+        if memory not in self.script.names:
+            variable = self.script.name(memory, "VkDeviceMemory")
+            self.script.line(f"{variable} = rig.memory({self._sizes.get(memory, 1 << 16)})")
+        return self.script.names[memory], offset
+
+    def _buffer(self, args: dict[str, Any]) -> None:
+        memory, offset = self._memory(args["pBuffer"])
+        more = f", {memory}, {offset}" if memory else ""
+        variable, size = self.script.name(args["pBuffer"], "VkBuffer"), args["pCreateInfo"]["size"]
+        if args["pBuffer"] in self._copied and size <= MOST_FILLED:
+            more += f", data=bytes([{args['pBuffer'] % 255 + 1}]) * {size}"
+        self.script.line(f"{variable} = rig.buffer({size}{more})")
+
+    def _image(self, args: dict[str, Any]) -> None:
+        info, script = args["pCreateInfo"], self.script
+        memory, offset = self._memory(args["pImage"])
+        if offset:
+            raise UserError("no scenario can be written: an image is not at the beginning of memory that it shares")
+        extent = tuple(info["extent"][name] for name in ("width", "height", "depth"))
+        given = [text(word("VkFormat", info["format"], "")), repr(extent)]
+        for name, member, usual in (("mips", "mipLevels", 1), ("layers", "arrayLayers", 1), ("samples", "samples", 1)):
+            given += [f"{name}={info[member]}"] if info[member] != usual else []
+        given.append(f"usage={named('VkImageUsageFlags', info['usage'])}")
+        given += [f"flags={named('VkImageCreateFlags', info['flags'])}"] if info["flags"] else []
+        given += [f"memory={memory}"] if memory else []
+        script.line(f"{script.name(args['pImage'], 'VkImage')} = rig.image({', '.join(given)})")
+
+    def _descriptor_sets(self, call: Call) -> None:
+        script = self.script
+        info = script.struct("VkDescriptorSetAllocateInfo", call.args["pAllocateInfo"])
+        several = [script.name(each, "VkDescriptorSet") for each in call.args["pDescriptorSets"]]
+        script.line(f"{', '.join(several)}, = vk.vkAllocateDescriptorSets(rig.device, {info})")
+
+    def _compute(self, pipeline: int) -> None:
+        self.pipelines.write(pipeline)
+        simple, script = self.pipelines.by_pipeline[pipeline], self.script
+        script.given[simple.layout] = f"{script.names[pipeline]}.layout"
+        script.given[pipeline] = f"{script.names[pipeline]}.handle"
+        script.given.update((each, f"{script.names[each]}.handle") for each in simple.sets)
+
+    def _create(self, call: Call) -> None:
+        """Any other vkCreate*, with the structs as they are."""
+        script, listed = self.script, signature(call.name)
+        assert listed is not None
+        output = listed.params[-1]
+        made = call.args[output.name]
+        made = made if isinstance(made, list) else [made]
+        kind = output.type
+        if kind == "VkShaderModule":
+            self._shader(call)
+            return
+        given = [script.value(row, call.args[row.name]) for row in listed.params[:-1]]
+        for identity in made:
+            script.name(identity, kind)
+        target = ", ".join(script.names[each] for each in made)
+        name = main_name(call.name)
+        several = isinstance(call.args[output.name], list)
+        script.line(f"{target}{',' if several else ''} = {function(name)}({', '.join(given)})")
+        for identity in made:
+            script.line(f'rig.own("{kind[2:]}", {script.names[identity]})')
+
+    def _shader(self, call: Call) -> None:
+        """A shader of the library by its name; any other from a file beside the scenario."""
+        code = call.args["pCreateInfo"]["pCode"]
+        code = code if isinstance(code, bytes) else b"".join(each.to_bytes(4, "little") for each in code or ())
+        if not code:
+            raise UserError(
+                f"no scenario can be written: the trace has no code of shader module {call.args['pShaderModule']}"
+            )
+        variable = self.script.name(call.args["pShaderModule"], "VkShaderModule")
+        known = next((name for name in names() if load(name) == code), None)
+        if known is not None:
+            self.script.line(f"{variable} = rig.shader_module({text(known)})")
+            return
+        file = f"{self.stem}.{variable}.spv"
+        self.shaders[file] = code
+        read = self.script.variable(f"Path(__file__).with_name({text(file)}).read_bytes()", "code")
+        info = self.script.variable(f"vk.VkShaderModuleCreateInfo(codeSize=len({read}), pCode={read})", "module_info")
+        self.script.line(f'{variable} = rig.own("ShaderModule", vk.vkCreateShaderModule(rig.device, {info}, None))')
+
+    def _host(self, block: HostWrite | HostRead) -> bool:
+        """A write or read of mapped memory through a buffer there. Contents of images are left out."""
+        size = len(block.data) if isinstance(block, HostWrite) else block.size
+        for buffer, (memory, offset) in self._bound.items():
+            if memory == block.memory and buffer in self._buffers and buffer in self.script.names:
+                begin = block.offset - offset
+                held = min(size, self._buffers[buffer] - begin)
+                if begin >= 0 and held > 0:
+                    name = self.script.names[buffer]
+                    if isinstance(block, HostWrite):
+                        self.script.line(f"rig.host_write({name}, {block.data[:held]!r}, {begin})")
+                    else:
+                        self.script.line(f"rig.host_read({name}, {begin}, {held})")
+        return True

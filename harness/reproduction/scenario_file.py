@@ -1,0 +1,288 @@
+"""The whole scenario: what is claimed, the objects, the command buffers, the submits and the calls of the host.
+
+The missing dependency comes from the mended trace. The scenario is clean with it, and the twin without it shows the
+finding. Where no single barrier mends the finding, the scenario declares the hazard of the stream as it is.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from harness.agreement import ask_model
+from harness.check import Analysis
+from harness.findings import Finding, UserError
+from harness.mending.mend import mend
+from harness.reproduction.rig_barriers import AS_RECORDED, barrier_text
+from harness.reproduction.rig_commands import write_command
+from harness.reproduction.rig_objects import ObjectWriter
+from harness.reproduction.script import Script, function, scope_text, text, wrapped
+from harness.spec.command_classes import is_debug, is_recorded, is_submit
+from harness.spec.enums import VkCommandBufferUsage, VkQueueFlag
+from harness.spec.shapes import main_name
+from harness.trace.calls import Block, Call
+from harness.trace.edits import Edit
+from harness.trace.submits import SubmitBatch, batches
+
+_HOST = {"vkQueueWaitIdle": 'rig.host_wait({name}, "queue")', "vkDeviceWaitIdle": 'rig.host_wait({name}, "device")'}
+_PLAIN = {"vkQueueWaitIdle": "rig.wait()", "vkDeviceWaitIdle": 'rig.host_wait("", "device")'}
+
+
+@dataclass
+class ScenarioFile:
+    """The text of a scenario, and the shaders that belong beside it, by file name."""
+
+    text: str
+    shaders: dict[str, bytes] = field(default_factory=dict)
+
+
+def write_claim(blocks: Sequence[Block], finding: Finding, path: Path, source: str) -> ScenarioFile:
+    """The scenario of a reduced stream, for a file of that name; `source` is the trace that it comes from.
+
+    Raises `UserError` where the rig cannot record the stream.
+    """
+    analysis = Analysis(keep_events=True).follow(blocks)
+    ask_model(analysis)
+    found = [each for each in analysis.findings if each.counts]
+    mended = mend(blocks).trace
+    edits = {edit.after.index: edit for edit in mended.edits()}
+    clean = not any(each.counts for each in Analysis().follow(mended.blocks).findings)
+    if not clean or not all(map(_is_named, edits.values())) or len({e.before is None for e in edits.values()}) != 1:
+        return _Writer(blocks, {}, finding, found, path, source).file()
+    return _Writer(mended.blocks, edits, finding, found, path, source).file()
+
+
+def _is_named(edit: Edit) -> bool:
+    """Whether a twin can leave a change out: a barrier, or a wait of the host that was inserted."""
+    name = main_name(edit.after.name)
+    if edit.before is None:
+        return name.startswith("vkCmdPipelineBarrier") or name in _HOST
+    return name.startswith("vkCmdPipelineBarrier")
+
+
+class _Writer:
+    """Writes one scenario."""
+
+    def __init__(
+        self,
+        blocks: Sequence[Block],
+        edits: dict[int, Edit],
+        finding: Finding,
+        found: Sequence[Finding],
+        path: Path,
+        source: str,
+    ) -> None:
+        self.blocks, self.edits, self.finding, self.found = blocks, edits, finding, found
+        self.path, self.source = path, source
+        self.script = Script()
+        self.shaders: dict[str, bytes] = {}
+        self.objects = ObjectWriter(self.script, blocks, self.shaders, path.stem)
+        self.queues = self._queues()
+        self.recorded: set[int] = set()
+        self.levels: dict[int, int] = {}
+
+    def _queues(self) -> dict[int, int]:
+        """The queues that the stream submits to, each with its place among the rig's."""
+        used = [each.args["queue"] for each in self._calls() if "queue" in each.args]
+        return {queue: at for at, queue in enumerate(dict.fromkeys(used))}
+
+    def _calls(self) -> Iterable[Call]:
+        return (block for block in self.blocks if isinstance(block, Call))
+
+    def file(self) -> ScenarioFile:
+        """Writes everything."""
+        for block in self.blocks:
+            if isinstance(block, Call) and block.name == "vkAllocateCommandBuffers":
+                level = block.args["pAllocateInfo"]["level"]
+                self.levels.update(dict.fromkeys(block.args["pCommandBuffers"], level))
+        for block in self.blocks:
+            if isinstance(block, Call) and block.name == "vkEndCommandBuffer":
+                self._recording(block)
+            elif isinstance(block, Call) and is_submit(block.name):
+                self._submit(block)
+            elif isinstance(block, Call) and (is_recorded(block.name) or block.name == "vkBeginCommandBuffer"):
+                continue
+            elif not self.objects.write(block):
+                assert isinstance(block, Call)
+                self._host_call(block)
+        return ScenarioFile("\n".join([*self._head(), *self.script.lines]) + "\n", self.shaders)
+
+    # -- the claim -----------------------------------------------------------------------------------------------------
+
+    @property
+    def dependency(self) -> str:
+        """The name of the missing dependency."""
+        return f"{_words(self.finding.prior.command)} before {_words(self.finding.place.command)}"
+
+    def _head(self) -> list[str]:
+        claims, imports = self._claims()
+        body = "\n".join(self.script.lines)
+        lines = [f'"""A hazard that was found in {self.source}, reduced to what it needs by `vkharness reduce`."""', ""]
+        lines += ["from pathlib import Path", ""] if "Path(" in body else []
+        rig = ["from harness.rig.queues import RigBatch, SemaphoreUse"] if "RigBatch(" in body else []
+        lines += [*rig, f"from harness.suite import {', '.join(['Rig', *imports, 'scenario'])}", "", ""]
+        name = _identifier(self.path.stem)
+        lines += [*wrapped(f"@scenario({claims})"), f"def {name}(rig: Rig) -> None:"]
+        lines.append(f'    """{self.finding.place.command} needs a dependency on {self.finding.prior.command}."""')
+        return lines + (["    vk = rig.vk"] if "vk." in body.replace("rig.vk", "") else [])
+
+    def _claims(self) -> tuple[str, list[str]]:
+        """The arguments of `scenario`, and what they need to be imported."""
+        plain = {"READ_AFTER_WRITE": "read_after_write", "WRITE_AFTER_READ": "write_after_read",
+                 "WRITE_AFTER_WRITE": "write_after_write"}  # fmt: skip
+        imports: set[str] = set()
+        hazards: dict[str, None] = {}
+        for each in self.found:
+            pair = f'"{each.place.command}", "{each.prior.command}"'
+            function = plain.get(each.hazard, "race")
+            imports.add(function)
+            hazards[f"{function}({pair})" if function != "race" else f'race("{each.hazard}", {pair})'] = None
+        expected = f"[{', '.join(hazards)}]"
+        if not self.edits:
+            claim = f"expects={expected}"
+        elif all(edit.before is None for edit in self.edits.values()):
+            claim = f"without={{{text(self.dependency)}: {expected}}}"
+        else:
+            claim = f"weakened={{{text(f'{self.dependency} / {AS_RECORDED}')}: {expected}}}"
+        extensions = self._extensions()
+        claim += f", needs=[{', '.join(map(text, extensions))}]" if extensions else ""
+        kinds = [self._kind(queue) for queue in self.queues][1:]
+        return claim + (f", queues=[{', '.join(map(text, kinds))}]" if kinds else ""), sorted(imports)
+
+    def _extensions(self) -> list[str]:
+        """The device extensions that the program enabled and whose commands the stream uses."""
+        used = " ".join(each.name for each in self._calls()).lower()
+        enabled = [
+            each
+            for call in self._calls()
+            if call.name == "vkCreateDevice"
+            for each in call.args["pCreateInfo"].get("ppEnabledExtensionNames") or ()
+        ]
+        return [each for each in enabled if "".join(each.split("_")[2:]).lower() in used]
+
+    def _kind(self, queue: int) -> str:
+        """The kind of a queue, by the flags of its family as the program was told them."""
+        family, flags = 0, 0
+        for call in self._calls():
+            if call.name.startswith("vkGetDeviceQueue") and call.args.get("pQueue") == queue:
+                family = (call.args.get("pQueueInfo") or call.args)["queueFamilyIndex"]
+        for call in self._calls():
+            if call.name == "vkGetPhysicalDeviceQueueFamilyProperties":
+                told = call.args["pQueueFamilyProperties"] or ()
+                flags = told[family]["queueFlags"] if family < len(told) else flags
+        if flags & VkQueueFlag.GRAPHICS or not flags:
+            return "GRAPHICS"
+        return "COMPUTE" if flags & VkQueueFlag.COMPUTE else "TRANSFER"
+
+    # -- command buffers -----------------------------------------------------------------------------------------------
+
+    def _recording(self, end: Call) -> None:
+        """A whole recording, where it ends."""
+        buffer = end.args["commandBuffer"]
+        commands: list[Call] = []
+        for call in self._calls():
+            if call.index < end.index and call.args.get("commandBuffer") == buffer:
+                commands = [] if call.name == "vkBeginCommandBuffer" else [*commands, call]
+        begin = next(
+            c for c in reversed(list(self._calls()))
+            if c.index < end.index and c.name == "vkBeginCommandBuffer" and c.args["commandBuffer"] == buffer
+        )  # fmt: skip
+        script = self.script
+        variable = script.name(buffer, "VkCommandBuffer")
+        script.line(f"with {self._context(buffer, begin, variable)} as {variable}:")
+        script.depth += 1
+        taken = False
+        for call, following in zip(commands, [*commands[1:], None], strict=True):
+            if taken or is_debug(call.name):
+                taken = False
+                continue
+            bound = self.objects.pipelines.bind(variable, call, following)
+            if bound is None:
+                self._command(variable, call)
+            else:
+                taken = bound[1]
+                script.line(bound[0])
+        if not commands:
+            script.line("pass")
+        script.depth -= 1
+        self.recorded.add(buffer)
+
+    def _context(self, buffer: int, begin: Call, variable: str) -> str:
+        again = variable if buffer in self.recorded else ""
+        if self.levels.get(buffer):
+            flags = begin.args["pBeginInfo"]["flags"]
+            if flags & VkCommandBufferUsage.RENDER_PASS_CONTINUE:
+                raise UserError("no scenario can be written: a secondary command buffer continues a render pass")
+            return f"rig.secondary({again})"
+        queue = self._queue_of(buffer)
+        given = [*([again] if again else []), *([f"queue=rig.queues[{queue}]"] if queue and not again else [])]
+        return f"rig.commands({', '.join(given)})"
+
+    def _queue_of(self, buffer: int) -> int:
+        for call in self._calls():
+            if is_submit(call.name) and any(buffer in each.command_buffers for each in batches(call.args)):
+                return self.queues[call.args["queue"]]
+        return 0
+
+    def _command(self, variable: str, call: Call) -> None:
+        edit = self.edits.get(call.index)
+        if edit is None:
+            write_command(self.script, variable, call)
+        else:
+            self.script.line(barrier_text(self.script, variable, call, self.dependency, edit.before))
+
+    # -- submits and the host ------------------------------------------------------------------------------------------
+
+    def _submit(self, call: Call) -> None:
+        several = batches(call.args)
+        fence = call.args["fence"]
+        more = [f"fence={self.script.handle(fence, 'VkFence')}"] if fence else []
+        queue = self.queues[call.args["queue"]]
+        more += ["sync2=True"] if main_name(call.name) == "vkQueueSubmit2" else []
+        plain = len(several) == 1 and not several[0].waits and not several[0].signals
+        if plain:
+            given = [self.script.names[each] for each in several[0].command_buffers]
+            self.script.line(f"rig.submit({', '.join([*given, *more])})")
+        else:
+            more += [f"queue=rig.queues[{queue}]"] if queue else []
+            self.script.line(f"rig.submit_batches({', '.join([*map(self._batch, several), *more])})")
+
+    def _batch(self, batch: SubmitBatch) -> str:
+        buffers = ", ".join(self.script.names[each] for each in batch.command_buffers)
+        sides = []
+        for operations in (batch.waits, batch.signals):
+            uses = []
+            for each in operations:
+                value = [str(each.value)] if each.value else []
+                semaphore = self.script.handle(each.semaphore, "VkSemaphore")
+                uses.append(f"SemaphoreUse({', '.join([semaphore, text(scope_text(each.stages, 0)), *value])})")
+            sides.append(f"[{', '.join(uses)}]")
+        return f"RigBatch([{buffers}], {sides[0]}, {sides[1]})"
+
+    def _host_call(self, call: Call) -> None:
+        name = main_name(call.name)
+        if is_debug(name):
+            return
+        if name in _HOST:
+            edited = call.index in self.edits
+            self.script.line(_HOST[name].format(name=text(self.dependency)) if edited else _PLAIN[name])
+            return
+        if name in ("vkAcquireNextImageKHR", "vkQueuePresentKHR"):
+            raise UserError("no scenario can be written: the stream presents images")
+        self.script.line(f"{function(call.name)}({', '.join(self.script.arguments(call))})")
+
+
+def _words(command: str) -> str:
+    """'copy buffer' of vkCmdCopyBuffer2KHR."""
+    short = re.sub(r"2?(KHR|EXT|NV|AMD)?$", "", command.removeprefix("vkCmd").removeprefix("vk"))
+    return re.sub(r"(?<!^)(?=[A-Z])", " ", short).lower()
+
+
+def _identifier(stem: str) -> str:
+    name = re.sub(r"\W", "_", stem)
+    name = name if name.startswith("scenario_") else f"scenario_{name}"
+    assert not keyword.iskeyword(name)
+    return name

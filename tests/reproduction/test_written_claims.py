@@ -1,0 +1,190 @@
+"""Scenarios that are written from reduced traces: what they say, and that they show what the trace showed."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from harness.check import Analysis
+from harness.device.drivers import find_driver
+from harness.device.process import Worker
+from harness.findings import UserError
+from harness.fuzz.random_steps import make
+from harness.reduction.reduce import reduce
+from harness.reproduction.scenario_file import ScenarioFile, write_claim
+from harness.suite.claims import Claim
+from harness.trace.calls import Block
+from harness.trace.codec import load
+from tests.support.streams import GENERAL, UNDEFINED, Stream, struct
+
+
+def written(blocks: list[Block], folder: Path, name: str = "race") -> tuple[Path, ScenarioFile]:
+    """The scenario of a stream's first finding that counts, and the file that holds it."""
+    finding = next(each for each in Analysis().follow(blocks).findings if each.counts)
+    small = reduce(blocks, finding)
+    path = folder / f"scenario_{name}.py"
+    made = write_claim(small.blocks, small.finding, path, "whole.jsonl")
+    path.write_text(made.text, encoding="utf-8")
+    for file, code in made.shaders.items():
+        (folder / file).write_bytes(code)
+    return path, made
+
+
+def claim_of(path: Path) -> Claim:
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    claim = getattr(module, path.stem)
+    assert isinstance(claim, Claim)
+    return claim
+
+
+def rows(worker: Worker, path: Path) -> Iterator[dict[str, Any]]:
+    """What becomes of each variant of a scenario on a device."""
+    for variant in claim_of(path).variants:
+        arguments = {"module": str(path), "scenario": path.stem, "variant": variant.name, "device": "lavapipe"}
+        answer = worker.call(
+            "harness.suite.judge_scenario:run", {**arguments, "artifacts": None, "layer": "off", "native": 0}
+        )
+        assert isinstance(answer, dict), answer
+        yield answer
+
+
+def copies_after_fill() -> list[Block]:
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    stream.begin()
+    stream.fill(a, 7)
+    stream.copy(a, b, 16)
+    stream.submit()
+    return stream.blocks
+
+
+def dispatches_after_fill() -> list[Block]:
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    dispatch = stream.compute("copy_words", [a, b])
+    stream.begin()
+    stream.fill(a, 7)
+    stream.submit(wait=False)
+    stream.begin()
+    dispatch.run()
+    stream.submit()
+    return stream.blocks
+
+
+def clears_twice() -> list[Block]:
+    stream = Stream()
+    image, target = stream.image((8, 8, 1)), stream.buffer(256)
+    stream.begin()
+    stream.transition(image, UNDEFINED, GENERAL)
+    stream.clear(image, (1, 0, 0, 1), layout=GENERAL)
+    stream.clear(image, (0, 1, 0, 1), layout=GENERAL)
+    stream.barrier()
+    stream.fill(target, 1)
+    stream.submit()
+    return stream.blocks
+
+
+def transition_does_not_wait() -> list[Block]:
+    """The second transition is a barrier that is nearly right."""
+    stream = Stream()
+    image = stream.image((8, 8, 1))
+    stream.begin()
+    stream.transition(image, UNDEFINED, GENERAL)
+    stream.clear(image, (1, 0, 0, 1), layout=GENERAL)
+    part = struct("VkImageSubresourceRange", aspectMask=1, levelCount=1, layerCount=1)
+    barrier = struct("VkImageMemoryBarrier", oldLayout=UNDEFINED, newLayout=GENERAL, image=image, subresourceRange=part,
+                     dstAccessMask=0x1000, srcQueueFamilyIndex=0xFFFFFFFF, dstQueueFamilyIndex=0xFFFFFFFF)  # fmt: skip
+    stream.cmd("PipelineBarrier", srcStageMask=1, dstStageMask=0x1000, pImageMemoryBarriers=[barrier])
+    stream.submit()
+    return stream.blocks
+
+
+def test_it_reads_as_if_somebody_wrote_it(tmp_path: Path) -> None:
+    _, made = written(copies_after_fill(), tmp_path)
+    assert (
+        made.text
+        == '''\
+"""A hazard that was found in whole.jsonl, reduced to what it needs by `vkharness reduce`."""
+
+from harness.suite import Rig, read_after_write, scenario
+
+
+@scenario(
+    without={"fill buffer before copy buffer": [read_after_write("vkCmdCopyBuffer", "vkCmdFillBuffer")]},
+)
+def scenario_race(rig: Rig) -> None:
+    """vkCmdCopyBuffer needs a dependency on vkCmdFillBuffer."""
+    buffer_4 = rig.buffer(16, data=bytes([5]) * 16)
+    buffer_6 = rig.buffer(16)
+    with rig.commands() as commands_8:
+        commands_8.fill(buffer_4, 0x7)
+        commands_8.barrier(
+            "fill buffer before copy buffer",
+            "CLEAR/TRANSFER_WRITE",
+            "COPY/TRANSFER_READ",
+            buffer=buffer_4,
+            size=16,
+        )
+        commands_8.copy(buffer_4, buffer_6, (0, 0, 16))
+    rig.submit(commands_8)
+'''
+    )
+
+
+@pytest.mark.parametrize(
+    ("make_stream", "variants"),
+    [
+        (copies_after_fill, ["whole", "without_fill_buffer_before_copy_buffer"]),
+        (dispatches_after_fill, ["whole", "without_fill_buffer_before_dispatch"]),
+        (clears_twice, ["whole", "without_clear_color_image_before_clear_color_image"]),
+        (transition_does_not_wait, ["whole", "clear_color_image_before_pipeline_barrier_as_recorded"]),
+    ],
+)
+def test_the_whole_is_clean_and_the_twin_shows_the_finding(
+    make_stream: Any, variants: list[str], tmp_path: Path
+) -> None:
+    path, _ = written(make_stream(), tmp_path)
+    with Worker(find_driver("lavapipe")) as worker:
+        found = list(rows(worker, path))
+    assert [row["variant"] for row in found] == variants
+    for row in found:
+        assert (row["syncval"], row["model"], row["problem"]) == (row["expected"], "agrees", "")
+    assert found[0]["expected"] == [] and found[1]["expected"]
+
+
+def test_a_stream_that_presents_is_refused_in_one_line(tmp_path: Path) -> None:
+    stream = Stream()
+    stream.blocks += copies_after_fill()[len(stream.blocks) :]
+    stream.call("vkQueuePresentKHR", queue=stream.queue, pPresentInfo=struct("VkPresentInfoKHR"))
+    finding = Analysis().follow(stream.blocks).findings[0]
+    with pytest.raises(UserError, match="the stream presents images"):
+        write_claim(stream.blocks, finding, tmp_path / "race.py", "whole.jsonl")
+
+
+@pytest.mark.slow
+def test_random_streams_become_claims_that_show_the_same(tmp_path: Path, fresh_seed: int) -> None:
+    first, shown = fresh_seed % 1_000_000, 0
+    print(f"seeds {first} to {first + 5}")
+    with Worker(find_driver("lavapipe")) as worker:
+        for seed in range(first, first + 6):
+            small = tmp_path / f"{seed}.jsonl"
+            arguments = {"steps": make(seed), "seed": seed, "device": "lavapipe", "keep": str(small)}
+            worker.call("harness.fuzz.reduce_fuzz:attempt", arguments)
+            if not small.exists():
+                continue
+            try:
+                path, _ = written(load(small), tmp_path, str(seed))
+            except UserError as error:
+                print(f"seed {seed}: {error}")
+                continue
+            for row in rows(worker, path):
+                assert (row["syncval"], row["problem"]) == (row["expected"], ""), (seed, row)
+            shown += 1
+    assert shown, "no stream became a scenario: nothing is shown"
