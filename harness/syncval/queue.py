@@ -123,6 +123,9 @@ class SignalOrder:
 
     sure: dict[int, BatchIndex] = field(default_factory=dict)
     """Up to where all work of other queues came before the queue's."""
+    waited: dict[int, BatchIndex] = field(default_factory=dict)
+    """Up to where it waited for all work of other queues, in whatever stages: a fence covers whole batches, waits of
+    no stage among them."""
     is_partial: bool = False
     """Whether it waited for a signal with a token."""
     last: Signal | None = None
@@ -341,7 +344,9 @@ class Queues:
         _advance(clock, signal.reach, queue)
         if signal.token:
             order.is_partial = True
-        elif scope.dst_stages:
+            return
+        _advance(order.waited, {**signal.sure, giver: signal.tag}, queue)
+        if scope.dst_stages:
             _advance(order.sure, {**signal.sure, giver: signal.tag}, queue)
 
     def _apply(self, signal: Signal, change: Callable[[State], State]) -> None:
@@ -359,7 +364,8 @@ class Queues:
 
     def _mark(self, queue: int) -> QueueMark:
         order = self._order_of(queue)
-        mark = QueueMark(queue, self._latest.get(queue, (-1, 0)), dict(order.sure))
+        mark = QueueMark(queue, self._latest.get(queue, (-1, 0)), {**order.sure})
+        _advance(mark.sure, order.waited, queue)
         if order.is_partial:
             mark.reach = dict(self._clocks[queue])
             token = mark.token = self._tokens.take()

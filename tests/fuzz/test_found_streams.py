@@ -12,6 +12,19 @@ from harness.syncval.validator import Validator
 FOUND = [
     pytest.param(
         """
+        submit q1 signal s1@ALL_COMMANDS family 0
+            COPY_TRANSFER_WRITE a
+        submit q2 wait s1@BOTTOM_OF_PIPE fence f1 family 1
+            COPY_TRANSFER_WRITE b
+        host waits f1
+        submit q1 family 0
+            COPY_TRANSFER_WRITE a
+        """,
+        [],
+        id="a fence covers what its batch waited for in no stage of its commands (by the fuzzer)",
+    ),
+    pytest.param(
+        """
         submit q1
             CLEAR_TRANSFER_WRITE a
             pass 1 EXTERNAL->0 CLEAR/TRANSFER_WRITE > ALL_GRAPHICS, 0->EXTERNAL ALL_GRAPHICS > COPY/TRANSFER_WRITE
