@@ -189,12 +189,12 @@ def _is_judged(prior: Place, place: Place) -> bool:
 
 def _accesses(stream: Stream, sequence: Sequence[Judged], at: int) -> Iterator[Finding]:
     place = sequence[at].place
-    for touch in stream.touches(sequence[at].call):
+    for touch in _touched(stream, sequence[at]):
         left = touch
         for earlier in reversed(sequence[:at]):
             if earlier.call is sequence[at].call and earlier.place.submit is None:
                 continue
-            for prior in stream.touches(earlier.call):
+            for prior in _touched(stream, earlier):
                 shared = common([left], [prior]) if prior.write or touch.write else []
                 if shared and _is_judged(earlier.place, place):
                     yield _finding(stream, place, earlier.place, shared[0], prior)
@@ -202,6 +202,13 @@ def _accesses(stream: Stream, sequence: Sequence[Judged], at: int) -> Iterator[F
                     left = apart(left, prior)
             if not left.spans:
                 break
+
+
+def _touched(stream: Stream, judged: Judged) -> Sequence[Touch]:
+    place = judged.place
+    return stream.as_executed((place.submit, place.batch, place.position) if place.submit else None).touches(
+        judged.call
+    )
 
 
 def _finding(stream: Stream, place: Place, prior: Place, touch: Touch, earlier: Touch) -> Finding:

@@ -5,7 +5,8 @@ A condition explains a difference that two judges already have; it does not judg
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -171,6 +172,8 @@ class Stream:
         self.objects = self._interpreter.objects
         """What exists at the end of the trace, once something was asked about a command."""
         self._facts: dict[int, Facts] | None = None
+        self._executed: dict[tuple[Executed, int], Facts] = {}
+        self._execution: Executed | None = None
         self._recorded: dict[tuple[int, int], list[Call]] = {}
         self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
         self._addresses: dict[int, Address] | None = None
@@ -246,11 +249,20 @@ class Stream:
         """What is known of a vkCmd*. The first question interprets the trace."""
         if self._facts is None:
             self._facts = self._interpret()
-        return self._facts.get(call.index, Facts())
+        executed = self._executed.get((self._execution, call.index)) if self._execution else None
+        return executed or self._facts.get(call.index, Facts())
+
+    def as_executed(self, execution: Executed | None) -> Stream:
+        """This stream with what its commands do in that execution, where that follows from contents of memory; with
+        what they do where they are recorded for None."""
+        self._facts = self._facts or self._interpret()
+        seen = copy(self)
+        seen._execution = execution
+        return seen
 
     def _interpret(self) -> dict[int, Facts]:
         interpreter, found = self._interpreter, dict[int, Facts]()
-        executed = set[int]()
+        executed: list[tuple[Executed, Command]] = []
         for block in self._blocks:
             events = interpreter.step(block)
             if not events and isinstance(block, Call) and block.name.startswith(SHADED):  # it accesses nothing
@@ -268,13 +280,8 @@ class Stream:
                 elif isinstance(event, Submitted | HostWaitedSemaphores):
                     self._values.append((block.index, event))
                 if isinstance(event, Submitted):
-                    for command in _by_contents(event):
-                        known, then = found[command.call], tuple(_touches(command.effects))
-                        every = tuple(dict.fromkeys((*known.touches, *known.left_out, *then)))
-                        touches = (*known.touches, *then) if command.call in executed else then
-                        left_out = tuple(each for each in every if each not in touches)
-                        found[command.call] = known._replace(touches=tuple(dict.fromkeys(touches)), left_out=left_out)
-                        executed.add(command.call)
+                    executed += _by_contents(event)
+        self._executed = _at_execution(found, executed)
         return found
 
     def values_between(self, begin: int, end: int) -> Iterator[tuple[bool, int, int]]:
@@ -411,15 +418,36 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
                 yield Touch(moved.resource, moved.space, moved.spans, TRANSITION, True)
 
 
-def _by_contents(submitted: Submitted) -> Iterator[Command]:
-    """The commands of a submit whose accesses follow from contents of memory, those of secondaries too. A dispatch
-    whose parameters turn out to have no workgroups runs no shader."""
-    several = [commands for batch in submitted.batches for _, commands in batch.buffers]
-    while several:
-        for command in several.pop():
-            if command.name.startswith(SHADED) and "Ind" in command.name:
-                yield command
-            several += [inner for each in command.effects if isinstance(each, Execute) for _, inner in each.buffers]
+def _by_contents(submitted: Submitted) -> Iterator[tuple[Executed, Command]]:
+    """The commands of a submit whose accesses follow from contents of memory, those of secondaries too, each with its
+    execution. A dispatch whose parameters turn out to have no workgroups runs no shader."""
+    for number, batch in enumerate(submitted.batches):
+        for position, (_, commands) in enumerate(batch.buffers):
+            several = [commands]
+            while several:
+                for command in several.pop():
+                    if command.name.startswith(SHADED) and "Ind" in command.name:
+                        yield (submitted.call, number, position), command
+                    several += [
+                        inner for each in command.effects if isinstance(each, Execute) for _, inner in each.buffers
+                    ]
+
+
+def _at_execution(
+    recorded: dict[int, Facts], executed: Sequence[tuple[Executed, Command]]
+) -> dict[tuple[Executed, int], Facts]:
+    """The facts of commands in their executions. What they touch elsewhere and not there is left out there."""
+    touched = [(execution, command.call, tuple(_touches(command.effects))) for execution, command in executed]
+    every: dict[int, dict[Touch, None]] = {}
+    for _, call, touches in touched:
+        known = recorded[call]
+        every.setdefault(call, dict.fromkeys((*known.touches, *known.left_out))).update(dict.fromkeys(touches))
+    return {
+        (execution, call): recorded[call]._replace(
+            touches=touches, left_out=tuple(each for each in every[call] if each not in touches)
+        )
+        for execution, call, touches in touched
+    }
 
 
 def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> Facts:

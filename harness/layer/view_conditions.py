@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from harness.layer.conditions import condition, matches
 from harness.layer.silence import is_unrecorded
-from harness.layer.stream import Stream, Touch, apart, common
+from harness.layer.stream import Executed, Stream, Touch, apart, common
 from harness.layer.subject import ExecutedCommand, Subject
 from harness.spans import Span, merge, overlap
 from harness.spec.command_classes import DRAWS, ENDS_RENDERING, NEXT_SUBPASS
@@ -75,9 +75,12 @@ def seen_as(subject: Subject, view: str, **arguments: Any) -> bool:
 
 
 def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen: partial[Iterable[Seen]]) -> bool:
-    stream, calls = subject.stream, [step.call for step in steps]
-    ours: list[Seen] = [stream.touches(call) for call in calls] if seen.func is recorded else [*recorded(stream, calls)]
-    theirs = [touches for group in _command_buffers(steps) for touches in seen(stream, group)]
+    ours: list[Seen] = []
+    theirs: list[Seen] = []
+    for execution, calls in _command_buffers(steps):
+        stream = subject.stream.as_executed(execution)
+        ours += map(stream.touches, calls) if seen.func is recorded else recorded(stream, calls)
+        theirs += seen(stream, calls)
     told, other = (ours, theirs) if subject.finding is not None else (theirs, ours)
     conflict = _conflict(subject, steps, told)
     return bool(conflict) and not overlap(merge(conflict), merge(_conflict(subject, steps, other)))
@@ -95,8 +98,9 @@ def _conflict(subject: Subject, steps: Sequence[ExecutedCommand], seen: Sequence
     ]
 
 
-def _command_buffers(steps: Sequence[ExecutedCommand]) -> list[list[Call]]:
-    return [[step.call for step in group] for _, group in groupby(steps, lambda step: step.execution)]
+def _command_buffers(steps: Sequence[ExecutedCommand]) -> list[tuple[Executed | None, list[Call]]]:
+    groups = [list(group) for _, group in groupby(steps, lambda step: step.execution)]
+    return [(group[0].place, [step.call for step in group]) for group in groups]
 
 
 # --- views -----------------------------------------------------------------------------------------------------------
