@@ -204,7 +204,7 @@ def _subject(
         stream,
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
-        any(_is_repeated(other, said) and _is_told(group, said, stream) for other, group in ours.items()),
+        any(_is_repeated(other, said, stream) and _is_told(group, said, stream) for other, group in ours.items()),
         tuple(
             each
             for group in ours.values()
@@ -214,8 +214,9 @@ def _subject(
     )
 
 
-def _is_repeated(ours: Said, theirs: Said) -> bool:
-    """True when we said before, in another call or of another execution, what the layer says now."""
+def _is_repeated(ours: Said, theirs: Said, stream: Stream) -> bool:
+    """True when we said before, in another call or of another execution, what the layer says now. We say a pair of
+    commands once in each recording, and once for all submits."""
     now = (theirs.call or 0, theirs.batch or 0, theirs.entry or 0)
     if theirs.batch is None:
         now = (theirs.call or 0, ENDLESS, 0)
@@ -223,7 +224,14 @@ def _is_repeated(ours: Said, theirs: Said) -> bool:
         (ours.call or 0, ours.batch or 0, ours.entry or 0) < now
         and _is_same(ours.key, theirs.key)
         and theirs.resource in (0, ours.resource)
+        and (theirs.key[0].startswith("vkCmd") or _recording(ours.call, stream) == _recording(theirs.call, stream))
     )
+
+
+def _recording(call: int | None, stream: Stream) -> int:
+    """The command buffer into which a call is recorded, 0 for a submit."""
+    said = stream.at(call)
+    return said.args.get("commandBuffer", 0) if said is not None else 0
 
 
 def _is_same(ours: Key, theirs: Key) -> bool:

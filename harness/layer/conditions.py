@@ -12,9 +12,10 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from harness.findings import Finding, Hazard
-from harness.layer.parse import RECORD, SUBMIT, plain_command
+from harness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
 from harness.layer.stream import barrier_scopes, common
 from harness.layer.subject import Subject, scopes_of
+from harness.spans import ENDLESS, Span
 from harness.spec.enums import VkPipelineStage2, VkQueueFlag
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND, access_scope, execution_scope_dst, execution_scope_src
@@ -61,13 +62,11 @@ def _holds(value: Any, key: str, above: int, under: bool = False) -> bool:
 
 
 @condition
-def barrier_between(subject: Subject, src: str = "NONE", dst: str = "NONE", lacks: str = "NONE") -> bool:
-    """A barrier between the two has one of each of these masks, and none of the first accesses that `lacks` names."""
+def barrier_between(subject: Subject, src: str = "NONE", dst: str = "NONE") -> bool:
+    """A barrier between the two has one of each of these masks."""
     wanted = (*scope(src), *scope(dst))
     return any(
-        all(not mask or mask & own for mask, own in zip(wanted, each[1:5], strict=True))
-        and not each.src_accesses & scope(lacks)[1]
-        for each in subject.barriers
+        all(not mask or mask & own for mask, own in zip(wanted, each[1:5], strict=True)) for each in subject.barriers
     )
 
 
@@ -184,33 +183,81 @@ def ordered_after_a_read(subject: Subject) -> bool:
 
 @condition
 def reported_for_same_command(subject: Subject) -> bool:
-    """In the same call the layer reported this command's same access against another prior one while recording: it says
-    one hazard a region (or descriptor). Or it reported another depth or stencil access of it, at the same stage."""
-    command, access = subject.key[1], subject.key[3]
-    said = {each.access for each in subject.messages if each.call and plain_command(each.command) == command}
+    """While recording, the layer reported this command's same access of this resource at a lower address of the region
+    (or descriptor): it says one hazard of each. Or it reported another depth or stencil access of it, at the same
+    stage."""
+    finding, access = subject.finding, subject.key[3]
+    if finding is None:
+        return False
+    said = [each for each in subject.messages if each.call and _is_about(each, subject)]
     stage = access.partition("_DEPTH_STENCIL")[0] if "_FRAGMENT_TESTS_" in access else "none"
-    return (subject.kind == RECORD and access in said) or any(each.startswith(stage) for each in said - {access})
+    if any(each.access.startswith(stage) and each.access != access for each in said):
+        return True
+    if subject.kind != RECORD:
+        return False
+    lower = [each for each in _lower_ones(subject) if each.place.submit is None]
+    return any(
+        any(_says(each, found, subject) for found in lower) or _is_unknown(each, subject)
+        for each in said
+        if each.access == access
+    )
+
+
+def _is_unknown(message: LayerMessage, subject: Subject) -> bool:
+    """Whether a message about our finding's command is none of our findings of it."""
+    return not any(_says(message, each, subject) for each in subject.of_command)
+
+
+def _is_about(message: LayerMessage, subject: Subject) -> bool:
+    """Whether a message is about our finding's command and resource, and of a buffer about its bytes."""
+    finding, resource = subject.finding, subject.stream.viewed(message.resource)
+    if finding is None or plain_command(message.command) != subject.key[1]:
+        return False
+    if resource not in (0, finding.through or finding.resource):
+        return False
+    begin, size = message.bytes or (0, ENDLESS)
+    return not finding.ranges or any(at < begin + size and begin < at + length for at, length in finding.ranges)
+
+
+def _says(message: LayerMessage, found: Finding, subject: Subject) -> bool:
+    """Whether a message about the same command has the key of another finding of it, and can mean its first access."""
+    hazard, _, prior_command, access, prior_access = found.key
+    renamed = subject.renamed
+    key = (hazard, plain_command(prior_command), renamed(found.place.command, access))
+    prior = renamed(prior_command, prior_access)
+    told = (message.hazard, plain_command(message.prior_command), message.access)
+    numbers = subject.stream.numbers_of(found.prior.call)
+    return key == told and message.prior_access in ("", prior) and (not numbers or message.seq_no in (None, *numbers))
 
 
 @condition
 def lower_address_found(subject: Subject) -> bool:
-    """We found another hazard of the same access at a lower address, in this execution of the command, or while it was
-    recorded: the layer keeps to the lowest of a region, whether it says that one now or has said it. Or it says one of
-    this execution of the same access and resource that we do not have, as it takes an earlier command for more."""
-    return bool(_lower_ones(subject)) or _said_of_another(subject)
+    """We found another hazard of the same access at a lower address of the region, while the command was recorded, in
+    this execution of it, or before so that the layer says it again: it keeps to the lowest of a region, whether it says
+    that one now or has said it. Or it says one of this execution of the same access and resource that we do not have,
+    as it takes an earlier command for more."""
+    finding = subject.finding
+    if finding is None:
+        return False
+    here = finding.place
+    said = [each for each in subject.messages if each.entry in (None, here.position) and _is_about(each, subject)]
+    return _said_of_another(subject) or any(
+        each.place.submit is None
+        or (each.place.submit, each.place.batch, each.place.position) == (here.submit, here.batch, here.position)
+        or any(_says(message, each, subject) for message in said)
+        for each in _lower_ones(subject)
+    )
 
 
 def _said_of_another(subject: Subject) -> bool:
     finding = subject.finding
     if finding is None:
         return False
-    hazard, command, _, access, _ = subject.key
-    resource, place = finding.through or finding.resource, finding.place
-    known = {(each.hazard, plain_command(each.prior.command)) for each in subject.of_command}
+    hazard, access, place = subject.key[0], subject.key[3], finding.place
     return any(
-        (each.hazard, plain_command(each.command), each.access) == (hazard, command, access)
-        and (each.hazard, plain_command(each.prior_command)) not in known
-        and subject.stream.viewed(each.resource) in (0, resource)
+        (each.hazard, each.access) == (hazard, access)
+        and _is_unknown(each, subject)
+        and _is_about(each, subject)
         and (each.kind, each.entry) == (SUBMIT, place.position)
         for each in subject.messages
     )
@@ -227,19 +274,40 @@ def same_shader_write(subject: Subject) -> bool:
 
 
 def _lower_ones(subject: Subject) -> list[Finding]:
-    """Our other findings of the same access of the same command and resource that begin at a lower address, or that
-    belong to another region of a copy. The boxes of images may be wider than the hazard."""
+    """Our other findings of the same access of the same command and resource that begin at a lower address of each
+    region that the finding is in. The boxes of images may be wider than the hazard."""
     own = subject.finding
     if own is None:
         return []
-    regions = any(len(each.ranges) > 1 for each in (own, *subject.of_command))
+    regions = _regions(subject)
     return [
         each
         for each in subject.of_command
         if each is not own
         and (each.access, each.resource) == (own.access, own.resource)
-        and (regions or _lowest(each) < _lowest(own) or (own.boxes and _lowest(each) == _lowest(own)))
+        and _is_lower(each, own, regions)
     ]
+
+
+def _is_lower(one: Finding, own: Finding, regions: Sequence[Span]) -> bool:
+    if not regions or not own.ranges:
+        return _lowest(one) < _lowest(own) or bool(own.boxes and _lowest(one) == _lowest(own))
+    for begin, end in regions:
+        mine = [at for at, size in own.ranges if at < end and begin < at + size]
+        others = [at for at, size in one.ranges if at < end and begin < at + size]
+        if mine and not (others and max(begin, min(others)) < max(begin, min(mine))):
+            return False
+    return True
+
+
+def _regions(subject: Subject) -> list[Span]:
+    """The bytes of each region of a copy between buffers, as offsets in the finding's buffer; none for others."""
+    own, finding = subject.command, subject.finding
+    info = (own.args.get("pCopyBufferInfo") or own.args) if own is not None else {}
+    if own is None or finding is None or "srcBuffer" not in info or "dstBuffer" not in info:
+        return []
+    member = "dstOffset" if ACCESS_KIND[finding.access].write else "srcOffset"
+    return [(each[member], each[member] + each["size"]) for each in info["pRegions"] or ()]
 
 
 def _lowest(finding: Finding) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from harness.layer import (  # noqa: F401 (they register their conditions)
+    chains,
     event_conditions,
     rendering_conditions,
     rendering_views,

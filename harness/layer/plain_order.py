@@ -1,49 +1,35 @@
-"""What no difference from the layer explains: a finding of ours about accesses that one plain dependency orders.
+"""What no difference from the layer explains: a finding of ours about accesses that something plain orders.
 
-The conditions of known differences ask what the layer does with a stream. Before any is asked, two questions are about
-us: does one barrier outside render passes name both accesses, and does the host wait for everything in between?
+The conditions of known differences ask what the layer does with a stream. Before any is asked, these questions are
+about us: do barriers outside render passes lead from one access to the other, does the host wait for everything in
+between, are both layout transitions of one queue, and does the order inside a render pass instance hold for them?
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
 
-from harness.layer.conditions import QUEUE_FLAGS
-from harness.layer.stream import BarrierScope, barrier_scopes
-from harness.layer.subject import Subject
-from harness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING
-from harness.spec.scopes import (
-    ACCESS_KIND,
-    IMAGE_LAYOUT_TRANSITION,
-    access_scope,
-    execution_scope_dst,
-    execution_scope_src,
-)
+from harness.layer.chains import Walk, candidates, is_enough, is_seen, links_of
+from harness.layer.stream import TRANSITION, Stream
+from harness.layer.subject import ExecutedCommand, Subject
+from harness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, RENDERING
+from harness.spec.enums import VkRendering
+from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.calls import Call
+from harness.trace.effects import Access, AttachmentOperation
 
 BARRIER = "vkCmdPipelineBarrier"
-
-
-class Scopes(NamedTuple):
-    """A first or a second scope of a dependency."""
-
-    stages: int
-    """The execution scope."""
-    accesses: int
-    """The access scope, as bits of kinds of access."""
-
-
-MOVED = Scopes(0, 1 << IMAGE_LAYOUT_TRANSITION.index)
-"""The part of its own barrier that a layout transition is."""
 IDLE = ("vkDeviceWaitIdle", "vkQueueWaitIdle")
 
 
 def is_plainly_in_order(subject: Subject) -> bool:
-    """True when one barrier or one wait of the host orders the accesses of our finding."""
+    """True when one of these orders the accesses of our finding."""
     finding = subject.finding
     if finding is None or not finding.hazard.is_between_accesses:
         return False
-    return _host_waited(subject) or any(_cover(subject, *each) for each in _barriers(subject))
+    if _host_waited(subject) or _ordered_in_instance(subject):
+        return True
+    return _is_second_transition(subject) or _chained(subject)
 
 
 def _host_waited(subject: Subject) -> bool:
@@ -58,41 +44,101 @@ def _host_waited(subject: Subject) -> bool:
     )
 
 
-def _barriers(subject: Subject) -> Iterator[tuple[Scopes, Scopes]]:
-    """First and second scopes of the global barriers between the two accesses, on one queue and outside render pass
-    instances; and of that which does one of the two, if it is a layout transition."""
-    finding, steps, position = subject.finding, subject.steps, subject.position
-    if finding is None or position < 0 or finding.prior.queue != finding.place.queue:
-        return
+def _ordered_in_instance(subject: Subject) -> bool:
+    """Both are attachment accesses of one render pass instance: the first one belongs to a load operation, the second
+    one to a store operation, or both to one subpass and one kind of attachment.
+
+    Rule: rules.md#loads-come-first-and-stores-last, rules.md#attachment-accesses-are-in-rasterization-order.
+    """
+    finding, own, position = subject.finding, subject.command, subject.position
+    if finding is None or own is None or position < 0 or finding.prior.executed_by != finding.place.executed_by:
+        return False
+    kinds = {_attachment_of(finding.access), _attachment_of(finding.prior_access)}
+    steps = subject.occurrences[-1][position:]
+    entered = [step.call for step in steps[1:-1]]
+    if kinds == {""} or len(kinds) > 1 or steps[0].execution != steps[-1].execution:
+        return False
+    if any(call.name.startswith(BEGINS_RENDERING) and not _resumes(call) for call in entered):
+        return False
+    first = _operations(subject.stream, steps[0].call, finding.prior_access, finding.resource)
+    last = _operations(subject.stream, own, finding.access, finding.resource)
+    if (
+        not first
+        or not last
+        or (own.name.startswith(BEGINS_RENDERING) or steps[0].call.name.startswith(ENDS_RENDERING))
+    ):
+        return False
+    if first == {AttachmentOperation.LOAD} or last == {AttachmentOperation.STORE}:
+        return True
+    leaves = steps[0].call.name.startswith(NEXT_SUBPASS) and first != {AttachmentOperation.LOAD}
+    enters = own.name.startswith(NEXT_SUBPASS) and AttachmentOperation.LOAD in last
+    return not leaves and not enters and not any(call.name.startswith(NEXT_SUBPASS) for call in entered)
+
+
+def _resumes(begin: Call) -> bool:
+    return bool((begin.args.get("pRenderingInfo") or {}).get("flags", 0) & VkRendering.RESUMING)
+
+
+def _attachment_of(access: str) -> str:
+    """The kind of attachment that a fixed-function access is about; empty for any other access."""
+    return next((kind for kind in ("_COLOR_ATTACHMENT_", "_DEPTH_STENCIL_ATTACHMENT_") if kind in access), "")
+
+
+def _operations(stream: Stream, call: Call, access: str, resource: int) -> set[AttachmentOperation]:
+    """The attachment operations of a command that access the resource so."""
+    return {
+        each.operation
+        for each in stream.facts(call).effects
+        if isinstance(each, Access) and (ACCESS_KINDS[each.access_kind].name, each.resource) == (access, resource)
+    }
+
+
+def _is_second_transition(subject: Subject) -> bool:
+    """Both are layout transitions on one queue, and not of one render pass instance.
+
+    Rule: rules.md#transitions-of-one-queue-are-in-order.
+    """
+    finding = subject.finding
+    if finding is None or (finding.access, finding.prior_access) != (TRANSITION, TRANSITION):
+        return False
+    one, other = finding.prior, finding.place
+    inside = one.command.startswith(RENDERING) and other.command.startswith(RENDERING)
+    return one.queue == other.queue and not inside
+
+
+def _chained(subject: Subject) -> bool:
+    """Barriers outside render pass instances that hold all addresses lead from the first access to the second one, on
+    one queue.
+
+    Rule: rules.md#chain.
+    """
+    finding = subject.finding
+    if finding is None or finding.prior.queue != finding.place.queue:
+        return False
+    moved, moves = finding.prior_access == TRANSITION, finding.access == TRANSITION
+    for steps, position, mine in candidates(subject):
+        first, second = steps[position].call, steps[-1].call
+        walk = Walk(finding.prior_access)
+        for moving, link in links_of(first, subject.stream, mine) if moved else ():
+            walk.put(walk.now.joined(link.given) if moving else walk.now)
+        for call in _barriers_outside(steps, position):
+            walk.barriers(link for _, link in links_of(call, subject.stream, mine))
+        reads = finding.hazard.prior_reads
+        if moves:
+            barriers = links_of(second, subject.stream, mine) if second.name.startswith(BARRIER) else ()
+            own = [link for moving, link in barriers if moving]
+            if any(is_enough(reads, link, walk.access, walk.now) for link in own):
+                return True
+        elif is_seen(reads, finding.access, walk.now):
+            return True
+    return False
+
+
+def _barriers_outside(steps: Sequence[ExecutedCommand], first: int) -> Iterator[Call]:
+    """The barriers after the first access that are outside render pass instances."""
     inside = False
-    for at, step in enumerate(steps):
+    for position, step in enumerate(steps[:-1]):
         name = step.call.name
         inside = name.startswith(BEGINS_RENDERING) or (inside and not name.startswith(ENDS_RENDERING))
-        submit = subject.stream.at(step.place[0]) if step.place else None
-        same_queue = submit is None or submit.args["queue"] == finding.place.queue
-        if at > position and not inside and same_queue and name.startswith(BARRIER):
-            yield from ((_first(each), _second(each)) for each in barrier_scopes(step.call) if not each.resource)
-    for call in (subject.first, subject.command):
-        if call is not None and call.name.startswith(BARRIER):
-            for each in barrier_scopes(call):
-                if each.transition and each.resource == finding.resource:
-                    yield (MOVED, _second(each)) if call is subject.first else (_first(each), MOVED)
-
-
-def _first(barrier: BarrierScope) -> Scopes:
-    stages, accesses = barrier.src_stages, barrier.src_accesses
-    return Scopes(execution_scope_src(stages, QUEUE_FLAGS), access_scope(stages, accesses, QUEUE_FLAGS))
-
-
-def _second(barrier: BarrierScope) -> Scopes:
-    stages, accesses = barrier.dst_stages, barrier.dst_accesses
-    return Scopes(execution_scope_dst(stages, QUEUE_FLAGS), access_scope(stages, accesses, QUEUE_FLAGS))
-
-
-def _cover(subject: Subject, first: Scopes, second: Scopes) -> bool:
-    if subject.finding is None:
-        return False
-    one, other = ACCESS_KIND[subject.finding.prior_access], ACCESS_KIND[subject.finding.access]
-    if subject.finding.hazard.prior_reads:
-        return bool(first.stages & one.stage) and (second is MOVED or bool(second.stages & other.stage))
-    return bool(first.accesses >> one.index & second.accesses >> other.index & 1)
+        if position > first and not inside and name.startswith(BARRIER):
+            yield step.call

@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harness.commands.rendering.render_pass_plan import (
-    IMPLICIT_BEGIN,
-    IMPLICIT_END,
-    READ_ONLY,
-    READ_ONLY_STENCIL,
-    make_render_pass,
-)
+from harness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STENCIL, make_render_pass
+from harness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, dependencies_of
 from harness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from harness.layer.parse import plain_command
 from harness.layer.stream import TRANSITION, Stream, Touch, barrier_scopes, common, is_sync_operation
 from harness.layer.subject import Subject
 from harness.spans import Span
 from harness.spec.command_classes import is_submit
-from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import (
     ACCESS_KIND,
     ACCESS_KINDS,
@@ -27,7 +21,6 @@ from harness.spec.scopes import (
     access_scope,
     execution_scope_dst,
     execution_scope_src,
-    expand_stages,
 )
 from harness.trace.calls import Call
 from harness.trace.effects import (
@@ -44,9 +37,6 @@ from harness.trace.effects import (
 
 BEGINS, NEXT, ENDS = "vkCmdBeginRenderPass", "vkCmdNextSubpass", "vkCmdEndRender"
 BEGAN = (BEGINS, "vkCmdBeginRendering")
-GRAPHICS = expand_stages(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
-GRAPHICS_FIRST = execution_scope_src(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
-GRAPHICS_SECOND = execution_scope_dst(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
 
 
 @condition
@@ -184,57 +174,6 @@ def ordered_by_region_alone(subject: Subject) -> bool:
 # --- subpasses -------------------------------------------------------------------------------------------------------
 
 
-def _dependencies(call: Call, stream: Stream) -> list[SubpassDependency]:
-    return [each for begin in stream.facts(call).effects if isinstance(begin, PassBegin) for each in begin.dependencies]
-
-
-@condition
-def chained_through_a_pass(subject: Subject) -> bool:
-    """Between the two accesses lies a whole render pass instance with a dependency to what is after it, and one from
-    what is before it or a barrier before it; or with one from what is before it, and a barrier after it. No subpass
-    accesses what the second command does."""
-    for second, before in subject.seconds:
-        window = [*subject.since_first(second, before), second]
-        for position, call in enumerate(window):
-            if not call.name.startswith(BEGINS) or not any(c.name.startswith(ENDS) for c in window[position:-1]):
-                continue
-            explicit = [
-                each
-                for each in _dependencies(call, subject.stream)
-                if each.dependency not in (IMPLICIT_BEGIN, IMPLICIT_END)
-            ]
-            into = any(each.src == EXTERNAL for each in explicit)
-            out = any(each.dst == EXTERNAL for each in explicit)
-            outside = _dependencies_outside(subject.stream, window[:position])
-            earlier = into or outside or any(any(barrier_scopes(each)) for each in window[:position])
-            outside = _dependencies_outside(subject.stream, window[position + 1 :])
-            later = out or outside or any(any(barrier_scopes(each)) for each in window[position:])
-            if (into or out) and earlier and later and not _accessed_on_the_way(subject, explicit, window[position:]):
-                return True
-    return False
-
-
-def _dependencies_outside(stream: Stream, calls: Sequence[Call]) -> bool:
-    """Whether one of these commands begins a render pass with a dependency from or to what is outside."""
-    begun = [each for call in calls if call.name.startswith(BEGINS) for each in _dependencies(call, stream)]
-    return any(EXTERNAL in (each.src, each.dst) for each in begun)
-
-
-def _accessed_on_the_way(subject: Subject, given: Sequence[SubpassDependency], window: Sequence[Call]) -> bool:
-    """Whether each subpass with a dependency from or to what is outside accesses what the second command does."""
-    stream = subject.stream
-    passed = {each.dst if each.src == EXTERNAL else each.src for each in given if EXTERNAL in (each.src, each.dst)}
-    mine = [subject.at_issue(touch) for touch in stream.touches(window[-1])]
-    at, touched = 0, set[int]()
-    for call in window[:-1]:
-        at += call.name.startswith(NEXT)
-        if common(stream.touches(call), mine):
-            touched.add(at)
-        if call.name.startswith(ENDS):
-            break
-    return passed <= touched
-
-
 @condition
 def ordered_by_all_commands_of_a_pass(subject: Subject) -> bool:
     """A subpass dependency from or to what is outside leads from the first access to the second one, and has
@@ -249,7 +188,7 @@ def ordered_by_all_commands_of_a_pass(subject: Subject) -> bool:
             begun, at = call, position
         if begun is None or position < subject.position:
             continue
-        given = _dependencies(begun, subject.stream)
+        given = dependencies_of(begun, subject.stream)
         if at > subject.position and any(
             each.src == EXTERNAL and _comes_from_elsewhere(subject, each.dependency, calls[subject.position + 1 : at])
             for each in given
@@ -292,24 +231,38 @@ def _stage(access: str) -> int:
 @condition
 def entered_by_several_dependencies(subject: Subject) -> bool:
     """A transition of what the second command touches came with a subpass into which dependencies lead from several
-    others, the implicit ones included."""
+    others, the implicit ones included. One of them holds the second access, unless a later dependency may."""
     stream = subject.stream
     for second, before in subject.seconds:
         dependencies: list[SubpassDependency] = []
         subpass = 0
         for call in (*before, second):
             if call.name.startswith(BEGINS):
-                dependencies, subpass = _dependencies(call, stream), 0
+                dependencies, subpass = dependencies_of(call, stream), 0
             elif call.name.startswith(NEXT):
                 subpass += 1
             else:
                 continue
-            sources = {each.src for each in dependencies if each.dst == subpass != each.src}
+            into = [each for each in dependencies if each.dst == subpass != each.src]
+            sources = {each.src for each in into}
             moved = [touch for touch in stream.touches(call) if touch.write and not touch.stage]
             named = plain_command(call.name) == subject.key[2]
             if named and len(sources) > 1 and common(moved, stream.touches(second)):
-                return True
+                later = any(
+                    any(barrier_scopes(each)) or each.name.startswith(ENDS)
+                    for each in before
+                    if each.index > call.index
+                )
+                if later or any(_shows(each.dependency, subject.key[3]) for each in into):
+                    return True
     return False
+
+
+def _shows(given: Dependency, access: str) -> bool:
+    """Whether a dependency holds an access in its second access scope, or may come before a transition."""
+    if access not in ACCESS_KIND or access == TRANSITION:
+        return True
+    return bool(access_scope(given.dst_stages, given.dst_accesses, QUEUE_FLAGS) >> ACCESS_KIND[access].index & 1)
 
 
 @condition
@@ -334,7 +287,7 @@ def moved_after_other_dependencies(subject: Subject) -> bool:
         ]
         for transition in moved:
             asked = (max(transition.leaves, default=EXTERNAL), entered)
-            for each in _dependencies(calls[begun], stream):
+            for each in dependencies_of(calls[begun], stream):
                 left = each.src in transition.leaves
                 if not transition.leaves:
                     left = each.src == EXTERNAL and each.dst in transition.users

@@ -253,9 +253,12 @@ def test_what_explains_a_disagreement(
 
 
 def test_one_hazard_a_region_and_a_segment() -> None:
-    found = [ours(RAW, (COPY, READ, 4), (COPY, WRITE, 2)), ours(RAW, (COPY, READ, 4), ("vkCmdBlitImage", WRITE, 3))]
+    blitted = ("vkCmdBlitImage", WRITE, 3)
+    found = [ours(RAW, (COPY, READ, 4), (COPY, WRITE, 2), at=(0, 8)), ours(RAW, (COPY, READ, 4), blitted, at=(8, 8))]
     same, other = theirs(RAW, (COPY, READ, 4), (COPY, WRITE, 0)), theirs(WAW, (COPY, WRITE, 4), (COPY, WRITE, 0))
     assert list(compare([*found, same]).used) == ["one-hazard-a-region"]
+    higher = theirs(RAW, (COPY, READ, 4), blitted)
+    assert len(compare([*found, higher]).disagreements) == 1, "it would have named the lower one"
     assert len(compare([*found, other]).disagreements) == 3
     tape = Tape().fill(B).fill(A).barrier(TRANSFER, 0, TRANSFER, 0).fill(B, 64).submit()
     said = theirs(WAW, (FILL, WRITE, tape.at), OLDER, 1, (0, 2))
