@@ -290,6 +290,8 @@ def _lower_ones(subject: Subject) -> list[Finding]:
 
 
 def _is_lower(one: Finding, own: Finding, regions: Sequence[Span]) -> bool:
+    if own.place.command == one.prior.command == "vkCmdCopyQueryPoolResults":
+        return True  # For the layer results leave no gaps: it may meet the earlier copy at any address of its own.
     if not regions or not own.ranges:
         return _lowest(one) < _lowest(own) or bool(own.boxes and _lowest(one) == _lowest(own))
     for begin, end in regions:

@@ -9,7 +9,7 @@ from harness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STE
 from harness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, dependencies_of
 from harness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from harness.layer.parse import plain_command
-from harness.layer.stream import TRANSITION, Stream, Touch, barrier_scopes, common, is_sync_operation
+from harness.layer.stream import TRANSITION, Stream, Touch, apart, barrier_scopes, common, is_sync_operation
 from harness.layer.subject import Subject
 from harness.spans import Span
 from harness.spec.command_classes import is_submit
@@ -60,6 +60,25 @@ def in_two_subpasses(subject: Subject) -> bool:
         return True
     between = [call for call in (first, *subject.window, own) if call.name.startswith(NEXT)]
     return bool(between) or not in_one_instance(subject)
+
+
+@condition
+def read_by_attachments_before(subject: Subject) -> bool:
+    """Between our two accesses, attachments of the same kind were read at all addresses at issue, on the same queue."""
+    finding, own, position = subject.finding, subject.command, subject.position
+    if finding is None or own is None or position < 0 or finding.place.queue != finding.prior.queue:
+        return False
+    stream, kind = subject.stream, _kind_of_attachment(finding.access)
+    meets = common(map(subject.at_issue, stream.touches(own)), stream.touches(subject.steps[position].call))
+    for call in subject.window:
+        for touch in stream.touches(call):
+            if not touch.write and _kind_of_attachment(touch.access) == kind:
+                meets = [apart(each, touch) for each in meets]
+    return not any(each.spans for each in meets)
+
+
+def _kind_of_attachment(access: str) -> str:
+    return access.partition("_ATTACHMENT_")[0].replace("EARLY", "LATE")
 
 
 @condition

@@ -220,6 +220,14 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "one-hazard-a-region-at-submit/of-more": [
         ("indirect", 8, 3), ("update", 3, 60, 4), NEXT, ("dispatch", "sum_uniform", 3, 0, 0, 0, "base"), submit(0, 1),
     ],
+    "ordered-after-an-attachment-read": [
+        render_pass([attachment(3, load="NONE", store="NONE")], [{"colors": [MOVED_COLOR]}]),
+        render_pass(
+            [attachment(0, load="NONE", store="NONE"), attachment(3, load="NONE", store="NONE")],
+            [{"colors": [(1, "GENERAL")], "resolves": [COLOR]}, {"colors": [(1, "GENERAL")], "resolves": [COLOR]}],
+            (0, 1, OUTPUT, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", 0),
+        ),
+    ],
     "pair-reported-once": [fill(), submit(0), submit(0), submit(0)],
     "transition-before-one-dependency": [render_pass(
         [attachment(0, load="CLEAR", initial="UNDEFINED")], [{}, {"colors": [COLOR]}],
