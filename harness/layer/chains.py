@@ -53,7 +53,7 @@ class Reached(NamedTuple):
 NOTHING = Reached()
 
 
-class Link(NamedTuple):
+class DependencyScopes(NamedTuple):
     """One dependency, as scopes: stages, and kinds of access as bits of ACCESS_KINDS indices."""
 
     src_stages: int
@@ -77,14 +77,14 @@ class Link(NamedTuple):
         return Reached(self.dst_stages, True, self.dst_accesses)
 
 
-def link_of(given: Dependency, *, subpass: bool) -> Link:
+def link_of(given: Dependency, *, subpass: bool) -> DependencyScopes:
     """The scopes of a dependency. ALL_COMMANDS is ALL_GRAPHICS between subpasses."""
     src, src_accesses, dst, dst_accesses = given
     first, second = execution_scope_src(src, QUEUE_FLAGS), execution_scope_dst(dst, QUEUE_FLAGS)
     if subpass:
         first &= GRAPHICS_FIRST if src & WHOLE_FIRST else ~0
         second &= GRAPHICS_SECOND if dst & WHOLE_SECOND else ~0
-    return Link(
+    return DependencyScopes(
         first, access_scope(src, src_accesses, QUEUE_FLAGS), second, access_scope(dst, dst_accesses, QUEUE_FLAGS)
     )
 
@@ -130,7 +130,7 @@ class Walk:
         self.outer, self.subpass, self.given = reached, None, ()
         self.made_in = None
 
-    def barriers(self, links: Iterable[Link]) -> None:
+    def barriers(self, links: Iterable[DependencyScopes]) -> None:
         """The barriers of one command, outside render passes or in a subpass. They do not chain."""
         now = self.now
         held = self.access if self.subpass is None or self.made_in in (None, self.subpass) else ""
@@ -156,7 +156,7 @@ class Walk:
         return self.outer if self.subpass is None else self.inside[self.subpass]
 
 
-def links_of(call: Call, stream: Stream, mine: Sequence[Touch]) -> Iterator[tuple[bool, Link]]:
+def links_of(call: Call, stream: Stream, mine: Sequence[Touch]) -> Iterator[tuple[bool, DependencyScopes]]:
     """The barriers of a command, and whether each is a layout transition of these addresses. One that does not hold
     all of them orders execution alone."""
     for effect in stream.facts(call).effects:
@@ -246,7 +246,7 @@ def is_seen(reads: bool, access: str, reached: Reached) -> bool:
 
 def _before_transition(
     walk: Walk, second: Call, subject: Subject, mine: Sequence[Touch]
-) -> Iterator[tuple[Link, str, Reached]]:
+) -> Iterator[tuple[DependencyScopes, str, Reached]]:
     """The dependencies before a transition, each with the first access if it may hold it, and what leads to it."""
     if second.name.startswith((BEGINS, NEXT_SUBPASS, ENDS_RENDERING)):
         given = walk.given or [each for each in dependencies_of(second, subject.stream) if walk.passes]
@@ -263,7 +263,7 @@ def _before_transition(
             yield link, walk.access, walk.now
 
 
-def is_enough(reads: bool, link: Link, held: str, reached: Reached) -> bool:
+def is_enough(reads: bool, link: DependencyScopes, held: str, reached: Reached) -> bool:
     """Whether one dependency of a layout transition orders it after an earlier write, or an earlier read, by what it
     holds and by what was done before it."""
     after = link.after(held, reached)
