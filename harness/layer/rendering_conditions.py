@@ -161,7 +161,7 @@ def moved_once_for_several(subject: Subject) -> bool:
             continue
         inside = [*before[begun:], second]
         now = sum(call.name.startswith(NEXT) for call in inside)
-        known = TRANSITION in subject.key[3:] or all(each.dst != now for each in _dependencies(inside[0], stream))
+        known = TRANSITION in subject.key[3:] or all(each.dst != now for each in dependencies_of(inside[0], stream))
         entered = [each for call in inside for each in stream.facts(call).effects if isinstance(each, SubpassBegin)]
         moved = [each for effect in entered for each in effect.transitions if image in (0, each.resource)]
         if known and any(now in each.later or (each.later and second.name.startswith(ENDS)) for each in moved):
