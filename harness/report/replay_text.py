@@ -58,8 +58,12 @@ def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
 def caption(found: dict[str, Any]) -> str:
     """What a picture of a finding shows, from `Finding.to_dict()`."""
     resource = named(found["resource"], {found["resource"]: found["resource_name"]})
-    uses = f"{_use(found, '')} after {_use(found, 'prior_')}"
+    uses = " after ".join(f"{_use(found, which)}{_at(found[f'{which}site'])}" for which in ("", "prior_"))
     return f"{found['hazard']} on {found['resource_type']} {resource}: {uses}"
+
+
+def _at(site: str | None) -> str:
+    return f" at {printable(site)}" if site else ""
 
 
 def _use(found: dict[str, Any], which: str) -> str:

@@ -6,6 +6,7 @@ from harness.findings import Finding, Hazard, Place, Unjudged
 from harness.groups import groups_of
 from harness.report.findings_json import verdict_document
 from harness.report.printable import escape_json, printable, quoted
+from harness.report.replay_text import caption
 from harness.report.sentences import explain
 from harness.report.text import failure_text, group_text, summary_text
 
@@ -78,3 +79,11 @@ def test_what_is_printable_stays() -> None:
 
 def test_json_has_no_character_that_a_terminal_obeys() -> None:
     assert escape_json('"ü \x9b \u202e \U000e0001"') == r'"ü \u009b \u202e \udb40\udc01"'
+
+
+def test_a_caption_says_who_what_where_and_when() -> None:
+    found = race(7).to_dict() | {"site": "app.py:3"}
+    assert caption(found) == (
+        'READ_AFTER_WRITE on VkImage 12 "shadow map": vkCmdDraw in "main pass / opaque" (frame 7) at app.py:3 after '
+        'vkCmdDraw in "shadow pass" (frame 7)'
+    )
