@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.commands.coverage import HARMLESS, NAMED, accountable, handled
+from harness.commands.handlers import COMMANDS
 from harness.commands.interpret import Interpreter
 from harness.replay.objects.encode import parameters
 from harness.spec import _generated as tables
@@ -67,6 +68,12 @@ def test_a_named_command_is_named(name: str) -> None:
         assert found.command == Command(1, name, None, (Unmodelled(name),))
     else:
         assert found == UnmodelledCall(name)
+
+
+def test_commands_that_the_header_lacks_are_followed() -> None:
+    assert COMMANDS["vkCmdEndRendering2KHR"] is COMMANDS["vkCmdEndRendering"]
+    chosen = Call(1, "vkCmdSetRenderingInputAttachmentIndices", {"commandBuffer": 7, "pInputAttachmentIndexInfo": None})
+    assert list(Interpreter().step(chosen)) == []
 
 
 @pytest.mark.parametrize("name", sorted(HARMLESS))

@@ -96,6 +96,7 @@ CHANGES_NO_ACCESS = (
     "vkCmdSetCoverageToColorEnableNV",
     "vkCmdSetCoverageToColorLocationNV",
     "vkCmdSetDepthClampEnableEXT",
+    "vkCmdSetDepthClampRangeEXT",
     "vkCmdSetDepthClipEnableEXT",
     "vkCmdSetDepthClipNegativeOneToOneEXT",
     "vkCmdSetDiscardRectangleEXT",
@@ -115,6 +116,8 @@ CHANGES_NO_ACCESS = (
     "vkCmdSetRasterizationSamplesEXT",
     "vkCmdSetRasterizationStreamEXT",
     "vkCmdSetRayTracingPipelineStackSizeKHR",
+    "vkCmdSetRenderingInputAttachmentIndices",
+    "vkCmdSetRenderingInputAttachmentIndicesKHR",
     "vkCmdSetRepresentativeFragmentTestEnableNV",
     "vkCmdSetSampleLocationsEXT",
     "vkCmdSetSampleLocationsEnableEXT",
@@ -126,7 +129,8 @@ CHANGES_NO_ACCESS = (
     "vkCmdSetViewportWScalingEnableNV",
     "vkCmdSetViewportWScalingNV",
 )
-"""Commands that may change fragments and values, but not the memory that draws can reach."""
+"""Commands that may change fragments and values, but not the memory that draws can reach. The indices of input
+attachments say what a shader calls them; which image it reads is what the descriptor says."""
 
 
 @command(*CHANGES_NO_ACCESS)

@@ -82,7 +82,7 @@ def begin_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     )
 
 
-@command("vkCmdEndRendering")
+@command("vkCmdEndRendering", "vkCmdEndRendering2KHR", "vkCmdEndRendering2EXT")
 def end_rendering(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) -> Iterable[Effect]:
     """Resolves and stores the attachments."""
     rendering, buffer.rendering = buffer.rendering, None
