@@ -40,11 +40,12 @@ ALLOWED = {
     "check": "findings spans trace commands syncval report",
     "agreement": "findings verdicts trace model check report",
     "reduction": "agreement check commands findings replay spans spec trace",
-    "mending": "agreement check findings groups report spec trace",
+    "mending": "agreement check device findings groups layer replay report spec trace",
     "reproduction": "agreement check findings mending shader spec trace",
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
     "report": "findings groups spans verdicts spec trace model replay",
-    "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz",
+    "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
+    "mending",
     "pytest_plugin": "findings groups ignore_file record report suite",
     "cli": "agreement capture check device findings fuzz groups ignore_file mending model record reduction refutation "
     "replay report reproduction suite trace verdicts",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -11,7 +11,6 @@ from harness.cli import CLEAN, HAZARDS, UNMODELLED
 from harness.findings import Finding, UserError
 
 if TYPE_CHECKING:
-    from harness.mending.mend import Mending
     from harness.trace.calls import Block
 
 LANGUAGES = ("C", "Python")
@@ -21,7 +20,7 @@ LANGUAGES = ("C", "Python")
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--finding", type=click.IntRange(1), help="Mend this group of findings only, as `check` numbers them.")
 @click.option("--apply", "out", type=click.Path(path_type=Path), help="Write the mended trace to this file.")
-@click.option("--device", help="Run the mended trace on this driver: serially, and in other legal orders.")
+@click.option("--device", help="Run the mended trace on this driver, in other orders and under the Khronos layer.")
 @click.option("--code", type=click.Choice(LANGUAGES, case_sensitive=False), help="Print one language [both].")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the changes to this file.")
 @click.pass_context
@@ -56,7 +55,13 @@ def mend(
         click.echo("the trace is too long for the model: syncval alone judged the changes")
     if out is not None:
         save(out, mending.applied.blocks)
-    proved = _run(mending, device, out) if device is not None else True
+    proved = True
+    if device is not None and mending.groups:
+        from harness.mending.execution import run_on
+
+        for holds, line in run_on(device, blocks, list(mending.applied.blocks)):
+            proved = proved and holds
+            click.echo(line if holds else f"not proved: {line}")
     if json_path is not None:
         from harness.report.findings_json import write_json
 
@@ -78,24 +83,3 @@ def _numbered(blocks: list[Block], number: int, trace: Path) -> list[Finding]:
         missing = group.first.missing
         raise UserError(f"--finding {number} counts for no verdict, so that there is nothing to mend: {missing}")
     return group.findings
-
-
-def _run(mending: Mending, device: str, out: Path | None) -> bool:
-    """Runs the mended trace in other legal orders, and says whether all leave the serial bytes."""
-    import tempfile
-
-    from harness.device.drivers import find_driver
-    from harness.device.process import Died, Worker
-    from harness.report.replay_text import result_lines
-    from harness.trace.codec import save
-
-    with tempfile.TemporaryDirectory() as folder, Worker(find_driver(device)) as worker:
-        path = Path(folder) / "mended.jsonl"
-        save(path, mending.applied.blocks)
-        arguments: dict[str, Any] = {"trace": str(path), "mode": "reorder", "device": device, "iterations": 10}
-        answer = worker.call("harness.report.replays:replay_job", arguments)
-    if isinstance(answer, Died):
-        raise UserError(f"{device} {answer.reason} while it ran the mended trace")
-    for line in result_lines("reorder", answer):
-        click.echo(line)
-    return not answer.get("differing_runs")

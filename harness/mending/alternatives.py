@@ -7,12 +7,31 @@ from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
-from harness.findings import Finding
+from harness.findings import Finding, Hazard, HostStep
 from harness.mending.edited_barriers import nearly_right, with_transition_scopes, with_wider_barrier
+from harness.mending.event_waits import with_barrier_for_wait, with_wider_event
+from harness.mending.host_steps import HOST_WRITE, with_host_steps
 from harness.mending.insertion import with_barriers
+from harness.mending.needed_masks import crosses_queues
+from harness.mending.ownership import with_transfer
 from harness.mending.recordings import EXTERNAL, Recordings
-from harness.mending.subpass_dependencies import Ends, ends_of, may_be_by_region, with_subpass_dependency
-from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION
+from harness.mending.semaphores import (
+    open_signals,
+    waits_before,
+    with_acquire_wait,
+    with_another_wait,
+    with_present_wait,
+    with_semaphore,
+    with_wider_wait,
+)
+from harness.mending.subpass_dependencies import (
+    Ends,
+    ends_of,
+    may_be_by_region,
+    with_subpass_barrier,
+    with_subpass_dependency,
+)
+from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.edits import EditedTrace
 
 Change = Callable[[EditedTrace, Sequence[Finding]], EditedTrace | None]
@@ -31,13 +50,24 @@ def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Al
     """The ways to try, in order: edits of what is there, then what is added. What is tried follows from the first
     finding; each change is made for all of them."""
     first = findings[0]
-    transition = IMAGE_LAYOUT_TRANSITION.name in (first.access, first.prior_access)
+    transition = bool({IMAGE_LAYOUT_TRANSITION.name, OWNERSHIP_TRANSFER.name} & {first.access, first.prior_access})
     recordings = Recordings(trace.blocks)
+    if isinstance(first.gap, HostStep) or first.hazard is Hazard.UNFLUSHED_WRITE or first.prior_access == HOST_WRITE:
+        yield Alternative("host", with_host_steps)
+    if first.hazard.is_ownership:
+        yield Alternative("transfer", with_transfer)
+        return
+    if first.place.command.startswith("vkQueuePresent"):
+        yield Alternative("semaphore", with_present_wait)
     if transition:
         yield Alternative("transition", with_transition_scopes)
+        yield Alternative("event", with_wider_event)
+        yield Alternative("event", with_barrier_for_wait)
     ends = list(dict.fromkeys(ends_of(trace, recordings, first)))
     for number, _ in enumerate(ends):
         yield Alternative("subpass dependency", partial(_subpass, number=number, by_region=False, add=False))
+    for number, _ in enumerate(waits_before(trace, first)):
+        yield Alternative("wait", partial(with_wider_wait, number=number))
     for number, _ in enumerate(nearly_right(trace, recordings, first)):
         yield Alternative("edit", partial(_edit, number=number))
     within = not transition and any(src != dst and EXTERNAL not in (src, dst) for _, src, dst in ends)
@@ -47,6 +77,12 @@ def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Al
     yield Alternative("barrier", partial(with_barriers, ranged=False))
     if not (transition or within):
         yield from _added_subpass_dependencies(len(ends), findings)
+    yield Alternative("subpass barrier", with_subpass_barrier)
+    if crosses_queues(first):
+        yield Alternative("semaphore", with_acquire_wait)
+        for number, _ in enumerate(open_signals(trace, first)):
+            yield Alternative("semaphore", partial(with_another_wait, number=number))
+        yield Alternative("semaphore", with_semaphore)
 
 
 def _added_subpass_dependencies(count: int, findings: Sequence[Finding]) -> Iterator[Alternative]:

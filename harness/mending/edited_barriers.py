@@ -8,9 +8,10 @@ from typing import Any
 from harness.findings import Finding
 from harness.mending.needed_masks import needed
 from harness.mending.recordings import Recordings
-from harness.mending.scope_sites import ScopeSite, barrier_sites, covers_destination, covers_source, widened_part
+from harness.mending.scope_sites import Path, ScopeSite, barrier_sites, covers_destination, covers_source, widened_part
+from harness.mending.semaphores import after_waits
 from harness.spec.enums import VK_WHOLE_SIZE
-from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION
+from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.spec.shapes import main_name
 from harness.trace.barrier_calls import Masks
 from harness.trace.calls import Call
@@ -18,8 +19,9 @@ from harness.trace.edits import EditedTrace, value_at
 
 MOST_TRIED = 4
 """The most barriers between two commands that are tried, the nearest to the later command first."""
-WAITS = ("vkCmdWaitEvents", "vkCmdWaitEvents2")
-BARRIERS = ("vkCmdPipelineBarrier", "vkCmdPipelineBarrier2", "vkCmdWaitEvents")
+TRANSITIONS = (IMAGE_LAYOUT_TRANSITION.name, OWNERSHIP_TRANSFER.name)
+"""Accesses that barriers make."""
+BARRIERS = ("vkCmdPipelineBarrier", "vkCmdPipelineBarrier2")
 
 
 def with_transition_scopes(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
@@ -34,7 +36,7 @@ def with_transition_scopes(trace: EditedTrace, findings: Sequence[Finding]) -> E
 
 
 def _transition_scopes(trace: EditedTrace, finding: Finding) -> EditedTrace | None:
-    masks = needed(finding)
+    masks = after_waits(trace, finding)
     sides = (
         (finding.access, finding.place.call, Masks(masks.src_stages, masks.src_accesses)),
         (finding.prior_access, finding.prior.call, Masks(0, 0, masks.dst_stages, masks.dst_accesses)),
@@ -50,6 +52,11 @@ def _transition_scopes(trace: EditedTrace, finding: Finding) -> EditedTrace | No
                     args = site.with_masks(args, site.joined(args, more))
             return trace.changed(index - 1, args) if args is not call.args else None
     return None
+
+
+def _named(args: dict[str, Any], path: Path) -> tuple[int | None, int | None]:
+    part = value_at(args, path)
+    return part.get("buffer"), part.get("image")
 
 
 def nearly_right(trace: EditedTrace, recordings: Recordings, finding: Finding) -> Iterator[tuple[int, int]]:

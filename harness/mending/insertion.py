@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.findings import Finding
+from harness.findings import Finding, Place
 from harness.mending.image_parts import image_part
 from harness.mending.needed_masks import needed
 from harness.mending.recordings import CommandRecording, Recordings
@@ -47,7 +47,7 @@ def with_barriers(trace: EditedTrace, findings: Sequence[Finding], ranged: bool)
 
 def barrier_site(trace: EditedTrace, recordings: Recordings, finding: Finding) -> int | None:
     """The position before which a barrier orders the later command after the earlier one; None if there is none."""
-    position, prior = _in_primary(recordings, finding, later=True), _in_primary(recordings, finding, later=False)
+    position, prior = (_in_primary(recordings, finding, later=True), _in_primary(recordings, finding, later=False))
     recording = recordings.at(position)
     if recording is None or recording.continues:
         return None
@@ -59,6 +59,17 @@ def barrier_site(trace: EditedTrace, recordings: Recordings, finding: Finding) -
         at = recording.instances.index(instance)
         instance = recording.instances[at - 1] if instance.resumes and at else None
     return position
+
+
+def site_after(recordings: Recordings, place: Place) -> int | None:
+    """The position before which a barrier comes after a command, and after the render pass instance that holds it."""
+    position = recordings.in_primary(place.call - 1, place.executed_by[0] - 1 if place.executed_by else None)
+    recording = recordings.at(position)
+    if recording is None or recording.continues:
+        return None
+    instance = recording.instance_at(position)
+    last = position if instance is None else instance.end
+    return next((each for each in (*recording.positions, recording.end) if each > last), None)
 
 
 def one_execution(finding: Finding) -> bool:

@@ -70,7 +70,7 @@ def mend(blocks: Iterable[Block], wanted: Sequence[Finding] | None = None) -> Me
     judged = judge(trace)
     asked = None if wanted is None else {judged.pair(each) for each in wanted}
     mending = Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model)
-    given_up: set[Pair] = set()
+    given_up, mended = set[Pair](), set[Pair]()
     most = MOST_CHANGES * (len(judged.findings) + 1)
     while len(mending.groups) < most and (group := _next_group(judged, given_up, asked)):
         several = group
@@ -78,12 +78,14 @@ def mend(blocks: Iterable[Block], wanted: Sequence[Finding] | None = None) -> Me
         if found is None and (several := _of_first_pair(group)) != group:
             found = _mend_group(judged, several)
         read = _as_read(judged.trace, several)
-        if found is None:
-            given_up |= {judged.pair(each) for each in several}
-            mending.groups.append(Mended(read, reason="no change that was tried orders it"))
+        pairs = {judged.pair(each) for each in several}
+        if found is None or pairs <= mended:
+            given_up |= pairs
+            mending.groups.append(Mended(read, reason=_reason(read[0])))
             continue
         alternative, after = found
         mending.groups.append(Mended(read, alternative.name, _touched(judged.trace, after.trace)))
+        mended |= pairs
         judged = after
     left = {judged.pair(each) for each in judged.findings}
     mending.trace = minimal(judged.trace, left, judged.by_model)
@@ -91,6 +93,11 @@ def mend(blocks: Iterable[Block], wanted: Sequence[Finding] | None = None) -> Me
     if form_of(trace.source) == FIRST:
         mending.applied = minimal(mending.applied, left, judged.by_model)
     return mending
+
+
+def _reason(finding: Finding) -> str:
+    """Why a finding is not mended."""
+    return f"no change that was tried orders it; it lacks {finding.missing}"
 
 
 def _next_group(judged: JudgedTrace, given_up: set[Pair], asked: set[Pair] | None) -> list[Finding]:

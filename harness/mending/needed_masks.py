@@ -31,6 +31,11 @@ def needed(finding: Finding) -> Masks:
     return Masks(*src, *dst)
 
 
+def crosses_queues(finding: Finding) -> bool:
+    """Whether the earlier access is not of the later one's queue: of another one, or of the presentation engine."""
+    return finding.prior.queue != finding.place.queue and finding.place.queue is not None
+
+
 def scope_of(access: str) -> tuple[int, int]:
     """The stage and the access of a kind of access, (0, 0) where no stage of a command performs it."""
     kind = ACCESS_KIND.get(access)

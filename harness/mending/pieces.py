@@ -55,7 +55,7 @@ def _structs(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]
         for at, entry in enumerate(command.entries):
             if len(command.entries) > 1:
                 rest = replace(command, entries=(*command.entries[:at], *command.entries[at + 1 :]))
-                yield f"struct {entry}", trace.changed(edit.position, rest.call(edit.after.name).args)
+                yield (f"struct {entry}", trace.changed(edit.position, rest.call(edit.after.name).args))
     elif edit.before is not None and edit.after.name.startswith("vkCreateRenderPass"):
         info = edit.after.args["pCreateInfo"]
         several = info["pDependencies"] or []
@@ -132,10 +132,10 @@ def _ends(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
         old_begin, old_end = _old_range(edit.before, site.part)
         if begin < old_begin:
             less = {**part, "offset": begin + 1, "size": part["size"] - 1}
-            yield f"byte {begin} of {site.part}", _with_part(trace, edit, site.part, less)
+            yield (f"byte {begin} of {site.part}", _with_part(trace, edit, site.part, less))
         if end > old_end:
             less = {**part, "size": part["size"] - 1}
-            yield f"byte {end - 1} of {site.part}", _with_part(trace, edit, site.part, less)
+            yield (f"byte {end - 1} of {site.part}", _with_part(trace, edit, site.part, less))
 
 
 def _with_part(trace: EditedTrace, edit: Edit, path: Path, part: dict[str, Any]) -> EditedTrace:

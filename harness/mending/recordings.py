@@ -83,7 +83,7 @@ class Recordings:
 
     def _render(self, recording: CommandRecording, position: int, call: Call) -> None:
         if call.name.startswith(BEGINS_RENDERING):
-            begin, info = call.args.get("pRenderPassBegin"), call.args.get("pRenderingInfo") or {}
+            begin, info = (call.args.get("pRenderPassBegin"), call.args.get("pRenderingInfo") or {})
             flags = info.get("flags", 0)
             recording.instances.append(
                 Instance(

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
-from harness.findings import Finding
+from harness.findings import Finding, Place
 from harness.mending.insertion import one_execution
-from harness.mending.needed_masks import needed
+from harness.mending.needed_masks import ALL_QUEUES, needed
 from harness.mending.recordings import EXTERNAL, Instance, Recordings
 from harness.mending.scope_sites import subpass_sites
+from harness.mending.semaphores import after_waits
 from harness.spec.enums import VkDependency, VkPipelineStage2, VkStructureType
-from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION
+from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION, expand_stages
 from harness.spec.shapes import main_name
-from harness.trace.barrier_calls import Masks
+from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, Masks
 from harness.trace.calls import Call
-from harness.trace.edits import EditedTrace
+from harness.trace.edits import EditedTrace, value_at
 
 FRAMEBUFFER_SPACE = (
     VkPipelineStage2.FRAGMENT_SHADER
@@ -23,36 +25,41 @@ FRAMEBUFFER_SPACE = (
     | VkPipelineStage2.LATE_FRAGMENT_TESTS
     | VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
 )
+GRAPHICS = expand_stages(VkPipelineStage2.ALL_GRAPHICS, ALL_QUEUES)
 Ends = tuple[int, int, int]
 """The position of the call that creates a render pass, the source subpass and the destination subpass."""
 
 
 def ends_of(trace: EditedTrace, recordings: Recordings, finding: Finding) -> Iterator[Ends]:
     """The subpass dependencies that could order the two accesses of a finding, the likely ones first."""
-    late, early = _instance(recordings, finding, later=True), _instance(recordings, finding, later=False)
+    late, early = _instance(recordings, finding.place), _instance(recordings, finding.prior)
     if late is not None and early is late and finding.prior.call <= finding.place.call and one_execution(finding):
-        for src in _subpasses(late, finding.prior.call - 1, finding.prior.command):
-            for dst in _subpasses(late, finding.place.call - 1, finding.place.command):
+        for src in _subpasses(late, _position(recordings, finding.prior), finding.prior.command):
+            for dst in _subpasses(late, _position(recordings, finding.place), finding.place.command):
                 if src < dst:
                     yield from _made(trace, late, src, dst)
         if finding.prior_access == IMAGE_LAYOUT_TRANSITION.name:
-            for dst in _subpasses(late, finding.place.call - 1, finding.place.command):
+            for dst in _subpasses(late, _position(recordings, finding.place), finding.place.command):
                 yield from _made(trace, late, EXTERNAL, dst)
         if finding.access == IMAGE_LAYOUT_TRANSITION.name:
-            for src in _subpasses(late, finding.prior.call - 1, finding.prior.command):
+            for src in _subpasses(late, _position(recordings, finding.prior), finding.prior.command):
                 yield from _made(trace, late, src, EXTERNAL)
         return
     if late is not None:
-        for dst in _subpasses(late, finding.place.call - 1, finding.place.command):
+        for dst in _subpasses(late, _position(recordings, finding.place), finding.place.command):
             yield from _made(trace, late, EXTERNAL, dst)
     if early is not None:
-        for src in _subpasses(early, finding.prior.call - 1, finding.prior.command):
+        for src in _subpasses(early, _position(recordings, finding.prior), finding.prior.command):
             yield from _made(trace, early, src, EXTERNAL)
 
 
-def _instance(recordings: Recordings, finding: Finding, later: bool) -> Instance | None:
-    place = finding.place if later else finding.prior
-    position = recordings.in_primary(place.call - 1, place.executed_by[0] - 1 if place.executed_by else None)
+def _position(recordings: Recordings, place: Place) -> int:
+    """Where a command is in its primary command buffer."""
+    return recordings.in_primary(place.call - 1, place.executed_by[0] - 1 if place.executed_by else None)
+
+
+def _instance(recordings: Recordings, place: Place) -> Instance | None:
+    position = _position(recordings, place)
     recording = recordings.at(position)
     return recording.instance_at(position) if recording is not None else None
 
@@ -88,12 +95,23 @@ def with_subpass_dependency(
     call = trace.call(position)
     more = Masks()
     for finding in findings:
-        more |= needed(finding)
+        more |= after_waits(trace, finding)
+    if not more.src_stages and src != EXTERNAL:
+        more = replace(more, src_stages=_after_transitions(call, src))
     for one, other, site in subpass_sites(call):
         if (one, other) == (src, dst):
             args = site.with_masks(call.args, site.joined(call.args, more))
             return trace.changed(position, args) if args != call.args else None
     return trace.changed(position, _with_another(call, src, dst, more.first_form, by_region)) if add else None
+
+
+def _after_transitions(call: Call, subpass: int) -> int:
+    """The stages that come after the layout transitions at the begin of a subpass, by the dependencies to it."""
+    stages = 0
+    for _, dst, site in subpass_sites(call):
+        if dst == subpass:
+            stages |= site.masks(call.args).dst_stages
+    return stages
 
 
 def _with_another(call: Call, src: int, dst: int, masks: Masks, by_region: bool) -> dict[str, Any]:
@@ -119,3 +137,53 @@ def may_be_by_region(findings: Sequence[Finding]) -> bool:
         masks |= needed(finding)
     both = masks.src_stages | masks.dst_stages
     return bool(masks.src_stages and masks.dst_stages) and not both & ~FRAMEBUFFER_SPACE
+
+
+def with_subpass_barrier(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
+    """Inserts barriers before the later commands, inside their subpass, and lets the render pass declare them.
+
+    A render pass declares them by a dependency of the subpass on itself. Its stages are of graphics; where the first
+    scope has a framebuffer-space stage, the second one has no other, and it holds by region ("VkSubpassDependency").
+    None where a finding is not within one subpass.
+    """
+    made = trace
+    for finding in sorted(findings, key=lambda each: -each.place.call):
+        changed = _with_subpass_barrier(made, finding)
+        if changed is None:
+            return None
+        made = changed
+    return made if made is not trace else None
+
+
+def _with_subpass_barrier(trace: EditedTrace, finding: Finding) -> EditedTrace | None:
+    recordings = Recordings(trace.blocks)
+    late, early = _instance(recordings, finding.place), _instance(recordings, finding.prior)
+    at, before = _position(recordings, finding.place), _position(recordings, finding.prior)
+    masks = needed(finding)
+    if late is None or late is not early or not one_execution(finding) or not (masks.src_stages and masks.dst_stages):
+        return None
+    subpass = late.subpass_at(at)
+    position = finding.place.call - 1
+    is_begin = position in late.subpasses or finding.place.call > late.end
+    if subpass != late.subpass_at(before) or is_begin or finding.prior.call > finding.place.call:
+        return None
+    local = bool(masks.src_stages & FRAMEBUFFER_SPACE)
+    if (masks.src_stages | masks.dst_stages) & ~GRAPHICS or (local and masks.dst_stages & ~FRAMEBUFFER_SPACE):
+        return None
+    flags = VkDependency.BY_REGION if local else 0
+    made = trace
+    for create, src, dst in _made(trace, late, subpass, subpass):
+        declared = next(
+            (site for one, other, site in subpass_sites(trace.call(create)) if one == other == subpass), None
+        )
+        if declared is None:
+            made = trace.changed(create, _with_another(trace.call(create), src, dst, masks.first_form, local))
+        else:
+            args = declared.with_masks(trace.call(create).args, declared.joined(trace.call(create).args, masks))
+            made = trace.changed(create, args)
+            flags = value_at(args, declared.stages).get("dependencyFlags", flags)
+        recording = recordings.at(position)
+        assert recording is not None
+        barrier = BarrierCommand(recording.command_buffer, (BarrierEntry(masks),), flags)
+        return made.inserted(position, [barrier.call(SECOND)])
+    return None

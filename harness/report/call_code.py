@@ -16,12 +16,17 @@ from harness.spec.enums import (
     VK_QUEUE_FAMILY_EXTERNAL,
     VK_QUEUE_FAMILY_FOREIGN_EXT,
     VK_QUEUE_FAMILY_IGNORED,
+    VK_REMAINING_ARRAY_LAYERS,
+    VK_REMAINING_MIP_LEVELS,
     VK_SUBPASS_EXTERNAL,
     VK_WHOLE_SIZE,
 )
 from harness.spec.shapes import Member, members, signature
 
 INDENT = "    "
+_KEPT = {"sType", "oldLayout", "newLayout", "offset", "srcSubpass", "dstSubpass"}
+_KEPT |= {"srcQueueFamilyIndex", "dstQueueFamilyIndex"}
+"""Members that are written when they are zero, too: there it means something."""
 _FAMILIES = {
     VK_QUEUE_FAMILY_IGNORED: "VK_QUEUE_FAMILY_IGNORED",
     VK_QUEUE_FAMILY_EXTERNAL: "VK_QUEUE_FAMILY_EXTERNAL",
@@ -33,6 +38,8 @@ _SPECIAL = {
     "srcSubpass": {VK_SUBPASS_EXTERNAL: "VK_SUBPASS_EXTERNAL"},
     "dstSubpass": {VK_SUBPASS_EXTERNAL: "VK_SUBPASS_EXTERNAL"},
     "size": {VK_WHOLE_SIZE: "VK_WHOLE_SIZE"},
+    "levelCount": {VK_REMAINING_MIP_LEVELS: "VK_REMAINING_MIP_LEVELS"},
+    "layerCount": {VK_REMAINING_ARRAY_LAYERS: "VK_REMAINING_ARRAY_LAYERS"},
     "timeout": {(1 << 64) - 1: "UINT64_MAX"},
 }
 """Members of numbers that have names, with these names."""
@@ -182,7 +189,7 @@ class C(Language):
         lines = []
         for member in members(type) or ():
             given = value.get(member.name)
-            if given in (0, None, []) and member.name not in ("sType", "oldLayout", "newLayout", "offset"):
+            if given in (0, None, []) and member.name not in _KEPT:
                 continue
             if member.name == "pNext" and isinstance(given, dict):
                 struct = tables.STYPES.get(given.get("sType", 0), "")
@@ -228,7 +235,7 @@ class Python(Language):
             counts = member.name.endswith("Count") and not member.pointer and member.type == "uint32_t"
             if member.name == "sType" or given in (None, []):
                 continue
-            if given == 0 and member.name not in ("oldLayout", "newLayout", "offset"):
+            if given == 0 and member.name not in _KEPT:
                 continue
             if counts and member.name not in ("levelCount", "layerCount"):
                 continue

@@ -98,6 +98,9 @@ def change_lines(trace: EditedTrace, edit: Edit, first: Call, languages: Sequenc
     if edit.before is None:
         what = "a barrier" if is_barrier(edit.after) else edit.after.name
         head = [f"insert {what} {_site(trace, edit)}"]
+    elif edit.before.name != edit.after.name:
+        was = _where(edit.before.name, edit.before.index, edit.before.site)
+        head = [f"replace {was} by {edit.after.name}"]
     else:
         head = [f"edit {_where(edit.before.name, edit.before.index, edit.before.site)}:"]
         head += [f"{INDENT}{line}" for line in _differences(edit.before, edit.after)]

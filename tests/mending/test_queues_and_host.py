@@ -1,0 +1,111 @@
+"""Mends beyond one queue: waits of batches, new semaphores, and what the host lacks."""
+
+from __future__ import annotations
+
+from harness.mending.mend import mend
+from harness.mending.pieces import pieces
+from harness.mending.proof import is_clean, judge
+from harness.spec.enums import VkPipelineStage2
+from harness.spec.masks import scope
+from harness.trace.barrier_calls import BarrierCommand, is_barrier
+from harness.trace.calls import Call, HostRead
+from harness.trace.edits import Edit
+from tests.support.streams import Stream, struct
+
+TRANSFER = VkPipelineStage2.ALL_TRANSFER
+
+
+def mended(stream: Stream) -> list[Edit]:
+    """The changes that mend a stream: clean for both judges, and no piece of them can be left out."""
+    found = mend(stream.blocks)
+    assert found.complete, [each.reason for each in found.groups]
+    for trace in (found.trace, found.applied):
+        assert judge(trace).findings == []
+        for piece in pieces(trace):
+            assert not is_clean(piece.rest, (), by_model=True), piece.what
+    return list(found.applied.edits())
+
+
+def two_queues() -> tuple[Stream, int, int, int]:
+    stream = Stream()
+    other = stream.id()
+    stream.call("vkGetDeviceQueue", device=stream.device, queueIndex=1, pQueue=other)
+    return stream, other, stream.buffer(16), stream.buffer(16)
+
+
+def filled_and_copied(stream: Stream, a: int, b: int) -> tuple[int, int]:
+    """Two command buffers: one fills a buffer, and the other copies from it."""
+    fill = stream.begin()
+    stream.fill(a, 1)
+    stream.end()
+    copy = stream.begin()
+    stream.copy(a, b, 16)
+    stream.end()
+    return fill, copy
+
+
+def submit(stream: Stream, queue: int, commands: int, **semaphores: list[int]) -> int:
+    info = struct("VkSubmitInfo", pCommandBuffers=[commands], **semaphores)
+    return stream.call("vkQueueSubmit", queue=queue, pSubmits=[info])
+
+
+def test_two_queues_get_a_semaphore() -> None:
+    stream, other, a, b = two_queues()
+    fill, copy = filled_and_copied(stream, a, b)
+    submit(stream, stream.queue, fill)
+    submit(stream, other, copy)
+    create, first, second = mended(stream)
+    semaphore = create.after.args["pSemaphore"]
+    assert create.after.name == "vkCreateSemaphore"
+    assert first.after.args["pSubmits"][0]["pSignalSemaphores"] == [semaphore]
+    assert second.after.args["pSubmits"][0]["pWaitSemaphores"] == [semaphore]
+    assert second.after.args["pSubmits"][0]["pWaitDstStageMask"] == [TRANSFER]
+
+
+def test_a_wait_at_another_stage_is_edited() -> None:
+    stream, other, a, b = two_queues()
+    fill, copy = filled_and_copied(stream, a, b)
+    semaphore = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo"))
+    submit(stream, stream.queue, fill, pSignalSemaphores=[semaphore])
+    stages = [VkPipelineStage2.VERTEX_SHADER]
+    wait = submit(stream, other, copy, pWaitSemaphores=[semaphore], pWaitDstStageMask=stages)
+    [edit] = mended(stream)
+    assert edit.before is not None and edit.before.index == wait
+    assert edit.after.args["pSubmits"][0]["pWaitDstStageMask"] == [stages[0] | TRANSFER]
+
+
+def test_a_signal_for_which_nobody_waits_is_waited_for() -> None:
+    stream, other, a, b = two_queues()
+    fill, copy = filled_and_copied(stream, a, b)
+    semaphore = stream.make("vkCreateSemaphore", "pSemaphore", struct("VkSemaphoreCreateInfo"))
+    submit(stream, stream.queue, fill, pSignalSemaphores=[semaphore])
+    submit(stream, other, copy)
+    [edit] = mended(stream)
+    assert edit.after.args["pSubmits"][0]["pWaitSemaphores"] == [semaphore]
+
+
+def test_the_host_waits_for_a_fence_and_a_barrier_makes_the_write_visible() -> None:
+    stream = Stream()
+    memory = stream.memory(16)
+    a = stream.buffer(16, memory)
+    stream.begin()
+    stream.fill(a, 1)
+    stream.submit(wait=False)
+    stream.blocks.append(HostRead(len(stream.blocks) + 1, memory, 0, 16))
+    calls = [edit.after for edit in mended(stream)]
+    names = [call.name for call in calls]
+    assert names == ["vkCmdPipelineBarrier", "vkCreateFence", "vkQueueSubmit", "vkWaitForFences"]
+    [entry] = BarrierCommand.of(next(call for call in calls if is_barrier(call))).entries
+    assert (entry.masks.dst_stages, entry.masks.dst_accesses) == scope("HOST/HOST_READ")
+    assert calls[3].args["pFences"] == [calls[1].args["pFence"]] == [calls[2].args["fence"]]
+
+
+def test_no_wait_of_the_host_stands_where_a_barrier_does() -> None:
+    stream = Stream()
+    a, b = stream.buffer(16), stream.buffer(16)
+    fill, copy = filled_and_copied(stream, a, b)
+    submit(stream, stream.queue, fill)
+    submit(stream, stream.queue, copy)
+    edits = mended(stream)
+    assert all(is_barrier(each.after) for each in edits)
+    assert all(isinstance(each.after, Call) for each in edits)
