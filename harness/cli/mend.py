@@ -42,11 +42,14 @@ def mend(
     Exit codes: 0 when all findings are mended, 1 when not, 3 when something is not modelled and there is no finding.
     """
     from harness.mending.mend import mend as mended
+    from harness.report.console import terminal
     from harness.report.mends import document, summary
     from harness.trace.codec import load, save
 
     blocks = load(trace)
-    mending = mended(blocks, None if finding is None else _numbered(blocks, finding, trace))
+    wanted = None if finding is None else _numbered(blocks, finding, trace)
+    with terminal(stderr=True).status("judging") as status:
+        mending = mended(blocks, wanted, status.update)
     for line in summary(mending.trace, mending.applied, mending.outcomes, LANGUAGES if code is None else (code,)):
         click.echo(line)
     if not mending.groups:
@@ -57,7 +60,7 @@ def mend(
         save(out, mending.applied.blocks)
     proved = True
     if device is not None and mending.groups:
-        from harness.mending.execution import run_on
+        from harness.mending.device_runs import run_on
 
         for holds, line in run_on(device, blocks, list(mending.applied.blocks)):
             proved = proved and holds

@@ -24,6 +24,7 @@ from harness.mending.semaphores import (
     with_semaphore,
     with_wider_wait,
 )
+from harness.mending.split_rendering import with_split_rendering
 from harness.mending.subpass_dependencies import (
     Ends,
     ends_of,
@@ -78,6 +79,7 @@ def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Al
     if not (transition or within):
         yield from _added_subpass_dependencies(len(ends), findings)
     yield Alternative("subpass barrier", with_subpass_barrier)
+    yield Alternative("split", with_split_rendering)
     if crosses_queues(first):
         yield Alternative("semaphore", with_acquire_wait)
         for number, _ in enumerate(open_signals(trace, first)):

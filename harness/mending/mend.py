@@ -7,9 +7,10 @@ mended in its turn.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
+from harness.agreement import key_of
 from harness.findings import Finding, Place
 from harness.groups import groups_of
 from harness.mending.alternatives import Alternative, alternatives
@@ -39,6 +40,8 @@ class Mended:
     """The calls that the change touched."""
     reason: str = ""
     """Why it is not mended."""
+    number: int = 0
+    """The number that `check` gives the group; 0 for what came to light only when others were mended."""
 
 
 @dataclass(slots=True)
@@ -56,7 +59,7 @@ class Mending:
     @property
     def outcomes(self) -> list[MendOutcome]:
         """What reports need of the groups."""
-        return [MendOutcome(each.findings, each.origins, each.reason) for each in self.groups]
+        return [MendOutcome(each.findings, each.origins, each.reason, each.number) for each in self.groups]
 
     @property
     def complete(self) -> bool:
@@ -64,30 +67,39 @@ class Mending:
         return all(each.how for each in self.groups)
 
 
-def mend(blocks: Iterable[Block], wanted: Sequence[Finding] | None = None) -> Mending:
-    """Mends a trace, or only the findings that are `wanted`."""
+def mend(
+    blocks: Iterable[Block], wanted: Sequence[Finding] | None = None, tell: Callable[[str], object] = lambda _: None
+) -> Mending:
+    """Mends a trace, or only the findings that are `wanted`, which are about the blocks as they are.
+
+    `tell` is told what is being done."""
     trace = EditedTrace.of(blocks)
     judged = judge(trace)
-    asked = None if wanted is None else {judged.pair(each) for each in wanted}
+    asked = None if wanted is None else {key_of(each) for each in wanted}
     mending = Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model)
+    numbers = {judged.pair(each): group.number for group in groups_of(judged.everything) for each in group.findings}
     given_up, mended = set[Pair](), set[Pair]()
     most = MOST_CHANGES * (len(judged.findings) + 1)
     while len(mending.groups) < most and (group := _next_group(judged, given_up, asked)):
+        tell(f"{len(judged.findings)} findings left, {len(mending.groups)} groups mended or given up")
         several = group
         found = _mend_group(judged, several)
         if found is None and (several := _of_first_pair(group)) != group:
             found = _mend_group(judged, several)
         read = _as_read(judged.trace, several)
         pairs = {judged.pair(each) for each in several}
+        number = numbers.get(judged.pair(several[0]), 0)
         if found is None or pairs <= mended:
             given_up |= pairs
-            mending.groups.append(Mended(read, reason=_reason(read[0])))
+            mending.groups.append(Mended(read, reason=_reason(read[0]), number=number))
             continue
         alternative, after = found
-        mending.groups.append(Mended(read, alternative.name, _touched(judged.trace, after.trace)))
+        touched = _touched(judged.trace, after.trace)
+        mending.groups.append(Mended(read, alternative.name, touched, number=number))
         mended |= pairs
         judged = after
     left = {judged.pair(each) for each in judged.findings}
+    tell("trying what can be left out")
     mending.trace = minimal(judged.trace, left, judged.by_model)
     mending.applied = in_own_form(mending.trace)
     if form_of(trace.source) == FIRST:

@@ -22,6 +22,8 @@ class JudgedTrace:
     findings: list[Finding]
     pairs: set[Pair] = field(default_factory=set)
     unmodelled: dict[str, int] = field(default_factory=dict)
+    everything: list[Finding] = field(default_factory=list)
+    """All findings, as `check` numbers their groups."""
     by_model: bool = True
     """Whether the model was asked: a long trace is too much for it."""
 
@@ -40,7 +42,7 @@ def judge(trace: EditedTrace) -> JudgedTrace:
         keys |= keys_in_conflict(opinion)
     counting = [each for each in analysis.findings if each.counts]
     pairs = {_of_origin(trace, key) for key in keys}
-    return JudgedTrace(trace, counting, pairs, analysis.unmodelled, opinion is not None)
+    return JudgedTrace(trace, counting, pairs, analysis.unmodelled, analysis.findings, opinion is not None)
 
 
 def is_clean(trace: EditedTrace, but: Iterable[Pair], by_model: bool) -> bool:

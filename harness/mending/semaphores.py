@@ -30,7 +30,7 @@ MOST_WAITS = 4
 ALL_COMMANDS = VkPipelineStage2.ALL_COMMANDS
 
 
-class Batch(NamedTuple):
+class BatchPlace(NamedTuple):
     """A batch of a submit, by the position of the submit."""
 
     submit: int
@@ -71,11 +71,11 @@ def after_waits(trace: EditedTrace, finding: Finding) -> Masks:
     return replace(masks, src_stages=stages, src_accesses=0)
 
 
-def waits_before(trace: EditedTrace, finding: Finding) -> Iterator[tuple[Batch, int, int]]:
+def waits_before(trace: EditedTrace, finding: Finding) -> Iterator[tuple[BatchPlace, int, int]]:
     """(batch, number, semaphore) of the waits of the later batch and of the batches before it on its queue."""
     if not crosses_queues(finding) or finding.place.submit is None:
         return
-    later = Batch(finding.place.submit - 1, finding.place.batch)
+    later = BatchPlace(finding.place.submit - 1, finding.place.batch)
     queue, found = trace.call(later.submit).args.get("queue"), 0
     for position in range(later.submit, -1, -1):
         call = trace.blocks[position]
@@ -86,7 +86,7 @@ def waits_before(trace: EditedTrace, finding: Finding) -> Iterator[tuple[Batch, 
             if position == later.submit and number > later.number:
                 continue
             for at, semaphore in enumerate(_semaphores(several[number], "Wait")):
-                yield Batch(position, number), at, semaphore
+                yield BatchPlace(position, number), at, semaphore
                 found += 1
                 if found == MOST_WAITS:
                     return
@@ -94,13 +94,13 @@ def waits_before(trace: EditedTrace, finding: Finding) -> Iterator[tuple[Batch, 
 
 def with_semaphore(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
     """Makes a semaphore for each pair of batches of two queues. None where a finding is not between two batches."""
-    pairs: dict[tuple[Batch, Batch], list[int]] = {}
+    pairs: dict[tuple[BatchPlace, BatchPlace], list[int]] = {}
     for finding in findings:
         place, prior = finding.place, finding.prior
         if place.submit is None or prior.submit is None or place.queue == prior.queue:
             return None
-        early = (Batch(prior.submit - 1, prior.batch), scope_of(finding.prior_access)[0] or ALL_COMMANDS)
-        late = Batch(place.submit - 1, place.batch), later_stages(trace, finding)
+        early = (BatchPlace(prior.submit - 1, prior.batch), scope_of(finding.prior_access)[0] or ALL_COMMANDS)
+        late = BatchPlace(place.submit - 1, place.batch), later_stages(trace, finding)
         if early[0].submit > late[0].submit:  # nothing orders them: the one that is submitted first can signal
             early, late = late, early
         held = pairs.setdefault((early[0], late[0]), [0, 0])
@@ -112,7 +112,7 @@ def with_semaphore(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTra
     return trace
 
 
-def _by_submit(item: tuple[tuple[Batch, Batch], list[int]]) -> tuple[Batch, Batch]:
+def _by_submit(item: tuple[tuple[BatchPlace, BatchPlace], list[int]]) -> tuple[BatchPlace, BatchPlace]:
     return item[0]
 
 
@@ -153,19 +153,19 @@ def with_another_wait(trace: EditedTrace, findings: Sequence[Finding], number: i
         if number >= len(signals) or finding.place.submit is None:
             return None
         semaphore, value = signals[number]
-        batch = Batch(finding.place.submit - 1, finding.place.batch)
+        batch = BatchPlace(finding.place.submit - 1, finding.place.batch)
         made = _with_operation(made, batch, semaphore, later_stages(made, finding), "Wait", value)
     return made
 
 
 def with_present_wait(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
     """Makes a semaphore that the batch of the earlier access signals, and for which the present waits."""
-    done: set[tuple[int, Batch]] = set()
+    done: set[tuple[int, BatchPlace]] = set()
     made = trace
     for finding in findings:
         if finding.prior.submit is None or not finding.place.command.startswith("vkQueuePresent"):
             return None
-        batch, present = (Batch(finding.prior.submit - 1, finding.prior.batch), finding.place.call - 1)
+        batch, present = (BatchPlace(finding.prior.submit - 1, finding.prior.batch), finding.place.call - 1)
         if (present, batch) in done or len(done) > 0:
             continue
         done.add((present, batch))
@@ -190,7 +190,7 @@ def with_acquire_wait(trace: EditedTrace, findings: Sequence[Finding]) -> Edited
         semaphore = (acquire.args.get("pAcquireInfo") or acquire.args).get("semaphore")
         if not semaphore or _is_waited_for(made, finding.prior.call, semaphore):
             return None
-        batch = Batch(finding.place.submit - 1, finding.place.batch)
+        batch = BatchPlace(finding.place.submit - 1, finding.place.batch)
         made = _with_operation(made, batch, semaphore, later_stages(made, finding), "Wait")
     return made
 
@@ -224,11 +224,11 @@ def later_stages(trace: EditedTrace, finding: Finding) -> int:
     return joined_stages(mask, 0) & ~VkPipelineStage2.TOP_OF_PIPE or ALL_COMMANDS
 
 
-def _moved(batch: Batch, by: int) -> Batch:
+def _moved(batch: BatchPlace, by: int) -> BatchPlace:
     return batch._replace(submit=batch.submit + by)
 
 
-def _signal_of(trace: EditedTrace, wait: Batch, semaphore: int) -> tuple[Batch, int] | None:
+def _signal_of(trace: EditedTrace, wait: BatchPlace, semaphore: int) -> tuple[BatchPlace, int] | None:
     """The last signal of a semaphore before a batch."""
     for position in range(wait.submit, -1, -1):
         call = trace.blocks[position]
@@ -237,7 +237,7 @@ def _signal_of(trace: EditedTrace, wait: Batch, semaphore: int) -> tuple[Batch, 
                 if position == wait.submit and number >= wait.number:
                     break
                 if semaphore in (signals := _semaphores(info, "Signal")):
-                    return Batch(position, number), signals.index(semaphore)
+                    return BatchPlace(position, number), signals.index(semaphore)
     return None
 
 
@@ -247,7 +247,7 @@ def _semaphores(info: dict[str, Any], what: str) -> list[int]:
     return list(info[f"p{what}Semaphores"] or ())
 
 
-def _with_stages(trace: EditedTrace, batch: Batch, at: int, stages: int, what: str) -> EditedTrace:
+def _with_stages(trace: EditedTrace, batch: BatchPlace, at: int, stages: int, what: str) -> EditedTrace:
     """With more stages in one wait or signal. A signal of the first form has no stages: it comes after everything."""
     call = trace.call(batch.submit)
     info = call.args["pSubmits"][batch.number]
@@ -275,7 +275,7 @@ def _with_new_semaphore(trace: EditedTrace, position: int) -> tuple[EditedTrace,
 
 
 def _with_operation(
-    trace: EditedTrace, batch: Batch, semaphore: int, stages: int, what: str, value: int = 0
+    trace: EditedTrace, batch: BatchPlace, semaphore: int, stages: int, what: str, value: int = 0
 ) -> EditedTrace:
     """With one more wait or signal of a batch."""
     call = trace.call(batch.submit)

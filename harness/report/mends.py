@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from harness.findings import Finding
 from harness.report.call_code import C, Language, Python, short, type_of
+from harness.report.printable import printable
 from harness.report.sentences import resource_text
 from harness.spec import _generated as tables
 from harness.spec.enums import VkStructureType
@@ -17,6 +19,9 @@ from harness.trace.edits import Edit, EditedTrace
 
 INDENT = "    "
 LANGUAGES: dict[str, type[Language]] = {"C": C, "Python": Python}
+MOST_ALIKE = 5
+"""The most places of the same change that are named."""
+_HANDLE = re.compile(r"\b([a-z][A-Za-z]*)\d+\b")
 _FORMS = ("first form", "second form")
 
 
@@ -28,6 +33,8 @@ class MendOutcome(NamedTuple):
     """The calls that its change touched, as in `EditedTrace.origins`."""
     reason: str
     """Why it is not mended; empty when it is."""
+    number: int = 0
+    """The number of the group; 0 for what came to light only when others were mended."""
 
 
 def summary(
@@ -35,17 +42,59 @@ def summary(
 ) -> Iterator[str]:
     """Each group with the changes that mend it, then each change with its code. `trace` has exact barriers of the
     second form, `applied` those of the form that the program uses."""
-    changes = _numbered_changes(trace, applied)
+    changes = _alike(trace, _numbered_changes(trace, applied), languages)
     for outcome in outcomes:
-        numbers = [str(number) for number, (origin, _, _) in enumerate(changes, 1) if origin in outcome.origins]
-        what = outcome.reason or (
-            f"mended by change {' and '.join(numbers)}" if numbers else "mended by the changes for the others"
-        )
-        yield f"{finding_line(outcome.findings[0])}"
-        yield f"{INDENT}{what if not outcome.reason else f'not mended: {what}'}"
-    for number, (_, edit, first) in enumerate(changes, 1):
-        head, *rest = change_lines(trace, edit, first, languages)
-        yield from ("", f"change {number}: {head}", *rest)
+        numbers = [
+            str(number)
+            for number, several in enumerate(changes, 1)
+            if any(each.origin in outcome.origins for each in several)
+        ]
+        label = f"{outcome.number}." if outcome.number else "behind these:"
+        yield f"{label} {finding_line(outcome.findings[0])}{_more(len(outcome.findings) - 1)}"
+        if outcome.reason:
+            yield f"{INDENT}not mended: {outcome.reason}"
+        else:
+            what = f"change{'s' * (len(numbers) > 1)} {_listed(numbers)}" if numbers else "the changes for the others"
+            yield f"{INDENT}mended by {what}"
+    for number, (first, *others) in enumerate(changes, 1):
+        head, *rest = first.lines
+        yield from ("", f"change {number}: {head}")
+        for each in others[:MOST_ALIKE]:
+            yield f"{INDENT}the same: {each.lines[0].rstrip(':')}"
+        if len(others) > MOST_ALIKE:
+            yield f"{INDENT}and the same at {len(others) - MOST_ALIKE} more"
+        yield from rest
+
+
+class _Change(NamedTuple):
+    """One change, with what is printed of it."""
+
+    origin: int
+    edit: Edit
+    own: Call
+    """The call in the form that the program uses."""
+    lines: list[str]
+
+
+def _alike(
+    trace: EditedTrace, changes: Sequence[tuple[int, Edit, Call]], languages: Sequence[str]
+) -> list[list[_Change]]:
+    """Changes that are the same but for the handles, as a program makes them in every frame, in one list each."""
+    found: dict[str, list[_Change]] = {}
+    for origin, edit, own in changes:
+        lines = change_lines(trace, edit, own, languages)
+        key = _HANDLE.sub(r"\1", "\n".join([edit.after.name, str(edit.before is None), *lines[1:]]))
+        found.setdefault(key, []).append(_Change(origin, edit, own, lines))
+    return list(found.values())
+
+
+def _listed(words: Sequence[str]) -> str:
+    """`1`, `1 and 2`, `1, 2 and 3`."""
+    return " and ".join([*([", ".join(words[:-1])] if len(words) > 1 else []), words[-1]])
+
+
+def _more(count: int) -> str:
+    return f", and {count} more" if count else ""
 
 
 def document(trace: EditedTrace, applied: EditedTrace, outcomes: Sequence[MendOutcome]) -> dict[str, Any]:
@@ -55,6 +104,7 @@ def document(trace: EditedTrace, applied: EditedTrace, outcomes: Sequence[MendOu
         "version": 1,
         "groups": [
             {
+                "number": outcome.number,
                 "findings": [each.to_dict() for each in outcome.findings],
                 "mended": not outcome.reason,
                 "reason": outcome.reason,
@@ -113,7 +163,7 @@ def change_lines(trace: EditedTrace, edit: Edit, first: Call, languages: Sequenc
 
 
 def _where(command: str, call: int, site: str | None) -> str:
-    return f"{command or 'the host'} (call {call}{f' at {site}' if site else ''})"
+    return f"{command or 'the host'} (call {call}{f' at {printable(site)}' if site else ''})"
 
 
 def _site(trace: EditedTrace, edit: Edit) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from harness.check import Analysis
 from harness.mending.mend import Mending, mend
 from harness.mending.pieces import pieces
 from harness.mending.proof import is_clean, judge
@@ -168,6 +171,21 @@ def test_a_clean_stream_is_left_as_it_is() -> None:
     assert [block.args for block in found.applied.blocks if isinstance(block, Call)] == [
         block.args for block in stream.blocks if isinstance(block, Call)
     ]
+
+
+def test_blocks_keep_the_numbers_that_the_trace_gave_them() -> None:
+    """A capture numbers other things, too, so that indices have gaps."""
+    stream, a, b = two_buffers()
+    stream.begin()
+    stream.fill(a, 1)
+    stream.copy(a, b, 16)
+    stream.submit()
+    blocks = [replace(block, index=10 * block.index) for block in stream.blocks]
+    wanted = Analysis().follow(blocks).findings
+    found = mend(blocks, wanted)
+    assert [each.findings[0].place.call for each in found.groups] == [wanted[0].place.call]
+    [line] = [each for each in summary(found.trace, found.applied, found.outcomes, ()) if each.startswith("change 1")]
+    assert f"(call {wanted[0].place.call})" in line
 
 
 def test_only_the_findings_that_are_wanted_are_mended() -> None:

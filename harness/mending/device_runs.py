@@ -35,7 +35,7 @@ def run_on(device: str, before: list[Block], after: list[Block]) -> Iterator[tup
             save(path, blocks)
         arguments = {"before": str(paths[0]), "after": str(paths[1]), "device": device}
         with Worker(find_driver(device)) as worker:
-            yield from _lines(_answer(worker.call("harness.mending.execution:compare_job", arguments)), device)
+            yield from _lines(_answer(worker.call("harness.mending.device_runs:compare_job", arguments)), device)
         yield from _under_the_layer(paths[1], device)
 
 
@@ -98,8 +98,8 @@ def _under_the_layer(trace: Path, device: str) -> Iterator[tuple[bool, str]]:
         "VK_VALIDATION_DEBUG_ACTION": "VK_DBG_LAYER_ACTION_LOG_MSG",
     }
     with Worker(find_driver(device), variables=variables) as worker:
-        _answer(worker.call("harness.mending.execution:native_job", {"trace": str(trace), "device": device}))
+        _answer(worker.call("harness.mending.device_runs:native_job", {"trace": str(trace), "device": device}))
     text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
     hazards = [line.split("[ ")[-1].split(" ]")[0] for line in text.splitlines() if f"[ {HAZARD}" in line]
-    told = f"it reports {', '.join(sorted(set(hazards)))}, which both judges refute" if hazards else "no hazard"
+    told = f"it still reports {', '.join(sorted(set(hazards)))}" if hazards else "no hazard"
     yield True, f"{device}, under layer {layer.version_text}: {told}"

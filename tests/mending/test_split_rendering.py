@@ -1,0 +1,18 @@
+"""No barrier may stand inside dynamic rendering: it ends before one and begins anew after it."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.device.drivers import find_driver
+from harness.device.process import Died, Worker
+
+
+@pytest.mark.driver
+def test_rendering_is_split_where_two_draws_conflict() -> None:
+    with Worker(find_driver("lavapipe"), packages=("tests",)) as worker:
+        answer = worker.call("tests.support.mend_jobs:two_draws_that_store", {"device": "lavapipe"})
+    assert not isinstance(answer, Died)
+    assert answer["verdict"] == "mended"
+    names = [name.removesuffix("KHR") for name in answer["inserted"]]
+    assert names == ["vkCmdEndRendering", "vkCmdPipelineBarrier2", "vkCmdBeginRendering"]

@@ -1,0 +1,29 @@
+"""Jobs for a `Worker`: streams that need a driver to be recorded, mended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import harness
+from harness.fuzz.mend_fuzz import verdict_of
+from harness.mending.mend import mend
+from harness.rig.rendering_attachments import RenderingAttachment
+from harness.rig.rig import Rig
+
+
+def two_draws_that_store(device: str) -> dict[str, Any]:
+    """Two draws of one instance of dynamic rendering store to the same words. What mends that, and whether it holds."""
+    with harness.attach(keep_trace=True) as session, Rig() as rig:
+        image, words = rig.target(), rig.buffer(64)
+        store = rig.graphics("store_columns", bindings={0: "STORAGE_BUFFER"})
+        held = rig.descriptors(store, b0=words)
+        with rig.submission() as commands:
+            commands.transition(image)
+            commands.begin_rendering(RenderingAttachment(rig.view(image)))
+            for _ in range(2):
+                commands.bind(store, held)
+                commands.draw()
+            commands.end_rendering()
+    blocks = session.blocks or []
+    inserted = [edit.after.name for edit in mend(blocks).applied.edits() if edit.before is None]
+    return {"inserted": inserted, **verdict_of(blocks, 1, device)}
