@@ -53,7 +53,7 @@ def reduce(
     the hazard between the same two calls, and nothing else that counts. What is left can be replayed. Calls and objects
     keep their numbers. No Vulkan loader or driver is needed without --device.
 
-    Exit codes: 0 done, 1 the limit of time came first, 2 usage or bad input.
+    Exit codes: 0 done, 1 not all of it: the limit of time came first, or no scenario can be written; 2 bad input.
     """
     from harness.cli.numbered import finding_of
     from harness.reduction.reduce import count_commands
@@ -73,7 +73,11 @@ def reduce(
     click.echo(f"{output}: {len(small.blocks)} calls, {small.commands} commands ({small.asked} streams judged)")
     _tell(small, pixels)
     if scenario is not None:
-        _write_scenario(scenario, small, trace)
+        try:
+            _write_scenario(scenario, small, trace)
+        except UserError as error:
+            click.echo(error)
+            small.complete = False
         if pixels and not pixels.startswith("shown"):
             click.echo("its row is benign, which pytest counts as a failure without an entry in expectations.toml")
     ctx.exit(CLEAN if small.complete else NOT_ALL)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from harness.check import Analysis
@@ -60,6 +60,38 @@ def count_commands(blocks: Sequence[Block]) -> int:
     return sum(isinstance(block, Call) and is_recorded(block.name) and not is_debug(block.name) for block in blocks)
 
 
+def _same_in(others: Sequence[Block], blocks: Sequence[Block], finding: Finding) -> Finding:
+    """The finding of a stream that differs in its numbers alone. Raises `UserError` where there is none."""
+    known = [(identity(each), each.ranges, each.boxes) for each in Analysis().follow(blocks).findings]
+    wanted = (identity(finding), finding.ranges, finding.boxes)
+    if wanted not in known:
+        raise UserError("the stream does not have the finding that is to be kept")
+    return Analysis().follow(others).findings[known.index(wanted)]
+
+
+def _restored(blocks: Sequence[Block], old: Sequence[int]) -> list[Block]:
+    """Blocks with the numbers that they had. A barrier that was added gets that of a call that was left out, or a new
+    one."""
+    return [
+        replace(block, index=old[block.index] if block.index < len(old) else max(old) + block.index - len(old) + 1)
+        for block in blocks
+    ]
+
+
+def _with_old_numbers(small: Reduction, old: Sequence[int]) -> Reduction:
+    """A reduction of a trace whose blocks had numbers of their own, with the numbers of the trace."""
+    small.finding = _same_in(_restored(small.blocks, old), small.blocks, small.finding)
+    small.trail = [
+        (_restored(blocks, old), _same_in(_restored(blocks, old), blocks, finding)) for blocks, finding in small.trail
+    ]
+    small.blocks = small.trail[-1][0]
+    number = dict(enumerate(old))
+    for name in ("others", "alike"):
+        known = getattr(small, name)
+        setattr(small, name, frozenset((*e[:3], number.get(e[3], e[3]), number.get(e[4], e[4]), e[5]) for e in known))
+    return small
+
+
 class _OutOfTimeError(Exception):
     """The limit of time or steps is reached; the best stream so far is the result."""
 
@@ -78,7 +110,14 @@ def reduce(
     `progress` is called with what is tried, and the calls and commands that are left. `keep` gets each stream that is
     the best so far, once a round of pieces is done. Raises `UserError` when the stream does not have the finding.
     """
-    return _Loop(blocks, finding, time.monotonic() + seconds, steps, progress, keep).run()
+    deadline = time.monotonic() + seconds
+    old = [block.index for block in blocks]
+    if len(set(old)) == len(old):
+        return _Loop(blocks, finding, deadline, steps, progress, keep).run()
+    fresh = [replace(block, index=number) for number, block in enumerate(blocks)]
+    wanted = _same_in(fresh, blocks, finding)
+    small = _Loop(fresh, wanted, deadline, steps, progress, lambda left: keep(_restored(left, old))).run()
+    return _with_old_numbers(small, old)
 
 
 class _Loop:

@@ -11,6 +11,7 @@ from harness.reproduction.script import Script, function, word
 from harness.spec.enums import VK_WHOLE_SIZE
 from harness.spec.shapes import main_name
 from harness.trace.calls import Call
+from harness.trace.templates import plain
 
 _LAYOUT = "VK_IMAGE_LAYOUT_"
 GENERAL = "GENERAL"
@@ -18,6 +19,7 @@ GENERAL = "GENERAL"
 
 def write_command(script: Script, variable: str, call: Call) -> None:
     """Writes one command into the command buffer of a variable."""
+    call = plain(call)
     name = main_name(call.name)
     method = _METHODS.get(name.removesuffix("2"))
     text = method(script, call) if method else None

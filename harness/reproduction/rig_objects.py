@@ -12,15 +12,23 @@ from harness.reproduction.script import Script, function, named, text, word
 from harness.shader.library import load, names
 from harness.spec.shapes import main_name, signature
 from harness.trace.calls import Block, Call, HostRead, HostWrite
+from harness.trace.templates import plain
 
 OF_THE_RIG = frozenset(
-    {"vkCreateInstance", "vkEnumeratePhysicalDevices", "vkCreateDevice", "vkCreateCommandPool", "vkCreatePipelineCache"}
+    {
+        "vkCreateInstance",
+        "vkEnumeratePhysicalDevices",
+        "vkCreateDescriptorUpdateTemplate",
+        "vkCreateDevice",
+        "vkCreateCommandPool",
+        "vkCreatePipelineCache",
+    }
     | {"vkGetDeviceQueue", "vkGetDeviceQueue2", "vkAllocateMemory", "vkAllocateCommandBuffers", "vkMapMemory"}
     | {"vkUnmapMemory", "vkBindBufferMemory", "vkBindBufferMemory2", "vkBindImageMemory", "vkBindImageMemory2"}
     | {"vkFlushMappedMemoryRanges", "vkInvalidateMappedMemoryRanges"}
 )
 """Calls that the rig makes by itself."""
-REFUSED = ("vkCreateSwapchain", "vkCreateSharedSwapchain", "vkCreateAccelerationStructure", "vkQueueBindSparse")
+REFUSED = ("vkCreateAccelerationStructure", "vkQueueBindSparse")
 _PREFIX = "vkCreate"
 MOST_FILLED = 1 << 16
 """Bytes of a buffer up to which it gets contents of its own."""
@@ -61,7 +69,10 @@ class ObjectWriter:
         """Writes one block if it makes an object or speaks of one; whether it did, or the rig does it by itself."""
         if isinstance(block, HostWrite | HostRead):
             return self._host(block)
+        block = plain(block)
         name = main_name(block.name)
+        if "Surface" in name or "Swapchain" in name:
+            raise UserError("no scenario can be written: the stream presents images")
         if block.name.startswith(REFUSED):
             raise UserError(f"no scenario can be written: the rig has no {block.name} that takes these arguments")
         if self.pipelines.is_part(block):

@@ -10,6 +10,7 @@ from harness.reproduction.script import Script, text, word
 from harness.shader.library import load, names
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
+from harness.trace.templates import plain
 
 _TYPE = "VK_DESCRIPTOR_TYPE_"
 _BUFFERS = ("STORAGE_BUFFER", "UNIFORM_BUFFER")
@@ -35,7 +36,7 @@ class SimplePipelines:
 
     def __init__(self, script: Script, blocks: Sequence[Block]) -> None:
         self.script = script
-        self._calls = [block for block in blocks if isinstance(block, Call)]
+        self._calls = [plain(block) for block in blocks if isinstance(block, Call)]
         self._made = {id: call for call in self._calls for id in _outputs(call)}
         several = [self._pipeline(call) for call in self._calls if call.name == "vkCreateComputePipelines"]
         found = [each for each in several if each is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from harness.findings import Hazard
 from harness.fuzz import reduce_fuzz
 from harness.reduction.oracle import identity
 from harness.reduction.reduce import Reduction, reduce
-from harness.trace.calls import Call
+from harness.trace.calls import Call, HostWrite
 from tests.support.streams import DST, GENERAL, SRC, UNDEFINED, Stream, struct
 
 
@@ -222,3 +223,25 @@ def test_random_streams_are_left_with_their_finding_alone(fresh_seed: int) -> No
     assert not tally.bad, str(tally)
     assert len(tally.after) > count // 2, "hardly a stream has a hazard: nothing is shown"
     assert tally.mean <= 12, str(tally)
+
+
+def test_blocks_that_share_a_number_are_told_apart() -> None:
+    """A capture gives all pieces of one write of the host the same number."""
+    stream = Stream()
+    memory = stream.memory(64)
+    a, b = stream.buffer(64, memory), stream.buffer(64)
+    first = stream.host_write(memory, 32, bytes(4))
+    stream.host_write(memory, 40, bytes(4))
+    stream.begin()
+    stream.copy(a, b, 16)
+    stream.submit(wait=False)
+    at = stream.host_write(memory, 0, bytes(4))
+    stream.host_write(memory, 48, bytes(4))
+    blocks = [
+        replace(block, index={first + 1: first, at + 1: at}.get(block.index, block.index)) for block in stream.blocks
+    ]
+    [finding] = Analysis().follow(blocks).findings
+    small = reduce(blocks, finding)
+    writes = [(block.index, block.offset) for block in small.blocks if isinstance(block, HostWrite)]
+    assert writes == [(at, 0)]
+    assert (small.finding.place.call, small.finding.prior.command) == (at, "vkCmdCopyBuffer")
