@@ -68,6 +68,15 @@ MEASUREMENTS = {
     "orders": Measurement(
         "Do clean random streams leave the same bytes in every legal order?", "vkharness fuzz orders --count 100"
     ),
+    "mends": Measurement(
+        "Is every hazard of random streams mended, is each bit of each mend needed, and do legal orders hold then?",
+        "vkharness fuzz mends --count 100",
+    ),
+    "mended-twins": Measurement(
+        "Is every scenario mended without each of its dependencies, with no more than the dependency that it names?",
+        "python -m bench.mend_scenarios",
+        r"\d+ mended.*|\d+ by .*|\S+/\S+ without .*",
+    ),
     "matrix": Measurement(
         "Do all judges agree on pairs of operations, for each defect of the primitive between them?",
         "vkharness matrix --sample 300 --seed 21",

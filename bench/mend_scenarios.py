@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 def main(paths: list[str]) -> None:
     """Prints what is not mended or wider, then the counts."""
-    counts: Counter[str] = Counter()
+    counts: Counter[str] = Counter({"mended": 0, "not mended": 0})
     how: Counter[str] = Counter()
     for twin in mend_scenarios(scenarios([Path(path) for path in paths] or [ROOT / "scenarios"]), "lavapipe", 1):
         title = f"{twin['scenario']} without {twin['dependency']!r}"
