@@ -7,7 +7,7 @@ from typing import Any
 
 import harness
 from harness.device.process import Died, Worker
-from harness.findings import UserError
+from harness.findings import HostStep, UserError
 from harness.fuzz.order_fuzz import leaves_contents_undefined, resolves_into_a_later_layer
 from harness.fuzz.random_steps import Step
 from harness.fuzz.step_player import StepPlayer, open_rig
@@ -18,6 +18,9 @@ from harness.model import judge
 from harness.replay.outcomes.legal_order_runs import run_reorders
 from harness.report.mends import finding_line
 from harness.trace.calls import Block
+
+HOPELESS = "left out: the host would wait for ever"
+"""The verdict on a stream in which the host needs what only an earlier submit could give it."""
 
 
 def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
@@ -32,9 +35,11 @@ def verdict_of(blocks: list[Block], seed: int, device: str) -> dict[str, Any]:
     """What `attack` says, of blocks that were recorded."""
     mending = mend(blocks)
     counts = {"groups": len(mending.groups), "pieces": 0}
-    open_groups = [finding_line(each.findings[0]) for each in mending.groups if not each.how]
-    if open_groups:
-        return {"verdict": "not mended", "open": open_groups, **counts}
+    left = [each.findings[0] for each in mending.groups if not each.how]
+    if left:
+        # A submit that waits for what the host has yet to do: the host would wait for it for ever.
+        hopeless = all(each.gap is HostStep.EARLIER_SUBMIT for each in left)
+        return {"verdict": HOPELESS if hopeless else "not mended", "open": list(map(finding_line, left)), **counts}
     for trace in (mending.trace, mending.applied):
         if not is_clean(trace, (), mending.by_model):
             return {"verdict": "not clean", **counts}
@@ -54,6 +59,11 @@ def _run(blocks: list[Block], seed: int, device: str) -> str:
     except UserError as error:
         return f"not run: {error}"
     return "broken" if found.differing and not leaves_contents_undefined(blocks) else "mended"
+
+
+def is_bad(answer: dict[str, Any]) -> bool:
+    """Whether an answer of `attack` shows a fault."""
+    return answer["verdict"] not in ("mended", HOPELESS)
 
 
 def ask(worker: Worker, steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:

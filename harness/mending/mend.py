@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.agreement import key_of
-from harness.findings import Finding, Place
+from harness.findings import Finding, HostStep, Place
 from harness.groups import groups_of
 from harness.mending.alternatives import Alternative, alternatives
 from harness.mending.insertion import in_own_form
@@ -109,6 +109,8 @@ def mend(
 
 def _reason(finding: Finding) -> str:
     """Why a finding is not mended."""
+    if finding.gap is HostStep.EARLIER_SUBMIT:
+        return f"no dependency can order it; it needs {finding.missing}"
     return f"no change that was tried orders it; it lacks {finding.missing}"
 
 
