@@ -20,6 +20,7 @@ from harness.trace.found_writes import FoundWrites
 from harness.trace.gfxr import blocks as file
 from harness.trace.gfxr.blocks import CaptureFile, RawBlock
 from harness.trace.gfxr.call_ids import VULKAN, call_names
+from harness.trace.gfxr.initial_contents import BUFFER_HEAD, IMAGE_HEAD, MOST_LEVELS, InitialContents
 from harness.trace.gfxr.parameters import command_decoder
 from harness.trace.gfxr.template_values import UpdateTemplates
 from harness.trace.lines import Corrupt
@@ -32,6 +33,8 @@ _FILL = struct.Struct("<QQQ")
 _FIRST_HANDLE = struct.Struct("<Q")
 
 FILL_MEMORY, INIT_BUFFER, INIT_IMAGE = 2, 7, 8
+MOST_SAID = 120
+"""Characters of a remark."""
 WITHOUT_CONTENTS = {9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 24, 32, 35, 37, 3, 4, 5, 6, 1}
 """Meta commands that put no contents anywhere: messages, window sizes, properties of the device, addresses."""
 
@@ -43,6 +46,7 @@ class Reader:
         self.path = path
         self._notes = notes
         self._memory = FoundWrites()
+        self._initial = InitialContents(self._memory)
         self._templates = UpdateTemplates()
         self._names = call_names()
         self._skipped: Counter[str] = Counter()
@@ -118,6 +122,7 @@ class Reader:
         """Keeps what later blocks need to be understood."""
         name, args = call.name, call.args
         self._memory.follow(call)
+        self._initial.follow(call)
         if "Template" in name and (call.result is None or call.result >= 0):
             if name.startswith("vkCreateDescriptorUpdateTemplate"):
                 self._templates.created(args)
@@ -129,29 +134,38 @@ class Reader:
     def _meta(self, capture: CaptureFile, raw: RawBlock) -> Iterator[Block]:
         """The contents that a meta command holds; nothing for one without."""
         try:
-            number, _thread = _META.unpack_from(raw.content)
-        except struct.error:
-            self._skipped["meta commands without a number"] += 1
-            return
-        kind = number & 0xFFFF
-        if kind == FILL_MEMORY:
-            try:
-                yield from self._fill(capture, raw)
-            except (Corrupt, struct.error) as error:
-                self._skipped[f"contents of memory that could not be read ({error})"] += 1
-        elif kind not in WITHOUT_CONTENTS:
-            self._skipped[f"meta commands with the number {kind}"] += 1
+            kind = _META.unpack_from(raw.content)[0] & 0xFFFF
+            if kind == FILL_MEMORY:
+                (memory, offset, size), data = self._contents(capture, raw, _FILL)
+                if offset + size >= 1 << 63:
+                    raise Corrupt(f"{size} bytes from byte {offset} of a memory object")
+                yield from self._memory.found(raw.number, memory, offset, data)
+            elif kind == INIT_BUFFER:
+                head, data = self._contents(capture, raw, BUFFER_HEAD)
+                yield from self._initial.buffer(raw.number, head, data)
+            elif kind == INIT_IMAGE:
+                levels = min(IMAGE_HEAD.unpack_from(raw.content, _META.size)[-1], MOST_LEVELS)
+                head, data = self._contents(capture, raw, IMAGE_HEAD, 8 * levels)
+                sizes = struct.unpack_from(f"<{levels}Q", raw.content, _META.size + IMAGE_HEAD.size)
+                yield from self._initial.image(raw.number, head, sizes, data)
+            elif kind not in WITHOUT_CONTENTS:
+                self._skipped[f"meta commands with the number {kind}"] += 1
+        except (Corrupt, struct.error) as error:
+            self._skipped[f"contents that could not be read ({error})"[:MOST_SAID]] += 1
 
-    def _fill(self, capture: CaptureFile, raw: RawBlock) -> Iterator[Block]:
-        memory, offset, size = _FILL.unpack_from(raw.content, _META.size)
-        data = raw.content[_META.size + _FILL.size :]
+    def _contents(
+        self, capture: CaptureFile, raw: RawBlock, head: struct.Struct, more: int = 0
+    ) -> tuple[tuple[int, ...], bytes]:
+        """The numbers before the contents of a meta command, the third of which is their size, and the contents."""
         if len(raw.content) < raw.size:
             raise Corrupt(f"{raw.size} bytes")
-        if raw.compressed:
-            data = capture.expand(data, size, MAX_BINARY)
-        if len(data) < size or offset + size >= 1 << 63:
-            raise Corrupt(f"{len(data)} bytes where the block says {size}")
-        yield from self._memory.found(raw.number, memory, offset, data[:size])
+        numbers = head.unpack_from(raw.content, _META.size)
+        data = raw.content[_META.size + head.size + more :]
+        if raw.compressed and numbers[2]:
+            data = capture.expand(data, numbers[2], MAX_BINARY)
+        if len(data) < numbers[2]:
+            raise Corrupt(f"{len(data)} bytes where the block says {numbers[2]}")
+        return numbers, data[: numbers[2]]
 
 
 def read_capture(path: Path, notes: list[str]) -> Iterator[Block]:
