@@ -19,6 +19,7 @@ from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.field_codecs import check_lengths, command_forms, outputs, own_forms
 from harness.trace.lines import Corrupt
 from harness.trace.scalars import NOT_A_VALUE, Enumeration, Integer, Reading, named_values, unexpected
+from harness.trace.templates import own_keys
 
 SILENT = ("annotation", "state", "frame")
 """Names of blocks without a call: notes of the capture tool, and marks where trimming and frames begin and end."""
@@ -177,6 +178,9 @@ def _read_args(name: str, given: dict[str, Any], result: int | None, reading: Re
     for key, form in forms:
         if key in returned and (failed or key not in given):
             args[key] = None
+            continue
+        if key == "set" and key not in given and own_keys(name) and not reading.ours:
+            args[key] = 0  # gfxrecon-convert 0.9.18 leaves it out, and the data without which nothing is known
             continue
         if key not in given:
             raise Corrupt(f"the argument {key!r} is missing")

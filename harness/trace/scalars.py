@@ -193,6 +193,8 @@ class Blob(FieldCodec):
                 raise Corrupt("expected a list of bytes (0 to 255)") from None
         if type(value) is not str:
             raise unexpected("bytes", value)
+        if value == "0x0":  # as a converter writes a null pointer
+            return None
         if value in _NOT_DUMPED or _HEX.match(value):
             reading.without_bytes += 1
             return None

@@ -358,3 +358,22 @@ def test_reading_holds_one_block_at_a_time(tmp_path: Path) -> None:
     assert [next(blocks).index for _ in range(49)] == list(range(1, 50))
     with pytest.raises(UserError, match=r"long\.jsonl:51: not JSON"):
         next(blocks)
+
+
+def test_a_push_template_of_the_debian_converter_has_no_set(tmp_path: Path) -> None:
+    args = {"commandBuffer": 71, "descriptorUpdateTemplate": 85, "layout": 84, "pData": {"dstBinding": 0}}
+    block = {"index": 522, "vkFunc": {"name": "vkCmdPushDescriptorSetWithTemplateKHR", "args": args}}
+    (call,) = load(converted(tmp_path, block))
+    assert isinstance(call, Call) and not call.unread
+    assert list(Analysis().follow([call]).unmodelled) == ["vkCmdPushDescriptorSetWithTemplateKHR"]
+
+
+def test_an_empty_pipeline_cache_lacks_no_bytes(tmp_path: Path) -> None:
+    create = {"sType": "VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO", "pNext": None, "flags": 0}
+    create |= {"initialDataSize": 0, "pInitialData": "0x0"}
+    args = {"device": 3, "pCreateInfo": create, "pAllocator": None, "pPipelineCache": 88}
+    block = {"index": 1, "vkFunc": {"name": "vkCreatePipelineCache", "return": "VK_SUCCESS", "args": args}}
+    notes: list[str] = []
+    (call,) = load(converted(tmp_path, block), notes)
+    assert isinstance(call, Call) and call.args["pCreateInfo"]["pInitialData"] is None
+    assert notes == []

@@ -6,12 +6,13 @@ before anything runs (`creation`). Destroys wait for the end, so that everything
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 from harness.findings import UserError
 from harness.replay.objects.creation import Resources
+from harness.replay.objects.device_features import reduced
 from harness.replay.objects.encode import Encoder, Handles, parameters
 from harness.replay.objects.target import ReplayDevice, ReplayTarget
 from harness.replay.schedule.steps import StepKind, kind_of, reading
@@ -20,7 +21,6 @@ from harness.spec.command_classes import is_debug
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkStructureType
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call, HostRead, HostWrite
-from harness.trace.chain import links
 from harness.trace.templates import plain
 
 WITH_POOLS = frozenset({"VkCommandBuffer", "VkDescriptorSet"})
@@ -124,8 +124,8 @@ def one_family(value: Any) -> Any:
 def open_device(target: ReplayTarget, blocks: Iterable[Block]) -> ReplayDevice:
     """A device with the extensions and features that the trace's first vkCreateDevice asked for.
 
-    Extensions that the target lacks are left out; a call that needs one raises its own error. Raises `UserError`,
-    naming the features, when the target lacks some.
+    Those that the target lacks are left out (`ReplayDevice.lacking`); a call that needs one raises its own error.
+    Raises `UserError` when the driver refuses.
     """
     handles = Handles()
     for block in blocks:
@@ -136,37 +136,29 @@ def open_device(target: ReplayTarget, blocks: Iterable[Block]) -> ReplayDevice:
 
 
 def _device_for(target: ReplayTarget, handles: Handles, call: Call) -> ReplayDevice:
-    info = call.args["pCreateInfo"]
+    extensions, info, lacking = reduced(target, call.args["pCreateInfo"])
     where = f"block {call.index}: vkCreateDevice pCreateInfo"
-    offered = target.extensions()
-    extensions = sorted(set(info.get("ppEnabledExtensionNames") or []) & offered - {"VK_KHR_swapchain"})
-    key = repr((extensions, info.get("pNext"), info.get("pEnabledFeatures")))
+    key = repr((extensions, info["pNext"], info["pEnabledFeatures"]))
     encoder = Encoder(target.ffi, handles)
-    chain = encoder.chain(info.get("pNext"), f"{where}.pNext")
+    chain = encoder.chain(info["pNext"], f"{where}.pNext")
     features = target.ffi.NULL
-    if info.get("pEnabledFeatures") is not None:
+    if info["pEnabledFeatures"] is not None:
         features = encoder.struct("VkPhysicalDeviceFeatures", info["pEnabledFeatures"], f"{where}.pEnabledFeatures")
     try:
-        return target.device(key, extensions, chain, features)
+        device = target.device(key, extensions, chain, features)
     except UserError as error:
-        lacking = ", ".join(_lacking(target, info))
-        raise UserError(f"block {call.index}: {error}" + (f" (it lacks {lacking})" if lacking else "")) from None
-
-
-def _lacking(target: ReplayTarget, info: Mapping[str, Any]) -> list[str]:
-    """Core 1.0 features that the trace enables and the target does not have."""
-    given = [info.get("pEnabledFeatures"), *(link.get("features") for link in links(info))]
-    wanted: Mapping[str, Any] = next((each for each in given if each is not None), {})
-    have = target.ffi.new("VkPhysicalDeviceFeatures *")
-    target.lib.vkGetPhysicalDeviceFeatures(target.physical, have)
-    return [name for name, on in wanted.items() if on and not getattr(have, name, 1)]
+        raise UserError(f"block {call.index}: {error}") from None
+    device.lacking = lacking
+    return device
 
 
 def refuse_without_data(call: Call) -> None:
-    """Raises `UserError` when bytes that a call reads are not in the trace.
+    """Raises `UserError` when bytes that a call reads are not in the trace, or the call itself could not be read.
 
     A capture may leave bytes out. The data of a descriptor update template cannot be read if its creation was not seen.
     """
+    if call.unread and not is_debug(call.name):
+        raise UserError(f"block {call.index}: {call.name} cannot be replayed: it could not be read ({call.unread})")
     templated = "UpdateTemplate" in call.name or "WithTemplate" in call.name
     if (templated and call.args.get("pData", b"") is None) or _lacks_data(call.args):
         raise UserError(f"block {call.index}: {call.name} cannot be replayed: its data is not in the trace")
@@ -177,7 +169,7 @@ def _lacks_data(value: Any) -> bool:
         return any(map(_lacks_data, value))
     if not isinstance(value, dict):
         return False
-    for name, size in (("pData", "dataSize"), ("pValues", "size")):
+    for name, size in (("pData", "dataSize"), ("pValues", "size"), ("pCode", "codeSize")):
         if name in value and value[name] is None and value.get(size):
             return True
     return any(map(_lacks_data, value.values()))

@@ -49,6 +49,8 @@ class ReplayDevice:
     queue: Any
     family: int
     pipeline_cache: Any = None
+    lacking: list[str] = field(default_factory=list)
+    """Extensions and features that the trace enables and the target does not have."""
     _functions: dict[str, Callable[..., Any]] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:

@@ -14,6 +14,7 @@ from types import TracebackType
 from harness.replay.contents.contents import Contents
 from harness.replay.contents.fill import fill_all
 from harness.replay.objects.creation import create_resources
+from harness.replay.objects.device_features import remark
 from harness.replay.objects.encode import Handles
 from harness.replay.objects.recorder import ImageTransition, ReplayRecorder
 from harness.replay.objects.recreation import ReplayObjects, one_family, open_device, refuse_without_data
@@ -82,6 +83,7 @@ def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> S
         layouts.add(image.image, image.initial)
     contents = Contents(resources, recorder, layouts)
     scene = Scene(blocks, device, handles, contents, recorder, layouts, ReplayObjects(device, resources, native))
+    scene.notes.extend(remark(target, device.lacking))
     try:
         scene.notes.extend(fill_all(contents))
     except BaseException:

@@ -8,7 +8,7 @@ when it is presented, and may still read it until it hands the image out again.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from harness.spec.enums import VkBufferUsage, VkImageLayout, VkPipelineStage2, VkResult, VkStructureType
@@ -64,7 +64,7 @@ def without_presentation(blocks: list[Block]) -> list[Block]:
 
 def _block(shown: _Shown, call: Call) -> Iterator[Call]:
     args = call.args
-    if call.name == "vkGetDeviceQueue":
+    if call.name in ("vkGetDeviceQueue", "vkGetDeviceQueue2"):
         shown.device, shown.queue = args["device"], shown.queue or args["pQueue"]
     if call.name == "vkCreateSwapchainKHR" and call.succeeded:
         shown.swapchains[args["pSwapchain"]] = args["pCreateInfo"]
@@ -82,7 +82,7 @@ def _block(shown: _Shown, call: Call) -> Iterator[Call]:
 
 
 def _with(call: Call, args: dict[str, Any]) -> Call:
-    return Call(call.index, call.name, args, call.result, call.site, call.thread)
+    return replace(call, args=args)
 
 
 def _in_general(value: Any) -> Any:

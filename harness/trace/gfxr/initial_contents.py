@@ -25,7 +25,7 @@ from harness.trace.calls import Block, Call, HostWrite
 from harness.trace.found_writes import FoundWrites
 from harness.trace.lines import Corrupt
 
-FIRST_ID = 1 << 48
+FIRST_ID = 1 << 47
 BUFFER_HEAD, IMAGE_HEAD = struct.Struct("<QQQ"), struct.Struct("<QQQIII")
 """Of the command for a buffer: device, buffer, size. For an image: device, image, size, aspect, layout, levels; then
 the size of each level follows."""
