@@ -11,14 +11,19 @@ from harness.commands.contents.content_steps import ANYTHING, Overwritten, Write
 from harness.commands.handlers import ACTS_THOUGH, CALLS, COMMANDS
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources import host_access
+from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
-from harness.trace.calls import Block, Call, HostRead, HostWrite
+from harness.trace.calls import Block, Call, HostRead, HostWrite, block_name
 from harness.trace.effects import Command, Effect, Recorded, StreamEvent, Unmodelled, UnmodelledCall
 
 # A module registers its handlers when it is imported, so that a new one needs no entry in a list.
 for _module in pkgutil.walk_packages(commands.__path__, f"{commands.__name__}."):
     importlib.import_module(_module.name)
 
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, UserError, ValueError)
+"""What reading a call raises when its values do not fit its command."""
+MOST_SAID = 200
+"""Characters of the reason why a call cannot be followed."""
 MOST_OVERWRITTEN = 256
 """The most effects of which it is remembered what they overwrite."""
 
@@ -35,7 +40,17 @@ class Interpreter:
 
     def step(self, block: Block) -> Iterable[StreamEvent]:
         """The stream events of one block. Failed calls have none. Calls without a handler cost
-        one dictionary look-up."""
+        one dictionary look-up.
+
+        A call with values that mean nothing, as hostile traces have them, is named as not modelled.
+        """
+        try:
+            return tuple(self._step(block))
+        except MALFORMED as error:
+            name, why = block_name(block), f"block {block.index}: {type(error).__name__}: {error}"
+            return self._unread(Call(block.index, name, {}, unread=why[:MOST_SAID]))
+
+    def _step(self, block: Block) -> Iterable[StreamEvent]:
         if isinstance(block, HostWrite):
             return host_access.host_write(self.objects, block)
         if isinstance(block, HostRead):

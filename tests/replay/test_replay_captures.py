@@ -15,7 +15,7 @@ from harness.report.replays import replay_job
 from harness.spec.enums import VkImageLayout
 from harness.trace.calls import Block, Call
 from harness.trace.codec import load
-from tests.support.capture_files import CAPTURE, META, put_together, take_apart
+from tests.support.capture_files import CAPTURE, INIT_IMAGE, META, put_together, take_apart
 from tests.support.capture_files import Block as Raw
 from tests.support.drivers_here import on_each_driver
 from tests.support.streams import Stream, struct, two_buffers
@@ -78,7 +78,7 @@ def test_contents_of_a_snapshot_are_there_when_it_begins(driver: str, tmp_path: 
     first = next(each.index for each in calls if each.name == "vkBeginCommandBuffer")
     last = next(each.index for each in calls if each.name == "vkQueueSubmit")
     texels = bytes(range(256)) + bytes(range(64))
-    head = packing.pack("<IQQQQIII", 0x10008, 1, device, image, len(texels), 1, VkImageLayout.GENERAL, 2)
+    head = packing.pack("<IQQQQIII", INIT_IMAGE, 1, device, image, len(texels), 1, VkImageLayout.GENERAL, 2)
     held = Raw(META, head + packing.pack("<2Q", 256, 64) + texels)
     # Without the submit nothing else writes the image.
     blocks = load(put_together(tmp_path / "c.gfxr", [*raw[:first], held, *raw[first:last], *raw[last + 1 :]]))

@@ -14,7 +14,8 @@ import zstandard
 
 CAPTURE = Path(__file__).resolve().parents[1] / "data" / "gfxrecon" / "debian-0.9.18.gfxr"
 """`tests/programs/many_shapes.py` on lavapipe, compressed with LZ4."""
-META, FUNCTION, FILL_MEMORY = 3, 4, 0x10002
+META, FUNCTION = 3, 4
+FILL_MEMORY, INIT_BUFFER, INIT_IMAGE = 0x10002, 0x10007, 0x10008
 COMPRESSED = 1 << 31
 COMPRESS: dict[int, Callable[[bytes], bytes]] = {
     1: lambda data: lz4.block.compress(data, store_size=False),
@@ -46,8 +47,10 @@ def take_apart(path: Path) -> list[Block]:
         plain = kind & ~COMPRESSED
         if plain == FUNCTION:
             block = Block(plain, content, 12, True)
-        elif plain == META and struct.unpack_from("<I", content)[0] == FILL_MEMORY:
+        elif plain == META and struct.unpack_from("<I", content)[0] in (FILL_MEMORY, INIT_BUFFER):
             block = Block(plain, content, 36)
+        elif plain == META and struct.unpack_from("<I", content)[0] == INIT_IMAGE:
+            block = Block(plain, content, 48 + 8 * struct.unpack_from("<I", content, 44)[0])
         else:
             block = Block(plain, content)
         if kind & COMPRESSED:

@@ -11,6 +11,7 @@ import pytest
 
 from harness.check import Analysis
 from harness.findings import UserError
+from harness.model.judge import judge
 from harness.trace.calls import Block, Call
 from harness.trace.codec import load
 from tests.support.capture_files import CAPTURE, COMPRESSED, FUNCTION, put_together, take_apart
@@ -118,7 +119,7 @@ def test_a_count_is_held_against_the_bytes_that_are_there(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_whatever_bytes_change_the_other_calls_are_read(tmp_path: Path, seed: int) -> None:
+def test_whatever_bytes_change_the_other_calls_are_read_and_there_is_a_verdict(tmp_path: Path, seed: int) -> None:
     """Bytes of calls are changed before they are compressed, so that the changes reach the decoders."""
     print(f"seed {seed}")
     rng = random.Random(seed)
@@ -139,6 +140,8 @@ def test_whatever_bytes_change_the_other_calls_are_read(tmp_path: Path, seed: in
         for call in WHOLE:
             if isinstance(call, Call) and call.index not in touched:
                 assert kept[call.index] == call
+        assert Analysis().follow(blocks).verdict in ("clean", "hazards", "unknown")
+        judge(blocks)
 
 
 @pytest.mark.parametrize("seed", range(4))

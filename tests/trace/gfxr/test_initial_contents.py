@@ -12,10 +12,9 @@ from harness.spec.enums import VkImageLayout
 from harness.trace.calls import Block, Call, HostWrite
 from harness.trace.codec import load
 from harness.trace.gfxr.initial_contents import FIRST_ID
-from tests.support.capture_files import CAPTURE, META, put_together, take_apart
+from tests.support.capture_files import CAPTURE, INIT_BUFFER, INIT_IMAGE, META, put_together, take_apart
 from tests.support.capture_files import Block as Raw
 
-INIT_BUFFER, INIT_IMAGE = 0x10007, 0x10008
 WHOLE = load(CAPTURE)
 
 
