@@ -8,5 +8,7 @@
 | `resources`, `render_passes`, `graphics_state`, `rendering_state` | objects and states as plain data |
 !| `codec`, `lines`, `dialects` | traces on disk: files, lines, blocks |
 | `field_codecs`, `scalars`, `binaries` | structs and arrays, single values, and bytes in files beside the trace |
-!| `pending_batches` | in which order batches run that wait for later signals |
+| `gfxr` | captures of GFXReconstruct as they are |
+| `found_writes`, `unread_calls` | what a capture holds of mapped memory as writes; its calls that cannot be read |
+| `pending_batches` | in which order batches run that wait for later signals |
 """

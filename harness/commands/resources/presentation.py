@@ -14,6 +14,9 @@ from harness.trace.chain import chained
 from harness.trace.effects import Acquired, Destroyed, Presented, SharedResource, StreamEvent, UnmodelledCall
 from harness.trace.resources import Image
 
+FIRST_UNFETCHED, MOST_UNFETCHED = 1 << 56, 64
+"""Images that a program never fetched have ids from here on, and so many of each swapchain. No trace has such ids."""
+
 
 @dataclass(slots=True)
 class Swapchain:
@@ -141,6 +144,16 @@ def queue_present(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
 
 def _image_at(objects: ObjectState, swapchain: int, index: int | None) -> int | None:
     held = objects.get(Swapchain, swapchain)
-    if held is None or index is None or index >= len(held.images):
+    if held is None or index is None:
         return None
-    return held.images[index]
+    if not held.images and index < MOST_UNFETCHED:
+        return _unfetched(objects, held, index)
+    return held.images[index] if index < len(held.images) else None
+
+
+def _unfetched(objects: ObjectState, swapchain: Swapchain, index: int) -> int:
+    """An image that the program never asked for, so that it can do nothing with it but present it."""
+    id = FIRST_UNFETCHED + swapchain.id * MOST_UNFETCHED + index
+    if objects.image(id) is None:
+        objects.add(_image(id, swapchain.info))
+    return id

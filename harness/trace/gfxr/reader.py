@@ -15,14 +15,13 @@ from typing import Any
 
 from harness.trace.binaries import MAX_BINARY
 from harness.trace.calls import Block, Call
-from harness.trace.field_codecs import outputs
 from harness.trace.found_writes import FoundWrites
 from harness.trace.gfxr import blocks as file
 from harness.trace.gfxr.blocks import CaptureFile, RawBlock
 from harness.trace.gfxr.call_ids import VULKAN, call_names
 from harness.trace.gfxr.initial_contents import BUFFER_HEAD, IMAGE_HEAD, MOST_LEVELS, InitialContents
 from harness.trace.gfxr.parameters import command_decoder
-from harness.trace.gfxr.template_values import UpdateTemplates
+from harness.trace.gfxr.template_values import UpdateTemplates, first_form
 from harness.trace.lines import Corrupt
 from harness.trace.unread_calls import UnreadCalls
 
@@ -33,6 +32,8 @@ _FILL = struct.Struct("<QQQ")
 _FIRST_HANDLE = struct.Struct("<Q")
 
 FILL_MEMORY, INIT_BUFFER, INIT_IMAGE = 2, 7, 8
+WITHOUT_EFFECT = ("vkFrameBoundaryANDROID",)
+"""Commands of layers, which Vulkan's headers do not have."""
 MOST_SAID = 120
 """Characters of a remark."""
 WITHOUT_CONTENTS = {9, 10, 11, 12, 13, 14, 15, 18, 20, 22, 24, 32, 35, 37, 3, 4, 5, 6, 1}
@@ -78,6 +79,8 @@ class Reader:
             self._skipped[f"calls of another API than Vulkan (family {number >> 16})"] += 1
             return None
         name = self._names.get(number)
+        if name in WITHOUT_EFFECT:
+            return None
         if name is None:
             name = f"vkUnknown{number & 0xFFFF:#06x}"
             return self._cannot_read(index, name, thread, b"", Corrupt("a command that this vkharness has no name of"))
@@ -85,7 +88,7 @@ class Reader:
         try:
             content = self._content(capture, raw, _CALL.size)
             args, result = self._decoded(name, content)
-            call = Call(index, name, args, result, None, thread)
+            call = Call(index, *first_form(name, args), result, None, thread)
             self._follow(call)
         except (Corrupt, struct.error, RecursionError, ValueError) as error:
             return self._cannot_read(index, name, thread, content, error)
@@ -104,13 +107,16 @@ class Reader:
         made = command_decoder(name)
         if made is None:
             raise Corrupt("a command that the tables do not have")
-        decoder, returns = made
-        args, at = decoder(content, 0)
-        result = struct.unpack_from("<" + returns, content, at)[0] if returns else None
-        if returns == "i" and result is not None and result < 0:
-            for output in outputs(name):
-                args[output] = None
-        return args, result if returns in ("i", "Q") else None
+        args, at = made.parameters(content, 0)
+        result = None
+        if made.returns:
+            result = struct.unpack_from("<" + made.returns, content, at)[0]
+            at += struct.calcsize("<" + made.returns)
+        if at != len(content):
+            raise Corrupt(f"{len(content) - at} bytes more than its parameters")
+        if made.outputs and result is not None and result < 0:
+            args.update(dict.fromkeys(made.outputs))
+        return args, result if made.kept else None
 
     def _cannot_read(self, index: int, name: str, thread: int, content: bytes, error: Exception) -> Call | None:
         """A call of which only the first parameter is known, which is the object that it is about."""

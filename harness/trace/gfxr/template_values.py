@@ -73,7 +73,7 @@ def _data(data: bytes, at: int) -> tuple[Data | None, int]:
             found["bytes"], at = _many(_BYTE, data, at, number, 1)
         elif number:
             raise Corrupt(f"data of a descriptor update template of the descriptor type {descriptor}")
-    return found, at
+    return found, len(data)  # some captures end in a count without anything after it
 
 
 def _many(element: Decoder, data: bytes, at: int, count: int, size: int) -> tuple[list[Any], int]:
@@ -83,6 +83,16 @@ def _many(element: Decoder, data: bytes, at: int, count: int, size: int) -> tupl
         value, at = element(data, at)
         values.append(value)
     return values, at
+
+
+def first_form(name: str, args: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A call that pushes descriptors with vkCmdPushDescriptorSetWithTemplate2 as the same call of the first form; every
+    other call as it is."""
+    info = args.get("pPushDescriptorSetWithTemplateInfo")
+    if info is None:
+        return name, args
+    parts = {key: info[key] for key in ("descriptorUpdateTemplate", "layout", "set")}
+    return PUSH, {"commandBuffer": args["commandBuffer"], **parts, "pData": args["pData"]}
 
 
 class UpdateTemplates:
@@ -105,10 +115,8 @@ class UpdateTemplates:
 
         Raises Corrupt when the data is not what the template reads.
         """
-        info = self._infos.get((args.get("pPushDescriptorSetWithTemplateInfo") or args)["descriptorUpdateTemplate"])
-        data = args.pop("pData")
-        if "pPushDescriptorSetWithTemplateInfo" not in args:
-            args["pData"] = None
+        info = self._infos.get(args["descriptorUpdateTemplate"])
+        data, args["pData"] = args["pData"], None
         if info is None or data is None:
             return
         values = {kind: iter(each) for kind, each in data.items()}
