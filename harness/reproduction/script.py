@@ -16,8 +16,12 @@ from harness.trace.calls import Call
 
 RIG_TYPES = ("VkBuffer", "VkImage", "VkCommandBuffer")
 """Objects of the rig's own classes, whose handle is their member `handle`."""
-_NUMBERS = frozenset({"VkPipelineCreateFlags", "VkPipelineCreateFlagBits"})
-"""Flags of which the package lacks names that the registry has."""
+NAMED_FLAGS = frozenset(
+    {"VkImageUsageFlags", "VkShaderStageFlags", "VkShaderStageFlagBits", "VkSampleCountFlagBits", "VkAccessFlags"}
+    | {"VkPipelineStageFlags", "VkPipelineStageFlagBits", "VkColorComponentFlags", "VkCullModeFlags"}
+    | {"VkResolveModeFlagBits", "VkStencilFaceFlags"}
+)
+"""Flags of which the package has all the names that the registry has. Others are written as numbers."""
 WIDTH = 110
 """Columns of a line."""
 _EXTENSION = re.compile(r"(KHR|EXT|NV|AMD|ARM|QCOM|HUAWEI|INTEL|GOOGLE)$")
@@ -157,12 +161,12 @@ def named(kind: str, value: int) -> str:
     if main in tables.ENUMS:
         found = next((name for name, number in tables.ENUMS[main].items() if number == value), None)
         return f"vk.{found}" if found else str(value)
-    if main in tables.BITMASKS and value and main not in _NUMBERS:
+    if main in NAMED_FLAGS and value:
         names = flags_names(main, value).split("|")
         if all(name.startswith("VK_") for name in names):
             return " | ".join(f"vk.{name}" for name in names)
         return hex(value)
-    return hex(value) if value >= 1 << 31 else str(value)
+    return hex(value) if main in tables.BITMASKS or value >= 1 << 31 else str(value)
 
 
 def word(kind: str, value: int, prefix: str) -> str:

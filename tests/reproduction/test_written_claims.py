@@ -16,6 +16,8 @@ from harness.findings import UserError
 from harness.fuzz.random_steps import make
 from harness.reduction.reduce import reduce
 from harness.reproduction.scenario_file import ScenarioFile, write_claim
+from harness.reproduction.script import NAMED_FLAGS
+from harness.spec import _generated as tables
 from harness.suite.claims import Claim
 from harness.trace.calls import Block
 from harness.trace.codec import load
@@ -188,3 +190,20 @@ def test_random_streams_become_claims_that_show_the_same(tmp_path: Path, fresh_s
                 assert (row["syncval"], row["problem"]) == (row["expected"], ""), (seed, row)
             shown += 1
     assert shown, "no stream became a scenario: nothing is shown"
+
+
+def test_the_package_has_every_name_that_is_written() -> None:
+    import vulkan
+
+    kinds = {**tables.ENUMS, **{kind: names for kind, names in tables.BITMASKS.items() if kind in NAMED_FLAGS}}
+    assert kinds.keys() > NAMED_FLAGS
+    missing = [name for names in kinds.values() for name in _preferred(names) if not hasattr(vulkan, name)]
+    assert missing == []
+
+
+def _preferred(names: dict[str, int]) -> list[str]:
+    """The first name of each value, which is the one that is written."""
+    first: dict[int, str] = {}
+    for name, value in names.items():
+        first.setdefault(value, name)
+    return list(first.values())
