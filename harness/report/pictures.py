@@ -21,6 +21,7 @@ from PIL import ImageDraw
 from PIL.PngImagePlugin import PngInfo
 
 from harness.replay.contents.observe import OutputDifference, Outputs, Surface, units
+from harness.replay.schedule.screens import in_trace, is_screen
 from harness.report.texels import Pixels, as_grid, to_pixels
 
 SIDE = 384
@@ -81,9 +82,11 @@ def _write_triple(folder: Path, before: Surface, after: Surface, caption: str) -
 
 
 def surface_name(surface: Surface) -> str:
-    """'buffer-7', or 'image-9-color-mip0-layer1'."""
+    """'buffer-7', 'image-9-color-mip0-layer1', or 'screen-of-image-9'."""
     if surface.subresource is None:
         return f"buffer-{surface.resource}"
+    if is_screen(surface.resource):
+        return f"screen-of-image-{in_trace(surface.resource)}"
     aspect, mip, layer = surface.subresource
     names = {1: "color", 2: "depth", 4: "stencil", 0x10: "plane0", 0x20: "plane1", 0x40: "plane2"}
     return f"image-{surface.resource}-{names.get(aspect, hex(aspect))}-mip{mip}-layer{layer}"
@@ -110,7 +113,7 @@ def triple(before: Surface, after: Surface) -> tuple[Picture.Image, Picture.Imag
 def wrong_texels(before: Surface, after: Surface) -> npt.NDArray[np.bool_]:
     """Which pixels of the drawn form differ: (slices, height, width)."""
     wrong = np.any(units(before) != units(after), axis=-1)
-    return wrong if before.kind == "image" else as_grid(wrong)
+    return as_grid(wrong) if before.subresource is None else wrong
 
 
 def _around(at: int, size: int, limit: int = LIMIT) -> slice:

@@ -25,10 +25,9 @@ def to_pixels(surface: Surface, *scale_by: Surface) -> Pixels:
 
     `scale_by` are the surfaces whose range of values sets the brightness, so that a pair is drawn alike.
     """
-    if surface.kind != "image":
+    if surface.subresource is None:
         return false_colour(as_grid(units(surface)))
     flat = surface.data
-    assert surface.subresource is not None
     aspect = surface.subresource[0]
     if aspect == 2:
         return _grey(_depth(surface), [_depth(other) for other in scale_by])

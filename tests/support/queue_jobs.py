@@ -145,6 +145,10 @@ def presented(device: str) -> dict[str, Any]:
     for run in (run_serial, run_native):
         found = run(blocks, device)
         shown.append(
-            sorted(surface.data[:4].tobytes().hex() for surface in found.surfaces.values() if surface.kind == "buffer")
+            sorted(
+                surface.data[0, 0, 0].tobytes().hex()
+                for surface in found.surfaces.values()
+                if surface.kind == "screen of image"
+            )
         )
     return {"verdict": session.verdict, "shown": shown}

@@ -14,6 +14,7 @@ from harness.replay.contents.contents import Contents
 from harness.replay.contents.fetch import Fetcher
 from harness.replay.objects.creation import ImageResource
 from harness.replay.schedule.layouts import Subresource
+from harness.replay.schedule.screens import in_trace, is_screen
 
 Bytes = npt.NDArray[np.uint8]
 WORD = 4
@@ -25,9 +26,9 @@ Key = tuple[int, Subresource | None]
 class Surface:
     """One buffer or one image subresource as observed, or what the host saw where it read.
 
-    `resource` is an id, or the negative block index of a host read. `data` is (bytes,) for a buffer or a host read and
-    (depth, height, width, bytes) in texel blocks for an image. Multisampled images have their samples in place of depth
-    and each texel as fetched: four 32-bit words of a colour, one of depth or stencil.
+    `resource` is an id (also a screen's, see `screens`) or the negative block index of a host read. `data` is (bytes,)
+    for a buffer or a host read and (depth, height, width, bytes) in texel blocks for an image. Multisampled images have
+    their samples in place of depth and each texel as fetched: four 32-bit words of a colour, one of depth or stencil.
     """
 
     resource: int
@@ -38,8 +39,10 @@ class Surface:
 
     @property
     def kind(self) -> str:
-        """'buffer', 'image' or 'host read'."""
-        return "image" if self.subresource is not None else "buffer" if self.resource > 0 else "host read"
+        """'buffer', 'image', 'screen of image' or 'host read'."""
+        if self.subresource is not None:
+            return "screen of image" if is_screen(self.resource) else "image"
+        return "buffer" if self.resource > 0 else "host read"
 
 
 @dataclass(slots=True)
@@ -72,7 +75,7 @@ class OutputDifference:
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form, with the members' names."""
         return {
-            "resource": self.resource,
+            "resource": in_trace(self.resource),
             "kind": self.kind,
             "subresource": None
             if self.subresource is None
@@ -166,7 +169,7 @@ def _difference(before: Surface, after: Surface) -> OutputDifference | None:
         return None
     at = int(np.argmax(wrong.ravel()))
     where = np.unravel_index(at, wrong.shape)
-    place: tuple[int, ...] = (at * WORD,) if before.kind != "image" else tuple(int(i) for i in reversed(where))
+    place: tuple[int, ...] = (at * WORD,) if before.subresource is None else tuple(int(i) for i in reversed(where))
     return OutputDifference(
         before.resource,
         before.kind,
@@ -181,7 +184,7 @@ def _difference(before: Surface, after: Surface) -> OutputDifference | None:
 
 def units(surface: Surface) -> Bytes:
     """The data with one compared unit (a word, or a texel block) along the last axis."""
-    if surface.kind == "image":
+    if surface.subresource is not None:
         return surface.data
     padded = np.pad(surface.data, (0, -len(surface.data) % WORD))
     return padded.reshape(-1, WORD)

@@ -1,8 +1,12 @@
 """Rewrites a trace that presents into a trace that does not, so that any driver can replay it.
 
 Swapchain images become ordinary images. Acquires and presents become submits that wait for and signal their semaphores.
-Each also copies the image to its *screen*, a buffer. The copy stands for the presentation engine, which reads an image
-when it is presented, and may still read it until it hands the image out again.
+Each also copies the image to its *screen*, an image of ours. The copy stands for the presentation engine, which reads
+an image when it is presented, and may still read it until the semaphore or the fence of its next acquire is signaled
+("vkAcquireNextImageKHR"). So a screen holds what is seen of a frame, and a witness of a hazard with the presentation
+engine changes what the copy finds.
+
+An image that was never presented is on no screen. Its first acquire copies nothing.
 """
 
 from __future__ import annotations
@@ -11,10 +15,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from harness.spec.enums import VkBufferUsage, VkImageLayout, VkPipelineStage2, VkResult, VkStructureType
+from harness.spec.enums import (
+    VK_QUEUE_FAMILY_IGNORED,
+    VkImageAspect,
+    VkImageLayout,
+    VkImageUsage,
+    VkPipelineStage2,
+    VkResult,
+    VkStructureType,
+)
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
-from harness.trace.resources import Image
 
 LAYOUTS = frozenset({"oldLayout", "newLayout", "initialLayout", "finalLayout", "layout", "imageLayout"})
 """Members that hold a VkImageLayout."""
@@ -22,6 +33,8 @@ OURS = 0
 """The id of the command buffer for commands that the rewrite adds. They run where they stand, without a submit."""
 FIRST_ID = 1 << 48
 """Objects that the rewrite adds have ids from here on. No trace has such ids."""
+FIRST_SCREEN = 1 << 49
+"""The screen of image `id` has the id `FIRST_SCREEN + id`. No other object that the rewrite adds has such an id."""
 GONE = (
     "vkCreateSwapchainKHR",
     "vkDestroySwapchainKHR",
@@ -32,8 +45,7 @@ GONE = (
     "vkCreateWaylandSurfaceKHR",
 )
 """Calls that a replay leaves out."""
-TRANSFERS = VkBufferUsage.TRANSFER_SRC | VkBufferUsage.TRANSFER_DST
-"""TRANSFER_SRC and TRANSFER_DST. The bits are the same for buffers and for images."""
+TRANSFERS = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
 
 
 @dataclass(slots=True)
@@ -44,8 +56,6 @@ class _Shown:
     """VkSwapchainCreateInfoKHR by swapchain."""
     images: dict[int, list[int]] = field(default_factory=dict)
     """Image ids by swapchain, in the order of their indices."""
-    screens: dict[int, int] = field(default_factory=dict)
-    """The buffer that shows each image."""
     sizes: dict[int, tuple[int, int]] = field(default_factory=dict)
     """Width and height of each image."""
     presented: set[int] = field(default_factory=set)
@@ -107,6 +117,16 @@ def _new(shown: _Shown) -> int:
     return shown.next
 
 
+def is_screen(resource: int) -> bool:
+    """Whether an id is that of a screen."""
+    return resource >= FIRST_SCREEN
+
+
+def in_trace(resource: int) -> int:
+    """The id that the trace has for a resource: the image's, for its screen."""
+    return resource - FIRST_SCREEN if is_screen(resource) else resource
+
+
 def _images(shown: _Shown, call: Call) -> Iterator[Call]:
     """Makes each swapchain image once, with memory of its own, and its screen."""
     info = shown.swapchains.get(call.args["swapchain"])
@@ -115,43 +135,75 @@ def _images(shown: _Shown, call: Call) -> Iterator[Call]:
         if info is None or id in known:
             continue
         known.append(id)
-        extent = {**info["imageExtent"], "depth": 1}
-        image = Image(id, 1, info["imageFormat"], (extent["width"], extent["height"], 1), 1, 1)
-        create = {
-            "sType": VkStructureType.IMAGE_CREATE_INFO,
-            "pNext": None,
-            "flags": 0,
-            "imageType": 1,
-            "format": info["imageFormat"],
-            "extent": extent,
-            "mipLevels": 1,
-            "arrayLayers": info["imageArrayLayers"],
-            "samples": 1,
-            "tiling": 0,
-            "usage": info["imageUsage"] | TRANSFERS,
-            "sharingMode": 0,
-            "queueFamilyIndexCount": 0,
-            "pQueueFamilyIndices": None,
-            "initialLayout": 0,
-        }
-        shown.sizes[id] = extent["width"], extent["height"]
-        yield _call(call, "vkCreateImage", device=shown.device, pCreateInfo=create, pAllocator=None, pImage=id)
-        where = {"device": shown.device, "memory": _new(shown), "memoryOffset": 0}
-        yield _call(call, "vkBindImageMemory", image=id, **where)
-        shown.screens[id] = screen = _new(shown)
-        buffer = {
-            "sType": VkStructureType.BUFFER_CREATE_INFO,
-            "pNext": None,
-            "flags": 0,
-            "size": extent["width"] * extent["height"] * image.format.aspect_bytes(1),
-            "usage": TRANSFERS,
-            "sharingMode": 0,
-            "queueFamilyIndexCount": 0,
-            "pQueueFamilyIndices": None,
-        }
-        yield _call(call, "vkCreateBuffer", device=shown.device, pCreateInfo=buffer, pAllocator=None, pBuffer=screen)
-        where = {"device": shown.device, "memory": _new(shown), "memoryOffset": 0}
-        yield _call(call, "vkBindBufferMemory", buffer=screen, **where)
+        shown.sizes[id] = info["imageExtent"]["width"], info["imageExtent"]["height"]
+        yield from _image(shown, call, info, id, info["imageUsage"] | TRANSFERS)
+        yield from _image(shown, call, {**info, "imageArrayLayers": 1}, FIRST_SCREEN + id, TRANSFERS)
+        yield from _black(call, FIRST_SCREEN + id)
+
+
+def _image(shown: _Shown, call: Call, info: dict[str, Any], id: int, usage: int) -> Iterator[Call]:
+    """Makes and binds an image like those of the swapchain that `info`, a VkSwapchainCreateInfoKHR, describes."""
+    create = {
+        "sType": VkStructureType.IMAGE_CREATE_INFO,
+        "pNext": None,
+        "flags": 0,
+        "imageType": 1,
+        "format": info["imageFormat"],
+        "extent": {**info["imageExtent"], "depth": 1},
+        "mipLevels": 1,
+        "arrayLayers": info["imageArrayLayers"],
+        "samples": 1,
+        "tiling": 0,
+        "usage": usage,
+        "sharingMode": 0,
+        "queueFamilyIndexCount": 0,
+        "pQueueFamilyIndices": None,
+        "initialLayout": 0,
+    }
+    yield _call(call, "vkCreateImage", device=shown.device, pCreateInfo=create, pAllocator=None, pImage=id)
+    where = {"device": shown.device, "memory": _new(shown), "memoryOffset": 0}
+    yield _call(call, "vkBindImageMemory", image=id, **where)
+
+
+def _black(call: Call, screen: int) -> Iterator[Call]:
+    """Makes a screen that shows nothing so far: zeros, in GENERAL."""
+    whole = {"aspectMask": 1, "baseMipLevel": 0, "levelCount": 1, "baseArrayLayer": 0, "layerCount": 1}
+    barrier = {
+        "sType": VkStructureType.IMAGE_MEMORY_BARRIER,
+        "pNext": None,
+        "srcAccessMask": 0,
+        "dstAccessMask": 0,
+        "oldLayout": VkImageLayout.UNDEFINED,
+        "newLayout": VkImageLayout.GENERAL,
+        "srcQueueFamilyIndex": VK_QUEUE_FAMILY_IGNORED,
+        "dstQueueFamilyIndex": VK_QUEUE_FAMILY_IGNORED,
+        "image": screen,
+        "subresourceRange": whole,
+    }
+    yield _call(
+        call,
+        "vkCmdPipelineBarrier",
+        commandBuffer=OURS,
+        srcStageMask=VkPipelineStage2.ALL_COMMANDS,
+        dstStageMask=VkPipelineStage2.ALL_COMMANDS,
+        dependencyFlags=0,
+        memoryBarrierCount=0,
+        pMemoryBarriers=None,
+        bufferMemoryBarrierCount=0,
+        pBufferMemoryBarriers=None,
+        imageMemoryBarrierCount=1,
+        pImageMemoryBarriers=[barrier],
+    )
+    yield _call(
+        call,
+        "vkCmdClearColorImage",
+        commandBuffer=OURS,
+        image=screen,
+        imageLayout=VkImageLayout.GENERAL,
+        pColor={"uint32": [0, 0, 0, 0]},
+        rangeCount=1,
+        pRanges=[whole],
+    )
 
 
 def _acquired(shown: _Shown, call: Call) -> Iterator[Call]:
@@ -192,21 +244,23 @@ def _submit(shown: _Shown, call: Call, waits: list[int], signals: list[int], fen
 
 def _to_screen(shown: _Shown, call: Call, image: int) -> Call:
     width, height = shown.sizes[image]
+    layers = {"aspectMask": VkImageAspect.COLOR, "mipLevel": 0, "baseArrayLayer": 0, "layerCount": 1}
+    corner = {"x": 0, "y": 0, "z": 0}
     region = {
-        "bufferOffset": 0,
-        "bufferRowLength": 0,
-        "bufferImageHeight": 0,
-        "imageSubresource": {"aspectMask": 1, "mipLevel": 0, "baseArrayLayer": 0, "layerCount": 1},
-        "imageOffset": {"x": 0, "y": 0, "z": 0},
-        "imageExtent": {"width": width, "height": height, "depth": 1},
+        "srcSubresource": layers,
+        "srcOffset": corner,
+        "dstSubresource": layers,
+        "dstOffset": corner,
+        "extent": {"width": width, "height": height, "depth": 1},
     }
     return _call(
         call,
-        "vkCmdCopyImageToBuffer",
+        "vkCmdCopyImage",
         commandBuffer=OURS,
         srcImage=image,
         srcImageLayout=VkImageLayout.GENERAL,
-        dstBuffer=shown.screens[image],
+        dstImage=FIRST_SCREEN + image,
+        dstImageLayout=VkImageLayout.GENERAL,
         regionCount=1,
         pRegions=[region],
     )

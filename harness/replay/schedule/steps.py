@@ -139,7 +139,7 @@ def _ours(block: Block, joined: bool) -> Iterator[Step]:
     come between."""
     where = Identity(block.index, 0, 0, block.index)
     yield Step(StepKind.BEGIN, where, block, inside=joined)
-    yield Step(StepKind.ACTION, where, block, inside=joined)
+    yield Step(kind_of(block_name(block)), where, block, inside=joined)
 
 
 def _steps_of(
