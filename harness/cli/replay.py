@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 JOB = "harness.report.replays:replay_job"
 MOST_TRIED = 3
 """The most findings of a group that are executed to show one."""
+MOST_ASKED = 256
+"""The most findings of a group that are looked at for one with an outcome to execute."""
 
 
 @click.command()
@@ -118,15 +121,20 @@ def _show_group(worker: Any, arguments: dict[str, Any], artifacts: Path | None, 
 
     The first of its findings that can be shown stands for all; `MOST_TRIED` of them are tried.
     """
-    from harness.report.findings_json import group_findings
+    from harness.report.findings_json import occurrences
 
     where = {} if artifacts is None else {"artifacts": str(artifacts / f"finding-{group.number}")}
-    results = []
-    for found in group_findings(group)[:MOST_TRIED]:
-        result = _outcome(worker, {**arguments, **where, "finding": found}, survive=True)
-        results.append({"number": group.number, "finding": found, **result})
+    left = list(islice(occurrences(group), MOST_ASKED))
+    results: list[dict[str, Any]] = []
+    while left and len(results) < MOST_TRIED:
+        result = _outcome(worker, {**arguments, **where, "finding": left}, survive=True)
+        at = result.pop("at", 0)
+        results.append({"number": group.number, "finding": left[at], **result})
         if result["shown"]:
             return results[-1]
+        if result.get("tried") == []:
+            break
+        del left[: at + 1]
     return results[0]
 
 

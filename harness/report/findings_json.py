@@ -44,6 +44,15 @@ def group_findings(group: Group) -> list[dict[str, Any]]:
     return [{**each.first.to_dict(), **_times(each), "group": group.number} for each in group.recurring]
 
 
+def occurrences(group: Group) -> Iterator[dict[str, Any]]:
+    """Every finding of a group, as `group_findings` gives the first of each. Those firsts come first."""
+    yield from group_findings(group)
+    for each in group.recurring:
+        for finding in each.findings:
+            if finding is not each.first:
+                yield {**finding.to_dict(), **_times(each), "group": group.number}
+
+
 def _groups(groups: Sequence[Group]) -> Iterator[dict[str, Any]]:
     at = 0
     for group in groups:

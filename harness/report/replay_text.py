@@ -49,6 +49,8 @@ def _witness_lines(result: dict[str, Any]) -> Iterator[str]:
         yield f"   {result['reason']}"
     for difference in result["differences"]:
         yield f"   {difference_line(difference)}"
+    if result["differences"] and result["outcome"].endswith(":poison"):
+        yield "   undefined contents are filled with bytes cd"
     if result["outcome"]:
         yield f"   outcome: {result['outcome']}"
     for picture in result.get("pictures", []):

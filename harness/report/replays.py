@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
 from harness.replay import MODES, strategies
 from harness.replay.contents.observe import OutputDifference, Outputs, compare
-from harness.replay.outcomes.jobs import finding_from_dict, run_native, run_serial, run_witness
+from harness.replay.outcomes.jobs import finding_from_dict, first_with_outcome, run_native, run_serial, run_witness
 from harness.replay.outcomes.legal_order_runs import run_reorders
+from harness.replay.schedule.screens import in_trace
 from harness.report.pictures import write_pictures
 from harness.report.replay_text import caption
 from harness.trace.calls import Block
@@ -20,7 +22,7 @@ def replay_job(
     trace: str,
     mode: str,
     device: str,
-    finding: dict[str, Any] | None = None,
+    finding: dict[str, Any] | Sequence[dict[str, Any]] | None = None,
     artifacts: str | None = None,
     iterations: int = 1,
     strategy: str = "random",
@@ -30,16 +32,18 @@ def replay_job(
 
     `native` runs `iterations` times and compares each run with the serial one; `reorder` draws that many orders, with
     seeds from `seed` on, and does the same with each that is new. `artifacts` is a folder for pictures
-    of what differs. Raises UserError for a mode or finding that makes no sense and for traces that cannot run.
+    of what differs. Of several findings, `witness` executes the first that has an outcome; `at` of its result says
+    which. Raises UserError for a mode or finding that makes no sense and for traces that cannot run.
     """
     if mode not in MODES:
         raise UserError(f"unknown replay mode {mode!r}: use one of {', '.join(MODES)}")
     blocks = load(Path(trace))
     folder = Path(artifacts) if artifacts else None
     if mode == "witness":
-        if finding is None:
+        if not finding:
             raise UserError("replay mode witness needs a finding")
-        return {"mode": mode, "device": device, **_witness(blocks, device, folder, finding)}
+        findings = [finding] if isinstance(finding, dict) else finding
+        return {"mode": mode, "device": device, **_witness(blocks, device, folder, findings)}
     if mode == "reorder":
         return _reorder(blocks, device, folder, [(strategy, seed + number) for number in range(iterations)])
     serial = run_serial(blocks, device)
@@ -47,9 +51,13 @@ def replay_job(
     return result if mode == "serial" else result | _native(blocks, device, folder, serial, max(1, iterations))
 
 
-def _witness(blocks: list[Block], device: str, folder: Path | None, finding: dict[str, Any]) -> dict[str, Any]:
+def _witness(
+    blocks: list[Block], device: str, folder: Path | None, findings: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    at = first_with_outcome(blocks, [finding_from_dict(each) for each in findings])
+    finding = findings[at]
     result = run_witness(blocks, finding_from_dict(finding), device)
-    found = result.to_dict()
+    found = {**result.to_dict(), "at": at}
     if folder is not None and result.shown and result.observed is not None:
         record = {"caption": caption(finding), "finding": finding, "device": device, **found}
         found["pictures"] = _draw(folder, result.expected, result.observed, result.differences, record)
@@ -103,7 +111,7 @@ def _draw(
 def _summary(outputs: Outputs) -> dict[str, Any]:
     surfaces = [
         {
-            "resource": surface.resource,
+            "resource": in_trace(surface.resource),
             "kind": surface.kind,
             "subresource": surface.subresource,
             "bytes": int(surface.data.size),

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from harness.device.drivers import environment, find_driver
 from harness.findings import UserError
 from harness.trace.calls import Block, Call
 from harness.trace.codec import load, save
+from tests.support.capture import capture_folder, capture_variables
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "programs"
@@ -97,16 +99,64 @@ def test_nothing_is_wrong_with_it(presented: Run) -> None:
 
 def test_a_transition_that_starts_before_the_acquire_is_over_is_found(tmp_path: Path) -> None:
     """The semaphore is waited for at the transfer stage, which a barrier from the top of the pipe does not wait for."""
-    try:
-        variables = environment(find_driver("swiftshader"))
-    except UserError as error:
-        pytest.skip(str(error))
-    ran = run(tmp_path, "headless_present.py", variables, "wrong")
+    ran = run(tmp_path, "headless_present.py", swiftshader(), "wrong")
     assert ran.code == HAZARDS
     found = {(f["hazard"], f["command"], f["prior_command"]) for f in ran.document["findings"]}
     assert found == {("WRITE_AFTER_READ", "vkCmdPipelineBarrier", "vkAcquireNextImageKHR")}
     (once,) = ran.document["findings"]
     assert (once["count"], once["first_frame"], once["last_frame"]) == (FRAMES, 1, FRAMES)
+
+
+class TestOnTheScreen:
+    """What the hazard does to the picture that is presented, of the mirrored program and of a capture of it."""
+
+    @pytest.mark.parametrize("words", [("wrong",), ()])
+    def test_the_mirrored_program(self, tmp_path: Path, words: tuple[str, ...]) -> None:
+        check_screen(run(tmp_path, "headless_present.py", swiftshader(), *words).trace, tmp_path, bool(words))
+
+    @pytest.mark.parametrize("words", [("wrong",), ()])
+    def test_the_captured_program(self, tmp_path: Path, words: tuple[str, ...]) -> None:
+        capture = tmp_path / "frames.gfxr"
+        variables = swiftshader() | capture_variables(capture_folder(), capture)
+        command = [sys.executable, str(PROGRAMS / "headless_present.py"), str(FRAMES), *words]
+        done = subprocess.run(
+            command, env=os.environ | variables, capture_output=True, text=True, timeout=120, check=True
+        )
+        assert f"presented {FRAMES} frames" in done.stdout, done.stderr
+        check_screen(capture, tmp_path, bool(words))
+
+
+def swiftshader() -> dict[str, str]:
+    """Environment that chooses SwiftShader, the driver with VK_EXT_headless_surface."""
+    try:
+        return environment(find_driver("swiftshader"))
+    except UserError as error:
+        pytest.skip(str(error))
+
+
+def check_screen(trace: Path, folder: Path, wrong: bool) -> None:
+    """Replays `trace`: the screen loses the frame before to the transition, or nothing is wrong with it."""
+    found = folder / "shown.json"
+    wanted = ("--artifacts", folder / "pictures", "--json", found)
+    done = vkharness("replay", "--mode", "witness", "--device", "lavapipe", *wanted, trace)
+    results = json.loads(found.read_text())["results"]
+    if not wrong:
+        assert (done.returncode, done.stdout, results) == (CLEAN, "no hazard to show\n", [])
+        return
+    (result,) = results
+    assert done.returncode == HAZARDS and result["shown"], done.stdout + done.stderr
+    finding, (screen,) = result["finding"], result["differences"]
+    assert (screen["kind"], screen["resource"]) == ("screen of image", finding["resource"])
+    assert screen["count"] == screen["total"] == 64 * 48
+    assert finding["count"] == FRAMES and finding["prior_frame"] > 1, "in frame 1 no image is on a screen"
+    pictures = [Path(each).name for each in result["pictures"]]
+    kinds = ("expected", "observed", "difference")
+    assert pictures == [*(f"screen-of-image-{finding['resource']}-{kind}.png" for kind in kinds), "record.json"]
+    expected, observed = (Image.open(folder / "pictures" / "finding-1" / name) for name in pictures[:2])
+    shown = expected.getpixel((expected.width // 2, expected.height // 2))
+    assert shown in {(0, 128, 64), (255, 128, 64)}, "one of the two colours of the frames"
+    assert observed.getpixel((observed.width // 2, observed.height // 2)) == (0xCD, 0xCD, 0xCD)
+    assert "undefined contents are filled with bytes cd" in done.stdout
 
 
 def test_acquires_and_presents_are_in_the_trace(presented: Run) -> None:

@@ -5,6 +5,7 @@ A driver may crash on a trace. A caller that must survive uses `harness.report.r
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +70,24 @@ def run_native(blocks: list[Block], device: str) -> Outputs:
     with open_scene(blocks, device, native=True) as scene:
         execute_native(scene)
         return observe(scene.contents, scene.notes)
+
+
+def first_with_outcome(blocks: list[Block], findings: Sequence[Finding]) -> int:
+    """The place in `findings`, which are not empty, of the first that has an outcome to execute; 0 when none has one.
+
+    Needs no driver. A program that does the same in each frame has findings that differ in this: only an image that
+    was presented before is on a screen. Raises `UserError` for a malformed trace.
+    """
+    if len(findings) == 1:
+        return 0
+    steps = flatten(without_presentation(blocks))
+    for at, finding in enumerate(findings):
+        try:
+            find_ends(steps, finding)
+        except UserError:
+            continue
+        return at
+    return 0
 
 
 def run_witness(

@@ -30,6 +30,23 @@ A transition writes its whole range. It keeps the contents, or loses them when
 the old layout is UNDEFINED ("Image Layout Transitions"). An access that is not ordered with it may see anything,
 which the witness shows as a pattern that no program writes; a write that is not made available to it may be lost.
 
+Presentation
+------------
+A replay has no presentation engine. The copies of an image to its screen stand for it (`schedule.screens`): one at the
+present, and one at the next acquire, since the engine "may not have finished reading from the image at the time it is
+acquired" ("vkAcquireNextImageKHR"). So these copies are the engine's accesses of a finding, and what an outcome changes
+is the picture on the screen:
+
+| hazard | what the specification allows | what the screen shows |
+|---|---|---|
+| write after the acquire or the present | the engine still reads the frame before | what C makes of the image |
+| present after write | the engine reads before P is complete | the image as it was before P |
+
+The image itself keeps its contents: "presentation is a read-only operation" ("vkQueuePresentKHR"). So a read beside a
+read of the engine changes nothing. An image that was never presented is on no screen: its first acquire waits for
+nobody, and no outcome shows a transition that comes too early. The next acquire of the same image can. Rules:
+rules.md#an-acquired-image-waits-for-its-semaphore, rules.md#a-present-waits-for-the-frame.
+
 Render pass instances
 ---------------------
 An instance is one unit: what it stores it has written, also where that equals what it loaded. A hazard between two
@@ -66,7 +83,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from harness.findings import Finding, Hazard, UserError
+from harness.findings import Finding, Hazard, Place, UserError
 from harness.replay.contents.contents import Content, Contents
 from harness.replay.contents.observe import Outputs, observe
 from harness.replay.contents.regions import Mask, Pieces, Region, changed, choose, covered
@@ -77,6 +94,7 @@ from harness.replay.schedule.render_pass_effects import RenderPassEffects
 from harness.replay.schedule.steps import Step, StepKind, locate
 from harness.spec.command_classes import RENDERING, TRANSFERS
 from harness.spec.scopes import IMAGE_LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
+from harness.spec.shapes import main_name
 from harness.trace.calls import Call
 
 FAMILIES = {
@@ -93,6 +111,16 @@ FAMILIES = {
     Hazard.OWNERSHIP_NOT_RELEASED: "WAW",
     Hazard.OWNERSHIP_MISMATCH: "WAW",
 }
+
+ONLY_READS = (
+    "both accesses only read: the presentation engine changes nothing, so that no outcome of the two changes a byte"
+)
+WITHOUT_OUTCOME = {
+    Hazard.READ_AFTER_PRESENT: ONLY_READS,
+    Hazard.PRESENT_AFTER_READ: ONLY_READS,
+    Hazard.OWNERSHIP_WITHOUT_CONTENTS: "nobody ever wrote the contents, so that no outcome loses any",
+}
+"""Why hazards that are no advice have no outcome that anybody could see."""
 
 EXACT = (*TRANSFERS, *RENDERING)
 """Beginnings of the names of commands that write every byte of the range that a finding gives; shaders
@@ -144,12 +172,12 @@ def find_ends(steps: list[Step], finding: Finding) -> HazardPosition:
     instance.
     """
     if finding.hazard not in FAMILIES:
-        raise UserError(f"no witness is defined for {finding.hazard}")
+        raise UserError(WITHOUT_OUTCOME.get(finding.hazard, f"no witness is defined for {finding.hazard}"))
     current = locate(steps, finding.place)
     # One command may do both: what a render pass instance stores and the transition that follows, for one.
     place, before = finding.place, finding.prior
     alone = (before.call, before.executed_by) == (place.call, place.executed_by) and before.submit is None
-    prior = current if alone else locate(steps, before, before=current)
+    prior = current if alone else _locate_prior(steps, before, current)
     if prior > current:
         raise UserError("the prior access does not come before the other one in submission order")
     ends = HazardPosition(
@@ -163,6 +191,19 @@ def find_ends(steps: list[Step], finding: Finding) -> HazardPosition:
     if _is_uncut(steps, ends, finding) and inside(steps, prior, current, (ends.before, ends.after), finding) is None:
         raise UserError("both accesses are in one render pass instance or query, which cannot be cut")
     return ends
+
+
+def _locate_prior(steps: list[Step], place: Place, current: int) -> int:
+    """The index of the step of P. Raises `UserError` when there is none."""
+    try:
+        return locate(steps, place, before=current)
+    except UserError:
+        if not main_name(place.command).startswith("vkAcquireNextImage"):
+            raise
+        raise UserError(
+            f"no outcome changes a picture: the image was not presented before call {place.call} ({place.command})"
+            " acquired it, so that nothing of it is on the screen"
+        ) from None
 
 
 def _is_uncut(steps: list[Step], ends: HazardPosition, finding: Finding) -> bool:
