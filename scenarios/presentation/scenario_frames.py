@@ -6,13 +6,17 @@ Every image has been on the screen once when the claims begin, so that the prese
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigImage
 from harness.rig.queues import SemaphoreUse
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.requirements import PRESENTS
 from harness.rig.swapchains import SHOWN
+from harness.spec.enums import VK_SUBPASS_EXTERNAL
+from harness.spec.formats import format_of
 from harness.suite import Rig, race, scenario, write_after_read
 
 ACQUIRE, PRESENT = "vkAcquireNextImageKHR", "vkQueuePresentKHR"
 BARRIER, UPLOAD = "vkCmdPipelineBarrier2", "vkCmdCopyBufferToImage"
+BEGIN = "vkCmdBeginRenderPass"
 STILL_READ = [write_after_read(BARRIER, ACQUIRE)]
 NOT_OURS = [race("WRITE_AFTER_PRESENT", BARRIER, PRESENT)]
 NOT_DONE = [race("PRESENT_AFTER_WRITE", PRESENT, BARRIER)]
@@ -113,6 +117,48 @@ def scenario_rendered_frame(rig: Rig) -> None:
     if not waits:
         rig.submit(waits=[SemaphoreUse(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
     rig.present((chain, index), waits=[each.semaphore for each in rig.operation("the present", done)])
+
+
+@scenario(
+    without={
+        "the acquire": [race("WRITE_AFTER_PRESENT", BEGIN, PRESENT)],
+        "the dependency from outside": [write_after_read(BEGIN, ACQUIRE)],
+    },
+    weakened={
+        "the dependency from outside / from the top": [write_after_read(BEGIN, ACQUIRE)],
+        "the dependency from outside / from fragment tests": [write_after_read(BEGIN, ACQUIRE)],
+    },
+    needs=PRESENTS,
+    rule="an-acquired-image-waits-for-its-semaphore",
+)
+def scenario_render_pass_of_a_frame(rig: Rig) -> None:
+    """The initial transition of a render pass waits for the acquire by a subpass dependency from outside.
+
+    Without one, the transition comes after no stage in which the submit waits.
+    """
+    chain = rig.shown_swapchain()
+    acquired, done = rig.semaphore(), rig.semaphore()
+    index = rig.acquire(chain, acquired)
+    image, output = chain.images[index], "COLOR_ATTACHMENT_OUTPUT"
+    outside = RigSubpassDependency(
+        "the dependency from outside",
+        VK_SUBPASS_EXTERNAL,
+        0,
+        output,
+        f"{output}/COLOR_ATTACHMENT_WRITE",
+        weaker={"from the top": {"before": "TOP_OF_PIPE"}, "from fragment tests": {"before": "LATE_FRAGMENT_TESTS"}},
+    )
+    attachment = RigAttachment(format_of(image.format).name, final=SHOWN)
+    made = rig.render_pass([attachment], [RigSubpass([0])], [outside])
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.commands() as commands:
+        commands.begin_pass(made, frame, clear=[0x70605040])
+        commands.end_pass()
+    waits = rig.operation("the acquire", acquired, output)
+    rig.submit(commands, waits=waits, signals=[SemaphoreUse(done)], sync2=True)
+    if not waits:
+        rig.submit(waits=[SemaphoreUse(acquired)])  # SwiftShader crashes when nothing ever waits for an acquire
+    rig.present((chain, index), waits=[done])
 
 
 @scenario(

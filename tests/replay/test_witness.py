@@ -133,7 +133,26 @@ class TestReadAfterWrite:
         stream.submit()
         result = run_witness(stream.blocks, hazard(stream, RAW, prior, current, a, ((0, 16),)), driver)
         assert not result.shown and result.differences == []
+        assert result.reason.endswith("changes what is observed: the write leaves the bytes that were there")
         assert result.tried == [result.outcome_id]
+
+
+@pytest.mark.parametrize(
+    ("kind", "why"),
+    [
+        ("WRITE_RACING_READ", "the write leaves the bytes that are read"),
+        ("WRITE_RACING_WRITE", "both writes leave the same bytes"),
+    ],
+)
+def test_a_race_that_changes_no_byte_says_why(driver: str, kind: str, why: str) -> None:
+    stream, a, b = two_buffers()
+    stream.begin()
+    prior = stream.copy(a, b, 16) if kind.endswith("READ") else stream.fill(a, stale(a))
+    current = stream.fill(a, stale(a))
+    stream.submit()
+    result = run_witness(stream.blocks, hazard(stream, kind, prior, current, a, ((0, 16),)), driver)
+    assert not result.shown
+    assert result.reason == f"no outcome that the hazard allows changes what is observed: {why}"
 
 
 class TestWriteAfterRead:

@@ -14,7 +14,7 @@ from harness.replay.contents.observe import OutputDifference, Outputs, compare, 
 from harness.replay.contents.regions import region_of
 from harness.replay.outcomes.executor import execute, execute_native, open_scene
 from harness.replay.outcomes.serial import Serial
-from harness.replay.outcomes.witness import AllowedOutcome, SerialCapture, find_ends, variants
+from harness.replay.outcomes.witness import AllowedOutcome, SerialCapture, find_ends, variants, why_unchanged
 from harness.replay.schedule.screens import without_presentation
 from harness.replay.schedule.steps import ANY, flatten
 from harness.trace.calls import Block
@@ -112,7 +112,7 @@ def run_witness(
         execute(scene, capture.plan(steps))
         expected = observe(scene.contents, scene.notes)
         captured, held = capture.captured, scene.contents.keep_twins()
-    result = WitnessResult(False, [], "", "no outcome that the hazard allows changes what is observed", expected)
+    result = WitnessResult(False, [], "", why_unchanged(steps, finding, captured), expected)
     try:
         for variant in variants(steps, finding):
             outcome = AllowedOutcome(finding, region, captured, variant)

@@ -465,6 +465,27 @@ class AllowedOutcome:
         self._region.write(contents, pieces)
 
 
+EQUAL = {
+    "RAW": "the write leaves the bytes that were there",
+    "WAR": "the write leaves the bytes that are read",
+    "WAW": "both writes leave the same bytes",
+}
+
+
+def why_unchanged(steps: list[Step], finding: Finding, captured: CapturedRegion) -> str:
+    """One line for a hazard of which no outcome changed what is observed, with the reason where the bytes tell it."""
+    line, family = "no outcome that the hazard allows changes what is observed", FAMILIES[finding.hazard]
+    if not {STALE, EARLY, LATE}.issuperset(variants(steps, finding)):
+        return line
+    first = captured.after_prior if family == "WAW" else captured.before_prior
+    second = captured.before if family == "RAW" else captured.after
+    for one, other in zip(first, second, strict=True):
+        mask = None if one is None or other is None else changed(one, other)
+        if mask is None or mask.any():
+            return line
+    return f"{line}: {EQUAL[family]}"
+
+
 def moment_of(steps: list[Step], ends: HazardPosition, finding: Finding, variant: str) -> int:
     """The cut at which the outcome has had its effect on the accesses themselves."""
     if FAMILIES[finding.hazard] == "WAR":
