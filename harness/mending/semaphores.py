@@ -169,14 +169,17 @@ def with_present_wait(trace: EditedTrace, findings: Sequence[Finding]) -> Edited
         if (present, batch) in done or len(done) > 0:
             continue
         done.add((present, batch))
-        made, semaphore = _with_new_semaphore(made, batch.submit)
-        stages = scope_of(finding.prior_access)[0] or ALL_COMMANDS
-        made = _with_operation(made, _moved(batch, 1), semaphore, stages, "Signal")
-        call = made.call(present + 1)
+        semaphore = next((each for each, value in open_signals(made, finding) if not value), 0)
+        if not semaphore:
+            made, semaphore = _with_new_semaphore(made, batch.submit)
+            stages = scope_of(finding.prior_access)[0] or ALL_COMMANDS
+            made = _with_operation(made, _moved(batch, 1), semaphore, stages, "Signal")
+            present += 1
+        call = made.call(present)
         info = call.args["pPresentInfo"]
         waits = [*(info["pWaitSemaphores"] or ()), semaphore]
         info = {**info, "waitSemaphoreCount": len(waits), "pWaitSemaphores": waits}
-        made = made.changed(present + 1, {**call.args, "pPresentInfo": info})
+        made = made.changed(present, {**call.args, "pPresentInfo": info})
     return made if made is not trace else None
 
 

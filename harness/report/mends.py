@@ -227,7 +227,7 @@ def code_of(edit: Edit, first: Call) -> Iterator[tuple[str, Code]]:
         yield "", (edit.after.name, edit.after.args)
     elif edit.after.name.startswith("vkCreateRenderPass"):
         yield from _subpass_dependencies(edit.before, edit.after)
-    elif edit.after.name.startswith("vkQueueSubmit"):
+    else:
         yield "", (edit.after.name, edit.after.args)
 
 
