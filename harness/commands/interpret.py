@@ -45,29 +45,26 @@ class Interpreter:
         A call with values that mean nothing, as hostile traces have them, is named as not modelled.
         """
         try:
-            return tuple(self._step(block))
+            if isinstance(block, HostWrite):
+                return tuple(host_access.host_write(self.objects, block))
+            if isinstance(block, HostRead):
+                return tuple(host_access.host_read(self.objects, block))
+            if not block.succeeded and block.result not in ACTS_THOUGH.get(block.name, ()):
+                return ()
+            if block.unread and "commandBuffer" not in block.args:
+                return self._unread(block)
+            handler = CALLS.get(block.name)
+            if handler is not None and not block.unread:
+                return tuple(handler(self.objects, block))
+            if is_recorded(block.name):
+                return self._record(block)
+            if block.name.startswith("vkQueue") and not is_debug(block.name):
+                self.objects.contents.memory.forget_all()
+                return (UnmodelledCall(block.name),)
+            return ()
         except MALFORMED as error:
             name, why = block_name(block), f"block {block.index}: {type(error).__name__}: {error}"
             return self._unread(Call(block.index, name, {}, unread=why[:MOST_SAID]))
-
-    def _step(self, block: Block) -> Iterable[StreamEvent]:
-        if isinstance(block, HostWrite):
-            return host_access.host_write(self.objects, block)
-        if isinstance(block, HostRead):
-            return host_access.host_read(self.objects, block)
-        if not block.succeeded and block.result not in ACTS_THOUGH.get(block.name, ()):
-            return ()
-        if block.unread and "commandBuffer" not in block.args:
-            return self._unread(block)
-        handler = CALLS.get(block.name)
-        if handler is not None and not block.unread:
-            return handler(self.objects, block)
-        if is_recorded(block.name):
-            return self._record(block)
-        if block.name.startswith("vkQueue") and not is_debug(block.name):
-            self.objects.contents.memory.forget_all()
-            return (UnmodelledCall(block.name),)
-        return ()
 
     def _unread(self, call: Call) -> Iterable[StreamEvent]:
         """A call that the trace's reader could not read: nobody knows what it changed."""
