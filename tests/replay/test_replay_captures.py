@@ -10,6 +10,7 @@ import pytest
 
 from harness.check import Analysis
 from harness.findings import UserError
+from harness.replay.contents.observe import compare
 from harness.replay.outcomes.jobs import run_native, run_serial
 from harness.report.replays import replay_job
 from harness.spec.enums import VkImageLayout
@@ -18,7 +19,7 @@ from harness.trace.codec import load
 from tests.support.capture_files import CAPTURE, INIT_IMAGE, META, put_together, take_apart
 from tests.support.capture_files import Block as Raw
 from tests.support.drivers_here import on_each_driver
-from tests.support.streams import Stream, struct, two_buffers
+from tests.support.streams import GENERAL, Stream, struct, two_buffers
 
 
 def with_device(blocks: list[Block], **info: object) -> list[Block]:
@@ -85,6 +86,19 @@ def test_contents_of_a_snapshot_are_there_when_it_begins(driver: str, tmp_path: 
     outputs = run_serial(blocks, driver)
     of_image = [bytes(surface.data) for key, surface in outputs.surfaces.items() if key[0] == image]
     assert of_image == [texels[:256], texels[256:]]
+
+
+@on_each_driver
+def test_an_image_whose_layout_only_a_barrier_tells_is_observed(driver: str) -> None:
+    stream = Stream()
+    image = stream.image((4, 4, 1))
+    stream.begin()
+    stream.transition(image, GENERAL, GENERAL)
+    stream.clear(image, (1.0, 0.0, 0.0, 1.0), layout=GENERAL)
+    stream.submit()
+    serial = run_serial(stream.blocks, driver)
+    assert serial.unobserved == {}
+    assert compare(serial, run_native(stream.blocks, driver)) == []
 
 
 @on_each_driver

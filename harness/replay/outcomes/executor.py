@@ -25,6 +25,7 @@ from harness.replay.schedule.render_pass_layouts import Passes
 from harness.replay.schedule.screens import OURS
 from harness.replay.schedule.steps import Step, StepKind, flatten, reading
 from harness.spec.command_classes import is_debug, is_recorded
+from harness.spec.enums import VkImageLayout
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 
@@ -194,8 +195,12 @@ class PlanRun:
                 continue
             resource = self.scene.contents.resources.images[transition.image]
             span = transition.span
-            if transition.old != transition.new and not self._is_acquire(transition):
-                changes.append(ImageTransition(resource.raw, span, transition.old, transition.new))
+            # A trimmed capture may say only by a barrier in which layout an image is.
+            held = {layouts.of(transition.image, where) for where in layouts.covered(transition)}
+            untold = transition.old != VkImageLayout.UNDEFINED and held == {VkImageLayout.UNDEFINED}
+            if untold or (transition.old != transition.new and not self._is_acquire(transition)):
+                old = VkImageLayout.UNDEFINED if untold else transition.old
+                changes.append(ImageTransition(resource.raw, span, old, transition.new))
                 layouts.apply(transition)
         if changes:
             self.recorder.full_barrier()
