@@ -91,6 +91,19 @@ def test_a_trace_that_presents_nothing_is_left_alone() -> None:
     assert without_presentation(blocks) is blocks
 
 
+def test_what_is_left_of_a_trace_names_no_surface_and_no_swapchain() -> None:
+    """Whatever the platform of the capture: a program that presents nothing may make a surface, too."""
+    blocks: list[Block] = [
+        Call(1, "vkCreateWin32SurfaceKHR", {"instance": 1, "pCreateInfo": {}, "pSurface": 2}, 0),
+        Call(2, "vkDeviceWaitIdle", {"device": 3}, 0),
+        Call(3, "vkSetHdrMetadataEXT", {"device": 3, "swapchainCount": 1, "pSwapchains": [5], "pMetadata": [{}]}),
+        Call(4, "vkWaitForPresentKHR", {"device": 3, "swapchain": 5, "presentId": 1, "timeout": 0}, 0),
+        Call(5, "vkReleaseSwapchainImagesEXT", {"device": 3, "pReleaseInfo": {"swapchain": 5}}, 0),
+        Call(6, "vkDestroySurfaceKHR", {"instance": 1, "surface": 2, "pAllocator": None}),
+    ]
+    assert without_presentation(blocks) == blocks[1:2]
+
+
 def test_presents_become_copies_to_a_screen() -> None:
     create = {"imageFormat": 37, "imageExtent": {"width": 4, "height": 2}, "imageArrayLayers": 1, "imageUsage": 16}
     acquire = {"swapchain": 5, "pImageIndex": 0, "semaphore": 8, "fence": 9}

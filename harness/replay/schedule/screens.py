@@ -35,16 +35,8 @@ FIRST_ID = 1 << 48
 """Objects that the rewrite adds have ids from here on. No trace has such ids."""
 FIRST_SCREEN = 1 << 49
 """The screen of image `id` has the id `FIRST_SCREEN + id`. No other object that the rewrite adds has such an id."""
-GONE = (
-    "vkCreateSwapchainKHR",
-    "vkDestroySwapchainKHR",
-    "vkDestroySurfaceKHR",
-    "vkCreateHeadlessSurfaceEXT",
-    "vkCreateXlibSurfaceKHR",
-    "vkCreateXcbSurfaceKHR",
-    "vkCreateWaylandSurfaceKHR",
-)
-"""Calls that a replay leaves out."""
+OF_PRESENTATION = frozenset({"surface", "pSurface", "swapchain", "pSwapchain", "pSwapchains", "pReleaseInfo"})
+"""Arguments that are a surface or a swapchain. A replay leaves out the calls that have one, since it has neither."""
 TRANSFERS = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
 
 
@@ -65,8 +57,8 @@ class _Shown:
 
 
 def without_presentation(blocks: list[Block]) -> list[Block]:
-    """The trace without swapchains. It is the same list when the trace has none."""
-    if not any(isinstance(block, Call) and block.name == "vkCreateSwapchainKHR" for block in blocks):
+    """The trace without surfaces and swapchains. It is the same list when the trace has none."""
+    if not any(isinstance(block, Call) and not OF_PRESENTATION.isdisjoint(block.args) for block in blocks):
         return blocks
     shown = _Shown()
     return [made for block in blocks for made in (_block(shown, block) if isinstance(block, Call) else [block])]
@@ -78,8 +70,6 @@ def _block(shown: _Shown, call: Call) -> Iterator[Call]:
         shown.device, shown.queue = args["device"], shown.queue or args["pQueue"]
     if call.name == "vkCreateSwapchainKHR" and call.succeeded:
         shown.swapchains[args["pSwapchain"]] = args["pCreateInfo"]
-    if call.name in GONE:
-        return
     if call.name == "vkGetSwapchainImagesKHR":
         yield from _images(shown, call)
     elif main_name(call.name).startswith("vkAcquireNextImage"):
@@ -87,7 +77,7 @@ def _block(shown: _Shown, call: Call) -> Iterator[Call]:
             yield from _acquired(shown, call)
     elif call.name == "vkQueuePresentKHR":
         yield from _presented(shown, call)
-    else:
+    elif OF_PRESENTATION.isdisjoint(args):
         yield _with(call, _in_general(args))
 
 
