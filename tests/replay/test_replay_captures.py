@@ -5,15 +5,18 @@ from __future__ import annotations
 import struct as packing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from harness.check import Analysis
 from harness.findings import UserError
 from harness.replay.contents.observe import compare
+from harness.replay.objects.device_features import refuse_without_stages
 from harness.replay.outcomes.jobs import run_native, run_serial
 from harness.report.replays import replay_job
-from harness.spec.enums import VkImageLayout
+from harness.spec.enums import VkImageLayout, VkShaderStage
 from harness.trace.calls import Block, Call
 from harness.trace.codec import load
 from tests.support.capture_files import CAPTURE, INIT_IMAGE, META, put_together, take_apart
@@ -115,6 +118,16 @@ def test_a_swapchain_whose_images_nobody_fetched(driver: str, run: object) -> No
     blocks = [replace(each, result=0) if isinstance(each, Call) else each for each in stream.blocks]
     assert run in (run_serial, run_native)
     assert (run_serial if run is run_serial else run_native)(blocks, driver).surfaces == {}
+
+
+def test_a_pipeline_of_a_stage_that_the_target_lacks_is_refused() -> None:
+    """lavapipe crashes at a mesh shader that it does not have."""
+    stage = struct("VkPipelineShaderStageCreateInfo", stage=VkShaderStage.MESH_EXT)
+    call = Call(9, "vkCreateGraphicsPipelines", {"pCreateInfos": [{"pStages": [stage]}]}, 0)
+    target: Any = SimpleNamespace(name="lavapipe")
+    refuse_without_stages(call, target, ["geometryShader"])
+    with pytest.raises(UserError, match=r"block 9: vkCreateGraphicsPipelines .* lavapipe lacks meshShader"):
+        refuse_without_stages(call, target, ["geometryShader", "meshShader"])
 
 
 def test_a_call_that_could_not_be_read_is_not_replayed(tmp_path: Path) -> None:

@@ -6,16 +6,26 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from harness.findings import UserError
 from harness.replay.objects.target import ReplayTarget
 from harness.spec._generated import STYPES
-from harness.spec.enums import VkStructureType
+from harness.spec.enums import VkShaderStage, VkStructureType
 from harness.spec.shapes import members, new_struct
+from harness.trace.calls import Call
 from harness.trace.chain import links, rebuilt
 
 _FEATURES = re.compile(r"VkPhysicalDevice\w*Features\w*\Z")
 CORE = "VkPhysicalDeviceFeatures"
 BY_WINDOWS = ("VK_KHR_swapchain", "VK_KHR_surface", "VK_EXT_swapchain", "VK_KHR_present", "VK_KHR_incremental_present")
 """Beginnings of the names of extensions that a replay does without, since it presents nothing."""
+STAGES = {
+    VkShaderStage.TESSELLATION_CONTROL: "tessellationShader",
+    VkShaderStage.TESSELLATION_EVALUATION: "tessellationShader",
+    VkShaderStage.GEOMETRY: "geometryShader",
+    VkShaderStage.TASK_EXT: "taskShader",
+    VkShaderStage.MESH_EXT: "meshShader",
+}
+"""Shader stage to the feature that it needs."""
 MOST_NAMED = 12
 """Extensions and features that a remark names."""
 
@@ -73,6 +83,15 @@ def _both(name: str, wanted: Mapping[str, Any], have: Any, lacking: list[str]) -
             held[member.name] = 0
             lacking.append(member.name)
     return held
+
+
+def refuse_without_stages(call: Call, target: ReplayTarget, lacking: list[str]) -> None:
+    """Raises UserError for a pipeline with a shader stage that the target lacks, at which a driver may crash."""
+    for info in call.args["pCreateInfos"] or () if "GraphicsPipelines" in call.name else ():
+        for stage in info.get("pStages") or ():
+            missing = STAGES.get(stage["stage"])
+            if missing in lacking:
+                raise UserError(f"block {call.index}: {call.name} cannot be replayed: {target.name} lacks {missing}")
 
 
 def remark(target: ReplayTarget, lacking: list[str]) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from harness.findings import UserError
 from harness.replay.objects.creation import Resources
-from harness.replay.objects.device_features import reduced
+from harness.replay.objects.device_features import reduced, refuse_without_stages
 from harness.replay.objects.encode import Encoder, Handles, parameters
 from harness.replay.objects.target import ReplayDevice, ReplayTarget
 from harness.replay.schedule.steps import StepKind, kind_of, reading
@@ -264,6 +264,7 @@ class ReplayObjects:
         for write in args.get("pDescriptorWrites") or [] if call.name == "vkUpdateDescriptorSets" else []:
             if write.get("dstSet") not in self.handles:
                 raise UserError(f"block {call.index}: vkUpdateDescriptorSets of a set that does not exist")
+        refuse_without_stages(call, self.device.target, self.device.lacking)
         encoder = Encoder(self.device.target.ffi, self.handles)
         encoded = encoder.call(call.name, args, f"block {call.index}", given)
         result = self.device.function(call.name, f"block {call.index}")(*encoded.arguments)
