@@ -10,7 +10,7 @@ import pytest
 from harness.device.drivers import find_driver
 from harness.device.headless import place_queues
 from harness.device.process import Worker
-from harness.replay.schedule.screens import without_presentation
+from harness.replay.schedule.screens import FIRST_SCREEN, without_presentation
 from harness.report.rows import layers_in_short
 from harness.suite.expectations import KnownDisagreement
 from harness.suite.row import Row, settle
@@ -102,6 +102,20 @@ def test_what_is_left_of_a_trace_names_no_surface_and_no_swapchain() -> None:
         Call(6, "vkDestroySurfaceKHR", {"instance": 1, "surface": 2, "pAllocator": None}),
     ]
     assert without_presentation(blocks) == blocks[1:2]
+
+
+def test_an_image_that_the_next_swapchain_has_too_is_made_once() -> None:
+    """What a retired swapchain showed stays on the screen until something else is presented."""
+    create = {"imageFormat": 37, "imageExtent": {"width": 4, "height": 2}, "imageArrayLayers": 1, "imageUsage": 16}
+    blocks: list[Block] = [
+        Call(1, "vkCreateSwapchainKHR", {"pSwapchain": 5, "pCreateInfo": create}, 0),
+        Call(2, "vkGetSwapchainImagesKHR", {"swapchain": 5, "pSwapchainImages": [7]}, 0),
+        Call(3, "vkCreateSwapchainKHR", {"pSwapchain": 6, "pCreateInfo": {**create, "oldSwapchain": 5}}, 0),
+        Call(4, "vkGetSwapchainImagesKHR", {"swapchain": 6, "pSwapchainImages": [7, 8]}, 0),
+    ]
+    made = [block for block in without_presentation(blocks) if isinstance(block, Call)]
+    images = [call.args["pImage"] for call in made if call.name == "vkCreateImage"]
+    assert images == [7, FIRST_SCREEN + 7, 8, FIRST_SCREEN + 8]
 
 
 def test_presents_become_copies_to_a_screen() -> None:

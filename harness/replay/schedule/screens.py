@@ -125,6 +125,8 @@ def _images(shown: _Shown, call: Call) -> Iterator[Call]:
         if info is None or id in known:
             continue
         known.append(id)
+        if id in shown.sizes:  # a driver may give the image of a retired swapchain to the next one
+            continue
         shown.sizes[id] = info["imageExtent"]["width"], info["imageExtent"]["height"]
         yield from _image(shown, call, info, id, info["imageUsage"] | TRANSFERS)
         yield from _image(shown, call, {**info, "imageArrayLayers": 1}, FIRST_SCREEN + id, TRANSFERS)
