@@ -6,6 +6,7 @@
 * python: runs by itself; one with prompts runs as a doctest. toml: must parse. text: nothing to run.
 * A comment before a block changes that: `file: NAME` also saves it for later blocks, `from: FILE` says that it is
   a part of that file of the checkout, and `not run: REASON` leaves it out.
+* A comment `needs: PROGRAM` in a page: without that program none of its blocks runs. ci/setup installs it.
 
 The blocks of one page run in order and share a folder, which holds copies of examples/ and shaders/.
 """
@@ -40,6 +41,7 @@ NOT_RUN = 3
 """Blocks of all pages that carry a reason why they cannot run in a test."""
 COMMAND = re.compile(r"^\$ (?P<command>.*?)(?: +# exits (?P<status>\d+))?$", re.MULTILINE)
 MARKER = re.compile(r"<!-- (?P<kind>file|from|not run): (?P<text>.+?) -->\s*\Z")
+NEEDS = re.compile(r"<!-- needs: (.+?) -->")
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
@@ -148,6 +150,9 @@ class Runner:
 
 @pytest.mark.parametrize("path", [*PAGES, *EXAMPLES], ids=name_of)
 def test_the_blocks_of_a_page_run(path: Path, tmp_path: Path) -> None:
+    for program in NEEDS.findall(text_of(path)):
+        if shutil.which(program) is None:
+            pytest.skip(f"no {program} on this machine; ci/setup installs it")
     runner = Runner(tmp_path)
     for block in blocks_of(text_of(path)):
         runner.run(block)
