@@ -9,6 +9,7 @@ import pytest
 from harness.findings import UserError
 from harness.record.decode import GEOMETRY_KINDS, GUARDS, Decoder
 from harness.record.handles import HandleRegistry
+from harness.record.named_objects import OBJECT_TYPES
 from harness.replay.objects.encode import MAX_DEPTH, Encoder, Handles
 from harness.replay.objects.target import load
 from harness.spec import _generated as tables
@@ -42,6 +43,8 @@ class Encodable(Generator):
         for row in tables.STRUCTS[name]:
             if isinstance(row[4], int) and isinstance(made[row[0]], (list, bytes)):
                 made[row[0]] = [0] * row[4]
+            if (name, row[0]) in OBJECT_TYPES:
+                made[row[0]] = 0
         if name == "VkPipelineMultisampleStateCreateInfo":
             made["pSampleMask"] = [1] * -(-made["rasterizationSamples"] // 32)
         if name == "VkAccelerationStructureGeometryKHR":
