@@ -247,13 +247,13 @@ def _draw(rng: random.Random) -> Step:
     if rng.random() < 0.5:
         state |= {"depth_test": True, "depth_write": rng.random() < 0.6}
     if rng.random() < 0.2:
-        state["stencil"] = {"compareOp": rng.choice((1, 7)), "compareMask": 255, **_operation(rng)}
-        state["back"] = {"compareOp": 7, **_operation(rng)}
+        state["stencil"] = {"compareOp": rng.choice((0, 1, 7, 7)), "compareMask": 255, **_operation(rng)}
+        state["back"] = {"compareOp": rng.choice((0, 7, 7)), **_operation(rng)}
     if rng.random() < 0.25:
         state["cull"] = rng.choice((1, 2, 3, 3))
         state["topology"] = rng.choice((2, 3, 3))  # lines, or triangles
     if "depth_test" in state and rng.random() < 0.5:
-        state["depth_compare"] = 1
+        state["depth_compare"] = rng.choice((0, 1, 1))  # NEVER, or LESS
     kind = rng.choice(("plain", "plain", "early", "no_fragment", "vertices", "vertices", "sample", "input"))
     return ("draw", kind, state, rng.randrange(4), rng.choice(("draw", "draw", "indexed", "indirect")))
 

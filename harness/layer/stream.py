@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from harness.commands.drawing.dynamic_state import CULL_MODE, DEPTH_COMPARE, TOPOLOGY, vertex_input
+from harness.commands.drawing.dynamic_state import CULL_MODE, TESTS, TOPOLOGY, depth_stencil, vertex_input
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
 from harness.commands.drawing.shaders import shader_effects, whole_ranges
 from harness.commands.drawing.vertex import EVERYTHING, vertex_reads, vertex_sources
@@ -44,7 +44,7 @@ from harness.trace.effects import (
     SubpassBegin,
     WaitEvents,
 )
-from harness.trace.graphics_state import GraphicsPipeline
+from harness.trace.graphics_state import GraphicsPipeline, StencilFace
 from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.submits import batches
 
@@ -135,7 +135,7 @@ class Facts(NamedTuple):
     if_written: tuple[Touch, ...] = ()
     """What the store operations NONE of that instance write if something wrote to their attachments."""
     culled: tuple[Touch, ...] = ()
-    """What a draw would touch if no face were culled and depth passed, beyond what it touches."""
+    """What a draw would touch if no face were culled and the tests might pass, beyond what it touches."""
     declared: tuple[Touch, ...] = ()
     """What shaders would touch if each access reached all of the range of its buffer descriptor."""
     vertices: tuple[Touch, ...] = ()
@@ -539,14 +539,19 @@ def _culled(objects: ObjectState, buffer: CommandBuffer, touches: tuple[Touch, .
     if not isinstance(pipeline, GraphicsPipeline) or buffer.rendering is None:
         return
     state = pipeline.state
-    fixed = state.dynamic - {CULL_MODE, TOPOLOGY, DEPTH_COMPARE}
-    tests = replace(state.depth_stencil, depth_compare=VkCompareOp.ALWAYS)
+    fixed = state.dynamic - {CULL_MODE, TOPOLOGY, *TESTS}
+    tests = depth_stencil(state, buffer.drawing)
+    tests = replace(tests, depth_compare=VkCompareOp.ALWAYS, front=_may_pass(tests.front), back=_may_pass(tests.back))
     triangles = VkPrimitiveTopology.TRIANGLE_LIST
     whole = replace(state, cull=VkCullMode.NONE, topology=triangles, depth_stencil=tests, dynamic=fixed)
     targets = attachment_access.targets_of(replace(pipeline, state=whole), buffer.drawing)
     accesses = attachment_access.accesses(objects, buffer.rendering, targets)
     shaders = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, UNKNOWN_INVOCATIONS)
     yield from (touch for touch in _touches((*shaders, *accesses)) if touch not in touches)
+
+
+def _may_pass(face: StencilFace) -> StencilFace:
+    return replace(face, compare=VkCompareOp.ALWAYS) if face.compare == VkCompareOp.NEVER else face
 
 
 def _subpasses(rendering: RenderingState | None) -> Iterator[RenderingState]:

@@ -156,7 +156,7 @@ def without_undefined(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 @view
 def nothing_culled(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
-    """No face is culled, and every comparison of depth passes."""
+    """No face is culled, and no test discards every fragment."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
         yield [*touches, *stream.facts(call).culled]
 

@@ -6,6 +6,7 @@ Offsets, strides and sizes are bytes. Enumerants are kept as numbers. Specificat
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -51,23 +52,30 @@ class StencilFace:
     compare_mask: int = 0
     write_mask: int = 0
 
-    def operations(self, depth_test: bool) -> set[int]:
-        """The VkStencilOps that some outcome of the tests performs, without KEEP; none where nothing may be written."""
+    def operations(self, depth: Set[bool]) -> set[int]:
+        """The VkStencilOps that some outcome of the tests performs, without KEEP; none where nothing may be written.
+
+        `depth` are the outcomes of the depth test.
+        """
         outcomes = {self.fail} if self.compare != VkCompareOp.ALWAYS else set()
         if self.compare != VkCompareOp.NEVER:
-            outcomes |= {self.passed, self.depth_fail} if depth_test else {self.passed}
+            outcomes |= {self.passed if passes else self.depth_fail for passes in depth}
         return outcomes - {VkStencilOp.KEEP} if self.write_mask & ALL_STENCIL_BITS else set()
 
-    def reads(self, depth_test: bool) -> bool:
+    def reads(self, depth: Set[bool]) -> bool:
         """Whether the outcome, or the new value, depends on the stored value.
 
         The new value is `(stored & ~write_mask) | (generated & write_mask)`.
         """
         if self.compare not in (VkCompareOp.NEVER, VkCompareOp.ALWAYS) and self.compare_mask & ALL_STENCIL_BITS:
             return True
-        operations = self.operations(depth_test)
+        operations = self.operations(depth)
         in_part = self.write_mask & ALL_STENCIL_BITS != ALL_STENCIL_BITS
         return bool(operations) and (in_part or not operations <= {VkStencilOp.ZERO, VkStencilOp.REPLACE})
+
+
+NO_FACE = StencilFace(compare=VkCompareOp.NEVER)
+"""The state of a face of which there are no fragments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,26 +91,41 @@ class DepthStencil:
     back: StencilFace = StencilFace()
 
     @property
+    def _reaches_depth(self) -> bool:
+        """Whether a fragment may pass the stencil test, which comes before the depth test."""
+        return not self.stencil_test or any(face.compare != VkCompareOp.NEVER for face in (self.front, self.back))
+
+    @property
+    def _depth_outcomes(self) -> Set[bool]:
+        if not self.depth_test:
+            return {True}
+        return {False} if self.depth_compare == VkCompareOp.NEVER else {True, False}
+
+    @property
+    def may_pass(self) -> bool:
+        """Whether a fragment may pass all tests. A fragment that fails one is discarded."""
+        return self._reaches_depth and True in self._depth_outcomes
+
+    @property
     def writes_depth(self) -> bool:
         """Whether fragments may write depth: none does whose comparison never evaluates to true."""
-        return self.depth_test and self.depth_write and self.depth_compare != VkCompareOp.NEVER
+        return self.depth_test and self.depth_write and self.may_pass
 
     @property
     def reads_depth(self) -> bool:
         """Whether a test depends on the stored depth."""
-        return self.depth_bounds or (
-            self.depth_test and self.depth_compare not in (VkCompareOp.NEVER, VkCompareOp.ALWAYS)
-        )
+        compares = self.depth_test and self.depth_compare not in (VkCompareOp.NEVER, VkCompareOp.ALWAYS)
+        return self.depth_bounds or (compares and self._reaches_depth)
 
     @property
     def writes_stencil(self) -> bool:
         """Whether fragments of either face may write stencil."""
-        return self.stencil_test and any(face.operations(self.depth_test) for face in (self.front, self.back))
+        return self.stencil_test and any(face.operations(self._depth_outcomes) for face in (self.front, self.back))
 
     @property
     def reads_stencil(self) -> bool:
         """Whether the test of either face depends on the stored stencil."""
-        return self.stencil_test and any(face.reads(self.depth_test) for face in (self.front, self.back))
+        return self.stencil_test and any(face.reads(self._depth_outcomes) for face in (self.front, self.back))
 
 
 Equation = tuple[int, int, int, int, int, int]
@@ -183,6 +206,13 @@ class Targets:
     inputs: tuple[int, ...] = ()
     raster_ordered: int = 0
     """The aspects with rasterization order attachment access."""
+    by_attached: tuple[Targets, ...] = ()
+    """Where the tests let no fragment pass: what counts instead, by the attachments that there are to test. These are
+    none, depth, stencil, or both."""
+
+    def attached(self, depth: bool, stencil: bool) -> Targets:
+        """The targets where there is a depth attachment, or a stencil attachment: a test without one is skipped."""
+        return self.by_attached[depth + 2 * stencil] if self.by_attached else self
 
 
 @dataclass(slots=True)

@@ -163,6 +163,49 @@ def scenario_depth_that_never_passes(rig: Rig) -> None:
 
 
 @scenario(
+    weakened={"tests / that may pass": [write_after_read(DRAW, DOWNLOAD)]},
+    needs=["VK_EXT_load_store_op_none"],
+    rule="a-test-that-never-passes-discards-all",
+)
+def scenario_colour_of_fragments_that_never_pass(rig: Rig) -> None:
+    """A depth test that no fragment passes discards them all: the draw writes no colour."""
+    image, color, out = rig.target(DEPTH), rig.target(), rig.buffer(1024)
+    compare = rig.choose("tests", VkCompareOp.NEVER, {"that may pass": LESS})
+    with rig.submission() as commands:
+        commands.transition(color, image)
+        commands.clear_depth_stencil(image, 0.5)
+        commands.clear_color(color)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", f"COPY|{TESTS}|COLOR_ATTACHMENT_OUTPUT/MEMORY_READ|MEMORY_WRITE")
+        commands.image_to_buffer(color, out)
+        commands.begin_rendering(
+            RenderingAttachment(rig.view(color), load="NONE", store="NONE"),
+            depth=RenderingAttachment(rig.view(image, aspect=2), load="NONE", store="NONE"),
+        )
+        commands.bind(rig.graphics("gradient", depth=DEPTH, depth_test=True, depth_compare=compare))
+        commands.draw()
+        commands.end_rendering()
+
+
+@scenario(
+    weakened={
+        "compare / less": [write_after_read(DRAW, DOWNLOAD)],
+        "compare / never, and a failure counts": [write_after_read(DRAW, DOWNLOAD)],
+    },
+    rule="a-test-that-never-passes-discards-all",
+)
+def scenario_stencil_of_fragments_that_never_pass(rig: Rig) -> None:
+    """Where no fragment passes the depth test, stencil is written by depthFailOp alone."""
+    image, color = rig.target(BOTH), rig.target()
+    never, counted = VkCompareOp.NEVER, {"depthFailOp": REPLACE}
+    forms = {"less": (LESS, {}), "never, and a failure counts": (never, counted)}
+    compare, more = rig.choose("compare", (never, {}), forms)
+    face = {"compareOp": ALWAYS, "compareMask": 255, "writeMask": 255, "reference": 9, "passOp": REPLACE, **more}
+    with rig.submission() as commands:
+        _downloaded_first(commands, image, color, aspect=4)
+        _draws(commands, image, color, depth_test=True, depth_compare=compare, stencil=face, back=face)
+
+
+@scenario(
     weakened={
         "culled / nothing": [write_after_read(DRAW, DOWNLOAD)],
         "culled / front": [write_after_read(DRAW, DOWNLOAD)],

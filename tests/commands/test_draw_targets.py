@@ -367,6 +367,72 @@ class TestDynamicTests:
         assert found == [reads, reads, [], [write], [*reads, write], []]
 
 
+class TestNoFragmentPasses:
+    """A test that is never passed discards each fragment, before anything that comes after the test."""
+
+    @pytest.mark.parametrize(
+        ("state", "expected"),
+        [
+            (depth_tests(depth=True, write=True, compare=NEVER), []),
+            (depth_tests(depth=True, write=True), [EARLY_READ, LATE_READ, LATE_WRITE, COLOR_WRITE]),
+            (depth_tests(depthBoundsTestEnable=1, depth=True, compare=NEVER), [EARLY_READ, LATE_READ]),
+            (depth_tests(True, True, stencil=face(compare=NEVER), back=face(compare=NEVER)), []),
+            (depth_tests(True, True, NEVER, stencil=face(compare=NEVER), back=face(compare=NEVER)), []),
+            (depth_tests(stencil=face(fail=REPLACE, compare=NEVER), back=face(compare=NEVER)), [LATE_WRITE]),
+            (depth_tests(stencil=face(compare=NEVER), back=face(compare=ALWAYS)), [COLOR_WRITE]),
+        ],
+    )
+    def test_what_is_left_of_a_draw(self, state: dict[str, Any], expected: list[str]) -> None:
+        stream = Stream()
+        _, color = drawing.color_target(stream)
+        _, depth = drawing.depth_target(stream)
+        made = drawing.pipeline(stream, vertex="fullscreen.vert", depth_stencil=state)
+        stream.begin()
+        drawing.render(stream, color, depth=depth)
+        drawing.bind(stream, made)
+        assert sorted(each[1] for each in seen(stream, draw(stream))) == sorted(expected)
+
+    @pytest.mark.parametrize("stencil", [False, True])
+    def test_a_test_without_its_attachment_is_skipped(self, stencil: bool) -> None:
+        stream = Stream()
+        never = face(compare=NEVER)
+        state = depth_tests(stencil=never, back=never) if stencil else depth_tests(depth=True, compare=NEVER)
+        image, index = color_draw(stream, depth_stencil=state)
+        assert seen(stream, index) == [(image, COLOR_WRITE, WHOLE_COLOR)]
+
+    @pytest.mark.parametrize(
+        ("depth", "passed", "writes"),
+        [
+            (NEVER, {"passed": REPLACE}, False),
+            (NEVER, {"depth_fail": REPLACE}, True),
+            (LESS, {"passed": REPLACE}, True),
+        ],
+    )
+    def test_a_failed_depth_test_takes_the_place_of_a_passed_one(
+        self, depth: int, passed: dict[str, int], writes: bool
+    ) -> None:
+        stream = Stream()
+        both = face(compare=ALWAYS, **passed)
+        image, index = tested_draw(stream, depth_tests(True, compare=depth, stencil=both, back=both))
+        assert ((image, LATE_WRITE, STENCIL_SPANS) in seen(stream, index)) is writes
+
+    @pytest.mark.parametrize(
+        ("fragment", "attached", "runs"),
+        [("early_tests.frag", True, False), ("early_tests.frag", False, True), ("store_columns.frag", True, True)],
+    )
+    def test_a_shader_runs_unless_it_comes_after_the_tests(self, fragment: str, attached: bool, runs: bool) -> None:
+        stream = Stream()
+        depth: dict[str, Any] = {"depth": drawing.depth_target(stream)[1]} if attached else {}
+        storage = stream.buffer(64)
+        never = depth_tests(depth=True, compare=NEVER)
+        made = drawing.pipeline(stream, fragment, vertex="fullscreen.vert", colors=None, depth_stencil=never)
+        stream.begin()
+        drawing.render(stream, **depth)
+        drawing.bind(stream, made)
+        drawing.bind_descriptors(stream, (7, storage))
+        assert [each[0] for each in seen(stream, draw(stream))] == ([storage] if runs else [])
+
+
 class TestCulling:
     """What is left of a draw whose polygons are culled."""
 

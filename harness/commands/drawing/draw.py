@@ -23,7 +23,7 @@ from harness.commands.drawing.by_contents import (
     counter_read,
     parameters_of,
 )
-from harness.commands.drawing.fragments import makes_none
+from harness.commands.drawing.fragments import shades_none
 from harness.commands.drawing.graphics import UNSEEN
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, Invocations, drawn
 from harness.commands.drawing.shaders import shader_effects, stage_uses
@@ -90,7 +90,7 @@ def _effects_of_bindings(
         buffer.late = last[3]
         buffer.overwrite(last[4])
         return tuple(last[2])
-    idle = VkShaderStage.FRAGMENT if makes_none(pipeline, drawing) else 0
+    idle = VkShaderStage.FRAGMENT if shades_none(pipeline, drawing, buffer.rendering) else 0
     effects = (
         *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, idle),
         *attachment_effects(objects, buffer, targets),

@@ -1,7 +1,8 @@
 """Which fragments a draw can make, and in which stages these are tested.
 
 Specification: "Basic Polygon Rasterization" (culling), "Stencil Test", "Fragment Operations";
-rules.md#culled-polygons-make-no-fragments, rules.md#the-shader-decides-when-tests-happen.
+rules.md#culled-polygons-make-no-fragments, rules.md#a-test-that-never-passes-discards-all,
+rules.md#the-shader-decides-when-tests-happen.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from harness.commands.rendering.attachments import EARLY_READ, EARLY_WRITE, LATE
 from harness.shader.opcodes import ExecutionMode
 from harness.spec.enums import VkCompareOp, VkCullMode, VkPrimitiveTopology, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND
-from harness.trace.graphics_state import DepthStencil, DrawState, GraphicsPipeline, StencilFace
+from harness.trace.graphics_state import NO_FACE, DepthStencil, DrawState, GraphicsPipeline
 from harness.trace.resources import Stage
 
 if TYPE_CHECKING:
     from harness.shader.reflect import ReflectedEntryPoint
+    from harness.trace.rendering_state import RenderingState
 
 LATE_READ = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
 
@@ -87,9 +89,32 @@ def tests_of(pipeline: GraphicsPipeline, drawing: DrawState) -> DepthStencil:
         culled = VkCullMode.BACK  # "the front stencil state when processing ... any other primitives"
     return replace(
         tests,
-        front=StencilFace() if culled & VkCullMode.FRONT else tests.front,
-        back=StencilFace() if culled & VkCullMode.BACK else tests.back,
+        front=NO_FACE if culled & VkCullMode.FRONT else tests.front,
+        back=NO_FACE if culled & VkCullMode.BACK else tests.back,
     )
+
+
+def attached_tests(tests: DepthStencil, depth: bool, stencil: bool) -> DepthStencil:
+    """The tests that are not skipped, where there is a depth attachment, or a stencil attachment."""
+    return replace(
+        tests,
+        depth_test=tests.depth_test and depth,
+        depth_bounds=tests.depth_bounds and depth,
+        stencil_test=tests.stencil_test and stencil,
+    )
+
+
+def shades_none(pipeline: GraphicsPipeline, drawing: DrawState, rendering: RenderingState | None) -> bool:
+    """Whether no fragment is shaded: none is made, or no fragment passes tests that come before its shader.
+
+    Where `rendering` is None, nothing is known of what is attached.
+    """
+    if makes_none(pipeline, drawing):
+        return True
+    if rendering is None or not _is_early(fragment_entry(pipeline)):
+        return False
+    tests = tests_of(pipeline, drawing)
+    return not attached_tests(tests, rendering.depth is not None, rendering.stencil is not None).may_pass
 
 
 def test_accesses(entry: ReflectedEntryPoint | None, tests: DepthStencil, stencil: bool) -> tuple[int, ...]:

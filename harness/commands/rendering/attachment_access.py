@@ -24,7 +24,7 @@ from harness.trace.effects import (
     RasterizationOrder,
     Unmodelled,
 )
-from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DrawState, GraphicsPipeline, Targets
+from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DepthStencil, DrawState, GraphicsPipeline, Targets
 from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.resources import ImageView
 
@@ -60,17 +60,25 @@ def targets_of(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
     """The attachments that a draw with this pipeline would access."""
     if fragments.makes_none(pipeline, drawing):
         return NO_TARGETS
+    tests = fragments.tests_of(pipeline, drawing)
+    if tests.may_pass:
+        return _targets(pipeline, drawing, tests)
+    several = [fragments.attached_tests(tests, depth, stencil) for stencil in (False, True) for depth in (False, True)]
+    return Targets(by_attached=tuple(_targets(pipeline, drawing, each) for each in several))
+
+
+def _targets(pipeline: GraphicsPipeline, drawing: DrawState, tests: DepthStencil) -> Targets:
+    """Colours are written by fragments that pass the tests. Rule: rules.md#a-test-that-never-passes-discards-all."""
     state = pipeline.state
     entry = fragments.fragment_entry(pipeline)
     logic = dynamic_state.logic_op(state, drawing)
     written, blended = [], []
-    for location, color in dynamic_state.colors(state, drawing):
+    for location, color in dynamic_state.colors(state, drawing) if tests.may_pass else ():
         # Without a fragment shader, undefined values may be written to every attachment.
         if color.writes and (entry is None or location in entry.declared_outputs):
             written.append(location)
             if color.blend_reads if logic is None else logic not in LOGIC_OPS_THAT_IGNORE:
                 blended.append(location)
-    tests = fragments.tests_of(pipeline, drawing)
     return Targets(
         tuple(written),
         tuple(blended),
@@ -82,6 +90,7 @@ def targets_of(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
 
 def accesses(objects: ObjectState, rendering: RenderingState, targets: Targets) -> Iterator[Access]:
     """The accesses of the targets in a render pass instance: within the render area, in the layers rendered to."""
+    targets = targets.attached(rendering.depth is not None, rendering.stencil is not None)
     colors = dict(enumerate(rendering.colors))
     for location in targets.blended:
         yield from _access(rendering, targets, colors.get(location), COLOR_READ, RasterizationOrder.COLOR)
