@@ -252,7 +252,7 @@ class Evaluation:
         found = BOUNDS.get(node.op)
         left, right = (self._bounds(each, node) for each in node.args[:2]) if found else (None, None)
         if found is None or left is None or right is None:
-            return None
+            return self._clipped(number, node, left, right)
         if node.op in REMAINDERS and left[1] < right[0]:
             return self._forms[node.args[0]]
         if node.op in SHIFTS and right[1] >= node.width:
@@ -264,6 +264,17 @@ class Evaluation:
         if bounds is None:
             return None
         return Form(bounds[0]) if bounds[0] == bounds[1] else self._any(number, node, *bounds)
+
+    def _clipped(self, number: int, node: ValueNode, left: Span | None, right: Span | None) -> Form | None:
+        """What an operation bounds whatever one of its arguments is: a remainder by its divisor, `&` by its mask.
+
+        OpSMod has the sign of its divisor and OpSRem that of the dividend, which may be negative.
+        """
+        if node.op == Op.BitwiseAnd and (left or right):
+            return self._any(number, node, 0, min(each[1] for each in (left, right) if each is not None))
+        if node.op in (Op.UMod, Op.SMod) and right is not None and right[0] > 0:
+            return self._any(number, node, 0, right[1] - 1)
+        return None
 
     # -- conditions
 

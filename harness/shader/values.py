@@ -38,6 +38,8 @@ EXTENDED: dict[int, tuple[int, ...]] = {38: (UNSIGNED_MIN,), 39: (SIGNED_MIN,), 
 EXTENDED |= {44: (UNSIGNED_MAX, UNSIGNED_MIN), 45: (SIGNED_MAX, SIGNED_MIN)}
 """The same for minimum, maximum and clamp of GLSL.std.450. A clamp is a maximum and then a minimum."""
 ANYTHING = frozenset({Op.Phi, Op.Load, Op.FunctionCall, Op.FunctionParameter, Op.CompositeExtract})
+"""Instructions whose result is an unknown value if it is a boolean and nothing else is known of it. An integer always
+is one; a comparison of numbers that are no integers is left out, since nothing narrows by it."""
 
 Value: TypeAlias = "int | tuple[Value | None, ...]"
 """A node, or the parts of a composite. None where nothing is known of a part."""
@@ -160,7 +162,8 @@ class Values:
             found = self._extend(type, operands)
         elif op == Op.Phi and type.op == Op.TypeBool:
             found = self._short_circuit(operands, branches)
-        if found is None and (op in OPERATIONS or op in ANYTHING) and type.op in (Op.TypeInt, Op.TypeBool):
+        tested = type.op == Op.TypeBool and (op in OPERATIONS or op in ANYTHING)
+        if found is None and (tested or type.op == Op.TypeInt):
             found = self._make(UNKNOWN, type.width, type.signed, (operands[1],))
         return found
 

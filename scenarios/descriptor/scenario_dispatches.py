@@ -1,5 +1,7 @@
 """Bytes that follow from the dispatch: workgroups, push constants, guards, and the kind of each access."""
 
+import struct
+
 from harness.rig.command_buffers import Commands
 from harness.rig.core import RigBuffer, RigPipeline
 from harness.spec.enums import VkPipelineCreate
@@ -143,4 +145,24 @@ def scenario_array_element_from_memory(rig: Rig) -> None:
         commands.fill([*buffers, rig.buffer()][filled], 0x66)
         commands.bind(pipeline, rig.descriptors(pipeline, b0=buffers, b1=choice))
         commands.push_constants(pipeline, 0xC00)
+        commands.dispatch()
+
+
+@scenario(
+    weakened={"remainder / of the first pair": [WAW], "low bit / of the first pair": [WAW]},
+    rule="any-element-of-an-array",
+)
+def scenario_array_elements_by_remainder_and_mask(rig: Rig) -> None:
+    """A remainder by two and a mask of one bit choose one of two elements, whatever number they are of."""
+    a, b = rig.buffer(512), rig.buffer(512)
+    choice = rig.buffer(data=struct.pack("<2f", 5.0, 3.0))
+    bindings = {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"}
+    pipeline = rig.compute("array_remainder_index", bindings, push_bytes=12, counts={0: 4})
+    remainder = rig.choose("remainder", 2, {"of the first pair": 0})
+    masked = rig.choose("low bit", 2, {"of the first pair": 0})
+    with rig.submission() as commands:
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=[a, a, b, b], b1=choice))
+        commands.push_constants(pipeline, 0, 0, 0xD00)
+        commands.dispatch()
+        commands.push_constants(pipeline, remainder, masked, 0xE00)
         commands.dispatch()

@@ -78,7 +78,7 @@ WIDTH = 32
 AXES = range(3)
 LOCAL, GROUPS, BASE = (3, 2, 1), (2, 2, 1), (1, 0, 0)
 ARITHMETIC = (
-    Op.IAdd, Op.ISub, Op.IMul, Op.UDiv, Op.UMod, Op.SDiv, Op.SRem, Op.ShiftLeftLogical, Op.ShiftRightLogical,
+    Op.IAdd, Op.ISub, Op.IMul, Op.UDiv, Op.UMod, Op.SDiv, Op.SRem, Op.SMod, Op.ShiftLeftLogical, Op.ShiftRightLogical,
     Op.BitwiseAnd, Op.BitwiseOr, Op.BitwiseXor, values.UNSIGNED_MIN, values.UNSIGNED_MAX, values.SIGNED_MIN,
 )  # fmt: skip
 COMPARISONS = (Op.ULessThan, Op.SLessThan, Op.UGreaterThanEqual, Op.IEqual, Op.INotEqual, Op.SGreaterThan)
@@ -141,13 +141,14 @@ def run(nodes: list[ValueNode], ids: dict[int, tuple[int, int, int]]) -> list[in
 def one(op: int, args: list[int]) -> int | None:
     a, b = args[0], args[1]
     sa, sb = signed(a), signed(b)
-    if op in (Op.UDiv, Op.UMod, Op.SDiv, Op.SRem) and b == 0:
+    if op in (Op.UDiv, Op.UMod, Op.SDiv, Op.SRem, Op.SMod) and b == 0:
         return None
     if op in (Op.ShiftLeftLogical, Op.ShiftRightLogical) and b >= WIDTH:
         return None
     results: dict[int, Callable[[], int]] = {
         Op.IAdd: lambda: a + b, Op.ISub: lambda: a - b, Op.IMul: lambda: a * b, Op.UDiv: lambda: a // b,
         Op.UMod: lambda: a % b, Op.SDiv: lambda: truncated(sa, sb), Op.SRem: lambda: sa - sb * truncated(sa, sb),
+        Op.SMod: lambda: sa % sb,
         Op.ShiftLeftLogical: lambda: a << b, Op.ShiftRightLogical: lambda: a >> b, Op.BitwiseAnd: lambda: a & b,
         Op.BitwiseOr: lambda: a | b, Op.BitwiseXor: lambda: a ^ b, values.UNSIGNED_MIN: lambda: min(a, b),
         values.UNSIGNED_MAX: lambda: max(a, b), values.SIGNED_MIN: lambda: min(sa, sb), Op.ULessThan: lambda: a < b,
@@ -210,3 +211,18 @@ def test_an_evaluation_covers_what_each_invocation_touches(seed: int) -> None:
             exact += 1
             assert sum(high - low for low, high in spans) == len(touched), (nodes, touch, spans)
     assert exact, "an answer that is never exact says little"
+
+
+def test_a_remainder_and_a_mask_bound_any_number() -> None:
+    """Also one that is negative or wraps. A remainder with the sign of the dividend is bounded by a dividend only."""
+
+    def bounds(op: int, other: int, width: int = WIDTH) -> tuple[int, int] | None:
+        nodes = [ValueNode(values.UNKNOWN, width, True, (1,)), ValueNode(values.CONSTANT, width, True, (other,))]
+        nodes.append(ValueNode(op, width, True, (0, 1)))
+        reach = Evaluation(nodes, known_inputs()).reach(ShaderTouch(WRITE, None, 2, 0, 4))
+        assert reach is not None
+        return reach.elements
+
+    assert bounds(Op.SMod, 3) == (0, 2) and bounds(Op.UMod, 3) == (0, 2) and bounds(Op.BitwiseAnd, 6) == (0, 6)
+    assert bounds(Op.SRem, 3) is None and bounds(Op.SMod, -3) is None and bounds(Op.BitwiseAnd, -2) is None
+    assert bounds(Op.BitwiseOr, 3) is None and bounds(Op.SMod, 0) is None

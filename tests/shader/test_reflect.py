@@ -23,6 +23,7 @@ SHADERS = {
     "array_constant_copy.comp": ["0.0[0] storage_buffer read", "0.0[3] storage_buffer write"],
     "array_constant_index.comp": ["0.0[2] storage_buffer write"],
     "array_dynamic_index.comp": ["0.0[any] storage_buffer write"],
+    "array_remainder_index.comp": ["0.0[any] storage_buffer write", "0.1 storage_buffer read 0+8"],
     "array_specialized_index.comp": ["0.0[1] storage_buffer write"],
     "atomic_add.comp": ["0.0 storage_buffer atomic"],
     "atomic_exchange.comp": ["0.0 storage_buffer atomic", "0.1 storage_buffer write"],
