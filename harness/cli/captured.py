@@ -112,7 +112,8 @@ def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
 
 def tell_of_no_call(options: Options) -> None:
     """A program without a Vulkan call is not clean: there is nothing that a verdict could be about."""
-    click.echo("unknown - no Vulkan call was seen", err=True)
+    when = f" in frames {options.frames}; a program that presents nothing has only frame 1" if options.frames else ""
+    click.echo(f"unknown - no Vulkan call was seen{when}", err=True)
     if options.json_path is not None:
         _write_json(options.json_path, [])
 

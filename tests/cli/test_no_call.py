@@ -1,0 +1,20 @@
+"""What `vkharness run` says of a program without a Vulkan call in what was captured."""
+
+from dataclasses import replace
+
+import pytest
+
+from harness.cli.captured import Options, tell_of_no_call
+from harness.ignore_file import IgnoreFile
+
+OPTIONS = Options(None, None, "auto", False, "", "auto", IgnoreFile([]))
+
+
+def test_a_range_of_frames_that_never_began_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """A program that draws without presenting never gets past frame 1, which is not to be taken for no call at all."""
+    tell_of_no_call(OPTIONS)
+    tell_of_no_call(replace(OPTIONS, frames="2-20"))
+    assert capsys.readouterr().err.splitlines() == [
+        "unknown - no Vulkan call was seen",
+        "unknown - no Vulkan call was seen in frames 2-20; a program that presents nothing has only frame 1",
+    ]
