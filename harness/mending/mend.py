@@ -77,7 +77,7 @@ def mend(
     judged = judge(trace)
     asked = None if wanted is None else {key_of(each) for each in wanted}
     mending = Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model)
-    numbers = {judged.pair(each): group.number for group in groups_of(judged.everything) for each in group.findings}
+    numbers = _numbers_of(judged)
     given_up, mended = set[Pair](), set[Pair]()
     most = MOST_CHANGES * (len(judged.findings) + 1)
     while len(mending.groups) < most and (group := _next_group(judged, given_up, asked)):
@@ -105,6 +105,13 @@ def mend(
     if form_of(trace.source) == FIRST:
         mending.applied = minimal(mending.applied, left, judged.by_model)
     return mending
+
+
+def _numbers_of(judged: JudgedTrace) -> dict[Pair, int]:
+    """The number of the group of each pair, as the trace was read: the place in its frame tells which are the same."""
+    read = _as_read(judged.trace, judged.everything)
+    pairs = {id(each): judged.pair(made) for each, made in zip(read, judged.everything, strict=True)}
+    return {pairs[id(each)]: group.number for group in reversed(groups_of(read)) for each in group.findings}
 
 
 def _reason(finding: Finding) -> str:
