@@ -60,7 +60,7 @@ def command_of(program: Path, arguments: Sequence[str]) -> list[str]:
     return [found, *arguments]
 
 
-def run_under_capture(command: Sequence[str], options: Options, page_faults: bool = True) -> int:
+def run_under_capture(command: Sequence[str], options: Options) -> int:
     """Runs a program under the capture layer, prints a verdict for each process, and returns the exit code.
 
     That is the program's own when it failed; else 1 when any process has a hazard, 3 when no call was seen or something
@@ -75,7 +75,8 @@ def run_under_capture(command: Sequence[str], options: Options, page_faults: boo
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="vkharness-")))
         shown = stack.enter_context(display(options.display, os.environ))
         file = folder / f"{STEM}.gfxr"
-        environment = capture_environment(layer, file, shown, options.frames, page_faults)
+        interpreted = Path(command[0]).name.startswith("python")
+        environment = capture_environment(layer, file, shown, options.frames, page_faults=not interpreted)
         ended = run_captured(command, folder, environment, stop_after_capture=bool(options.frames))
         if ended.signal_name:
             click.echo(f"vkharness: the program was ended by {ended.signal_name}; judged up to there", err=True)
@@ -181,4 +182,4 @@ def has_driver() -> bool:
 
 def run_again_captured(program: Path, arguments: Sequence[str], options: Options) -> int:
     """Runs a Python program in a process of its own under the capture layer."""
-    return run_under_capture([sys.executable, str(program), *arguments], options, page_faults=False)
+    return run_under_capture([sys.executable, str(program), *arguments], options)
