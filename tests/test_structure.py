@@ -41,14 +41,15 @@ ALLOWED = {
     "agreement": "findings verdicts trace model check report",
     "reduction": "agreement check commands findings replay spans spec trace",
     "mending": "agreement check device findings groups layer replay report spec trace",
+    "advising": "agreement check mending model report spec trace",
     "reproduction": "agreement check findings mending shader spec trace",
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
     "report": "findings groups spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
     "mending",
     "pytest_plugin": "findings groups ignore_file record report suite",
-    "cli": "agreement capture check device findings fuzz groups ignore_file mending model record reduction refutation "
-    "replay report reproduction suite trace verdicts",
+    "cli": "advising agreement capture check device findings fuzz groups ignore_file mending model record reduction "
+    "refutation replay report reproduction suite trace verdicts",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
@@ -87,6 +88,7 @@ SAME_MODULE_NAME = {
     "drivers": "the command of that name, and what it calls",
     "graph": "the command of that name, and what it calls",
     "mend": "the command of that name, and what it calls",
+    "advise": "the command of that name, and what it calls",
     "reduce": "the command of that name, and what it calls",
     "observe": "the command of that name; in replay, what a run left",
 }

@@ -21,6 +21,7 @@ COMMANDS = {
     "check": "Judge a trace, ours or a converted capture, with no driver installed.",
     "replay": "Run a trace on a device.",
     "mend": "Find the smallest dependency that orders what each finding is about, and prove it.",
+    "advise": "Say which dependencies are more than any access needs, and what they serialize.",
     "reduce": "Make a trace as small as it can be with one finding in it.",
     "observe": "Find out what each command of a trace really reads and writes on a driver.",
     "mutate": "Drop each piece of each dependency of the scenarios, and score who notices.",

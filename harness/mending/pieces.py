@@ -69,20 +69,20 @@ def _structs(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]
 
 
 def _bits(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
-    for path in _masks(edit.after.args, ()):
+    for path in masks_in(edit.after.args, ()):
         new, old = value_at(edit.after.args, path), _old(edit.before, path)
         for bit in bits(new & ~old):
             left = new & ~bit or old
             if left != new:
-                args = _legal(with_value(edit.after.args, path, left), path)
+                args = with_supported(with_value(edit.after.args, path, left), path)
                 yield f"{path} {bit:#x}", trace.changed(edit.position, args)
 
 
-def _masks(value: Any, path: Path) -> Iterator[Path]:
+def masks_in(value: Any, path: Path) -> Iterator[Path]:
     """The paths of all masks of stages and accesses, of accesses first."""
     if isinstance(value, list):
         for at, each in enumerate(value):
-            yield from _masks(each, (*path, at))
+            yield from masks_in(each, (*path, at))
     elif isinstance(value, dict):
         for name in (*ACCESSES.values(), *STAGES):
             if isinstance(value.get(name), int):
@@ -91,7 +91,7 @@ def _masks(value: Any, path: Path) -> Iterator[Path]:
             yield (*path, WAITS, at)
         for name, each in value.items():
             if name != WAITS and isinstance(each, dict | list):
-                yield from _masks(each, (*path, name))
+                yield from masks_in(each, (*path, name))
 
 
 def _old(before: Call | None, path: Path) -> int:
@@ -103,7 +103,7 @@ def _old(before: Call | None, path: Path) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _legal(args: dict[str, Any], path: Path) -> dict[str, Any]:
+def with_supported(args: dict[str, Any], path: Path) -> dict[str, Any]:
     """Arguments without the accesses that no stage of a mask at `path` supports."""
     accesses = ACCESSES.get(str(path[-1]))
     if accesses is None:

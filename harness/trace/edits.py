@@ -55,6 +55,17 @@ class EditedTrace:
             self, blocks=_numbered(blocks), origins=(*self.origins[:position], *self.origins[position + 1 :])
         )
 
+    def with_calls(self, calls: Mapping[int, Call | None]) -> EditedTrace:
+        """With other calls in place of those with these origins, and without those that map to None."""
+        kept = [
+            (calls.get(origin, block) or block, origin)
+            for block, origin in zip(self.blocks, self.origins, strict=True)
+            if calls.get(origin, block) is not None
+        ]
+        return replace(
+            self, blocks=_numbered([block for block, _ in kept]), origins=tuple(origin for _, origin in kept)
+        )
+
     def changed(self, position: int, args: Mapping[str, Any]) -> EditedTrace:
         """With other arguments of the call at a position."""
         return self.replaced(position, replace(self.call(position), args=dict(args)))

@@ -1,0 +1,61 @@
+"""What a dependency serializes: the commands that could overlap without it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+
+from harness.model.order import ACTION, ExecutionOrder
+from harness.model.stages import indices
+from harness.report.advice import Serialized
+from harness.trace.edits import EditedTrace
+
+MOST_LOOKED_AT = 64
+"""Of how many later operations the earlier ones are told by name."""
+
+
+def serialized(trace: EditedTrace, before: ExecutionOrder, after: ExecutionOrder) -> Serialized | None:
+    """The pairs of operations that are in order before a change of a trace, and in none after it; `trace` is the one
+    before. None where the two orders have different operations."""
+    old, new = _actions(before), _actions(after)
+    told = [
+        [(order.nodes[each].place.command, order.nodes[each].stages) for each in actions]
+        for order, actions in ((before, old), (after, new))
+    ]
+    if told[0] != told[1]:
+        return None
+    old_mask, new_mask = _set(old), _set(new)
+    lost: list[tuple[int, int]] = []
+    pairs = 0
+    for number, (one, other) in enumerate(zip(old, new, strict=True)):
+        many = (before.before[one] & old_mask).bit_count() - (after.before[other] & new_mask).bit_count()
+        if many > 0:
+            pairs += many
+            lost.append((number, many))
+    old_at = {node: number for number, node in enumerate(old)}
+    new_at = {node: number for number, node in enumerate(new)}
+    earlier: set[int] = set()
+    for number, _ in islice(lost, MOST_LOOKED_AT):
+        was = {old_at[each] for each in indices(before.before[old[number]] & old_mask)}
+        earlier |= was - {new_at[each] for each in indices(after.before[new[number]] & new_mask)}
+    return Serialized(
+        pairs, _places(trace, before, old, sorted(earlier)), _places(trace, before, old, [at for at, _ in lost])
+    )
+
+
+def _actions(order: ExecutionOrder) -> list[int]:
+    return [number for number, node in enumerate(order.nodes) if node.kind == ACTION]
+
+
+def _set(nodes: Sequence[int]) -> int:
+    return sum(1 << node for node in nodes)
+
+
+def _places(
+    trace: EditedTrace, order: ExecutionOrder, actions: Sequence[int], numbers: Sequence[int]
+) -> tuple[tuple[str, int], ...]:
+    """(command, call) of operations, each command once."""
+    places = [order.nodes[actions[number]].place for number in numbers]
+    return tuple(
+        dict.fromkeys((each.command, trace.origin(each.call)) for each in places if 0 < each.call <= len(trace.origins))
+    )

@@ -1,0 +1,98 @@
+"""The dependencies that a trace has, each with all calls that write it alike, as a program does in every frame."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from harness.mending.pieces import masks_in
+from harness.mending.recordings import Recordings
+from harness.spec.command_classes import BEGINS_RENDERING, is_submit
+from harness.spec.shapes import main_name
+from harness.trace.barrier_calls import is_barrier
+from harness.trace.calls import Block, Call, block_name
+
+_SHAPE = ("Mask", "Layout", "Count", "Flags", "flags", "FamilyIndex", "Subpass", "offset", "size", "Level", "Layer")
+"""How the members end that tell one dependency from another. Handles do not: each frame has its own."""
+BARRIER, EVENTS, RENDER_PASS, SUBMIT = "barrier", "wait for events", "render pass", "submit"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """One dependency, or the dependencies of one call, as the program wrote it."""
+
+    kind: str
+    call: Call
+    """The first of the calls."""
+    origins: tuple[int, ...]
+    """The indices of all calls that write it."""
+
+
+def dependencies(blocks: Sequence[Block]) -> list[Written]:
+    """Every dependency that is used: barriers and waits for events of recordings that are submitted, the dependencies
+    of render passes that begin, the stages of semaphores. Calls are one dependency when their source lines and their
+    masks, layouts and ranges are the same; without source lines, when the commands around them are, too."""
+    recordings = Recordings(blocks)
+    begun = {
+        (call.args.get("pRenderPassBegin") or {}).get("renderPass")
+        for call in blocks
+        if isinstance(call, Call) and call.name.startswith(BEGINS_RENDERING)
+    }
+    found: dict[Hashable, list[Call]] = {}
+    for position, call in enumerate(blocks):
+        if not isinstance(call, Call):
+            continue
+        kind = kind_of(call)
+        if kind == RENDER_PASS and call.args.get("pRenderPass") not in begun:
+            continue
+        around: Hashable = None
+        if kind in (BARRIER, EVENTS):
+            around = _around(blocks, recordings, position)
+            if around is None:
+                continue
+        if kind:
+            where = call.site or around
+            found.setdefault((kind, call.name, where, shape_of(call.args)), []).append(call)
+    return [
+        Written(kind_of(several[0]), several[0], tuple(call.index for call in several)) for several in found.values()
+    ]
+
+
+def kind_of(call: Call) -> str:
+    """Which kind of dependency a call writes; empty for none."""
+    name = main_name(call.name)
+    if is_barrier(call):
+        return BARRIER
+    if name in ("vkCmdWaitEvents", "vkCmdWaitEvents2"):
+        return EVENTS
+    if name.startswith("vkCreateRenderPass") and call.args["pCreateInfo"].get("pDependencies"):
+        return RENDER_PASS
+    submits = is_submit(call.name) and name.startswith("vkQueueSubmit")
+    return SUBMIT if submits and next(masks_in(call.args, ()), None) is not None else ""
+
+
+def shape_of(value: Any) -> Hashable:
+    """What tells a dependency from another, whatever the handles."""
+    if isinstance(value, list):
+        return tuple(shape_of(each) for each in value)
+    if isinstance(value, dict):
+        return tuple(
+            (name, shape_of(each) if isinstance(each, dict | list) else each)
+            for name, each in value.items()
+            if isinstance(each, dict | list) or name.endswith(_SHAPE)
+        )
+    return value if isinstance(value, int) and value >= 0 else None
+
+
+def _around(blocks: Sequence[Block], recordings: Recordings, position: int) -> Hashable:
+    """The names of the commands before and after one; None where its command buffer is never executed."""
+    recording = recordings.at(position)
+    if recording is None:
+        return None
+    buffer = recording.command_buffer
+    if buffer not in recordings.submits and buffer not in recordings.executions:
+        return None
+    at = recording.positions.index(position)
+    near = [*recording.positions[max(at - 1, 0) : at], *recording.positions[at + 1 : at + 2]]
+    return (at == 0, *(block_name(blocks[each]) for each in near))
