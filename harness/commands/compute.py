@@ -7,6 +7,7 @@ from typing import Any
 
 from harness.commands.contents.content_steps import Foresight
 from harness.commands.drawing.by_contents import MESH, IndirectDispatch, parameters_of
+from harness.commands.drawing.by_loads import by_loads
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, dispatched
 from harness.commands.drawing.shaders import shader_effects
 from harness.commands.handlers import command
@@ -25,7 +26,9 @@ def dispatch(objects: ObjectState, buffer: CommandBuffer, args: dict[str, Any]) 
         return ()
     based = "baseGroupX" in args
     base = (args["baseGroupX"], args["baseGroupY"], args["baseGroupZ"]) if based else NO_BASE
-    return shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, dispatched(base, (x, y, z)))
+    run = dispatched(base, (x, y, z))
+    effects = shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, run)
+    return by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, run, effects)
 
 
 @command("vkCmdDispatchIndirect")

@@ -98,7 +98,9 @@ class Interpreter:
         aliasing = bool(self.objects.aliasing)
         if aliasing:
             effects = self.objects.aliasing.widen(effects)
-        if aliasing or not (call.name.startswith("vkCmdDraw") or (len(buffer.steps) > known and deferred is None)):
+        if deferred is not None and deferred.writes is not None:
+            buffer.steps.append(WritesLate(len(buffer.commands), deferred.writes))
+        elif aliasing or not (call.name.startswith("vkCmdDraw") or (len(buffer.steps) > known and deferred is None)):
             buffer.overwrite(self._overwritten_by(effects))
         sure = deferred.sure if deferred is not None and deferred.idle else None
         command = Command(call.index, call.name, call.site, effects, sure)

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from harness.shader.accesses import ShaderAccesses
-from harness.shader.reach import ShaderTouch
-from harness.shader.values import CONSTANT, PUSH, ValueNode, arguments
+from harness.shader.reach import LoadedPlace, ShaderTouch, loaded_place
+from harness.shader.values import CONSTANT, LOADED, PUSH, ValueNode, arguments
 
 MOST_NODES = 1024
 """The most expressions that are evaluated for a dispatch. An entry point that needs more is not narrowed."""
@@ -22,6 +22,7 @@ class Narrowing(NamedTuple):
     nodes: tuple[ValueNode, ...] = ()
     varies: bool = False
     pushed: tuple[tuple[int, int], ...] = ()
+    loaded: tuple[LoadedPlace, ...] = ()
 
 
 def narrowing(accesses: ShaderAccesses, nodes: Sequence[ValueNode]) -> Narrowing:
@@ -43,12 +44,14 @@ def narrowing(accesses: ShaderAccesses, nodes: Sequence[ValueNode]) -> Narrowing
         variable: tuple(_renamed(touch, numbers) for touch in touches) for variable, touches in accesses.touches.items()
     }
     pushed = sorted({(node.args[0], node.width // 8) for node in kept if node.op == PUSH})
+    loaded = sorted({loaded_place(node) for node in kept if node.op == LOADED})
     return Narrowing(
         {variable: touches for variable, touches in renamed.items() if variable >= 0},
         tuple(touch for variable, touches in renamed.items() if variable < 0 for touch in touches),
         kept,
         any(node.op != CONSTANT for node in kept) or any(touch.varies for touch in every),
         tuple(pushed),
+        tuple(loaded),
     )
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from harness.shader import affine, values
@@ -25,6 +25,21 @@ MOST_CONDITIONS = 256
 
 Term = tuple[int | None, int, int]
 """(node of an index, None if it is not known; bytes from one element to the next; elements, 0 for a runtime array)."""
+
+
+class LoadedPlace(NamedTuple):
+    """A member of a block: where it lies from the start of the block, and its bytes."""
+
+    set: int
+    binding: int
+    offset: int
+    size: int
+
+
+def loaded_place(node: ValueNode) -> LoadedPlace:
+    """What a node that is a member of a block loads."""
+    set, binding, offset, _ = node.args
+    return LoadedPlace(set, binding, offset, node.width // 8)
 
 
 class ShaderTouch(NamedTuple):
@@ -83,6 +98,8 @@ class KnownInputs:
     """(offset, size) in bytes -> the unsigned value of push constants; None when they are not known."""
     length: Callable[[int, int, int], int | None]
     """(set, binding, element) -> the bytes of the range of a buffer descriptor; None when it is not known."""
+    loaded: Mapping[LoadedPlace, int] = field(default_factory=dict)
+    """The unsigned values of members of blocks that are known, all through the command."""
 
 
 class Evaluation:
@@ -214,6 +231,9 @@ class Evaluation:
         if node.op == values.PUSH:
             pushed = self._setting.push(node.args[0], node.width // 8)
             return None if pushed is None else Form(pushed)
+        if node.op == values.LOADED:
+            loaded = self._setting.loaded.get(loaded_place(node))
+            return None if loaded is None else Form(loaded)
         if node.op == values.LENGTH:
             set, binding, element, offset, stride = node.args
             size = self._setting.length(set, binding, element)

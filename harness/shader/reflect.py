@@ -25,7 +25,7 @@ from harness.shader.accesses import (
 from harness.shader.flow import follow
 from harness.shader.narrowing import Narrowing, narrowing
 from harness.shader.opcodes import BUILT_IN_WORKGROUP_SIZE, STAGES, Decoration, ExecutionMode, Op
-from harness.shader.reach import ShaderTouch
+from harness.shader.reach import LoadedPlace, ShaderTouch
 from harness.shader.spirv import EntryPoint, Module, SpirvError, parse
 from harness.shader.values import ValueNode
 from harness.shader.variables import BUFFERS, OUTPUT, PUSH_CONSTANTS, RESOURCES, Declarations, Variable, declare
@@ -98,6 +98,8 @@ class ReflectedEntryPoint:
     """Whether what is accessed depends on the dispatch, so that `Evaluation` says more than the ranges."""
     pushed: tuple[tuple[int, int], ...] = ()
     """(offset, size) in bytes of the push constants on which it depends."""
+    loaded: tuple[LoadedPlace, ...] = ()
+    """The members of blocks in memory on which it depends. The shader does not write them through their block."""
 
 
 _cache: OrderedDict[tuple[bytes, str, int, tuple[tuple[int, bytes], ...]], ReflectedEntryPoint] = OrderedDict()
@@ -161,6 +163,7 @@ def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: in
         addressed=narrowed.addressed,
         varies=narrowed.varies,
         pushed=narrowed.pushed,
+        loaded=narrowed.loaded,
     )
 
 

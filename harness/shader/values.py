@@ -1,7 +1,8 @@
 """The integers and booleans of a shader as expressions of what a dispatch decides (`reach` evaluates them).
 
 An expression is a node of a graph in which equal nodes are one: an operation of SPIR-V on other nodes, or a leaf. The
-leaves are constants, built-in inputs, push constants, lengths of runtime arrays, and unknown values. An unknown value
+leaves are constants, built-in inputs, push constants, members of blocks that the shader does not write, lengths of
+runtime arrays, and unknown values. An unknown value
 stands for whatever one instruction gives, so that a condition on it also holds where it is used.
 
 A variable of a function that is stored to once has the value that was stored, where that store dominates the load.
@@ -9,15 +10,16 @@ A variable of a function that is stored to once has the value that was stored, w
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
 from harness.shader.guards import Guards
 from harness.shader.opcodes import Decoration, Op, StorageClass
 from harness.shader.spirv import Function, Instruction
 from harness.shader.types import ARRAYS, Type
-from harness.shader.variables import Declarations
+from harness.shader.variables import BUFFERS, UNIFORM_BUFFER, Declarations
 
-CONSTANT, BUILT_IN, PUSH, LENGTH, UNKNOWN, UNSIGNED_MIN, SIGNED_MIN, UNSIGNED_MAX, SIGNED_MAX = range(-9, 0)
+CONSTANT, BUILT_IN, PUSH, LOADED, LENGTH, UNKNOWN, UNSIGNED_MIN, SIGNED_MIN, UNSIGNED_MAX, SIGNED_MAX = range(-10, 0)
 """Operations of nodes that are no instruction of SPIR-V. Those up to UNKNOWN have no nodes as arguments."""
 NUM_WORKGROUPS, WORKGROUP_ID, LOCAL_INVOCATION_ID, GLOBAL_INVOCATION_ID, LOCAL_INVOCATION_INDEX = 24, 26, 27, 28, 29
 VERTEX_INDEX, INSTANCE_INDEX = 42, 43
@@ -40,6 +42,9 @@ EXTENDED |= {44: (UNSIGNED_MAX, UNSIGNED_MIN), 45: (SIGNED_MAX, SIGNED_MIN)}
 ANYTHING = frozenset({Op.Phi, Op.Load, Op.FunctionCall, Op.FunctionParameter, Op.CompositeExtract})
 """Instructions whose result is an unknown value if it is a boolean and nothing else is known of it. An integer always
 is one; a comparison of numbers that are no integers is left out, since nothing narrows by it."""
+
+FAR = 1 << 32
+"""No constant index of a runtime array is as large."""
 
 Value: TypeAlias = "int | tuple[Value | None, ...]"
 """A node, or the parts of a composite. None where nothing is known of a part."""
@@ -269,8 +274,22 @@ class Values:
             built_in = self._declarations.decorations(pointer.root).get(Decoration.BuiltIn)
             return _part(self._built_in(built_in, self._types[type]), path) if built_in in BUILT_INS else None
         if storage == StorageClass.PushConstant:
-            return self._pushed(type, path)
-        return None
+            return self._placed(PUSH, (), type, path, ())
+        place = self._only_read(pointer.root, type, path)
+        return None if place is None else self._placed(LOADED, place, type, path, (operands[1],))
+
+    def _only_read(self, root: int, type: int, path: tuple[int, ...]) -> tuple[int, int] | None:
+        """(set, binding) of a block that is no array of blocks, for a member that the shader does not write."""
+        kind = self._declarations.variables[root].kind if root in self._declarations.variables else ""
+        decorations = self._declarations.decorations(root)
+        if kind not in BUFFERS or Decoration.Binding not in decorations or not path:
+            return None
+        if self._types[type].op != Op.TypeStruct:
+            return None
+        members = self._declarations.module.member_decorations
+        if kind != UNIFORM_BUFFER and Decoration.NonWritable not in (*decorations, *members.get((type, path[0]), ())):
+            return None
+        return decorations.get(Decoration.DescriptorSet, 0), decorations[Decoration.Binding]
 
     def _built_in(self, built_in: int | None, type: Type) -> Value:
         if built_in == LOCAL_INVOCATION_INDEX:
@@ -291,8 +310,10 @@ class Values:
             made = self._make(Op.IAdd, 32, False, (made, part))
         return made
 
-    def _pushed(self, type: int, path: tuple[int, ...]) -> Value | None:
-        """What lies at a place of the push constants."""
+    def _placed(
+        self, op: int, place: tuple[int, ...], type: int, path: tuple[int, ...], load: tuple[int, ...]
+    ) -> Value | None:
+        """What lies at a place of the push constants or of a block, as leaves (*place, offset, *load)."""
         offset = 0
         for index in path:
             held = self._types[type]
@@ -303,21 +324,23 @@ class Values:
                 offset, type = offset + member.offset, member.type
             elif held.op == Op.TypeVector or held.op in ARRAYS:
                 stride = held.stride if held.op in ARRAYS else self._types[held.element].size
-                if stride is None or not 0 <= index < (held.count or 0):
+                count = FAR if held.op == Op.TypeRuntimeArray else held.count or 0
+                if stride is None or not 0 <= index < count:
                     return None
                 offset, type = offset + index * stride, held.element
             else:
                 return None
-        return self._leaf(self._types[type], offset)
+        return self._leaf(self._types[type], lambda at: (op, (*place, offset + at, *load)), 0)
 
-    def _leaf(self, type: Type, offset: int) -> Value | None:
-        """A scalar, a device address or a vector of the push constants."""
+    def _leaf(self, type: Type, named: Callable[[int], tuple[int, tuple[int, ...]]], at: int) -> Value | None:
+        """A scalar, a device address or a vector in memory; `named` gives the leaf some bytes on."""
         if type.op == Op.TypeVector:
-            size = self._types[type.element].size or 0
-            return tuple(self._leaf(self._types[type.element], offset + at * size) for at in range(type.count or 0))
+            element = self._types[type.element]
+            return tuple(self._leaf(element, named, each * (element.size or 0)) for each in range(type.count or 0))
+        op, args = named(at)
         if type.op == Op.TypePointer and type.storage_class == StorageClass.PhysicalStorageBuffer:
-            return self._make(PUSH, 64, False, (offset,))
-        return self._make(PUSH, type.width, type.signed, (offset,)) if type.op == Op.TypeInt else None
+            return self._make(op, 64, False, args)
+        return self._make(op, type.width, type.signed, args) if type.op == Op.TypeInt else None
 
     def _length(self, operands: tuple[int, ...]) -> Value | None:
         """OpArrayLength of a block that is named directly."""

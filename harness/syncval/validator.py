@@ -155,7 +155,8 @@ class Validator:
             if isinstance(effect, effects.Access):
                 continue
             if isinstance(effect, effects.Unmodelled):
-                self._count(effect.what)
+                if not effect.open:
+                    self._count(effect.what)
             elif isinstance(effect, effects.Execute):
                 # What was found in a secondary is not found again where it is executed.
                 held = (self._recordings.get(buffer) for buffer, _ in effect.buffers)

@@ -143,6 +143,8 @@ class Unmodelled:
     """Says that a command is not modelled. It may touch anything, so that no verdict can be clean."""
 
     what: str
+    open: bool = False
+    """Whether the contents of memory decide that when the command is executed."""
 
 
 @dataclass(frozen=True, slots=True)

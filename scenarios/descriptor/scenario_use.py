@@ -48,9 +48,15 @@ def scenario_length_of_a_block(rig: Rig) -> None:
 
 @scenario(without={"fill before dispatch": [AFTER_FILL]}, rule="static-use-decides")
 def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
-    """A store counts although a word in memory keeps it from happening: what it holds is not known in advance."""
+    """A store counts although a word in memory keeps it from happening: what a shader wrote there is not known."""
     a, switch = rig.buffer(), rig.buffer()
     pipeline = rig.compute("branch_on_a_word", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"}, push_bytes=4)
+    writer = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    with rig.submission() as commands:
+        commands.bind(writer, rig.descriptors(writer, b0=switch))
+        commands.push_constants(writer, 0)
+        commands.dispatch()
+    rig.wait()
     with rig.submission() as commands:
         commands.fill(a, 0x33)
         commands.barrier(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harness.findings import Certainty
 from harness.spec.enums import VK_WHOLE_SIZE, VkStructureType
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Effect, Submitted, Unmodelled
+from harness.trace.effects import Access, Effect, Submitted, Unmodelled, UnmodelledCall
 from tests.support.interpreted import InterpretedStream
 from tests.support.streams import Dispatch, struct, words
 
@@ -209,3 +209,77 @@ def test_an_address_of_no_buffer_is_not_modelled(stream: InterpretedStream) -> N
 def test_an_address_that_was_not_pushed_is_not_modelled(stream: InterpretedStream) -> None:
     ready(stream, stream.compute("address_copy", [], b"1" * 20), 1)
     assert run(stream, 1) == (Unmodelled("PhysicalStorageBuffer"),)
+
+
+# -- values that a shader loads
+
+
+def update(stream: InterpretedStream, buffer: int, *values: int) -> None:
+    data = words(*values)
+    stream.cmd("UpdateBuffer", dstBuffer=buffer, dstOffset=0, dataSize=len(data), pData=data)
+
+
+def executed(stream: InterpretedStream) -> tuple[tuple[Effect, ...], list[str]]:
+    """(effects of the last command of the next submit, what turned out to be not modelled there)."""
+    stream.did()
+    stream.submit()
+    events = stream.did()
+    commands = [each for event in events if isinstance(event, Submitted) for each in event.batches[0].buffers[0][1]]
+    return commands[-1].effects, [each.what for each in events if isinstance(each, UnmodelledCall)]
+
+
+def ranged(stream: InterpretedStream, a: int, numbers: int) -> tuple[Effect, ...]:
+    ready(stream, stream.compute("uniform_range", [a, numbers], b"1234"), 7)
+    return run(stream, 1)
+
+
+def test_values_that_are_known_at_the_submit_decide_the_bytes(stream: InterpretedStream) -> None:
+    a, numbers = stream.buffer(512), stream.buffer(16)
+    update(stream, numbers, 10, 40)
+    recorded = ranged(stream, a, numbers)
+    read = (READ, numbers, ((0, 8),), EXACT)
+    assert read in seen(recorded) and (WRITE, a, ((40, 200),), EXACT) in seen(recorded), "they are foreseen"
+    assert (WRITE, a, ((0, 512),), DECLARED) in seen(recorded), "what it may write"
+    effects, unmodelled = executed(stream)
+    assert sorted(seen(effects)) == sorted([read, (WRITE, a, ((40, 200),), EXACT)]) and not unmodelled
+
+
+def test_an_earlier_dispatch_hides_only_what_it_writes(stream: InterpretedStream) -> None:
+    a, numbers = stream.buffer(512), stream.buffer(16)
+    update(stream, numbers, 0, 64)
+    ranged(stream, a, numbers)
+    assert (WRITE, a, ((0, 256),), EXACT) in seen(ranged(stream, a, numbers))
+    assert (WRITE, a, ((0, 256),), EXACT) in seen(executed(stream)[0])
+
+
+def test_values_that_are_not_known_leave_the_declared_range(stream: InterpretedStream) -> None:
+    a, numbers = stream.buffer(512), stream.buffer(16)
+    declared = (WRITE, a, ((0, 512),), DECLARED)
+    ready(stream, stream.compute("fill_words", [numbers], b"1234"), 7)
+    run(stream, 1)
+    recorded = seen(ranged(stream, a, numbers))
+    assert declared in recorded
+    assert seen(executed(stream)[0]) == recorded
+
+
+def test_a_dispatch_that_may_write_the_values_itself_has_its_declared_range(stream: InterpretedStream) -> None:
+    numbers = stream.buffer(512)
+    update(stream, numbers, 1, 4)
+    recorded = ranged(stream, numbers, numbers)
+    assert (WRITE, numbers, ((0, 512),), DECLARED) in seen(recorded)
+    assert (WRITE, numbers, ((0, 512),), DECLARED) in seen(executed(stream)[0])
+
+
+def test_an_address_in_a_block_leads_to_its_buffer(stream: InterpretedStream) -> None:
+    a, where = addressed(stream, 512, AT), stream.buffer(16)
+    update(stream, where, AT & 0xFFFFFFFF, AT >> 32)
+    ready(stream, stream.compute("uniform_address", [where], b"1234"), 7)
+    run(stream, 1)
+    effects, unmodelled = executed(stream)
+    assert (WRITE, a, ((0, 256),), EXACT) in seen(effects) and not unmodelled
+
+
+def test_an_unknown_address_in_a_block_is_not_modelled(stream: InterpretedStream) -> None:
+    ready(stream, stream.compute("uniform_address", [stream.buffer(16)], b"1234"), 7)
+    assert Unmodelled("PhysicalStorageBuffer", open=True) in run(stream, 1)
+    assert executed(stream)[1] == ["PhysicalStorageBuffer"]

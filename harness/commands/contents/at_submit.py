@@ -9,7 +9,16 @@ from harness.commands.contents.content_steps import Deferred, RunsSecondaries, S
 from harness.commands.contents.known_memory import KnownMemory
 from harness.commands.resources.aliasing import Aliasing
 from harness.findings import Certainty
-from harness.trace.effects import Access, Command, Effect, Execute, SemaphoreOperation, StreamEvent, Submitted
+from harness.trace.effects import (
+    Access,
+    Command,
+    Effect,
+    Execute,
+    SemaphoreOperation,
+    StreamEvent,
+    Submitted,
+    Unmodelled,
+)
 from harness.trace.pending_batches import PendingBatch, PendingBatches
 from harness.trace.submits import SubmitBatch
 
@@ -32,6 +41,8 @@ class MemoryContents:
         """Whether the most that commands could reach counts, so that nothing is left out."""
         self.left_out: dict[str, int] = {}
         """What is left out of the judgement because contents are unknown, with the number of recorded commands."""
+        self.unmodelled: list[str] = []
+        """What turned out to be not modelled in the commands that were settled since somebody took it."""
         self._patience: int | None = PATIENCE
         """How many changes are followed from now on; None for all."""
         self._aliasing = aliasing
@@ -132,6 +143,11 @@ class MemoryContents:
         if self._aliasing:
             accesses = self._aliasing.widen(accesses)
         effects = command.effects if outcome.runs else command.effects[: step.sure]
+        effects = effects[: len(effects) - outcome.replaced]
+        if step.writes is not None and not step.counted:
+            found = [effect.what for effect in (*accesses, *effects) if isinstance(effect, Unmodelled)]
+            step.counted = bool(found)
+            self.unmodelled += found
         return Command(command.call, command.name, command.site, (*accesses, *effects))
 
 

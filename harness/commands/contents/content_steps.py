@@ -64,6 +64,11 @@ class Overwritten(NamedTuple):
 
     places: tuple[tuple[int, Span], ...] | None
 
+    def meets(self, space: int, span: Span) -> bool:
+        """Whether any of these addresses may be written."""
+        held = self.places
+        return held is None or any(each == space and begin < span[1] and span[0] < end for each, (begin, end) in held)
+
     def apply(self, memory: KnownMemory) -> None:
         """The contents are unknown."""
         if self.places is None:
@@ -79,7 +84,9 @@ ANYTHING = Overwritten(None)
 class Outcome(NamedTuple):
     """What a deferred command accesses beside its recorded effects."""
 
-    accesses: tuple[Access, ...] = ()
+    accesses: tuple[Effect, ...] = ()
+    replaced: int = 0
+    """How many of its recorded effects, from the last, these take the place of."""
     runs: bool = True
     """Whether it does more than to read its parameters."""
     unknown: str = ""
@@ -99,7 +106,9 @@ class Deferred:
     idle: bool = False
     """Whether it would run nothing with the contents that are foreseen when it is recorded."""
     counted: bool = False
-    """Whether it was counted as one of which something is left out."""
+    """Whether it was counted as one of which something is left out, or that is not modelled."""
+    writes: Overwritten | None = None
+    """What it writes with the contents that are foreseen, if contents decide that."""
 
     def outcome(self, memory: KnownMemory) -> Outcome:
         """What it accesses when memory holds this."""
@@ -124,8 +133,12 @@ class Foresight(NamedTuple):
         if len(self.steps) > MOST_STEPS:
             return None
         for step in reversed(self.steps):
+            if isinstance(step, WritesLate):
+                step = step.foreseen
             if not isinstance(step, Filled | Updated):
-                if not isinstance(step, Deferred):
+                if not isinstance(step, Deferred | Overwritten) or (
+                    isinstance(step, Overwritten) and step.meets(space, span)
+                ):
                     return None
                 continue
             begin, end = step.span if isinstance(step, Filled) else (step.begin, step.begin + len(step.data))
@@ -143,9 +156,11 @@ MOST_STEPS = 64
 
 
 class WritesLate(NamedTuple):
-    """A command, by its place, that may write through descriptors which are written after they are bound."""
+    """A command, by its place, of which it is open until it is executed what it writes."""
 
     at: int
+    foreseen: Overwritten = ANYTHING
+    """What it writes as far as that is foreseen when it is recorded."""
 
 
 class RunsSecondaries(NamedTuple):

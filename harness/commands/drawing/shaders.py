@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from harness.commands.drawing.bind import STAGES_OF
@@ -22,7 +23,7 @@ from harness.trace.graphics_state import Targets
 from harness.trace.resources import Pipeline
 
 if TYPE_CHECKING:
-    from harness.shader.reach import Reach, ShaderTouch
+    from harness.shader.reach import LoadedPlace, Reach, ShaderTouch
     from harness.shader.reflect import ReflectedEntryPoint, ResourceUse
 
 STAGE_NAMES = {
@@ -43,6 +44,7 @@ SURE_STAGES = (VkShaderStage.COMPUTE, VkShaderStage.VERTEX)
 FAR = 1 << 32
 MOST_SHADER_EFFECTS = 1 << 14
 """The most combinations of a pipeline and its bindings that are remembered."""
+NOTHING_LOADED: Mapping[LoadedPlace, int] = MappingProxyType({})
 MOST_ELEMENTS = 4096
 """The most descriptors that one index that is not known may choose from."""
 
@@ -56,6 +58,7 @@ class StageUses:
         self.entries = [reflect(each.code, each.entry, each.specialization, each.stage) for each in pipeline.stages]
         self.writes = any(use.writes for entry in self.entries for use in entry.uses)
         self.varies = any(entry.varies for entry in self.entries)
+        self.loaded = sorted({place for entry in self.entries for place in entry.loaded})
         self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
 
     def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:
@@ -142,6 +145,26 @@ def _late(
     return LateEffects(effects, uses.writes)
 
 
+def effects_by_loads(
+    objects: ObjectState, buffer: CommandBuffer, pipeline: Pipeline, sets: dict[int, BoundSet], run: Invocations
+) -> Callable[[Mapping[LoadedPlace, int]], tuple[Effect, ...]]:
+    """What a command with these bindings accesses, by the values of members of blocks that its shaders load."""
+    then = replace(buffer, constants=copy(buffer.constants), late=None)
+    uses = stage_uses(objects, pipeline)
+    before = ("loaded", pipeline.id, *uses.key(buffer, run), *((index, *each.key) for index, each in sets.items()))
+    remembered = all(each.set.id and not each.set.layout.refers_further for each in sets.values())
+
+    def effects(loaded: Mapping[LoadedPlace, int]) -> tuple[Effect, ...]:
+        key = (*before, *loaded.items())
+        made = objects.shader_effects.get(key) if remembered else None
+        if made is None:
+            made = tuple(_shader_effects(objects, then, uses, sets, run, 0, loaded=loaded))
+            made = _remember(objects, key, made) if remembered else made
+        return objects.aliasing.widen(made) if objects.aliasing else made
+
+    return effects
+
+
 def _shader_effects(
     objects: ObjectState,
     buffer: CommandBuffer,
@@ -150,12 +173,13 @@ def _shader_effects(
     run: Invocations,
     idle: int,
     late: bool = False,
+    loaded: Mapping[LoadedPlace, int] = NOTHING_LOADED,
 ) -> Iterator[Effect]:
     joined: dict[tuple[int, int, int, bool, RasterizationOrder, AttachmentOperation, Certainty], list[Span]] = {}
     for entry in uses.entries:
         if entry.stage & idle:
             continue
-        for effect in StageAccesses(objects, buffer, entry, sets, run).effects(late):
+        for effect in StageAccesses(objects, buffer, entry, sets, run, loaded).effects(late):
             if isinstance(effect, Access):
                 how = (effect.atomic, effect.order, effect.operation, effect.certainty)
                 joined.setdefault((effect.access_kind, effect.space, effect.resource, *how), []).extend(effect.spans)
@@ -197,6 +221,7 @@ class StageAccesses:
         entry: ReflectedEntryPoint,
         sets: dict[int, BoundSet],
         run: Invocations,
+        loaded: Mapping[LoadedPlace, int],
     ) -> None:
         from harness.shader.reach import Evaluation, KnownInputs
 
@@ -209,7 +234,8 @@ class StageAccesses:
         self._others: dict[Effect, None] = {}
         """Accesses that are no plain memory of a descriptor, and what is not modelled."""
         ranges, complete = built_ins(run, entry)
-        self._evaluation = Evaluation(entry.nodes, KnownInputs(ranges, complete, buffer.constants.read, self._length))
+        inputs = KnownInputs(ranges, complete, buffer.constants.read, self._length, loaded)
+        self._evaluation = Evaluation(entry.nodes, inputs)
 
     def effects(self, late: bool) -> Iterator[Effect]:
         """Those through bindings that may be written after they are bound (`late`), or all others."""

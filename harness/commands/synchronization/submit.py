@@ -10,7 +10,16 @@ from harness.commands.rendering import other_aspect
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkResult, VkStructureType
 from harness.trace.calls import FOUND_WRITES, Call
 from harness.trace.chain import chained
-from harness.trace.effects import Command, FenceReset, HostWaited, QueueObtained, StreamEvent, Submission, Submitted
+from harness.trace.effects import (
+    Command,
+    FenceReset,
+    HostWaited,
+    QueueObtained,
+    StreamEvent,
+    Submission,
+    Submitted,
+    UnmodelledCall,
+)
 from harness.trace.submits import SubmitBatch, batches
 
 
@@ -23,7 +32,11 @@ def queue_submit(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
         objects.debug.submitted(call.args["queue"], call.index, [each.command_buffers for each in taken])
     if objects.debug.frames.has_boundaries:
         objects.debug.frames.submitted(call)
-    yield _submitted(objects, call, [_submission(objects, *each) for each in enumerate(taken)])
+    made = _submitted(objects, call, [_submission(objects, *each) for each in enumerate(taken)])
+    if objects.contents.unmodelled:
+        yield from map(UnmodelledCall, objects.contents.unmodelled)
+        objects.contents.unmodelled.clear()
+    yield made
 
 
 def _submission(objects: ObjectState, index: int, batch: SubmitBatch) -> Submission:

@@ -1,7 +1,6 @@
 """Device addresses of a trace as those of the target: in push constants, and in the structs of commands.
 
-An address that a program stored to memory is not found. A shader that loads one is not modelled, and neither is what it
-accesses.
+An address that a program stored to memory is not found: a shader that loads one does not reach its buffer here.
 """
 
 from __future__ import annotations

@@ -1,0 +1,109 @@
+"""Dispatches whose shaders load, from blocks that they do not write, what decides which bytes they access.
+
+Where such values are known when the dispatch is executed, its accesses follow from them; otherwise they are the
+declared ones. While the command buffer is recorded, the dispatch is judged by the values that are foreseen.
+Specification: "Dispatching Commands"; rules.md#values-that-a-shader-loads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from harness.commands.contents.content_steps import Deferred, Foresight, Outcome, Overwritten, ReadsBytes, overwritten
+from harness.commands.contents.known_memory import KnownMemory
+from harness.commands.drawing.invocations import Invocations
+from harness.commands.drawing.shader_memory import behind_descriptor
+from harness.commands.drawing.shaders import effects_by_loads, stage_uses
+from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from harness.spans import Span
+from harness.trace.effects import Effect, Unmodelled
+
+if TYPE_CHECKING:
+    from harness.shader.reach import LoadedPlace
+
+Loads = dict["LoadedPlace", tuple[int, Span]]
+"""The space and the addresses of each value."""
+
+
+@dataclass(slots=True)
+class LoadingDispatch(Deferred):
+    """The accesses of a dispatch that depend on values in memory."""
+
+    loads: Loads
+    made: Callable[[Mapping[LoadedPlace, int]], tuple[Effect, ...]]
+    """Gives what it accesses with some of the values; the others may be anything."""
+    declared: tuple[Effect, ...]
+    recorded: int = 0
+    """The number of its effects while it is recorded."""
+
+    def outcome(self, memory: KnownMemory) -> Outcome:
+        """Its accesses with the values that are known."""
+        known = self.known(memory)
+        return Outcome(self.declared if known is None else known[0], replaced=self.recorded)
+
+    def known(self, memory: ReadsBytes) -> tuple[tuple[Effect, ...], Overwritten] | None:
+        """Its accesses, and what it writes. None when no value is known, or when it writes some of them itself.
+
+        If it does not, then no invocation can see another value: the first that wrote one would have had the known
+        ones.
+        """
+        read = {place: memory.read(*where) for place, where in self.loads.items()}
+        values = {place: int.from_bytes(data, "little") for place, data in read.items() if data is not None}
+        if not values:
+            return None
+        effects = self.made(values)
+        written = overwritten(effects) or Overwritten(())
+        return None if any(written.meets(*self.loads[place]) for place in values) else (effects, written)
+
+
+def by_loads(
+    objects: ObjectState, buffer: CommandBuffer, bind_point: int, run: Invocations, effects: tuple[Effect, ...]
+) -> tuple[Effect, ...]:
+    """The effects of a dispatch while it is recorded. What its shader loads settles them, if that can tell more."""
+    pipeline = buffer.pipelines.get(bind_point)
+    if pipeline is None or not pipeline.stages or not effects or buffer.late is not None:
+        return effects
+    uses = stage_uses(objects, pipeline)
+    if not uses.loaded:
+        return effects
+    sets = {index: _kept(bound) for index, bound in buffer.sets.get(bind_point, {}).items()}
+    loads = _loads(objects, sets, uses.loaded)
+    if not loads:
+        return effects
+    made = effects_by_loads(objects, buffer, pipeline, sets, run)
+    declared = tuple(replace(each, open=True) if isinstance(each, Unmodelled) else each for each in effects)
+    step = LoadingDispatch(loads, made, declared)
+    foreseen = step.known(Foresight(objects.contents.memory, buffer.steps))
+    buffer.defer(step, objects.contents)
+    if foreseen is None:
+        step.recorded, step.writes = len(declared), overwritten(declared) or Overwritten(())
+        return declared
+    # While it is recorded, it is judged by what is foreseen. That may differ from what it does when it is executed, so
+    # that it has its declared effects as well for those who ask what it may do.
+    expected, step.writes = foreseen
+    step.idle, step.sure, step.recorded = True, len(expected), len(expected) + len(declared)
+    return (*expected, *declared)
+
+
+def _kept(bound: BoundSet) -> BoundSet:
+    """A set as it is now. A set of its own cannot change until the command is executed, but what is pushed can."""
+    return replace(bound, set=replace(bound.set, slots=dict(bound.set.slots))) if bound.set.id == 0 else bound
+
+
+def _loads(objects: ObjectState, sets: Mapping[int, BoundSet], places: list[LoadedPlace]) -> Loads:
+    """Where the values lie. Those past the end of a range are left out."""
+    found: Loads = {}
+    for place in places:
+        bound = sets.get(place.set)
+        held = None if bound is None else bound.set.slots.get((place.binding, 0))
+        if bound is None or held is None:
+            continue
+        memory = behind_descriptor(objects, held, bound.offsets.get((place.binding, 0), 0))
+        if memory is not None and not memory.whole:
+            begin, end = memory.spans[0]
+            span = (begin + place.offset, begin + place.offset + place.size)
+            if span[1] <= end:
+                found[place] = (memory.space, span)
+    return found

@@ -1,0 +1,48 @@
+"""Bytes that follow from values which a shader loads from memory: ranges in uniform blocks."""
+
+from harness.rig.core import RigBuffer
+from harness.suite import Rig, read_after_write, scenario, write_after_write
+
+FILL, UNIFORM = "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/UNIFORM_READ"
+AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")
+WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
+
+
+def _uniforms(rig: Rig, *words: int) -> RigBuffer:
+    return rig.buffer(data=b"".join(word.to_bytes(4, "little") for word in (*words, *[0] * (16 - len(words)))))
+
+
+@scenario(
+    weakened={"filled / the last word": [AFTER_FILL], "filled / the first word": [AFTER_FILL]},
+    rule="values-that-a-shader-loads",
+)
+def scenario_range_from_a_uniform_block(rig: Rig) -> None:
+    """An offset and a count that the host wrote to a uniform block say which words are stored to."""
+    a, numbers = rig.buffer(512), _uniforms(rig, 10, 40)
+    pipeline = rig.compute("uniform_range", {0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"}, push_bytes=4)
+    words = rig.choose("filled", (0, 10), {"the last word": (49, 1), "the first word": (10, 1)})
+    with rig.submission() as commands:
+        commands.fill(a, 0x22, 4 * words[0], 4 * words[1])
+        commands.fill(a, 0x33, 4 * 50)
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=numbers))
+        commands.push_constants(pipeline, 0x400)
+        commands.dispatch()
+
+
+@scenario(
+    without={"fill before the loads": [read_after_write("vkCmdDispatch", "vkCmdFillBuffer")]},
+    weakened={"first word / of the first half": [WAW]},
+    rule="values-that-a-shader-loads",
+)
+def scenario_ranges_that_a_fill_decides(rig: Rig) -> None:
+    """A number that a fill wrote to a uniform block counts for the dispatch that loads it after that."""
+    a, first, second = rig.buffer(512), _uniforms(rig, 0, 64), _uniforms(rig, 32, 64)
+    pipeline = rig.compute("uniform_range", {0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"}, push_bytes=4)
+    word = rig.choose("first word", 64, {"of the first half": 63})
+    with rig.submission() as commands:
+        commands.fill(second, word, 0, 4)
+        commands.barrier("fill before the loads", FILL, UNIFORM)
+        for numbers, value in ((first, 0x500), (second, 0x600)):
+            commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=numbers))
+            commands.push_constants(pipeline, value)
+            commands.dispatch()
