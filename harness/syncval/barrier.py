@@ -55,7 +55,7 @@ def expand(dependency: Dependency, queue_flags: int, by_region: bool = False) ->
         access_scope(src, dependency.src_accesses, queue_flags),
         execution_scope_dst(dst, queue_flags) | BOTTOM,
         access_scope(dst, dependency.dst_accesses, queue_flags),
-        local=by_region and not (src | dst) & ~FRAMEBUFFER_SPACE,
+        local=by_region and not (src & ~TOP | dst & ~BOTTOM) & ~FRAMEBUFFER_SPACE,
     )
 
 

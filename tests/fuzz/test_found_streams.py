@@ -12,6 +12,19 @@ from harness.syncval.validator import Validator
 FOUND = [
     pytest.param(
         """
+        submit q1
+            FRAGMENT_SHADER_SHADER_STORAGE_READ a
+            pass 1 region EXTERNAL->0 COLOR_ATTACHMENT_OUTPUT > COLOR_ATTACHMENT_OUTPUT
+            subpass 0
+            barrier region COLOR_ATTACHMENT_OUTPUT > TOP_OF_PIPE
+            FRAGMENT_SHADER_SHADER_STORAGE_WRITE a
+            end
+        """,
+        [],
+        id="what ends at the top of the pipe is before all commands, and not by region (by the fuzzer)",
+    ),
+    pytest.param(
+        """
         submit q1 signal s1@ALL_COMMANDS family 0
             COPY_TRANSFER_WRITE a
         submit q2 wait s1@BOTTOM_OF_PIPE fence f1 family 1

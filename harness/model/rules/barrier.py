@@ -17,9 +17,11 @@ from harness.model.stages import (
     ACCESS_KIND,
     ACCESS_KINDS,
     BESIDE_STAGES,
+    BOTTOM,
     EVERY_STAGE,
     FRAMEBUFFER_SPACE,
     SYNCHRONIZATION,
+    TOP,
     TRANSFER_OF_OWNERSHIP,
     access_scope,
     concrete,
@@ -205,7 +207,9 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
     if pending.transfers == RELEASE and not (pending.ranged and pending.ranged.all_stages):
         return
     order, flags, dependency = run.program.order, run.queue_flags, pending.dependency
-    named = concrete(dependency.src_stages | dependency.dst_stages, flags)
+    # The ends of the pipe that stand for all commands are not of the framebuffer.
+    everything = dependency.src_stages & BOTTOM | dependency.dst_stages & TOP
+    named = concrete(dependency.src_stages | dependency.dst_stages, flags) | everything
     local = pending.scope.by_region and not named & ~FRAMEBUFFER_SPACE
     stages = second_scope(dependency.dst_stages, flags)
     between = order.set_of(pending.source) | pending.between | pending.scope.waited
