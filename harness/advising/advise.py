@@ -28,6 +28,7 @@ from harness.advising.smaller_forms import (
 from harness.advising.written import BARRIER, Written, dependencies
 from harness.agreement import MODEL_LIMIT, ask_opinion, key_of, keys_in_conflict, note_opinion
 from harness.check import Analysis
+from harness.mending.pieces import masks_in
 from harness.mending.proof import Pair, is_clean
 from harness.mending.scope_sites import Path
 from harness.model.order import ACTION, SRC, ExecutionOrder
@@ -160,44 +161,34 @@ class _Adviser:
         try:
             self._narrow(narrowing)
         finally:
-            if narrowing.lines:
-                self._keep(AdviceKind.WIDER, written, narrowing.trace, narrowing.lines)
+            if lines := narrowing.lines():
+                self._keep(AdviceKind.WIDER, written, narrowing.trace, lines)
 
     def _narrow(self, narrowing: _Narrowing) -> None:
         written = narrowing.written
         for path, _ in list(without_structs(written.kind, narrowing.args)):
             if self._try(narrowing, partial(_without, written.kind, path=path)):
-                narrowing.lines.append(f"{_text(path)} orders nothing")
+                narrowing.dropped.append(path)
         for path in mask_paths(written.call.name, written.kind, narrowing.args):
             self._narrow_mask(narrowing, path)
         self._narrow_ranges(narrowing)
 
     def _narrow_mask(self, narrowing: _Narrowing, path: Path) -> None:
         """Takes bits from a mask while both judges allow it."""
-        call, before = narrowing.written.call, value_at(narrowing.args, path)
+        call = narrowing.written.call
 
         def form(args: Args, number: int) -> Args | None:
             return next(islice(narrower(call.name, narrowing.written.kind, args, path, self._used), number, None), None)
 
-        try:
-            number = 0
-            while form(narrowing.args, number) is not None:
-                taken = self._try(narrowing, partial(form, number=number))
-                number = 0 if taken and value_at(narrowing.args, path) else number + 1
-        finally:
-            after = value_at(narrowing.args, path)
-            if after != before:
-                type = _mask_type(call, path)
-                narrowing.lines.append(f"{_text(path)}: {short(type, before)} -> {short(type, after)}")
+        number = 0
+        while form(narrowing.args, number) is not None:
+            taken = self._try(narrowing, partial(form, number=number))
+            number = 0 if taken and value_at(narrowing.args, path) else number + 1
 
     def _narrow_ranges(self, narrowing: _Narrowing) -> None:
-        for path, part in list(_buffer_parts(narrowing.args)):
+        for path, _ in list(_buffer_parts(narrowing.args)):
             for end, unit, most in smaller_ranges(narrowing.args, path):
                 self._cut(narrowing, path, end, unit, most)
-            now = value_at(narrowing.args, path)
-            if now != part:
-                was, left = ((each["offset"], each["offset"] + each["size"]) for each in (part, now))
-                narrowing.lines.append(f"{_text(path)}: bytes [{was[0]}, {was[1]}) -> [{left[0]}, {left[1]})")
 
     def _cut(self, narrowing: _Narrowing, path: Path, end: str, unit: int, most: int) -> None:
         """Takes as many bytes as it can from one end of a range, in units."""
@@ -233,12 +224,39 @@ class _Narrowing:
     def __init__(self, trace: EditedTrace, written: Written) -> None:
         self.trace = trace
         self.written = written
-        self.lines: list[str] = []
+        self.dropped: list[Path] = []
+        """The structs that are left out, by their paths in the call as it was when the narrowing began."""
+        self._was = self.args
 
     @property
     def args(self) -> Args:
         """Of the first call, as it is now."""
         return self.trace.call(self.trace.origins.index(self.written.origins[0])).args
+
+    def lines(self) -> list[str]:
+        """Each part that is less now, in words."""
+        call, now = self.written.call, self.args
+        found = [f"{_text(path)} orders nothing" for path in self.dropped]
+        for path in masks_in(now, ()):
+            old, new = self._as_it_was(path), value_at(now, path)
+            before = value_at(self._was, old)
+            if before != new:
+                type = _mask_type(call, old)
+                found.append(f"{_text(old)}: {short(type, before)} -> {short(type, new)}")
+        for path, part in _buffer_parts(now):
+            old = self._as_it_was(path)
+            was, left = ((each["offset"], each["offset"] + each["size"]) for each in (value_at(self._was, old), part))
+            if was != left:
+                found.append(f"{_text(old)}: bytes [{was[0]}, {was[1]}) -> [{left[0]}, {left[1]})")
+        return found
+
+    def _as_it_was(self, path: Path) -> Path:
+        """The path that a value had before structs were left out."""
+        for dropped in reversed(self.dropped):
+            at = len(dropped) - 1
+            if path[:at] == dropped[:at] and len(path) > at and int(path[at]) >= int(dropped[at]):
+                path = (*path[:at], int(path[at]) + 1, *path[at + 1 :])
+        return path
 
     def with_args(self, change: Callable[[Args], Args | None]) -> EditedTrace:
         """The trace with the same change of each call; as it is where it cannot be made for all."""

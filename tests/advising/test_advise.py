@@ -196,3 +196,18 @@ def test_time_that_is_over_is_said() -> None:
 @pytest.mark.parametrize("seconds", [0.0, 60.0])
 def test_the_last_line_says_what_the_advice_is_about(seconds: float) -> None:
     assert advise(Stream().blocks, seconds).notes[-1].startswith("advice is about this trace only")
+
+
+def test_a_struct_that_orders_nothing_is_left_out_and_the_others_keep_their_names() -> None:
+    stream, a, b = two_buffers(64)
+    wide = Masks(COPY_MASKS.src_stages, COPY_MASKS.src_accesses, VkPipelineStage2.ALL_COMMANDS, VkAccess2.MEMORY_READ)
+    stream.begin()
+    stream.fill(a, 1, size=64)
+    second_form(stream, BarrierEntry(COPY_MASKS, BufferPart(b, 0, 64)), BarrierEntry(wide, BufferPart(a, 0, 64)))
+    stream.copy(a, b, 64)
+    stream.submit()
+    assert only(advised(stream)).lines == (
+        "pDependencyInfo.pBufferMemoryBarriers[0] orders nothing",
+        "pDependencyInfo.pBufferMemoryBarriers[1].dstAccessMask: MEMORY_READ -> TRANSFER_READ",
+        "pDependencyInfo.pBufferMemoryBarriers[1].dstStageMask: ALL_COMMANDS -> COPY",
+    )
