@@ -48,6 +48,8 @@ class Advising:
     """How many different ones the trace has."""
     done: int = 0
     """How many of them were looked at before the time was over."""
+    stopped: bool = False
+    """Whether the time was over before everything was tried."""
     by_model: bool = True
     unmodelled: tuple[str, ...] = ()
     trace: EditedTrace | None = None
@@ -57,7 +59,7 @@ class Advising:
     def notes(self) -> list[str]:
         """What the advice leaves out, and what it is about."""
         notes = [f"{self.done} of {self.dependencies} dependencies looked at, {len(self.advice)} advised"]
-        if self.done < self.dependencies:
+        if self.stopped:
             notes.append("the time was over before the rest (--seconds)")
         if not self.by_model:
             notes.append("the trace is too long for the model: syncval alone judged the changes")
@@ -115,7 +117,7 @@ class _Adviser:
                 found.done += 1
             self._merge([each for each in several if each.kind == BARRIER and not gone.intersection(each.origins)])
         except _OutOfTimeError:
-            pass
+            found.stopped = True
         found.advice.sort(key=lambda each: -(each.serializes.pairs if each.serializes else 0))
         found.trace = self._trace
         return found
