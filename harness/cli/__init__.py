@@ -18,7 +18,7 @@ from harness.findings import UserError
 
 COMMANDS = {
     "run": "Run an unmodified program and judge its Vulkan calls.",
-    "check": "Judge a trace, ours or a converted capture, with no driver installed.",
+    "check": "Judge a trace or a capture, with no driver installed.",
     "replay": "Run a trace on a device.",
     "mend": "Find the smallest dependency that orders what each finding is about, and prove it.",
     "advise": "Say which dependencies are more than any access needs, and what they serialize.",
