@@ -97,12 +97,13 @@ class DiesOfTheFirst(Worker):
 
 
 def a_guarded_hazard(folder: Path, on: bool) -> Path:
-    """A shader writes a buffer if a word says so, and a copy reads it without a barrier."""
+    """A shader writes a buffer if a word that another shader wrote says so, and a copy reads it without a barrier."""
     stream, a, b = two_buffers(256)
     switch = stream.buffer(16)
+    decides = stream.compute("fill_words", [switch], words(int(on)))
     guarded = stream.compute("branch_on_a_word", [a, switch], words(2))
     stream.begin()
-    stream.fill(switch, int(on))
+    decides.run()
     stream.barrier()
     guarded.run()
     stream.copy(a, b, 64)
