@@ -184,7 +184,7 @@ def member_decoder(member: tables.Member, in_struct: bool) -> Decoder:
     if dims:
         return wire.grid(elements, dims)
     if stars == 2:
-        return wire.rows(wire.one_of(elements) if in_struct else elements)
+        return wire.array(wire.one_of(elements) if in_struct else elements)
     if not stars:
         return wire_struct(base)
     return elements if length is not None else wire.one_of(elements)

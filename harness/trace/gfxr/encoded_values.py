@@ -123,7 +123,7 @@ def only_null(data: bytes, at: int) -> tuple[None, int]:
 
 
 def array(element: Decoder) -> Decoder:
-    """A pointer to elements, each of at least four bytes, as a list."""
+    """A pointer to elements, or to pointers to them, each of at least four bytes, as a list."""
 
     def decode(data: bytes, at: int) -> tuple[Any, int]:
         count, at = pointer(data, at)
@@ -166,23 +166,6 @@ def grid(elements: Decoder, dims: tuple[int, ...]) -> Decoder:
         values, at = elements(data, at)
         for bound in reversed(dims[1:]):
             values = [values[i : i + bound] for i in range(0, len(values or ()), bound)]
-        return values, at
-
-    return decode
-
-
-def rows(elements: Decoder) -> Decoder:
-    """A pointer to pointers, each of which leads to a row of values: lists in a list."""
-
-    def decode(data: bytes, at: int) -> tuple[Any, int]:
-        count, at = pointer(data, at)
-        if count == NONE:
-            return None, at
-        span(data, at, count, 4)
-        values = []
-        for _ in range(count):
-            value, at = elements(data, at)
-            values.append(value)
         return values, at
 
     return decode
