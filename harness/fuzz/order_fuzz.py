@@ -18,11 +18,11 @@ from harness.fuzz.random_steps import Step, make, shrink
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.model import judge
 from harness.replay.outcomes.legal_order_runs import run_reorders
-from harness.spec.enums import VkAccess2, VkAttachmentLoadOp, VkAttachmentStoreOp, VkPipelineStage2, VkStructureType
+from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp
+from harness.trace.barrier_calls import full_barrier
 from harness.trace.calls import Block, Call
 
 MOST_BARRIERS = 40
-EVERYTHING = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
 
 
 def with_full_barriers(blocks: list[Block]) -> list[Block] | None:
@@ -36,7 +36,9 @@ def with_full_barriers(blocks: list[Block]) -> list[Block] | None:
         at = _cut(blocks, opinion.conflicts[0].current.call)
         if at is None:
             return None
-        blocks = _numbered([*blocks[:at], _barrier(blocks[at]), *blocks[at:]])
+        before = blocks[at]
+        assert isinstance(before, Call)
+        blocks = _numbered([*blocks[:at], full_barrier(0, before.args["commandBuffer"]), *blocks[at:]])
     return None
 
 
@@ -69,29 +71,6 @@ def _cut(blocks: list[Block], index: int) -> int | None:
 
 def _barriers(blocks: list[Block]) -> set[int]:
     return {each.index for each in blocks if isinstance(each, Call) and each.args.get("memoryBarrierCount") == 1}
-
-
-def _barrier(before: Block) -> Call:
-    assert isinstance(before, Call)
-    full = {
-        "sType": VkStructureType.MEMORY_BARRIER,
-        "pNext": None,
-        "srcAccessMask": EVERYTHING,
-        "dstAccessMask": EVERYTHING,
-    }
-    args = {
-        "commandBuffer": before.args["commandBuffer"],
-        "srcStageMask": VkPipelineStage2.ALL_COMMANDS,
-        "dstStageMask": VkPipelineStage2.ALL_COMMANDS,
-        "dependencyFlags": 0,
-        "memoryBarrierCount": 1,
-        "pMemoryBarriers": [full],
-        "bufferMemoryBarrierCount": 0,
-        "pBufferMemoryBarriers": None,
-        "imageMemoryBarrierCount": 0,
-        "pImageMemoryBarriers": None,
-    }
-    return Call(0, "vkCmdPipelineBarrier", args)
 
 
 def _numbered(blocks: list[Block]) -> list[Block]:

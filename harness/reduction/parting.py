@@ -14,6 +14,7 @@ from typing import Any
 from harness.reduction.structure import Structure
 from harness.spec.enums import VkAccess2, VkPipelineStage2, VkStructureType
 from harness.spec.shapes import main_name
+from harness.trace.barrier_calls import full_barrier
 from harness.trace.calls import Block, Call
 from harness.trace.effects import EXTERNAL
 
@@ -30,35 +31,13 @@ def with_barriers(blocks: Sequence[Block], calls: Sequence[int]) -> Iterator[lis
         before = structure.instance_of(call)
         at = structure.order.index(before)
         free = before - 1 > structure.order[at - 1]
-        barrier = _barrier(before - 1 if free else max(structure.order) + 1, structure.recordings[begin].buffer)
+        barrier = full_barrier(before - 1 if free else max(structure.order) + 1, structure.recordings[begin].buffer)
         position = _position(blocks, before)
         yield [*blocks[:position], barrier, *blocks[position:]]
 
 
 def _position(blocks: Sequence[Block], index: int) -> int:
     return next(at for at, block in enumerate(blocks) if block.index == index)
-
-
-def _barrier(index: int, command_buffer: int) -> Call:
-    full = {
-        "sType": VkStructureType.MEMORY_BARRIER,
-        "pNext": None,
-        "srcAccessMask": _EVERYTHING,
-        "dstAccessMask": _EVERYTHING,
-    }
-    args = {
-        "commandBuffer": command_buffer,
-        "srcStageMask": VkPipelineStage2.ALL_COMMANDS,
-        "dstStageMask": VkPipelineStage2.ALL_COMMANDS,
-        "dependencyFlags": 0,
-        "memoryBarrierCount": 1,
-        "pMemoryBarriers": [full],
-        "bufferMemoryBarrierCount": 0,
-        "pBufferMemoryBarriers": None,
-        "imageMemoryBarrierCount": 0,
-        "pImageMemoryBarriers": None,
-    }
-    return Call(index, "vkCmdPipelineBarrier", args)
 
 
 def with_subpass_dependencies(blocks: Sequence[Block]) -> Iterator[list[Block]]:

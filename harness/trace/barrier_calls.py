@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass
 from typing import Any
 
-from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkPipelineStage2, VkStructureType
+from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkAccess2, VkPipelineStage2, VkStructureType
 from harness.spec.first_form import first_form_accesses, first_form_stages
 from harness.trace.calls import Call
 
@@ -203,3 +203,27 @@ def form_of(calls: Iterable[object]) -> str:
         if isinstance(call, Call) and call.name.removesuffix("KHR") in second:
             return f"{SECOND}KHR" if call.name.endswith("KHR") else SECOND
     return FIRST
+
+
+def full_barrier(index: int, command_buffer: int) -> Call:
+    """A vkCmdPipelineBarrier between everything before it and everything after it."""
+    everything = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
+    full = {
+        "sType": VkStructureType.MEMORY_BARRIER,
+        "pNext": None,
+        "srcAccessMask": everything,
+        "dstAccessMask": everything,
+    }
+    args = {
+        "commandBuffer": command_buffer,
+        "srcStageMask": VkPipelineStage2.ALL_COMMANDS,
+        "dstStageMask": VkPipelineStage2.ALL_COMMANDS,
+        "dependencyFlags": 0,
+        "memoryBarrierCount": 1,
+        "pMemoryBarriers": [full],
+        "bufferMemoryBarrierCount": 0,
+        "pBufferMemoryBarriers": None,
+        "imageMemoryBarrierCount": 0,
+        "pImageMemoryBarriers": None,
+    }
+    return Call(index, FIRST, args)
