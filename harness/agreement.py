@@ -48,6 +48,8 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
     lines = []
     for finding in findings:
         if key_of(finding) not in known:
+            if _follows_a_race(finding, known):
+                continue
             lines.append(f"syncval only: {pair_text(finding)}")
         elif known[key_of(finding)] is not finding.certainty:
             lines.append(
@@ -86,7 +88,8 @@ def note_opinion(analysis: Analysis, opinion: Opinion) -> ModelAnswer:
     """Notes in each finding of `analysis` who finds it, and adds what only the model finds."""
     known = _pairs(opinion)
     for finding in analysis.findings:
-        finding.judges = ("syncval", "model") if key_of(finding) in known else ("syncval",)
+        agreed = key_of(finding) in known or _follows_a_race(finding, known)
+        finding.judges = ("syncval", "model") if agreed else ("syncval",)
     for conflict in beyond(analysis.findings, opinion):
         if conflict.certainty is not Certainty.BOUND:
             analysis.findings.append(_finding(conflict, analysis))
@@ -168,6 +171,13 @@ def _pairs(opinion: Opinion) -> dict[Key, Certainty]:
         for key in _directions(each):
             found[key] = stronger(found.get(key, each.certainty), each.certainty)
     return found
+
+
+def _follows_a_race(finding: Finding, known: Iterable[Key]) -> bool:
+    """Whether it depends on which of two racing commands a judge takes first: whose contents a transfer of ownership
+    loses. Both judges report the race."""
+    calls = (finding.place.call, finding.prior.call)
+    return finding.hazard.is_ownership and any(key[:2] == calls for key in known)
 
 
 def _directions(conflict: Conflict) -> Iterator[Key]:

@@ -182,7 +182,8 @@ def after_set(state: State, token: int, stages: int, accesses: int, viewer: int,
     """Marks the accesses in the first scope of an event that is set now. Nothing is ordered yet (memoised).
 
     `accesses` are those that the stages can make, as bits of ACCESS_KINDS indices. A token is positive and used once.
-    What has the token `earlier` is in the scope, too.
+    What has the token `earlier` is in the scope, too. The scope is framebuffer-global, so that a chain with it is:
+    rules.md#by-region-dependencies-order-attachments.
     """
     return state.after(
         ("set", token, stages, accesses, viewer, earlier),
@@ -198,13 +199,15 @@ def _marked(state: State, token: int, stages: int, accesses: int, viewer: int, e
         marks = set()
         if accesses >> state.write.access_kind & 1 and state.write.viewer == viewer:
             marks.add(token)
-        if (ordering.chain | ordering.ordered_subpass_stages) & stages or chained(earlier) in ordering.tokens:
+        far = ordering.chain | ordering.ordered_subpass_stages
+        near = ordering.near_chain | ordering.near_subpass_stages
+        if (far | near) & stages or chained(earlier) in ordering.tokens:
             marks.add(chained(token))
         marks |= signaled(ordering.tokens, token, stages, earlier)
         ordering = ordering._replace(tokens=ordering.tokens | marks)
     reads = tuple(
         each._replace(tokens=each.tokens | {token})
-        if read_in_scope(read, each, scope, viewer) or earlier in each.tokens
+        if read_reach(read, each, scope, viewer) is not Ordered.NOWHERE or earlier in each.tokens
         else each
         for read, each in zip(state.reads, view.reads, strict=True)
     )

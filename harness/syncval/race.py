@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from harness.findings import Hazard, Place
@@ -64,6 +64,7 @@ def race(
         and not state.write.done
         and _is_racing(state.write, write, racing)
         and not any(_in_instance(each, access, racing) for each in [*known, state.write])
+        and not _loaded_before(state.write, zip(state.reads, reads, strict=True), racing)
     ):
         if ACCESS_KINDS[state.write.access_kind].stage == PRESENT_ENGINE:
             return (Hazard.WRITE_AFTER_PRESENT if writes else Hazard.READ_AFTER_PRESENT), -1
@@ -86,6 +87,13 @@ def in_instance_order(prior: Write | Read, queue: int, order: int, operation: in
     if not prior.open or prior.queue != queue or order == RasterizationOrder.NONE:
         return False
     return prior.operation == AttachmentOperation.LOAD or operation == AttachmentOperation.STORE
+
+
+def _loaded_before(write: Write, reads: Iterable[tuple[Read, Place]], racing: RacingWork) -> bool:
+    """Whether a load operation came before an attachment read that does not race: what comes after the read comes
+    after both. Rule: rules.md#loads-come-first-and-stores-last."""
+    is_load = write.open and write.operation == AttachmentOperation.LOAD
+    return is_load and any(read.open and read.regional and not _is_racing(read, at, racing) for read, at in reads)
 
 
 def _in_instance(prior: Write | Read, access: Access | None, racing: RacingWork) -> bool:
