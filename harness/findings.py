@@ -61,6 +61,9 @@ class Hazard(StrEnum):
     REWRITES_OTHER_ASPECT = "attachment-operation-rewrites-other-aspect"
     """A hazard on devices without separateDepthStencilAttachmentAccess; the trace does not say what this one has."""
 
+    PRESERVED_AND_USED = "attachment-preserved-and-used"
+    """A subpass both uses and preserves an attachment."""
+
     UNFLUSHED_WRITE = "vkInvalidateMappedMemoryRanges-unflushed-write"
     """An invalidate discards what the host wrote and did not flush."""
 
@@ -132,6 +135,7 @@ ADVICE = frozenset(
         Hazard.LATE_HOST_SET,
         Hazard.OWNERSHIP_WITHOUT_CONTENTS,
         Hazard.REWRITES_OTHER_ASPECT,
+        Hazard.PRESERVED_AND_USED,
     }
 )
 """The values that are advice. A test holds the table in `docs/hazards.md` equal to this set."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from harness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STENCIL, make_render_pass
+from harness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STENCIL, subpasses_of
 from harness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, dependencies_of
 from harness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from harness.layer.parse import plain_command
@@ -140,7 +140,7 @@ def _moved_read_only(stream: Stream, begin: Call) -> Iterator[int]:
         return
     views = frames[info["framebuffer"]].args["pCreateInfo"]["pAttachments"] or ()
     layouts: dict[int, set[int]] = {}
-    for subpass in make_render_pass(0, made[info["renderPass"]].args["pCreateInfo"]).subpasses:
+    for subpass in subpasses_of(made[info["renderPass"]].args["pCreateInfo"]):
         for each in subpass.references:
             layouts.setdefault(each.attachment, set()).update(
                 layout for layout in (each.layout, each.stencil_layout) if layout in READ_ONLY | READ_ONLY_STENCIL

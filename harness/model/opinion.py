@@ -68,6 +68,8 @@ class ConflictKind(StrEnum):
     """Neither of two operations on one event happens before the other."""
     EVENT_USAGE = "event-usage"
     """A wait for an event breaks valid usage with the operation that signaled the event."""
+    USAGE = "usage"
+    """A command breaks valid usage with an object that an earlier call made. No order follows from it."""
     DIRTY = "dirty-invalidate"
     """A write is invalidated before it is flushed. On the host it is lost; on the device that is a remark."""
     OWNERSHIP = "ownership"

@@ -10,6 +10,7 @@ _FIXED = {
     ConflictKind.EVENT_UNORDERED: "an execution dependency between the two operations on the event: nothing orders "
     "them",
     ConflictKind.EVENT_USAGE: "a wait that matches the operation which signaled its event",
+    ConflictKind.USAGE: "an object that keeps the rules of valid usage",
     ConflictKind.DIRTY: "vkFlushMappedMemoryRanges, or a dependency that has the write in its first scope, before the "
     "invalidate",
     ConflictKind.RACING: "an execution dependency between the write and the dependency that invalidates its memory",

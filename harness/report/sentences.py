@@ -59,6 +59,9 @@ _USAGE = {
     "scopes where the host sets the event (VUID-vkCmdWaitEvents2-pEvents-10788, "
     "VUID-vkCmdWaitEvents2-pEvents-03839)",
     Hazard.WAIT_ON_ANOTHER_QUEUE: 'a semaphore, since events do not order commands of different queues ("Events")',
+    Hazard.PRESERVED_AND_USED: "each attachment of a subpass either used or preserved "
+    "(VUID-VkSubpassDescription-pPreserveAttachments-00854, "
+    "VUID-VkSubpassDescription2-pPreserveAttachments-03074)",
     Hazard.LATE_HOST_SET: 'vkSetEvent before the submit of the wait (VUID-vkSetEvent-event-09543, "Queue Forward '
     'Progress"); work that has to wait for the host waits for a timeline semaphore that vkSignalSemaphore signals, and '
     "then has a memory dependency from HOST and HOST_WRITE",

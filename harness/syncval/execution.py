@@ -22,6 +22,7 @@ from harness.trace.effects import (
     Barrier,
     Command,
     Execute,
+    InvalidUsage,
     PassBegin,
     PassEnd,
     RenderingBegin,
@@ -121,6 +122,8 @@ class Execution:
                 hazards, findings = self.events.wait(effect, place, queue_flags)
                 result.hazards += hazards
                 result.findings += findings
+            case InvalidUsage():
+                result.findings.append(_misuse(effect, place))
             case RenderingBegin():
                 self.context.begin_instance(of_render_pass=False)
             case PassBegin():
@@ -174,6 +177,11 @@ class Execution:
                 )
                 results += self.run(command, inner, queue_flags)
         return results
+
+
+def _misuse(effect: InvalidUsage, place: Place) -> Finding:
+    """A rule of valid usage that is broken, as advice. Rule: rules.md#preserved-attachments-are-not-used."""
+    return Finding(effect.hazard, "", "", place, effect.prior, effect.resource, effect.resource_type)
 
 
 def _are_apart(accesses: list[Access]) -> bool:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import NamedTuple
 
-from harness.findings import Certainty
+from harness.findings import Certainty, Hazard, Place
 from harness.spans import Span
 from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from harness.trace.graphics_state import Targets
@@ -148,6 +148,19 @@ class Unmodelled:
 
 
 @dataclass(frozen=True, slots=True)
+class InvalidUsage:
+    """A rule of valid usage that a command breaks with an object, and that orders no memory: a finding that is advice.
+
+    `prior` is the call that made the object.
+    """
+
+    hazard: Hazard
+    resource: int
+    resource_type: str
+    prior: Place
+
+
+@dataclass(frozen=True, slots=True)
 class RenderingBegin:
     """The begin of an instance of dynamic rendering. Rendering that resumes goes on with an instance."""
 
@@ -271,6 +284,7 @@ Effect = (
     Access
     | Barrier
     | Unmodelled
+    | InvalidUsage
     | RenderingBegin
     | PassBegin
     | SubpassBegin

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp
-from harness.trace.effects import SubpassDependency
+from harness.trace.effects import InvalidUsage, SubpassDependency
 
 
 def stored_as(load: int, store: int) -> int:
@@ -125,6 +125,8 @@ class RenderPass:
     work: tuple[SubpassWork, ...]
     final: tuple[AttachmentTransition, ...]
     unmodelled: tuple[str, ...] = ()
+    misuses: tuple[InvalidUsage, ...] = ()
+    """The rules of valid usage that its description breaks."""
 
     @property
     def views(self) -> int:

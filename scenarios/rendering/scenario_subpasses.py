@@ -15,6 +15,7 @@ READ_OR_USED = (
 )
 INPUT = "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ"
 COPIED = "COPY/TRANSFER_READ"
+PRESERVED = race("attachment-preserved-and-used", "vkCmdBeginRenderPass", "vkCreateRenderPass2")
 RAMP = bytes(range(256)) * 4
 
 
@@ -121,7 +122,7 @@ def scenario_storage_buffer_beside_a_by_region_dependency(rig: Rig) -> None:
 
 @scenario(
     weakened={"second before third / of another stage": [read_after_write(DRAW, CLEAR)]},
-    rule="subpass-dependencies-chain-along-a-path",
+    rule="subpass-dependencies-chain-along-a-path,preserved-attachments-are-not-used",
 )
 def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
     """From 0 to 1 and from 1 to 2 is also from 0 to 2: an attachment that 1 preserves needs nothing of its own."""
@@ -154,6 +155,37 @@ def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
         commands.draw()
         commands.end_pass()
         commands.image_to_buffer(other, out)
+
+
+@scenario(
+    weakened={
+        "preserved / too": [PRESERVED],
+        "preserved / before other accesses": [PRESERVED, write_after_write(CLEAR, CLEAR)],
+    },
+    rule="preserved-attachments-are-not-used",
+)
+def scenario_attachment_that_is_preserved_and_used(rig: Rig) -> None:
+    """A subpass that preserves what it uses breaks valid usage. What it does to the attachment needs dependencies."""
+    image, out = rig.target(), rig.buffer(1024)
+    weaker = {"too": ([0], USED), "before other accesses": ([0], INPUT)}
+    preserved, after = rig.choose("preserved", ([], USED), weaker)
+    made = rig.render_pass(
+        [RigAttachment(load="LOAD", initial="GENERAL")],
+        [RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")], preserve=preserved)],
+        [
+            RigSubpassDependency("", 0, 1, WRITTEN, after),
+            RigSubpassDependency("", 1, VK_SUBPASS_EXTERNAL, WRITTEN, COPIED),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 0, 1))
+        commands.next_subpass()
+        commands.clear_attachments((1, 0, 2))
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
 
 
 @scenario(

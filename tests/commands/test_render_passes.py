@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from harness.commands.rendering.render_pass_plan import USED_AND_PRESERVED
+from harness.agreement import compare
+from harness.check import Analysis
+from harness.findings import Hazard
+from harness.model import judge_stream_events
 from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL, VkImageLayout
 from harness.trace import effects
 from harness.trace.effects import (
@@ -251,12 +254,19 @@ class TestSubpasses:
         assert accesses(begin) == [(image, access, "LOAD")]
 
     @pytest.mark.parametrize("preserved", [[], [0]])
-    def test_an_attachment_that_is_used_and_preserved_is_named(self, preserved: list[int]) -> None:
+    def test_an_attachment_that_is_used_and_preserved_is_advice(self, preserved: list[int]) -> None:
         stream = Stream()
-        _, view = target(stream)
+        image, view = target(stream)
         passed = passes.render_pass(stream, [described()], [subpass([refer(0)], preserve=preserved)])
-        begin, _ = self.run(passed, stream, [view], 1)
-        assert [each.what for each in begin if isinstance(each, Unmodelled)] == [USED_AND_PRESERVED] * len(preserved)
+        begin, end = self.run(passed, stream, [view], 1)
+        assert accesses(begin) == [(image, COLOR_WRITE, "LOAD")]
+        assert accesses(end) == [(image, COLOR_WRITE, "STORE")]
+        analysis = Analysis(keep_events=True).follow(stream.blocks)
+        advised = [each for each in analysis.findings if each.advice]
+        assert [each.hazard for each in advised] == [Hazard.PRESERVED_AND_USED] * len(preserved)
+        assert all("pPreserveAttachments-00854" in each.message for each in advised)
+        assert analysis.unmodelled == {}
+        assert compare(analysis.findings, judge_stream_events(analysis.events)).disagreements == ()
 
     @pytest.mark.parametrize(("second", "moves"), [(READ_ONLY_STENCIL_WRITTEN, 0), (DEPTH_LAYOUT, 1)])
     def test_two_read_only_layouts_need_no_transition_between(self, second: int, moves: int) -> None:

@@ -24,8 +24,9 @@ STREAMS = [
 ]
 BESIDE = {Hazard.WAIT_FOR_UNORDERED_SET: [Hazard.SET_EVENT2_AFTER_RESET]}
 """Hazards that come with another one, as their sections say."""
-OF_TRACES = Hazard.REWRITES_OTHER_ASPECT
-"""Depends on what a trace lacks, and not on effects: tests/commands/test_other_aspect.py has its stream."""
+OF_TRACES = {(Hazard.REWRITES_OTHER_ASPECT,), (Hazard.PRESERVED_AND_USED,)}
+"""Depend on objects of a trace, and not on effects: tests/commands has their streams, in test_other_aspect.py and
+test_render_passes.py."""
 
 
 def test_each_hazard_has_one_heading_and_no_heading_is_left_over() -> None:
@@ -39,7 +40,7 @@ def test_the_table_says_which_values_are_advice() -> None:
 
 
 def test_each_section_has_a_stream() -> None:
-    assert {hazards for hazards, _ in STREAMS} == set(SECTIONS) - {(OF_TRACES,)}
+    assert {hazards for hazards, _ in STREAMS} == set(SECTIONS) - OF_TRACES
 
 
 def judged(stream: str, sign: str) -> list[Finding]:

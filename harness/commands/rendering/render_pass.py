@@ -14,6 +14,7 @@ from harness.commands.rendering import store_none
 from harness.commands.rendering.attachments import area_of, find_attachment
 from harness.commands.rendering.render_pass_instance import PassInstance, instance
 from harness.commands.rendering.render_pass_plan import make_render_pass
+from harness.findings import Place
 from harness.spec.enums import VkFramebufferCreate, VkStructureType
 from harness.trace.calls import Call
 from harness.trace.chain import chained
@@ -27,7 +28,8 @@ MOST_INSTANCES = 16
 @call("vkCreateRenderPass", "vkCreateRenderPass2")
 def create_render_pass(objects: ObjectState, call: Call) -> Iterable[StreamEvent]:
     """Adds a render pass, with the plan of its subpasses."""
-    objects.add(make_render_pass(call.args["pRenderPass"], call.args["pCreateInfo"]))
+    made = Place(call.index, call.name, call.site)
+    objects.add(make_render_pass(call.args["pRenderPass"], call.args["pCreateInfo"], made))
     return ()
 
 
@@ -65,7 +67,7 @@ def begin_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[st
     area = area_of(info["renderArea"])
     key = (render_pass.id, views, area)
     first = framebuffer.instances.get(key)
-    named = [Unmodelled(what) for what in render_pass.unmodelled]
+    named: list[Effect] = [*render_pass.misuses, *map(Unmodelled, render_pass.unmodelled)]
     if first is None:
         several = range(len(render_pass.attachments))
         attachments = tuple(find_attachment(objects, views[at]) if at < len(views) else None for at in several)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from harness.findings import UserError
+from harness.findings import Hazard, Place, UserError
 from harness.spec.enums import (
     VK_ATTACHMENT_UNUSED,
     VK_SUBPASS_EXTERNAL,
@@ -23,7 +23,7 @@ from harness.spec.enums import (
 from harness.spec.formats import format_of
 from harness.spec.masks import scope
 from harness.trace.chain import chained
-from harness.trace.effects import EXTERNAL, Dependency, SubpassDependency
+from harness.trace.effects import EXTERNAL, Dependency, InvalidUsage, SubpassDependency
 from harness.trace.render_passes import (
     ALL_VIEWS,
     AttachmentAspect,
@@ -37,9 +37,6 @@ from harness.trace.render_passes import (
     stored_as,
 )
 
-USED_AND_PRESERVED = (
-    "an attachment that a subpass both uses and preserves (VUID-VkSubpassDescription2-pPreserveAttachments-03074)"
-)
 ATTACHMENT_ACCESSES = scope(
     "NONE/INPUT_ATTACHMENT_READ|COLOR_ATTACHMENT_READ|COLOR_ATTACHMENT_WRITE"
     "|DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
@@ -62,17 +59,19 @@ IMPLICIT_END = Dependency(ALL_COMMANDS, ATTACHMENT_WRITES, 0, 0)
 """The dependency of a transition without an explicit one from or to VK_SUBPASS_EXTERNAL ("VkSubpassDependency")."""
 
 
-def make_render_pass(id: int, info: dict[str, Any]) -> RenderPass:
-    """The render pass of a VkRenderPassCreateInfo or VkRenderPassCreateInfo2."""
+def make_render_pass(id: int, info: dict[str, Any], made: Place) -> RenderPass:
+    """The render pass of a VkRenderPassCreateInfo or VkRenderPassCreateInfo2, and the call that makes it."""
     attachments = tuple(_description(each) for each in info["pAttachments"] or ())
-    subpasses = _subpasses(info, len(attachments))
+    subpasses = subpasses_of(info)
     changes, final = _transitions(attachments, subpasses)
     work = _work(attachments, subpasses, changes)
     everything = [_dependency(each) for each in info["pDependencies"] or ()]
     explicit = tuple(each for each in everything if max(each.src, each.dst) < len(subpasses))
     implicit = tuple(_implicit(explicit, work, final))
-    unmodelled = tuple(_unmodelled(info, subpasses))
-    return RenderPass(id, attachments, subpasses, explicit + implicit, work, tuple(final), unmodelled)
+    unmodelled = tuple(_unmodelled(info))
+    wrong = InvalidUsage(Hazard.PRESERVED_AND_USED, id, "VkRenderPass", made)
+    misuses = (wrong,) if _preserves_what_it_uses(info, subpasses) else ()
+    return RenderPass(id, attachments, subpasses, explicit + implicit, work, tuple(final), unmodelled, misuses)
 
 
 def _description(info: dict[str, Any]) -> AttachmentDescription:
@@ -95,12 +94,12 @@ def _description(info: dict[str, Any]) -> AttachmentDescription:
     return AttachmentDescription(info["format"], tuple(parts))
 
 
-def _subpasses(info: dict[str, Any], attachments: int) -> tuple[Subpass, ...]:
-    """The subpasses. The view masks of VkRenderPassCreateInfo are chained to it.
+def subpasses_of(info: dict[str, Any]) -> tuple[Subpass, ...]:
+    """The subpasses of a VkRenderPassCreateInfo, to which the view masks are chained, or a VkRenderPassCreateInfo2.
 
     A render pass has multiview when any of its subpasses names a view.
     """
-    several = info["pSubpasses"] or ()
+    several, attachments = info["pSubpasses"] or (), len(info["pAttachments"] or ())
     chain = chained(info, VkStructureType.RENDER_PASS_MULTIVIEW_CREATE_INFO)
     masks = list((chain or {}).get("pViewMasks") or ())
     masks = [each.get("viewMask", masks[at] if at < len(masks) else 0) for at, each in enumerate(several)]
@@ -281,13 +280,23 @@ def _implicit(
         yield SubpassDependency(last, EXTERNAL, IMPLICIT_END)
 
 
-def _unmodelled(info: dict[str, Any], subpasses: tuple[Subpass, ...]) -> Iterator[str]:
-    """Names of what is not modelled: accesses beyond the attachments, and attachments that are preserved and used."""
+def _preserves_what_it_uses(info: dict[str, Any], subpasses: tuple[Subpass, ...]) -> bool:
+    """Whether a subpass preserves an attachment that it also uses, which stays used.
+
+    Rule: rules.md#preserved-attachments-are-not-used.
+    """
+    return any(
+        subpass.uses(at)
+        for each, subpass in zip(info["pSubpasses"] or (), subpasses, strict=True)
+        for at in each["pPreserveAttachments"] or ()
+    )
+
+
+def _unmodelled(info: dict[str, Any]) -> Iterator[str]:
+    """Names of what is not modelled: accesses beyond the attachments."""
     if chained(info, VkStructureType.RENDER_PASS_FRAGMENT_DENSITY_MAP_CREATE_INFO_EXT):
         yield "a fragment density map attachment"
-    for each, subpass in zip(info["pSubpasses"] or (), subpasses, strict=True):
-        if {used.attachment for used in subpass.references} & set(each["pPreserveAttachments"] or ()):
-            yield USED_AND_PRESERVED
+    for each in info["pSubpasses"] or ():
         rate = chained(each, VkStructureType.FRAGMENT_SHADING_RATE_ATTACHMENT_INFO_KHR)
         reference = (rate or {}).get("pFragmentShadingRateAttachment")
         if reference is not None and reference["attachment"] != VK_ATTACHMENT_UNUSED:

@@ -10,6 +10,7 @@ RULES = RuleTable(
         effects.Execute: action.execute,
         effects.InheritedTargets: action.inherited,
         effects.Unmodelled: action.unmodelled,
+        effects.InvalidUsage: action.invalid_usage,
         effects.Barrier: barrier.pipeline_barrier,
         effects.ResetEvent: event.reset_event,
         effects.SetEvent: event.set_event,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from harness.model.command_buffer_run import CommandBufferRun
-from harness.trace.effects import Access, Execute, InheritedTargets, Unmodelled
+from harness.model.opinion import Conflict, ConflictKind, ModelAccess
+from harness.model.order import ACTION, Node
+from harness.trace.effects import Access, Execute, InheritedTargets, InvalidUsage, Unmodelled
 
 
 def access(run: CommandBufferRun, effect: Access) -> None:
@@ -27,6 +29,20 @@ def execute(run: CommandBufferRun, effect: Execute) -> None:
 def unmodelled(run: CommandBufferRun, effect: Unmodelled) -> None:
     """A command without a rule may touch anything."""
     run.program.unmodelled(effect.what)
+
+
+def invalid_usage(run: CommandBufferRun, effect: InvalidUsage) -> None:
+    """A command breaks a rule of valid usage, and nothing follows for the order.
+
+    Specification: VUID-VkSubpassDescription2-pPreserveAttachments-03074.
+    Rule: rules.md#preserved-attachments-are-not-used.
+    """
+    program = run.program
+    earlier, later = (
+        ModelAccess(place, "", False, program.order.add(Node(ACTION, effect.hazard, place)))
+        for place in (effect.prior, run.place)
+    )
+    program.conflict(Conflict(ConflictKind.USAGE, earlier, later, effect.resource, order=program.order))
 
 
 def inherited(run: CommandBufferRun, effect: InheritedTargets) -> None:
