@@ -85,7 +85,7 @@ def _layer_choice(text: str) -> str:
     """Checks the value of `--vk-layer` before anything runs; not the default's, since that means to look for layers."""
     if text not in ("auto", "off"):
         from harness.findings import UserError
-        from harness.suite.judge_scenario import chosen_layers
+        from harness.layer.manifest import chosen_layers
 
         try:
             chosen_layers(text)
@@ -127,6 +127,32 @@ def pytest_pycollect_makeitem(
     from harness.suite.items import items
 
     return list(items(collector, name, obj))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Begins the results file when there is a scenario to run."""
+    items = sys.modules.get("harness.suite.items")
+    if items is not None and not session.config.option.collectonly:
+        items.begin_run(session.config, [each.nodeid for each in session.items])
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_node_collection_finished(node: object, ids: Sequence[str]) -> None:
+    """The same where the processes of pytest-xdist collect: they tell the names of what they found."""
+    if any("::scenario_" in each for each in ids):
+        from harness.suite.items import begin_run
+
+        config = getattr(node, "config")  # noqa: B009 (xdist has no types)
+        begin_run(config, ids)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    """Ends the results file."""
+    if "harness.suite.items" in sys.modules:
+        from harness.suite.items import end_run
+
+        end_run(session.config, int(exitstatus))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -33,6 +33,7 @@ ALLOWED = {
     "record": "findings spans spec trace",
     "device": "findings spec trace record",
     "capture": "findings device",
+    "results": "findings",
     "rig": "findings spec shader device",
     "replay": "findings spans spec trace shader commands model device",
     "layer": "findings spans spec trace commands device",
@@ -46,8 +47,8 @@ ALLOWED = {
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
     "report": "findings groups spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
-    "mending advising",
-    "pytest_plugin": "findings groups ignore_file record report suite",
+    "mending advising results",
+    "pytest_plugin": "findings groups ignore_file layer record report suite",
     "cli": "advising agreement capture check device findings fuzz groups ignore_file mending model record reduction "
     "refutation replay report reproduction suite trace verdicts",
 }

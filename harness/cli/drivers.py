@@ -9,15 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.device.drivers import Driver, find_drivers
+from harness.device.inventory import survey
 from harness.device.manifests import Layer, find_layers
-from harness.device.process import Died, JobError, Worker
-from harness.findings import UserError
 
 if TYPE_CHECKING:
     from rich.table import Table
-
-SURVEY_TIMEOUT = 60.0
-"""Seconds for a driver to say what it is."""
 
 
 @click.command()
@@ -43,20 +39,6 @@ def drivers(json_path: Path | None) -> None:
     console.print(f"loader: {', '.join(loaders) or 'none'}", highlight=False)
     for problem in problems:
         click.echo(f"vkharness: unreadable manifest {problem}", err=True)
-
-
-def survey(driver: Driver) -> dict[str, Any]:
-    """`{"status", "loader", "devices"}` of a driver; `status` is `ok` or what went wrong, in one line."""
-    with Worker(driver, timeout=SURVEY_TIMEOUT) as worker:
-        try:
-            answer = worker.call("harness.device.survey:survey_job")
-        except UserError as error:
-            return {"status": str(error), "loader": None, "devices": []}
-        except JobError as error:
-            return {"status": str(error).strip().splitlines()[-1], "loader": None, "devices": []}
-    if isinstance(answer, Died):
-        return {"status": answer.reason, "loader": None, "devices": []}
-    return {"status": "ok", "loader": answer["loader"], "devices": answer["devices"]}
 
 
 def _of_driver(driver: Driver) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, Self
 from harness.findings import UserError
 from harness.spec.enums import VkQueueFlag
 
+API_1_1 = (1 << 22) | (1 << 12)
 API_1_2 = (1 << 22) | (2 << 12)
 API_1_3 = (1 << 22) | (3 << 12)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.device.headless import API_1_2, Headless, import_vulkan, is_null_hardware
+from harness.device.headless import API_1_1, API_1_2, Headless, import_vulkan, is_null_hardware
 from harness.spec.enums import VkQueueFlag
 
 ABILITIES = {
@@ -65,6 +65,7 @@ def _describe(headless: Headless) -> dict[str, Any]:
         "name": headless.device_name,
         "api_version": version_text(properties.apiVersion),
         "driver_version": _driver_version(vk, headless),
+        "uuid": _driver_uuid(vk, headless),
         "queue_families": [{"flags": int(family.queueFlags), "count": int(family.queueCount)} for family in families],
         "features": sorted(headless.features),
         "extensions": extensions,
@@ -81,9 +82,23 @@ def _driver_version(vk: Any, headless: Headless) -> str:
         return str(number)
     driver = vk.ffi.new("VkPhysicalDeviceDriverProperties *")
     driver.sType = vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES
-    chain = vk.ffi.new("VkPhysicalDeviceProperties2 *")
-    chain.sType = vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
-    chain.pNext = driver
-    vk.vkGetPhysicalDeviceProperties2(headless.physical_device, chain)
+    _ask(vk, headless, driver)
     name, info = (vk.ffi.string(text).decode() for text in (driver.driverName, driver.driverInfo))
     return f"{name} {info}".strip() or str(number)
+
+
+def _driver_uuid(vk: Any, headless: Headless) -> str:
+    """driverUUID of VkPhysicalDeviceIDProperties (Vulkan 1.1) in hexadecimal digits: another build has another one."""
+    if headless.properties.apiVersion < API_1_1:
+        return ""
+    identity = vk.ffi.new("VkPhysicalDeviceIDProperties *")
+    identity.sType = vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES
+    _ask(vk, headless, identity)
+    return bytes(identity.driverUUID).hex()
+
+
+def _ask(vk: Any, headless: Headless, properties: Any) -> None:
+    chain = vk.ffi.new("VkPhysicalDeviceProperties2 *")
+    chain.sType = vk.VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2
+    chain.pNext = properties
+    vk.vkGetPhysicalDeviceProperties2(headless.physical_device, chain)

@@ -14,6 +14,8 @@ KHRONOS_LAYER = "VK_LAYER_KHRONOS_validation"
 
 OLD, TODAY = "old", "today"
 """Names for the oldest and the newest layer of a machine."""
+AUTO, OFF = "auto", "off"
+"""Words for all layers of a machine, and for none."""
 
 Version = tuple[int, int, int]
 
@@ -69,6 +71,20 @@ def find_layer(version: str | None = None, environ: Mapping[str, str] | None = N
     except ValueError:
         raise UserError(f"layer {version!r}: neither {OLD!r}, {TODAY!r} nor a version such as 1.3.239") from None
     return next((layer for layer in layers if layer.version == wanted), None)
+
+
+def chosen_layers(choice: str) -> list[LayerInfo]:
+    """The layers to ask: `auto` is every version on this machine, `off` none, else one, as `find_layer` takes it.
+
+    Raises `UserError` for one that is not there.
+    """
+    if choice in (AUTO, OFF):
+        return find_layers() if choice == AUTO else []
+    found = find_layer(choice)
+    if found is None:
+        known = ", ".join(layer.version_text for layer in find_layers()) or "none"
+        raise UserError(f"no Khronos layer {choice} on this machine (found: {known})")
+    return [found]
 
 
 def _found(environ: Mapping[str, str] | None) -> list[LayerInfo]:

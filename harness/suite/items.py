@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import inspect
 import json
+import os
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from harness.findings import UserError
 from harness.report.rows import failure_text
-from harness.suite.claims import Claim
+from harness.results.result_lines import ClaimText, RowResult
+from harness.results.states import RowState
+from harness.suite.claims import Claim, Variant
 from harness.suite.expectations import load
 from harness.suite.row import Row, settle
 from harness.suite.runner import NoAnswer, Runner
+from harness.suite.suite_run import suite_run
 from harness.verdicts import Status
 
 SOFTWARE_DEVICES = ("lavapipe", "swiftshader")
@@ -23,6 +30,15 @@ PROPERTY = "vkharness-row"
 reporter."""
 LOG_WIDTH = 180
 """The width in characters of the table where the output is no terminal."""
+
+RESULT_OF = {
+    Status.PASSED: RowState.PASS,
+    Status.FAILED: RowState.FAIL,
+    Status.DIED: RowState.CRASH,
+    Status.TIMED_OUT: RowState.TIMEOUT,
+    Status.DEVICE_LOST: RowState.DEVICE_LOST,
+    Status.UNAVAILABLE: RowState.SKIP,
+}
 
 RUNNER: pytest.StashKey[Runner] = pytest.StashKey()
 
@@ -38,7 +54,7 @@ def items(collector: pytest.Collector, name: str, claim: Claim) -> Iterator[pyte
         for device in devices(collector.config):
             made: pytest.Item = ScenarioItem.from_parent(collector, name=f"{name}[{variant.name}-{device}]")
             assert isinstance(made, ScenarioItem)
-            made.scenario, made.variant, made.device = name, variant.name, device
+            made.scenario, made.variant, made.claim, made.device = name, variant, claim, device
             yield made
 
 
@@ -50,16 +66,19 @@ class ScenarioItem(pytest.Item):
     """One variant of one scenario on one device."""
 
     scenario: str
-    variant: str
+    variant: Variant
+    claim: Claim
     device: str
 
     def runtest(self) -> None:
-        """Runs the job in the device's worker and settles its row."""
+        """Runs the job in the device's worker, settles its row and keeps it in the results file."""
+        started = time.monotonic()
         row = self._row()
         if not row.problem:
             folder = next((f for f in self.path.parents if (f / EXPECTATIONS).exists()), self.path.parent)
             settle(row, load(folder / EXPECTATIONS))
         self.user_properties.append((PROPERTY, json.dumps(row.to_dict())))
+        self._keep(row, time.monotonic() - started)
         if row.status is Status.UNAVAILABLE:
             pytest.skip(row.problem)
         if row.status is not Status.PASSED:
@@ -67,12 +86,13 @@ class ScenarioItem(pytest.Item):
 
     def _row(self) -> Row:
         config = self.config
+        folder = suite_run(config).artifacts
         task = {
             "module": str(self.path),
             "scenario": self.scenario,
-            "variant": self.variant,
+            "variant": self.variant.name,
             "device": self.device,
-            "artifacts": _artifacts(config),
+            "artifacts": None if folder is None else str(folder),
             "layer": config.getoption("--vk-layer"),
             "native": config.getoption("--vk-native"),
         }
@@ -81,7 +101,31 @@ class ScenarioItem(pytest.Item):
         if not isinstance(answer, NoAnswer):
             return Row.from_dict(answer)
         name = f"{self.path.parent.name}/{self.scenario}"
-        return Row(name, self.variant, self.device, [], problem=answer.problem, status=answer.status)
+        return Row(name, self.variant.name, self.device, [], problem=answer.problem, status=answer.status)
+
+    def _keep(self, row: Row, seconds: float) -> None:
+        run, result = suite_run(self.config), RESULT_OF[row.status]
+        told = row.to_dict()
+        if run.artifacts is not None:
+            told["artifacts"] = [os.path.relpath(each, run.artifacts) for each in row.artifacts]
+        run.keep(RowResult(self.nodeid, told, result, result, round(seconds, 3), self._claim(), (result,)))
+
+    def _claim(self) -> ClaimText:
+        function = self.claim.function
+        doc = inspect.cleandoc(function.__doc__ or "")
+        root = self.config.rootpath
+        file = self.path.relative_to(root) if self.path.is_relative_to(root) else self.path
+        return ClaimText(
+            doc.splitlines()[0],
+            doc,
+            str(file),
+            function.__code__.co_firstlineno,
+            self.path.parent.name,
+            self.claim.rule,
+            self.variant.kind,
+            self.variant.dependency,
+            self.variant.weakness,
+        )
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         """The row in words; no traceback of ours."""
@@ -94,9 +138,18 @@ class ScenarioItem(pytest.Item):
         return self.path, None, self.name
 
 
-def _artifacts(config: pytest.Config) -> str | None:
-    folder = config.getoption("--vk-artifacts")
-    return str((config.rootpath / folder).resolve()) if folder else None
+def begin_run(config: pytest.Config, ids: Iterable[str]) -> None:
+    """Begins the results file where one of these ids is that of a scenario."""
+    if any("::scenario_" in each for each in ids):
+        try:
+            suite_run(config).begin(devices(config))
+        except UserError as error:
+            pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+
+
+def end_run(config: pytest.Config, code: int) -> None:
+    """Says in the results file that the run is over."""
+    suite_run(config).end(code)
 
 
 def close_workers(config: pytest.Config) -> None:

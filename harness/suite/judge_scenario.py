@@ -21,7 +21,7 @@ from harness.findings import Finding, UserError
 from harness.layer.compare import compare
 from harness.layer.known_differences import known_differences
 from harness.layer.listen import LayerListener
-from harness.layer.manifest import LayerInfo, find_layer, find_layers
+from harness.layer.manifest import LayerInfo, chosen_layers
 from harness.model import Opinion, judge_stream_events
 from harness.replay.contents.observe import Outputs
 from harness.replay.contents.observe import compare as compare_outputs
@@ -38,8 +38,6 @@ from harness.suite.twins import Twin
 from harness.trace.calls import Block
 from harness.trace.codec import save
 from harness.verdicts import LayerVerdict, ModelVerdict, NativeVerdict, Status, Unshown, WitnessVerdict
-
-AUTO, OFF = "auto", "off"
 
 
 def load_module(path: Path) -> ModuleType:
@@ -117,20 +115,6 @@ def _ask_model(row: Row, findings: Sequence[Finding], opinion: Opinion) -> None:
 
 def _expect(finding: Finding) -> ExpectedHazard:
     return ExpectedHazard(finding.hazard, finding.place.command, finding.prior.command)
-
-
-def chosen_layers(choice: str) -> list[LayerInfo]:
-    """The layers to ask: `auto` is every version on this machine, `off` none, else one, as `find_layer` takes it.
-
-    Raises `UserError` for one that is not there.
-    """
-    if choice in (AUTO, OFF):
-        return find_layers() if choice == AUTO else []
-    found = find_layer(choice)
-    if found is None:
-        known = ", ".join(layer.version_text for layer in find_layers()) or "none"
-        raise UserError(f"no Khronos layer {choice} on this machine (found: {known})")
-    return [found]
 
 
 def record(claim: Claim, amend: Amend, layer: LayerInfo | None) -> tuple[harness.Session, LayerListener | None, bool]:

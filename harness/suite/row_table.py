@@ -15,7 +15,8 @@ from harness.report.rows import layers_in_short, model_text, native_text, witnes
 from harness.suite.row import Row
 from harness.verdicts import Status
 
-COLOURS = {Status.PASSED: "green", Status.FAILED: "red", Status.DIED: "bold red", Status.UNAVAILABLE: "yellow"}
+COLOURS = {Status.PASSED: "green", Status.FAILED: "red", Status.UNAVAILABLE: "yellow"}
+COLOURS |= dict.fromkeys((Status.DIED, Status.TIMED_OUT, Status.DEVICE_LOST), "bold red")
 
 
 def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:

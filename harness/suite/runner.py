@@ -111,4 +111,5 @@ def _answers(reply: dict[str, Any]) -> list[Answer]:
 
 
 def _died(died: Died) -> NoAnswer:
-    return NoAnswer(Status.DIED, f"the driver process was {died.reason}\n{died.stderr_tail}".rstrip())
+    status = Status.TIMED_OUT if died.timed_out else Status.DIED
+    return NoAnswer(status, f"the driver process was {died.reason}\n{died.stderr_tail}".rstrip())

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
+from harness.layer.manifest import chosen_layers
 from harness.model import judge_stream_events
 from harness.rig.core import Amend
 from harness.suite.claims import WITHOUT, Claim
-from harness.suite.judge_scenario import chosen_layers, load_module, record
+from harness.suite.judge_scenario import load_module, record
 from harness.suite.mutation.mutant import Changed, DependencyLog, Mutant
 from harness.suite.mutation.operators import Written, mutants
 from harness.suite.runner import NoAnswer, run_tasks

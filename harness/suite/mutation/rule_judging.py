@@ -28,9 +28,10 @@ from harness.agreement import compare
 from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.fuzz import random_text, stream_text
+from harness.layer.manifest import OFF
 from harness.model import Opinion, judge_stream_events
 from harness.suite.claims import Claim
-from harness.suite.judge_scenario import OFF, ask, load_module
+from harness.suite.judge_scenario import ask, load_module
 from harness.suite.mutation.judge_mutants import Named
 from harness.suite.mutation.rule_mutants import RuleMutant, import_mutated
 from harness.suite.row import Row
