@@ -1,42 +1,31 @@
 """Advice on a trace: each dependency is left out, else made narrower, and both judges are asked.
 
 A change is kept when nothing is found that was not there before, and the next one is tried on top of it: all advice
-together holds. The same dependency of every frame is one, and changes in all frames at once.
+together holds. The same dependency of every frame is one, and changes in all frames at once. A long trace is asked
+about in windows of a few frames. All advice together is proved in the whole trace then: what that refutes is withdrawn,
+and asked about again in a window that shows why.
 """
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import islice
 
 from harness.advising.host_waits import idle_waits
 from harness.advising.merging import merged, neighbours
+from harness.advising.narrowed_dependency import NarrowedDependency
 from harness.advising.overlap import serialized
-from harness.advising.smaller_forms import (
-    Args,
-    cut,
-    mask_paths,
-    may_be_left_out,
-    narrower,
-    smaller_ranges,
-    without_structs,
-)
+from harness.advising.smaller_forms import may_be_left_out
+from harness.advising.views import Edits, JudgedPart, JudgedParts
 from harness.advising.written import BARRIER, Written, dependencies
-from harness.agreement import MODEL_LIMIT, ask_opinion, key_of, keys_in_conflict, note_opinion
-from harness.check import Analysis
-from harness.mending.pieces import masks_in
-from harness.mending.proof import Pair, is_clean
-from harness.mending.scope_sites import Path
-from harness.model.order import ACTION, SRC, ExecutionOrder
+from harness.model.order import ACTION, SRC
 from harness.report.advice import Advice, AdviceKind
-from harness.report.call_code import short, type_of
-from harness.spec import _generated as tables
 from harness.trace.calls import Block, Call
-from harness.trace.edits import EditedTrace, value_at
+from harness.trace.edits import EditedTrace
+
+MOST_ROUNDS = 3
+"""How often advice is withdrawn after the time is over, before all of it is."""
 
 
 @dataclass(slots=True)
@@ -50,6 +39,10 @@ class Advising:
     """How many of them were looked at before the time was over."""
     stopped: bool = False
     """Whether the time was over before everything was tried."""
+    in_windows: bool = False
+    """Whether the trace was too long to ask both judges about all of it."""
+    withdrawn: int = 0
+    """How many changes the whole trace refuted, and nothing less than them was found in their place."""
     by_model: bool = True
     unmodelled: tuple[str, ...] = ()
     trace: EditedTrace | None = None
@@ -61,18 +54,29 @@ class Advising:
         notes = [f"{self.done} of {self.dependencies} dependencies looked at, {len(self.advice)} advised"]
         if self.stopped:
             notes.append("the time was over before the rest (--seconds)")
+        if self.in_windows:
+            whole = "both judges" if self.by_model else "syncval"
+            notes.append(
+                f"both judges judged each change in windows of some frames, {whole} all of them in the whole trace"
+            )
+        if self.withdrawn:
+            notes.append(f"{self.withdrawn} changes were withdrawn: windows allow them, and the whole trace does not")
         if not self.by_model:
-            notes.append("the trace is too long for the model: syncval alone judged the changes")
+            notes.append(
+                f"the {'whole ' if self.in_windows else ''}trace is too long for the model: syncval alone judged it"
+            )
         if self.unmodelled:
             notes.append(f"not judged, so a dependency that only these need is not known: {', '.join(self.unmodelled)}")
         return [*notes, "advice is about this trace only: other frames, or other data, may need the dependency"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    pairs: set[Pair]
-    order: ExecutionOrder | None
-    unmodelled: tuple[str, ...]
+@dataclass(slots=True)
+class _Kept:
+    """One change that is advised."""
+
+    written: Written
+    edits: dict[int, Call | None]
+    advice: Advice
 
 
 class _OutOfTimeError(Exception):
@@ -85,238 +89,156 @@ def advise(blocks: Iterable[Block], seconds: float = 60, tell: Callable[[str], o
 
 
 class _Adviser:
-    """The trace with all that has been advised so far."""
+    """A trace and all that has been advised so far."""
 
     def __init__(self, trace: EditedTrace, seconds: float, tell: Callable[[str], object]) -> None:
+        begin = time.monotonic()
+        tell("judging the trace")
         self._trace = trace
-        self._until = time.monotonic() + seconds
+        self._source = {block.index: block for block in trace.source if isinstance(block, Call)}
         self._tell = tell
-        self._read = _judge(trace)
-        self._order = self._read.order
-        nodes = [] if self._order is None else self._order.nodes
-        self._used = 0
-        for node in nodes:
-            self._used |= node.stages if node.kind == ACTION else 0
-        self._used = self._used or -1
-        self._found = Advising(by_model=self._order is not None, unmodelled=self._read.unmodelled)
+        self._views = JudgedParts(trace)
+        self._more: dict[Written, list[JudgedPart]] = {}
+        """Windows that showed why the whole trace needs what was taken."""
+        self._kept: list[_Kept] = []
+        whole, took = self._views.whole, time.monotonic() - begin
+        self._until = begin + seconds - (2 * took if self._views.in_windows else 0)
+        self._found = Advising(
+            in_windows=self._views.in_windows, by_model=whole.order is not None, unmodelled=whole.unmodelled
+        )
 
     def run(self) -> Advising:
         """Every dependency, what is after most commands first."""
         found = self._found
-        several = sorted(dependencies(self._trace.source), key=self._weight, reverse=True)
+        several = dependencies(self._trace.source)
         found.dependencies = len(several)
         found.advice += idle_waits(self._trace.source)
-        gone: set[int] = set()
         try:
-            for each in several:
-                self._tell(f"{found.done} of {len(several)} dependencies, {len(found.advice)} advised")
-                if self._left_out(each):
-                    gone.update(each.origins)
-                else:
-                    self._narrowed(each)
+            for each in sorted(several, key=self._weight, reverse=True):
+                self._tell(f"{found.done} of {len(several)} dependencies, {len(self._kept)} advised")
+                self._ask(each)
                 found.done += 1
-            self._merge([each for each in several if each.kind == BARRIER and not gone.intersection(each.origins)])
+            self._prove(again=True)
+            self._merge([each for each in several if each.kind == BARRIER and not self._is_gone(each)])
         except _OutOfTimeError:
             found.stopped = True
+        self._prove(again=False)
+        found.advice += [each.advice for each in self._kept]
         found.advice.sort(key=lambda each: -(each.serializes.pairs if each.serializes else 0))
-        found.trace = self._trace
+        found.trace = self._trace.with_calls(self._edits())
         return found
 
-    def _weight(self, written: Written) -> int:
-        """How many operations are before its first scopes."""
-        order = self._order
-        if order is None:
-            return 0
-        origins = set(written.origins)
-        sources = [at for at, node in enumerate(order.nodes) if node.kind == SRC and node.place.call in origins]
-        return sum(order.before[at].bit_count() for at in sources)
+    def _edits(self) -> dict[int, Call | None]:
+        return {origin: call for each in self._kept for origin, call in each.edits.items()}
 
-    def _allowed(self, trace: EditedTrace) -> bool:
+    def _is_gone(self, written: Written) -> bool:
+        return any(each.written is written and each.advice.narrow is None for each in self._kept)
+
+    def _views_of(self, written: Written) -> list[JudgedPart]:
+        return [*self._more.get(written, ()), *self._views.of(written)]
+
+    def _weight(self, written: Written) -> int:
+        """How many operations are before its first scopes, in the part of the trace that has most of them."""
+        origins = set(written.origins)
+        return max(_before(view, origins) for view in self._views_of(written))
+
+    def _allowed(self, written: Written, edits: Edits) -> bool:
         """Whether neither judge finds anything that is not there in the trace that was read."""
         if time.monotonic() > self._until:
             raise _OutOfTimeError
-        by_model = self._found.by_model
-        return is_clean(trace, self._read.pairs, by_model) and _judge(trace, by_model).pairs <= self._read.pairs
+        every = {**self._edits(), **edits}
+        return all(view.allows(every) for view in self._views_of(written))
 
-    def _keep(self, kind: AdviceKind, written: Written, after: EditedTrace, lines: Iterable[str]) -> None:
-        order = _judge(after, self._found.by_model).order
-        overlap = None
-        if order is not None and self._order is not None:
-            overlap = serialized(self._trace, self._order, order)
-        held = dict(zip(after.origins, after.blocks, strict=True)).get(written.origins[0])
-        narrow = replace(held, index=written.call.index) if isinstance(held, Call) else None
-        self._found.advice.append(Advice(kind, written.call, written.origins, tuple(lines), narrow, overlap))
-        self._trace, self._order = after, order
-
-    def _left_out(self, written: Written) -> bool:
-        if not may_be_left_out(written.kind, written.call.args):
-            return False
-        after = self._trace.with_calls(dict.fromkeys(written.origins))
-        if not self._allowed(after):
-            return False
-        self._keep(AdviceKind.ORDERS_NOTHING, written, after, ())
-        return True
-
-    def _narrowed(self, written: Written) -> None:
-        """Takes from a dependency what can be taken, piece by piece."""
-        narrowing = _Narrowing(self._trace, written)
+    def _ask(self, written: Written) -> None:
+        """Leaves a dependency out, else narrows it."""
+        edits: dict[int, Call | None] = dict.fromkeys(written.origins)
+        if may_be_left_out(written.kind, written.call.args) and self._allowed(written, edits):
+            self._keep(AdviceKind.ORDERS_NOTHING, written, edits, ())
+            return
+        narrowing = NarrowedDependency(written, {origin: self._source[origin] for origin in written.origins})
         try:
-            self._narrow(narrowing)
+            narrowing.narrow(_used(self._views_of(written)), lambda calls: self._allowed(written, calls))
         finally:
             if lines := narrowing.lines():
-                self._keep(AdviceKind.WIDER, written, narrowing.trace, lines)
+                self._keep(AdviceKind.WIDER, written, narrowing.calls, lines)
 
-    def _narrow(self, narrowing: _Narrowing) -> None:
-        written = narrowing.written
-        for path, _ in list(without_structs(written.kind, narrowing.args)):
-            if self._try(narrowing, partial(_without, written.kind, path=path)):
-                narrowing.dropped.append(path)
-        for path in mask_paths(written.call.name, written.kind, narrowing.args):
-            self._narrow_mask(narrowing, path)
-        self._narrow_ranges(narrowing)
-
-    def _narrow_mask(self, narrowing: _Narrowing, path: Path) -> None:
-        """Takes bits from a mask while both judges allow it."""
-        call = narrowing.written.call
-
-        def form(args: Args, number: int) -> Args | None:
-            return next(islice(narrower(call.name, narrowing.written.kind, args, path, self._used), number, None), None)
-
-        number = 0
-        while form(narrowing.args, number) is not None:
-            taken = self._try(narrowing, partial(form, number=number))
-            number = 0 if taken and value_at(narrowing.args, path) else number + 1
-
-    def _narrow_ranges(self, narrowing: _Narrowing) -> None:
-        for path, _ in list(_buffer_parts(narrowing.args)):
-            for end, unit, most in smaller_ranges(narrowing.args, path):
-                self._cut(narrowing, path, end, unit, most)
-
-    def _cut(self, narrowing: _Narrowing, path: Path, end: str, unit: int, most: int) -> None:
-        """Takes as many bytes as it can from one end of a range, in units."""
-        low, high = 0, most // unit
-        middle = 1
-        while low < high and self._try(narrowing, partial(cut, path=path, end=end, many=middle * unit)):
-            low, high = 0, high - middle
-            middle *= 2
-            middle = min(middle, max(high, 1))
-        while middle > 1:
-            middle //= 2
-            if middle <= high and self._try(narrowing, partial(cut, path=path, end=end, many=middle * unit)):
-                high -= middle
-
-    def _try(self, narrowing: _Narrowing, change: Callable[[Args], Args | None]) -> bool:
-        after = narrowing.with_args(change)
-        if after is narrowing.trace or not self._allowed(after):
-            return False
-        narrowing.trace = after
-        return True
+    def _keep(self, kind: AdviceKind, written: Written, edits: Edits, lines: Iterable[str]) -> None:
+        view = next(iter(self._views_of(written)))
+        before = self._edits()
+        orders = view.order_after(before), view.order_after({**before, **edits})
+        overlap = None
+        if orders[0] is not None and orders[1] is not None:
+            overlap = serialized(view.with_edits(before), orders[0], orders[1])
+        held = edits[written.origins[0]]
+        narrow = None if held is None else replace(held, index=written.call.index)
+        advice = Advice(kind, written.call, written.origins, tuple(lines), narrow, overlap)
+        self._kept.append(_Kept(written, dict(edits), advice))
 
     def _merge(self, barriers: list[Written]) -> None:
         """Makes two adjacent barriers one where that orders no less and no more."""
-        for first, second in neighbours(self._trace, barriers):
-            after = merged(self._trace, first, second)
-            if after is not None and self._allowed(after):
-                self._keep(AdviceKind.COULD_BE_ONE, second, after, (f"the other is call {first.call.index}",))
+        trace = self._trace.with_calls(self._edits())
+        for first, second in neighbours(trace, barriers):
+            edits = merged(trace, first, second)
+            if edits is not None and self._allowed(second, edits):
+                self._keep(AdviceKind.COULD_BE_ONE, second, edits, (f"the other is call {first.call.index}",))
+
+    # -- the whole trace -----------------------------------------------------------------------------------------------
+
+    def _prove(self, again: bool) -> None:
+        """Withdraws what the whole trace refutes; with `again` it is asked about once more, with what refutes it."""
+        rounds = 0
+        while self._found.in_windows and self._kept:
+            self._tell(f"proving {len(self._kept)} changes in the whole trace")
+            new = self._views.whole.new_findings(self._edits())
+            if not new:
+                return
+            rounds += 1
+            if rounds > MOST_ROUNDS and time.monotonic() > self._until:
+                self._found.withdrawn += len(self._kept)
+                self._kept.clear()
+                return
+            view = self._views.between(new[0]) or self._views.whole
+            guilty = self._guilty(view if not view.allows(self._edits()) else self._views.whole)
+            self._withdraw(guilty)
+            seen = self._more.setdefault(guilty.written, [])
+            if again and view is not self._views.whole and view not in seen:
+                seen.insert(0, view)
+                self._ask(guilty.written)
+            else:
+                self._found.withdrawn += 1
+
+    def _guilty(self, view: JudgedPart) -> _Kept:
+        """The first change with which, on top of those before it, something is found in a part of the trace."""
+        low, high = 0, len(self._kept) - 1
+        while low < high:
+            middle = (low + high) // 2
+            edits = {origin: call for each in self._kept[: middle + 1] for origin, call in each.edits.items()}
+            low, high = (middle + 1, high) if view.allows(edits) else (low, middle)
+        return self._kept[low]
+
+    def _withdraw(self, guilty: _Kept) -> None:
+        """Takes back a change, and those after it of the same calls."""
+        at = self._kept.index(guilty)
+        later = [each for each in self._kept[at + 1 :] if not each.edits.keys() & guilty.edits.keys()]
+        self._kept[at:] = later
 
 
-class _Narrowing:
-    """One dependency on its way to less."""
-
-    def __init__(self, trace: EditedTrace, written: Written) -> None:
-        self.trace = trace
-        self.written = written
-        self.dropped: list[Path] = []
-        """The structs that are left out, by their paths in the call as it was when the narrowing began."""
-        self._was = self.args
-
-    @property
-    def args(self) -> Args:
-        """Of the first call, as it is now."""
-        return self.trace.call(self.trace.origins.index(self.written.origins[0])).args
-
-    def lines(self) -> list[str]:
-        """Each part that is less now, in words."""
-        call, now = self.written.call, self.args
-        found = [f"{_text(path)} orders nothing" for path in self.dropped]
-        for path in masks_in(now, ()):
-            old, new = self._as_it_was(path), value_at(now, path)
-            before = value_at(self._was, old)
-            if before != new:
-                type = _mask_type(call, old)
-                found.append(f"{_text(old)}: {short(type, before)} -> {short(type, new)}")
-        for path, part in _buffer_parts(now):
-            old = self._as_it_was(path)
-            was, left = ((each["offset"], each["offset"] + each["size"]) for each in (value_at(self._was, old), part))
-            if was != left:
-                found.append(f"{_text(old)}: bytes [{was[0]}, {was[1]}) -> [{left[0]}, {left[1]})")
-        return found
-
-    def _as_it_was(self, path: Path) -> Path:
-        """The path that a value had before structs were left out."""
-        for dropped in reversed(self.dropped):
-            at = len(dropped) - 1
-            if path[:at] == dropped[:at] and len(path) > at and int(path[at]) >= int(dropped[at]):
-                path = (*path[:at], int(path[at]) + 1, *path[at + 1 :])
-        return path
-
-    def with_args(self, change: Callable[[Args], Args | None]) -> EditedTrace:
-        """The trace with the same change of each call; as it is where it cannot be made for all."""
-        calls: dict[int, Call | None] = {}
-        wanted = set(self.written.origins)
-        for origin, block in zip(self.trace.origins, self.trace.blocks, strict=True):
-            if origin in wanted and isinstance(block, Call):
-                args = change(block.args)
-                if args is None:
-                    return self.trace
-                calls[origin] = replace(block, args=args)
-        return self.trace.with_calls(calls)
+def _before(view: JudgedPart, origins: set[int]) -> int:
+    order = view.order
+    if order is None:
+        return 0
+    sources = [
+        at for at, node in enumerate(order.nodes) if node.kind == SRC and view.origin(node.place.call) in origins
+    ]
+    return sum(order.before[at].bit_count() for at in sources)
 
 
-def _judge(trace: EditedTrace, by_model: bool = True) -> _Judged:
-    analysis = Analysis(keep_events=by_model, keep_at_most=MODEL_LIMIT if by_model else sys.maxsize)
-    analysis.follow(trace.blocks)
-    opinion = ask_opinion(analysis) if by_model else None
-    keys = {key_of(each) for each in analysis.findings}
-    if opinion is not None:
-        note_opinion(analysis, opinion)
-        keys |= keys_in_conflict(opinion)
-    size = len(trace.origins)
-    pairs = {
-        tuple(trace.origin(each) if 0 < each <= size else each for each in key[:2]) + tuple(key[2:]) for key in keys
-    }
-    unmodelled = {*analysis.unmodelled, *analysis.unjudged.left_out}
-    return _Judged(pairs, None if opinion is None else opinion.order, tuple(sorted(unmodelled)))  # type: ignore[arg-type]
-
-
-def _without(kind: str, args: Args, *, path: Path) -> Args | None:
-    return dict(without_structs(kind, args)).get(path)
-
-
-def _buffer_parts(value: object, path: Path = ()) -> Iterable[tuple[Path, Args]]:
-    if isinstance(value, dict):
-        if {"buffer", "offset", "size"} <= value.keys():
-            yield path, value
-        for name, each in value.items():
-            yield from _buffer_parts(each, (*path, name))
-    elif isinstance(value, list):
-        for at, each in enumerate(value):
-            yield from _buffer_parts(each, (*path, at))
-
-
-def _text(path: Path) -> str:
-    """`pDependencies[0].srcStageMask`."""
-    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path).lstrip(".")
-
-
-def _mask_type(call: Call, path: Path) -> str:
-    """The type of the mask to which a path leads."""
-    holder, value = call.name, call.args
-    for step in path:
-        if isinstance(step, str):
-            type = type_of(holder, step)
-            holder = type
-        value = value[step]  # type: ignore[index]
-        if isinstance(value, dict):
-            holder = tables.STYPES.get(value.get("sType", -1), holder)
-    return type
+def _used(views: Iterable[JudgedPart]) -> int:
+    """The stages in which commands do something; all where the model does not know them."""
+    used = 0
+    for order in (view.order for view in views):
+        if order is None:
+            return -1
+        for node in order.nodes:
+            used |= node.stages if node.kind == ACTION else 0
+    return used or -1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -15,11 +16,11 @@ from harness.trace.edits import EditedTrace
 def neighbours(trace: EditedTrace, barriers: Sequence[Written]) -> Iterator[tuple[Written, Written]]:
     """Dependencies of which each second call directly follows a first one in its command buffer. A dependency is in
     one pair at most."""
-    recordings = Recordings(trace.blocks)
+    before = _Before(trace)
     by_origin = {origin: each for each in barriers for origin in each.origins}
     taken: set[Written] = set()
     for second in barriers:
-        firsts = {by_origin.get(_before(trace, recordings, origin)) for origin in second.origins}
+        firsts = {by_origin.get(before(origin)) for origin in second.origins}
         first = firsts.pop()
         if firsts or first is None or first in taken or second in taken or first is second:
             continue
@@ -28,29 +29,35 @@ def neighbours(trace: EditedTrace, barriers: Sequence[Written]) -> Iterator[tupl
             yield first, second
 
 
-def _before(trace: EditedTrace, recordings: Recordings, origin: int) -> int:
-    """The origin of the command before one in its recording; 0 for none."""
-    position = trace.origins.index(origin)
-    recording = recordings.at(position)
-    if recording is None:
-        return 0
-    at = recording.positions.index(position)
-    return trace.origins[recording.positions[at - 1]] if at else 0
+class _Before:
+    """The command before one in its recording, by their origins; 0 for none."""
+
+    def __init__(self, trace: EditedTrace) -> None:
+        self._trace = trace
+        self._recordings = Recordings(trace.blocks)
+        self.positions = {origin: at for at, origin in enumerate(trace.origins)}
+
+    def __call__(self, origin: int) -> int:
+        position = self.positions[origin]
+        recording = self._recordings.at(position)
+        if recording is None:
+            return 0
+        at = bisect_left(recording.positions, position)
+        return self._trace.origins[recording.positions[at - 1]] if at else 0
 
 
-def merged(trace: EditedTrace, first: Written, second: Written) -> EditedTrace | None:
-    """The trace in which each second barrier does what the first one did, too. None where one command would order
+def merged(trace: EditedTrace, first: Written, second: Written) -> dict[int, Call | None] | None:
+    """The edits after which each second barrier does what the first one did, too. None where one command would order
     more than the two, or where both are about one image."""
-    recordings = Recordings(trace.blocks)
+    before = _Before(trace)
     calls: dict[int, Call | None] = {}
     for origin in second.origins:
-        before = _before(trace, recordings, origin)
-        one, other = (trace.call(trace.origins.index(each)) for each in (before, origin))
-        made = _joined(one, other)
+        earlier = before(origin)
+        made = _joined(*(trace.call(before.positions[each]) for each in (earlier, origin)))
         if made is None:
             return None
-        calls |= {before: None, origin: made}
-    return trace.with_calls(calls)
+        calls |= {origin: made, earlier: None}
+    return calls
 
 
 def _joined(one: Call, other: Call) -> Call | None:

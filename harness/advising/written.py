@@ -73,16 +73,20 @@ def kind_of(call: Call) -> str:
 
 
 def shape_of(value: Any) -> Hashable:
-    """What tells a dependency from another, whatever the handles."""
+    """What tells a dependency from another: masks, layouts, counts and ranges, whatever the handles and the values of
+    timelines, of which each frame has its own."""
     if isinstance(value, list):
         return tuple(shape_of(each) for each in value)
-    if isinstance(value, dict):
-        return tuple(
-            (name, shape_of(each) if isinstance(each, dict | list) else each)
-            for name, each in value.items()
-            if isinstance(each, dict | list) or name.endswith(_SHAPE)
-        )
-    return value if isinstance(value, int) and value >= 0 else None
+    if not isinstance(value, dict):
+        return None
+    told = {name: each for name, each in value.items() if name.endswith(_SHAPE) or isinstance(each, dict | list)}
+    return tuple((name, _shape_of_member(name, each)) for name, each in told.items())
+
+
+def _shape_of_member(name: str, value: Any) -> Hashable:
+    if isinstance(value, list) and name.endswith(_SHAPE):
+        return tuple(each if isinstance(each, int) else None for each in value)
+    return shape_of(value) if isinstance(value, dict | list) else value
 
 
 def _around(blocks: Sequence[Block], recordings: Recordings, position: int) -> Hashable:

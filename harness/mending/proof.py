@@ -29,7 +29,7 @@ class JudgedTrace:
 
     def pair(self, finding: Finding) -> Pair:
         """A finding as the pair of accesses that it is about."""
-        return _of_origin(self.trace, key_of(finding))
+        return of_origin(self.trace, key_of(finding))
 
 
 def judge(trace: EditedTrace) -> JudgedTrace:
@@ -41,31 +41,33 @@ def judge(trace: EditedTrace) -> JudgedTrace:
         note_opinion(analysis, opinion)
         keys |= keys_in_conflict(opinion)
     counting = [each for each in analysis.findings if each.counts]
-    pairs = {_of_origin(trace, key) for key in keys}
+    pairs = {of_origin(trace, key) for key in keys}
     return JudgedTrace(trace, counting, pairs, analysis.unmodelled, analysis.findings, opinion is not None)
 
 
-def is_clean(trace: EditedTrace, but: Iterable[Pair], by_model: bool) -> bool:
-    """Whether no judge finds anything that counts beyond the pairs `but`. Stops at the first that syncval finds."""
+def is_clean(trace: EditedTrace, but: Iterable[Pair], by_model: bool, everything: bool = False) -> bool:
+    """Whether no judge finds anything that counts beyond the pairs `but`; with `everything` nothing that does not count
+    either, and no conflict that another one hides. Stops at the first that syncval finds."""
     excused = set(but)
+
+    def offends(findings: Iterable[Finding]) -> bool:
+        asked = (each for each in findings if each.counts or everything)
+        return any(of_origin(trace, key_of(each)) not in excused for each in asked)
+
     analysis = Analysis(keep_events=by_model, keep_at_most=MODEL_LIMIT)
-    for block in trace.blocks:
-        if _offends(trace, analysis.step(block), excused):
-            return False
-    if _offends(trace, analysis.finish(), excused):
+    if any(offends(analysis.step(block)) for block in trace.blocks) or offends(analysis.finish()):
         return False
     opinion = ask_opinion(analysis) if by_model else None
     if opinion is None:
         return True
+    if everything:
+        return all(of_origin(trace, key) in excused for key in keys_in_conflict(opinion))
     note_opinion(analysis, opinion)
-    return not _offends(trace, analysis.findings, excused)
+    return not offends(analysis.findings)
 
 
-def _offends(trace: EditedTrace, findings: Iterable[Finding], excused: set[Pair]) -> bool:
-    return any(each.counts and _of_origin(trace, key_of(each)) not in excused for each in findings)
-
-
-def _of_origin(trace: EditedTrace, key: Pair) -> Pair:
+def of_origin(trace: EditedTrace, key: Pair) -> Pair:
+    """A pair in the indices of the trace that was read."""
     prior, call, prior_access, access = key
     return (_origin(trace, prior), _origin(trace, call), prior_access, access)
 

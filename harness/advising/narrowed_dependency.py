@@ -1,0 +1,151 @@
+"""One dependency on its way to less: in all its calls alike, each try on top of what was taken before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import islice
+
+from harness.advising.smaller_forms import Args, cut, mask_paths, narrower, smaller_ranges, without_structs
+from harness.advising.views import Edits
+from harness.advising.written import Written
+from harness.mending.pieces import masks_in
+from harness.mending.scope_sites import Path
+from harness.report.call_code import short, type_of
+from harness.spec import _generated as tables
+from harness.trace.calls import Call
+from harness.trace.edits import value_at
+
+Change = Callable[[Args], Args | None]
+
+
+class NarrowedDependency:
+    """What was taken from one dependency so far."""
+
+    def __init__(self, written: Written, calls: Mapping[int, Call]) -> None:
+        """`calls`: those of the dependency, by their index in the trace, as they are now."""
+        self.written = written
+        self.calls = dict(calls)
+        self.dropped: list[Path] = []
+        """The structs that are left out, by their paths in the call as it was when the narrowing began."""
+        self._was = self.args
+
+    @property
+    def args(self) -> Args:
+        """Of the first call, as it is now."""
+        return self.calls[self.written.origins[0]].args
+
+    def narrow(self, used: int, allowed: Callable[[Edits], bool]) -> None:
+        """Takes piece by piece what can be taken; `used` are the stages that commands of the trace have."""
+        self._allowed = allowed
+        kind, name = self.written.kind, self.written.call.name
+        for path, _ in list(without_structs(kind, self.args)):
+            if self._try(partial(_without, kind, path=path)):
+                self.dropped.append(path)
+        for path in mask_paths(name, kind, self.args):
+            self._narrow_mask(path, used)
+        for path, _ in list(_buffer_parts(self.args)):
+            for end, unit, most in smaller_ranges(self.args, path):
+                self._cut(path, end, unit, most)
+
+    def _narrow_mask(self, path: Path, used: int) -> None:
+        """Takes bits from a mask while both judges allow it."""
+        kind, name = self.written.kind, self.written.call.name
+
+        def form(args: Args, number: int) -> Args | None:
+            return next(islice(narrower(name, kind, args, path, used), number, None), None)
+
+        number = 0
+        while form(self.args, number) is not None:
+            taken = self._try(partial(form, number=number))
+            number = 0 if taken and value_at(self.args, path) else number + 1
+
+    def _cut(self, path: Path, end: str, unit: int, most: int) -> None:
+        """Takes as much as it can from one end of a range, in units."""
+        low, high = 0, most // unit
+        middle = 1
+        while low < high and self._try(partial(cut, path=path, end=end, many=middle * unit)):
+            low, high = 0, high - middle
+            middle *= 2
+            middle = min(middle, max(high, 1))
+        while middle > 1:
+            middle //= 2
+            if middle <= high and self._try(partial(cut, path=path, end=end, many=middle * unit)):
+                high -= middle
+
+    def _try(self, change: Change) -> bool:
+        after = _changed(self.calls, change)
+        if after is None or not self._allowed(after):
+            return False
+        self.calls = after
+        return True
+
+    def lines(self) -> list[str]:
+        """Each part that is less now, in words."""
+        call, now = self.written.call, self.args
+        found = [f"{_text(path)} orders nothing" for path in self.dropped]
+        for path in masks_in(now, ()):
+            old, new = self._as_it_was(path), value_at(now, path)
+            before = value_at(self._was, old)
+            if before != new:
+                type = _mask_type(call, old)
+                found.append(f"{_text(old)}: {short(type, before)} -> {short(type, new)}")
+        for path, part in _buffer_parts(now):
+            old = self._as_it_was(path)
+            was, left = ((each["offset"], each["offset"] + each["size"]) for each in (value_at(self._was, old), part))
+            if was != left:
+                found.append(f"{_text(old)}: bytes [{was[0]}, {was[1]}) -> [{left[0]}, {left[1]})")
+        return found
+
+    def _as_it_was(self, path: Path) -> Path:
+        """The path that a value had before structs were left out."""
+        for dropped in reversed(self.dropped):
+            at = len(dropped) - 1
+            if path[:at] == dropped[:at] and len(path) > at and int(path[at]) >= int(dropped[at]):
+                path = (*path[:at], int(path[at]) + 1, *path[at + 1 :])
+        return path
+
+
+def _changed(calls: Mapping[int, Call], change: Change) -> dict[int, Call] | None:
+    """The calls with the same change of each; None where it cannot be made for all, or changes nothing."""
+    made: dict[int, Call] = {}
+    for origin, call in calls.items():
+        args = change(call.args)
+        if args is None:
+            return None
+        made[origin] = replace(call, args=args)
+    return made
+
+
+def _without(kind: str, args: Args, *, path: Path) -> Args | None:
+    return dict(without_structs(kind, args)).get(path)
+
+
+def _buffer_parts(value: object, path: Path = ()) -> Iterator[tuple[Path, Args]]:
+    if isinstance(value, dict):
+        if {"buffer", "offset", "size"} <= value.keys():
+            yield path, value
+        for name, each in value.items():
+            yield from _buffer_parts(each, (*path, name))
+    elif isinstance(value, list):
+        for at, each in enumerate(value):
+            yield from _buffer_parts(each, (*path, at))
+
+
+def _text(path: Path) -> str:
+    """`pDependencies[0].srcStageMask`."""
+    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path).lstrip(".")
+
+
+def _mask_type(call: Call, path: Path) -> str:
+    """The type of the mask to which a path leads."""
+    holder, value = call.name, call.args
+    for step in path:
+        if isinstance(step, str):
+            type = type_of(holder, step)
+            holder = type
+        value = value[step]  # type: ignore[index]
+        if isinstance(value, dict):
+            holder = tables.STYPES.get(value.get("sType", -1), holder)
+    return type
