@@ -41,8 +41,8 @@ def mutate(
     must leave syncval silent, anything else it must catch: exit code 1 when one does not.
 
     With --judges, the functions of syncval and the model are changed, one condition or update at a time, and the
-    scenarios, 330 random streams and the pixels must notice: exit code 1 when no change of a function is noticed.
-    --sample then is a number of changes.
+    scenarios, the kept streams beside them, 330 random streams or the pixels must notice: exit code 1 when no change of
+    a function is noticed. --sample then is a number of changes.
     """
     if judges:
         ctx.exit(_mutate_judges(scenarios, device, count, seed, jobs, json_path))
@@ -78,6 +78,7 @@ def _mutate_judges(
     from tempfile import TemporaryDirectory
 
     from harness.device.pool import sample
+    from harness.fuzz.kept_streams import kept_streams
     from harness.report.console import progress_bars, terminal
     from harness.report.findings_json import write_json
     from harness.suite.mutation import rule_score
@@ -89,10 +90,12 @@ def _mutate_judges(
     if count is not None:
         mutants = [mutants[at] for at in sample(len(mutants), count, seed)]
     click.echo(f"{len(mutants)} mutants of the judges, seed {seed}")
-    several, corpus = claims(scenarios or (Path("scenarios"),), every=True), Corpus()
+    scenarios = scenarios or (Path("scenarios"),)
+    several, corpus = claims([each for each in scenarios if each.suffix != ".toml"], every=True), Corpus()
     with progress_bars() as progress, TemporaryDirectory() as folder:
         bar = progress.add_task("scenarios", total=len(several))
         corpus.add_scenarios(several, device, Path(folder), jobs, partial(progress.advance, bar))
+        corpus.add_kept(kept_streams(scenarios))
         corpus.add_random(RANDOM_STREAMS, seed)
         bar = progress.add_task("mutants", total=len(mutants))
         noticed = []

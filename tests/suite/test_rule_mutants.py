@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.fuzz.stream_text import parse
+from harness.suite.mutation.rule_coverage import functions_run
 from harness.suite.mutation.rule_judging import Corpus, Noticed, judge_rules, judged
 from harness.suite.mutation.rule_mutants import rule_mutants
 from harness.suite.mutation.rule_score import unnoticed_rules
@@ -25,12 +26,28 @@ def test_every_mutant_has_a_name_of_its_own_and_each_judge_at_least_sixty_rules(
 def test_a_rule_that_reads_need_no_order_is_noticed(text: str) -> None:
     mutants = [each for each in rule_mutants() if each.rule == "harness.syncval.access:_read_conflicts"]
     corpus = Corpus([judged("a scenario", parse(text), shown=text == HAZARD)])
-    corpus.random = corpus.scenarios
+    corpus.random = corpus.kept = corpus.scenarios
     noticed = list(judge_rules(mutants, corpus, 1))
     assert any(each.pixels if text == HAZARD else each.scenarios for each in noticed)
     for each in noticed:
-        assert bool(each.scenarios) == bool(each.agreement)
+        assert bool(each.scenarios) == bool(each.agreement) == bool(each.kept)
         assert not each.pixels or text == HAZARD
+
+
+def test_each_stream_has_the_functions_that_it_alone_would_run() -> None:
+    streams = [parse(HAZARD), parse(CLEAN), parse(HAZARD)]
+    first, second, third = functions_run(streams, 1)
+    assert first == third and first == functions_run([parse(CLEAN), parse(HAZARD)], 1)[1]
+    assert second - first >= {"harness.syncval.barrier:view_after", "harness.model.rules.barrier:pipeline_barrier"}
+
+
+def test_only_streams_that_run_a_function_are_judged_for_its_mutants() -> None:
+    corpus = Corpus([judged("one", parse(HAZARD), shown=True)], [judged("two", parse(CLEAN), shown=False)]).covered(1)
+    assert [
+        len(corpus.of(each).scenarios)
+        for each in ("harness.syncval.access:_read_conflicts", "harness.syncval.event:Events.set")
+    ] == [1, 0]
+    assert [each.name for each in corpus.of("harness.model.rules.barrier:pipeline_barrier").kept] == ["two"]
 
 
 def test_a_corpus_that_says_nothing_notices_nothing() -> None:

@@ -1,12 +1,17 @@
-"""Who notices that one rule of a judge is disabled: the scenarios, the random streams, or the pixels.
+"""Who notices that one rule of a judge is disabled: the scenarios, the kept streams, the random streams, or the pixels.
 
 * *scenarios*: a row of the suite would fail. The mutant of syncval finds other hazards in it, or the mutant of the
   model no longer agrees with syncval.
+* *kept*: the same of a kept stream (`harness.fuzz.kept_streams`).
 * *agreement*: the two judges disagree on a random stream.
 * *pixels*: a replay left other bytes than the serial run, in an outcome that the stream allows, and the mutant calls
   the stream clean.
 
-Each mutant is judged in a process of its own, forked from one that holds the streams: a mutant costs one import.
+Observing a driver (`harness.replay.observation`) notices no mutant of a judge: it holds what a command touches against
+what `harness.commands` declares, and asks no judge.
+
+Each mutant is judged in a process of its own, forked from one that holds the streams: a mutant costs one import. A way
+ends with the first stream that notices.
 """
 
 from __future__ import annotations
@@ -16,10 +21,8 @@ import json
 import multiprocessing
 import random
 import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any, NamedTuple
@@ -28,19 +31,21 @@ from harness.agreement import compare
 from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.fuzz import random_text, stream_text
+from harness.fuzz.kept_streams import KeptStream
 from harness.layer.manifest import OFF
 from harness.model import Opinion, judge_stream_events
 from harness.suite.claims import Claim
 from harness.suite.judge_scenario import ask, load_module
 from harness.suite.mutation.judge_mutants import Named
+from harness.suite.mutation.rule_coverage import ASK_BOTH, findings_of, forget, functions_run
 from harness.suite.mutation.rule_mutants import RuleMutant, import_mutated
 from harness.suite.row import Row
 from harness.suite.runner import NoAnswer, run_tasks
-from harness.syncval.evidence import Description
 from harness.syncval.validator import Validator
 from harness.trace.codec import load, save
-from harness.trace.effects import StreamEvent
+from harness.trace.effects import StreamEvent, Submitted
 
+WAYS = ("scenarios", "kept", "agreement", "pixels")
 SECONDS = 60
 """CPU time that a mutant gets: one that never ends is noticed."""
 
@@ -54,6 +59,8 @@ class JudgedStream(NamedTuple):
     opinion: Opinion
     shown: bool
     """Whether a replay left other bytes."""
+    functions: frozenset[str] = frozenset()
+    """The functions of the judges that judge it; a change of no other one is noticed."""
 
 
 @dataclass(slots=True)
@@ -62,17 +69,18 @@ class Noticed:
 
     mutant: RuleMutant
     scenarios: str = ""
+    kept: str = ""
     agreement: str = ""
     pixels: str = ""
     error: str = ""
     """The exception that the mutant ended with: everybody notices that."""
 
     def __bool__(self) -> bool:
-        return bool(self.scenarios or self.agreement or self.pixels or self.error)
+        return any(getattr(self, name) for name in (*WAYS, "error"))
 
     def to_dict(self) -> dict[str, str]:
         """JSON-able form."""
-        names = ("scenarios", "agreement", "pixels", "error")
+        names = (*WAYS, "error")
         return {"mutant": str(self.mutant), "rule": self.mutant.rule, **{name: getattr(self, name) for name in names}}
 
 
@@ -81,7 +89,12 @@ class Corpus:
     """The streams that mutants are judged with."""
 
     scenarios: list[JudgedStream] = field(default_factory=list)
+    kept: list[JudgedStream] = field(default_factory=list)
     random: list[JudgedStream] = field(default_factory=list)
+
+    def add_kept(self, several: Sequence[KeptStream]) -> None:
+        """Adds kept streams."""
+        self.kept += [judged(each.name, stream_text.parse(each.text), shown=False) for each in several]
 
     def add_random(self, count: int, seed: int) -> None:
         """Adds random streams, each feature in turn and now and then all together."""
@@ -103,7 +116,18 @@ class Corpus:
                 interpreter = Interpreter()
                 events = [each for block in load(Path(row["trace"])) for each in interpreter.step(block)]
                 self.scenarios.append(judged(row["name"], events, shown=row["shown"]))
-        self.scenarios.sort(key=lambda each: (len(each.events), each.name))
+        self.scenarios.sort(key=lambda each: (_size(each.events), each.name))
+
+    def covered(self, processes: int) -> Corpus:
+        """The same streams with the functions that judge them."""
+        lists = (self.scenarios, self.kept, self.random)
+        run = iter(functions_run([each.events for several in lists for each in several], processes))
+        return Corpus(*([each._replace(functions=next(run)) for each in several] for several in lists))
+
+    def of(self, rule: str) -> Corpus:
+        """The streams that this function judges."""
+        lists = (self.scenarios, self.kept, self.random)
+        return Corpus(*([each for each in several if rule in each.functions] for several in lists))
 
 
 def record_rows(module: str, scenario: str, device: str, folder: str) -> dict[str, Any]:
@@ -124,13 +148,13 @@ def record_rows(module: str, scenario: str, device: str, folder: str) -> dict[st
 
 def judged(name: str, events: Sequence[StreamEvent], *, shown: bool) -> JudgedStream:
     """A stream with what the judges say of it."""
-    return JudgedStream(name, events, _findings(Validator, events), judge_stream_events(events), shown)
+    return JudgedStream(name, events, findings_of(Validator, events), judge_stream_events(events), shown)
 
 
 def judge_rules(mutants: Sequence[RuleMutant], corpus: Corpus, processes: int) -> Iterator[Noticed]:
     """Who notices each mutant, as they are judged."""
     context = multiprocessing.get_context("fork")
-    with context.Pool(processes, _inherited.append, (corpus,), maxtasksperchild=1) as pool:
+    with context.Pool(processes, _inherited.append, (corpus.covered(processes),), maxtasksperchild=1) as pool:
         for at, said in pool.imap_unordered(_judge, enumerate(mutants)):
             yield Noticed(mutants[at], **json.loads(said))
 
@@ -145,15 +169,10 @@ def _judge(task: tuple[int, RuleMutant]) -> tuple[int, str]:
     signal.signal(signal.SIGVTALRM, _too_long)
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
-        differs = _mutated_syncval(mutant) if mutant.judge == "syncval" else _mutated_model(mutant)
-        first = partial(_first, differs)
-        corpus = _inherited[-1]
-        shown = [each for each in corpus.scenarios if each.shown]
-        said = {
-            "scenarios": first(corpus.scenarios, False),
-            "agreement": first(corpus.random, False),
-            "pixels": first(shown, True),
-        }
+        judge = _mutated_syncval(mutant) if mutant.judge == "syncval" else _mutated_model(mutant)
+        corpus = _inherited[-1].of(mutant.rule)
+        said = {"kept": _first(judge, corpus.kept), "agreement": _first(judge, corpus.random)}
+        said |= _rows(judge, corpus.scenarios)
     except Exception as error:
         said = {"error": type(error).__name__}
     finally:
@@ -161,52 +180,68 @@ def _judge(task: tuple[int, RuleMutant]) -> tuple[int, str]:
     return at, json.dumps(said)
 
 
-Differs = Callable[[JudgedStream, bool], bool]
-"""Whether the mutant is noticed by a stream; with True, whether it calls the stream clean."""
+class _Said(NamedTuple):
+    """What a mutant says of a stream."""
+
+    differs: bool
+    """From what the judges say."""
+    clean: bool
 
 
-def _first(differs: Differs, streams: Sequence[JudgedStream], by_pixels: bool) -> str:
-    return next((each.name for each in streams if differs(each, by_pixels)), "")
+Mutated = Callable[[JudgedStream], _Said]
 
 
-def _mutated_syncval(mutant: RuleMutant) -> Differs:
-    _forget("harness.syncval")
+def _first(judge: Mutated, streams: Sequence[JudgedStream]) -> str:
+    return next((each.name for each in streams if judge(each).differs), "")
+
+
+def _rows(judge: Mutated, streams: Sequence[JudgedStream]) -> dict[str, str]:
+    """The first scenario that notices, and the first whose pixels do. A stream whose pixels notice differs, too."""
+    found = {"scenarios": "", "pixels": ""}
+    for each in streams:
+        if each.shown or not found["scenarios"]:
+            said = judge(each)
+            if said.differs and not found["scenarios"]:
+                found["scenarios"] = each.name
+            if each.shown and said.clean:
+                found["pixels"] = each.name
+                break
+    return found
+
+
+def _mutated_syncval(mutant: RuleMutant) -> Mutated:
+    forget("harness.syncval")
     import_mutated(mutant)
     validator = importlib.import_module("harness.syncval.validator")
 
-    def differs(stream: JudgedStream, by_pixels: bool) -> bool:
-        findings = _findings(validator.Validator, stream.events)
-        if by_pixels:
-            return not findings
-        return _said(findings) != _said(stream.findings) or bool(compare(findings, stream.opinion).disagreements)
+    def judge(stream: JudgedStream) -> _Said:
+        findings = findings_of(validator.Validator, stream.events)
+        differs = _pairs(findings) != _pairs(stream.findings) or compare(findings, stream.opinion).disagreements
+        return _Said(bool(differs), not findings)
 
-    return differs
+    return judge
 
 
-def _mutated_model(mutant: RuleMutant) -> Differs:
-    _forget("harness.model", "harness.agreement", "harness.report.conflicts")
+def _mutated_model(mutant: RuleMutant) -> Mutated:
+    forget("harness.model", *ASK_BOTH)
     import_mutated(mutant)
     agreement = importlib.import_module("harness.agreement")
 
-    def differs(stream: JudgedStream, by_pixels: bool) -> bool:
+    def judge(stream: JudgedStream) -> _Said:
         opinion = agreement.judge_stream_events(stream.events)
-        return opinion.clean if by_pixels else bool(agreement.compare(stream.findings, opinion).disagreements)
+        return _Said(bool(agreement.compare(stream.findings, opinion).disagreements), opinion.clean)
 
-    return differs
-
-
-def _forget(*names: str) -> None:
-    for each in [each for each in sys.modules if each.startswith(tuple(f"{name}." for name in names)) or each in names]:
-        del sys.modules[each]
+    return judge
 
 
-def _findings(validator: Callable[..., Any], events: Sequence[StreamEvent]) -> list[Finding]:
-    made = validator(lambda resource, spans: Description("VkBuffer", tuple(spans), ()))
-    return [found for each in events for found in made.consume(each)]
-
-
-def _said(findings: Sequence[Finding]) -> set[tuple[str, str, str]]:
+def _pairs(findings: Sequence[Finding]) -> set[tuple[str, str, str]]:
     return {(each.hazard, each.place.command, each.prior.command) for each in findings}
+
+
+def _size(events: Sequence[StreamEvent]) -> int:
+    """How much there is to judge: the commands of a stream, and its events."""
+    batches = [batch for each in events if isinstance(each, Submitted) for batch in each.batches]
+    return len(events) + sum(len(commands) for batch in batches for _, commands in batch.buffers)
 
 
 def _too_long(number: int, frame: FrameType | None) -> None:

@@ -68,7 +68,7 @@ def rule_mutants() -> list[RuleMutant]:
     found = []
     for judge in JUDGES:
         for path in sorted((ROOT / judge).rglob("*.py")):
-            module = ".".join(("harness", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
+            module = module_of(path)
             for name, function in () if module in NO_RULES else _functions(_tree(module)):
                 for number, (line, change, _) in enumerate(_changes(function)):
                     found.append(RuleMutant(module, name, number, line, change))
@@ -106,6 +106,11 @@ class _Finder(MetaPathFinder, Loader):
         if file.name == "__init__.py":
             module.__path__ = [str(file.parent)]
         exec(compile(self._tree, str(file), "exec"), module.__dict__)
+
+
+def module_of(file: Path) -> str:
+    """The dotted name of a module of this package."""
+    return ".".join(("harness", *file.relative_to(ROOT).with_suffix("").parts)).removesuffix(".__init__")
 
 
 def _file(module: str) -> Path:

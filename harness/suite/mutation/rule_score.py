@@ -6,10 +6,8 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from harness.suite.mutation.rule_judging import Noticed
+from harness.suite.mutation.rule_judging import WAYS, Noticed
 from harness.suite.mutation.rule_mutants import JUDGES
-
-WAYS = ("scenarios", "agreement", "pixels")
 
 
 def table(noticed: Sequence[Noticed]) -> Table:
