@@ -169,6 +169,18 @@ class UserError(Exception):
     """Bad input. The message is one line that says what, where and what to do; it is shown without a traceback."""
 
 
+class LacksError(UserError):
+    """The device has not what is asked of it: an extension, a feature, a queue, a type of memory. Nobody is wrong."""
+
+
+class DeviceLostError(UserError):
+    """The driver answered VK_ERROR_DEVICE_LOST."""
+
+
+USER_ERRORS: dict[str, type[UserError]] = {each.__name__: each for each in (UserError, LacksError, DeviceLostError)}
+"""By name, for errors that travel between processes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Box:
     """A part of one image subresource: texel offset and extent in one mip level, layer and aspect bit."""

@@ -13,7 +13,6 @@ a claim asks for it.
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Generator, Sequence
 from datetime import date
 from pathlib import Path
@@ -58,19 +57,27 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--vk-device",
         action="append",
         default=[],
-        metavar="NAME",
-        help="driver to run scenarios on (repeatable; default: lavapipe and swiftshader)",
+        metavar="NAME|MANIFEST|NAME=MANIFEST",
+        help="driver to run scenarios on, by name or by its manifest (repeatable; default: those that VK_DRIVER_FILES "
+        "lists, else lavapipe and swiftshader)",
     )
     group.addoption(
         "--vk-layer",
-        type=_layer_choice,
-        default="auto",
-        metavar="auto|off|VERSION",
-        help="ask the Khronos validation layer too: every version on this machine (auto), none (off), or one "
-        "('old', 'today', '1.3.239')",
+        action="append",
+        default=[],
+        metavar="auto|off|VERSION|MANIFEST",
+        help="ask the Khronos validation layer too: every version on this machine (auto, the default), none (off), or "
+        "one by version ('old', 'today', '1.3.239') or by its manifest (repeatable)",
     )
     group.addoption(
         "--vk-artifacts", default="artifacts", metavar="DIR", help="folder for pictures, records and traces of hazards"
+    )
+    group.addoption(
+        "--vk-min-rows",
+        type=int,
+        default=0,
+        metavar="N",
+        help="fail when fewer than N rows of scenarios ran; rows that are skipped do not count",
     )
     group.addoption(
         "--vk-native",
@@ -79,19 +86,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="also run each stream N times as recorded (on a GPU a missing barrier may show by itself)",
     )
-
-
-def _layer_choice(text: str) -> str:
-    """Checks the value of `--vk-layer` before anything runs; not the default's, since that means to look for layers."""
-    if text not in ("auto", "off"):
-        from harness.findings import UserError
-        from harness.layer.manifest import chosen_layers
-
-        try:
-            chosen_layers(text)
-        except UserError as error:
-            raise ArgumentTypeError(str(error)) from None
-    return text
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -129,6 +123,18 @@ def pytest_pycollect_makeitem(
     return list(items(collector, name, obj))
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """A device or a layer that was named and cannot start ends the run here, before anything is collected."""
+    if session.config.getoption("--vk-device") or session.config.getoption("--vk-layer"):
+        from harness.findings import UserError
+        from harness.suite.suite_run import suite_run, usage_error
+
+        try:
+            suite_run(session.config).check()
+        except UserError as error:
+            raise usage_error(error) from None
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Begins the results file when there is a scenario to run."""
     items = sys.modules.get("harness.suite.items")
@@ -152,7 +158,7 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     if "harness.suite.items" in sys.modules:
         from harness.suite.items import end_run
 
-        end_run(session.config, int(exitstatus))
+        end_run(session, int(exitstatus))
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

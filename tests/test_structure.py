@@ -45,10 +45,10 @@ ALLOWED = {
     "advising": "agreement check findings mending model reduction report spec trace",
     "reproduction": "agreement check findings mending shader spec trace",
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
-    "report": "findings groups spans verdicts spec trace model replay",
+    "report": "findings groups results spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
     "mending advising results",
-    "pytest_plugin": "findings groups ignore_file layer record report suite",
+    "pytest_plugin": "findings groups ignore_file record report suite",
     "cli": "advising agreement capture check device findings fuzz groups ignore_file mending model record reduction "
     "refutation replay report reproduction suite trace verdicts",
 }

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import platform
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+import harness
 from harness.device.drivers import Driver, find_drivers
 from harness.device.inventory import survey
 from harness.device.manifests import Layer, find_layers
@@ -24,9 +26,12 @@ def drivers(json_path: Path | None) -> None:
     Each driver is asked in a process of its own, so a driver that crashes is a row like the others.
     """
     from harness.report.console import terminal
+    from harness.report.run_header import harness_line
 
     problems: list[str] = []
     rows = [{**_of_driver(driver), **survey(driver)} for driver in find_drivers(problems)]
+    for row in rows:
+        del row["failed"]
     layers = [_of_layer(layer) for layer in find_layers(problems)]
     if json_path is not None:
         from harness.report.findings_json import write_json
@@ -36,7 +41,8 @@ def drivers(json_path: Path | None) -> None:
     for table in (_driver_table(rows), _layer_table(layers)):
         console.print(table)
     loaders = sorted({row["loader"] for row in rows if row["loader"]})
-    console.print(f"loader: {', '.join(loaders) or 'none'}", highlight=False)
+    python = platform.python_version()
+    console.print(harness_line(harness.__version__, python, ", ".join(loaders)), highlight=False)
     for problem in problems:
         click.echo(f"vkharness: unreadable manifest {problem}", err=True)
 
@@ -68,7 +74,7 @@ def _driver_table(rows: list[dict[str, Any]]) -> Table:
     from rich.table import Table
 
     table = Table(title="drivers", title_justify="left", box=SIMPLE_HEAD)
-    for heading in ("driver", "device", "API", "version", "can run"):
+    for heading in ("driver", "device", "API", "version and UUID", "can run"):
         table.add_column(heading, no_wrap=heading in ("driver", "API"))
     for row in rows:
         for cells in _device_cells(row):
@@ -79,14 +85,16 @@ def _driver_table(rows: list[dict[str, Any]]) -> Table:
 def _device_cells(row: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """A table row for each device of a driver; one that says why where there is none."""
     if row["status"] != "ok":
-        yield (row["name"], "-", row["manifest_api_version"], "-", row["status"])
+        said = "\n".join([row["status"], *row["loader_says"]])
+        yield (row["name"], "-", row["manifest_api_version"], "-", said)
     for device in row["devices"]:
         abilities = ", ".join(device["abilities"])
         if not device["executes"]:
             # RADV of Mesa 22.3 without hardware has no memory, and dies in vkBeginCommandBuffer.
             what = "records, executes nothing" if device["memory_types"] else "no memory: makes objects only"
             abilities = f"{what}: {abilities}"
-        yield (row["name"], device["name"], device["api_version"], device["driver_version"], abilities)
+        version = f"{device['driver_version']}\n{device['uuid']}".strip()
+        yield (row["name"], device["name"], device["api_version"], version, abilities)
 
 
 def _layer_table(layers: list[dict[str, Any]]) -> Table:

@@ -39,10 +39,10 @@ def matrix(
     What the rules call for is written once (harness/suite/matrix/defects.py); syncval, the model, the Khronos layers
     and the bytes on each device must agree. Exit code 1 when a cell does not.
     """
+    from harness.device.drivers import SOFTWARE_DEVICES
     from harness.device.pool import sample
     from harness.report.console import progress_bars, terminal
     from harness.report.findings_json import write_json
-    from harness.suite.items import SOFTWARE_DEVICES
     from harness.suite.matrix import totals as table
     from harness.suite.matrix.cells import cells
     from harness.suite.matrix.judge_cells import judge_cells

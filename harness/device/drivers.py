@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -45,6 +45,15 @@ HOW_TO_GET = {
 
 NULL_FAMILY = "navi21"
 """The GPU that RADV pretends to drive when it records without executing."""
+
+SOFTWARE_DEVICES = ("lavapipe", "swiftshader")
+"""What scenarios run on where nobody names a driver."""
+
+BOUND = "VKHARNESS_DRIVER"
+"""Environment variable of a child process: `NAME=MANIFEST` of the driver that it is bound to."""
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+-]*")
+"""Names of drivers: they are parts of test ids, folders and files."""
 
 ARCHITECTURE_SUFFIX = re.compile(r"\.(x86_64|i[3-6]86|aarch64|armv7l?|riscv64|ppc64le)$")
 
@@ -85,17 +94,24 @@ def find_drivers(problems: list[str] | None = None, environ: Mapping[str, str] =
 
 
 def find_driver(name: str, environ: Mapping[str, str] = os.environ) -> Driver:
-    """The driver called `name`, or the one whose manifest is the file `name`.
+    """The driver called `name`, or the one whose manifest is the file `name`, or for `NAME=FILE` that one, so called.
 
     Raises `UserError` naming what was found and how to get what was not.
     """
-    if name.endswith(".json"):
-        path = Path(name).absolute()
+    bound = environ.get(BOUND, "")
+    if bound.partition("=")[0] == name:
+        name = bound
+    label, _, file = name.rpartition("=")
+    if file.endswith(".json"):
+        if label and not NAME.fullmatch(label):
+            raise UserError(f"driver {name}: {label!r} is no name; letters, digits and . _ + - may stand in one")
         try:
-            return _drivers_of(path)[0]
+            drivers = _drivers_of(Path(file).absolute())
         except (OSError, ValueError) as error:
             reason = error.strerror if isinstance(error, OSError) else error
-            raise UserError(f"driver manifest {name}: {reason}") from None
+            raise UserError(f"driver manifest {file}: {reason}") from None
+        driver = next((each for each in drivers if each.name == label), drivers[0])
+        return replace(driver, name=label) if label else driver
     drivers = find_drivers(environ=environ)
     for driver in drivers:
         if driver.name == name:
@@ -103,6 +119,63 @@ def find_driver(name: str, environ: Mapping[str, str] = os.environ) -> Driver:
     found = ", ".join(sorted(driver.name for driver in drivers)) or "none"
     advice = HOW_TO_GET.get(name, "give one of these or a manifest's path ending in .json")
     raise UserError(f"no Vulkan driver '{name}' on this machine (found: {found}); {advice}")
+
+
+def chosen_drivers(names: Sequence[str], environ: Mapping[str, str] = os.environ) -> list[Driver]:
+    """The drivers called `names`, as `find_driver` takes them, each under a name of its own.
+
+    Without names: those that `VK_DRIVER_FILES` lists, else the software drivers of this machine; those of
+    `VK_ADD_DRIVER_FILES` in addition. Of two drivers of one name the second is called `NAME-2`. Raises `UserError` as
+    `find_driver`, and where there is no driver at all.
+    """
+    several = [find_driver(name, environ) for name in names or _unnamed(environ)]
+    if not several:
+        raise UserError(
+            f"no driver to run on: neither {' nor '.join(SOFTWARE_DEVICES)} is on this machine; "
+            f"{HOW_TO_GET[SOFTWARE_DEVICES[0]]}, and --vk-device names another one"
+        )
+    chosen: dict[str, Driver] = {}
+    for driver in several:
+        if not any(each.manifest == driver.manifest and each.name == driver.name for each in chosen.values()):
+            name, number = driver.name, 1
+            while name in chosen:
+                number += 1
+                name = f"{driver.name}-{number}"
+            chosen[name] = replace(driver, name=name)
+    return list(chosen.values())
+
+
+def _unnamed(environ: Mapping[str, str]) -> list[str]:
+    only, added = _listed(environ)
+    if only is None:
+        here = {driver.name for driver in find_drivers(environ=environ)}
+        return [*(name for name in SOFTWARE_DEVICES if name in here), *map(str, added)]
+    return [*map(str, only), *map(str, added)]
+
+
+def _listed(environ: Mapping[str, str]) -> tuple[list[Path] | None, list[Path]]:
+    """The manifests that the loader's variables list: the only ones, None without such a variable; those to add."""
+    only = named_places("VK_DRIVER_FILES", environ) or named_places("VK_ICD_FILENAMES", environ)
+    added = named_places("VK_ADD_DRIVER_FILES", environ)
+    return (list(manifest_files(only)) if only else None), list(manifest_files(added))
+
+
+def contradictions(drivers: Sequence[Driver], environ: Mapping[str, str] = os.environ) -> list[str]:
+    """A line for each driver that runs although the loader's variables leave it out, and for each that they add and
+    that does not run."""
+    only, added = _listed(environ)
+    files = {os.path.realpath(driver.manifest) for driver in drivers}
+    listed = {os.path.realpath(path) for path in [*(only or ()), *added]}
+    lines = [
+        f"{driver.name} runs from {driver.manifest}, which VK_DRIVER_FILES does not list"
+        for driver in drivers
+        if only is not None and os.path.realpath(driver.manifest) not in listed
+    ]
+    return lines + [
+        f"{path} is listed by VK_ADD_DRIVER_FILES and does not run: no --vk-device names it"
+        for path in added
+        if os.path.realpath(path) not in files
+    ]
 
 
 def environment(driver: Driver, environ: Mapping[str, str] = os.environ) -> dict[str, str]:
@@ -116,6 +189,7 @@ def environment(driver: Driver, environ: Mapping[str, str] = os.environ) -> dict
         if layer.implicit:
             variables.update(layer.disable_environment)
     variables.update({"VK_DRIVER_FILES": manifest, "VK_ICD_FILENAMES": manifest, "VK_ADD_DRIVER_FILES": ""})
+    variables[BOUND] = f"{driver.name}={manifest}"
     variables.update(driver.variables)
     return variables
 

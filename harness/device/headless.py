@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
-from harness.findings import UserError
+from harness.findings import LacksError, UserError
 from harness.spec.enums import VkQueueFlag
 
 API_1_1 = (1 << 22) | (1 << 12)
@@ -107,8 +107,8 @@ class Headless:
 
     `layers` and `instance_extensions` are names. `queues` asks for one queue each: a mask of
     VkQueueFlagBits that its family must have. `device_extensions` and `features` are required, the optional ones
-    taken where offered; one after "no " must be missing. Raises `UserError` when the machine or the device lacks
-    something required.
+    taken where offered; one after "no " must be missing. Raises `LacksError` when the device lacks something required,
+    `UserError` when there is no device to ask.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class Headless:
             if type_bits >> index & 1 and flags & required == required
         ]
         if not fitting:
-            raise UserError(f"{self.device_name} has no memory type with properties {required:#x} in {type_bits:#x}")
+            raise LacksError(f"{self.device_name} has no memory type with properties {required:#x} in {type_bits:#x}")
         return min(fitting)[1]
 
     def close(self) -> None:
@@ -190,7 +190,8 @@ class Headless:
     def _create_instance(self, layers: Sequence[str], extensions: Sequence[str]) -> Any:
         vk = self.vk
         have = {layer.layerName for layer in vk.vkEnumerateInstanceLayerProperties()} if layers else set()
-        _require("layer", layers, have, "this machine")
+        if absent := sorted(set(layers) - have):
+            raise UserError(f"this machine has no layer {', '.join(absent)}")
         application = vk.VkApplicationInfo(pApplicationName="vkharness", apiVersion=API_1_3)
         info = vk.VkInstanceCreateInfo(
             pApplicationInfo=application, ppEnabledLayerNames=list(layers), ppEnabledExtensionNames=list(extensions)
@@ -222,7 +223,7 @@ class Headless:
         absent = {name.removeprefix(WITHOUT) for name in required if name.startswith(WITHOUT)}
         required = [name for name in required if not name.startswith(WITHOUT)]
         if absent & have:
-            raise UserError(f"{self.device_name} has {', '.join(sorted(absent & have))}")
+            raise LacksError(f"{self.device_name} has {', '.join(sorted(absent & have))}")
         _require("device extension", required, have, self.device_name)
         return tuple(dict.fromkeys([*required, *(name for name in optional if name in have)]))
 
@@ -233,7 +234,7 @@ class Headless:
         places = place_queues(families, wanted)
         if places is None:
             asked = ", ".join(f"{mask:#x}" for mask in wanted)
-            raise UserError(f"{self.device_name} has no further queue: it lacks one of those with flags {asked}")
+            raise LacksError(f"{self.device_name} has no further queue: it lacks one of those with flags {asked}")
         return places
 
     def _create_device(
@@ -345,7 +346,7 @@ def _feature_names(ffi: Any, struct: Any) -> list[str]:
 def _require(what: str, wanted: Iterable[str], have: Iterable[str], where: str) -> None:
     missing = sorted(set(wanted) - set(have))
     if missing:
-        raise UserError(f"{where} has no {what} {', '.join(missing)}")
+        raise LacksError(f"{where} has no {what} {', '.join(missing)}")
 
 
 def _name(error: Exception) -> str:

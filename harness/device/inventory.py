@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 from harness.device.drivers import Driver
@@ -11,16 +13,44 @@ from harness.findings import UserError
 SURVEY_TIMEOUT = 60.0
 """Seconds for a driver to say what it is."""
 
+LOADER_ERROR = re.compile(r"^ERROR(?: \|[^:]*)?:\s+(.*)$", re.MULTILINE)
+"""What the loader prints with `VK_LOADER_DEBUG`."""
 
-def survey(driver: Driver) -> dict[str, Any]:
-    """`{"status", "loader", "devices"}` of a driver; `status` is `ok` or what went wrong, in one line."""
-    with Worker(driver, timeout=SURVEY_TIMEOUT) as worker:
-        try:
-            answer = worker.call("harness.device.survey:survey_job")
-        except UserError as error:
-            return {"status": str(error), "loader": None, "devices": []}
-        except JobError as error:
-            return {"status": str(error).strip().splitlines()[-1], "loader": None, "devices": []}
-    if isinstance(answer, Died):
-        return {"status": answer.reason, "loader": None, "devices": []}
-    return {"status": "ok", "loader": answer["loader"], "devices": answer["devices"]}
+LOADER_DEBUG = {"VK_LOADER_DEBUG": "error"}
+
+Job = tuple[str, Mapping[str, Any]]
+"""A job as `Worker.call` takes it: its target and its arguments."""
+
+
+def survey(driver: Driver, further: Mapping[str, Job] | None = None) -> dict[str, Any]:
+    """`{"status", "loader", "devices", "loader_says", "failed"}` of a driver.
+
+    `status` is `ok` or what went wrong, in one line, and `loader_says` what the loader printed then. `further` are jobs
+    for the same process; `failed` has the name of each that went wrong, with the same two: `(status, loader_says)`.
+    """
+    found: dict[str, Any] = {"status": "ok", "loader": None, "devices": [], "loader_says": [], "failed": {}}
+    with Worker(driver, variables=LOADER_DEBUG, timeout=SURVEY_TIMEOUT) as worker:
+        answer = _asked(worker, ("harness.device.survey:survey_job", {}))
+        if not isinstance(answer, dict):
+            return found | {"status": answer[0], "loader_says": answer[1]}
+        before = len(_said(worker.printed))
+        for name, job in (further or {}).items():
+            reply = _asked(worker, job)
+            if not isinstance(reply, dict):
+                found["failed"][name] = (reply[0], reply[1][before:] or reply[1])
+    return found | {"loader": answer["loader"], "devices": answer["devices"]}
+
+
+def _asked(worker: Worker, job: Job) -> dict[str, Any] | tuple[str, list[str]]:
+    """The answer to a job, or (what went wrong, what the loader printed)."""
+    try:
+        answer = worker.call(*job)
+    except UserError as error:
+        return str(error), _said(worker.printed)
+    except JobError as error:
+        return str(error).strip().splitlines()[-1], _said(worker.printed)
+    return (f"its process was {answer.reason}", _said(answer.stderr_tail)) if isinstance(answer, Died) else answer
+
+
+def _said(printed: str) -> list[str]:
+    return list(dict.fromkeys(LOADER_ERROR.findall(printed)))

@@ -123,7 +123,7 @@ def find_layers(
     for places, implicit in ((explicit, False), (search_folders("implicit_layer.d", environ), True)):
         for path in manifest_files(places):
             try:
-                for layer in _layers_of(path, implicit):
+                for layer in layers_of(path, implicit):
                     found.setdefault((layer.name, layer.manifest), layer)
             except (OSError, ValueError) as error:
                 if problems is not None:
@@ -131,7 +131,8 @@ def find_layers(
     return list(found.values())
 
 
-def _layers_of(path: Path, implicit: bool) -> Iterator[Layer]:
+def layers_of(path: Path, implicit: bool) -> Iterator[Layer]:
+    """The layers that a manifest describes. Raises `ValueError` (one line) and `OSError` as `read_manifest`."""
     value = read_manifest(path)
     entries = value.get("layers", [value.get("layer")])
     if not isinstance(entries, list):

@@ -21,7 +21,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from harness.device.drivers import Driver, environment
-from harness.findings import UserError
+from harness.findings import USER_ERRORS, UserError
 
 TAIL_BYTES = 16 << 10
 """The number of last bytes that are kept of what the child printed."""
@@ -104,12 +104,17 @@ class Worker:
             self._child = None
             return reply
         if "user_error" in reply:
-            raise UserError(str(reply["user_error"]))
+            raise USER_ERRORS.get(reply["kind"], UserError)(str(reply["user_error"]))
         if "error" in reply:
             raise JobError(str(reply["error"]))
         value = reply["value"]
         assert isinstance(value, dict)
         return value
+
+    @property
+    def printed(self) -> str:
+        """The last lines that the child printed on stdout and stderr; empty while there is no child."""
+        return self._child.printed() if self._child else ""
 
     @property
     def pid(self) -> int | None:
@@ -209,6 +214,14 @@ class _Child:
         assert isinstance(value, dict)
         return value
 
+    def printed(self) -> str:
+        """The tail of what the process has printed so far."""
+        before = None
+        while before != self._tail:  # a grandchild may hold the pipe open: stop when nothing more comes
+            before = self._tail
+            self._drain()
+        return self._tail.decode(errors="replace").strip()
+
     def leave(self) -> None:
         """Closes the request pipe, upon which the child leaves; ends it when it does not."""
         os.close(self._requests)
@@ -256,14 +269,11 @@ class _Child:
         except subprocess.TimeoutExpired:
             self.process.kill()
             code = self.process.wait()
-        before = None
-        while before != self._tail:  # a grandchild may hold the pipe open: stop when nothing more comes
-            before = self._tail
-            self._drain()
+        printed = self.printed()
         self.end()
         return Died(
             signal=-code if code < 0 else None,
             exit_code=code if code >= 0 else None,
-            stderr_tail=self._tail.decode(errors="replace").strip(),
+            stderr_tail=printed,
             timed_out=timed_out,
         )

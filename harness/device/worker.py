@@ -1,7 +1,8 @@
 """The child's side of `harness.device.process`: `python -m harness.device.worker REQUEST_FD REPLY_FD PACKAGE...`.
 
 Reads one JSON request a line, calls the function it names, writes one JSON reply a line; leaves when the request
-pipe closes. The reply is `{"value": dict}`, `{"user_error": line}` or `{"error": traceback}`.
+pipe closes. The reply is `{"value": dict}`, `{"user_error": line, "kind": class}` or
+`{"error": traceback}`.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def answer(request: dict[str, Any], packages: Sequence[str]) -> dict[str, Any]:
             raise TypeError(f"{request['target']} returned {type(value).__name__}, not a dict")
         json.dumps(value)
     except UserError as error:
-        return {"user_error": str(error)}
+        return {"user_error": str(error), "kind": type(error).__name__}
     except Exception:
         return {"error": traceback.format_exc()}
     return {"value": value}

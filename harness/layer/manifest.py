@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,13 +57,15 @@ def find_layers(environ: Mapping[str, str] | None = None) -> list[LayerInfo]:
 
 
 def find_layer(version: str | None = None, environ: Mapping[str, str] | None = None) -> LayerInfo | None:
-    """One of `find_layers`: the one of that version (`1.3.239`), the oldest (`old`), the newest (`today`), or by
-    default the first one in the loader's places, which it takes by itself.
+    """One of `find_layers`: the one of that version (`1.3.239`), the oldest (`old`), the newest (`today`), the one of
+    that manifest or folder of manifests, or by default the first one in the loader's places, which it takes by itself.
 
-    None when there is none. Raises `UserError` for a text that is no version.
+    None when there is none. Raises `UserError` for a text that is no version, and for a path without a Khronos layer.
     """
     if version is None:
         return next(iter(_found(environ)), None)
+    if "/" in version or version.endswith(".json"):
+        return _layer_at(Path(version), environ)
     layers = find_layers(environ)
     if version in (OLD, TODAY):
         return layers[0 if version == OLD else -1] if layers else None
@@ -73,18 +76,68 @@ def find_layer(version: str | None = None, environ: Mapping[str, str] | None = N
     return next((layer for layer in layers if layer.version == wanted), None)
 
 
-def chosen_layers(choice: str) -> list[LayerInfo]:
-    """The layers to ask: `auto` is every version on this machine, `off` none, else one, as `find_layer` takes it.
+def chosen_layers(*choices: str, environ: Mapping[str, str] | None = None) -> list[LayerInfo]:
+    """The layers to ask: for `auto` every version on this machine, for `off` none, else as `find_layer` takes it.
 
-    Raises `UserError` for one that is not there.
+    Raises `UserError` for one that is not there, and for two of one version, which would be one column of the table.
     """
-    if choice in (AUTO, OFF):
-        return find_layers() if choice == AUTO else []
-    found = find_layer(choice)
+    chosen: dict[str, LayerInfo] = {}
+    for choice in choices:
+        several = [] if choice == OFF else find_layers(environ) if choice == AUTO else [_named(choice, environ)]
+        for layer in several:
+            other = chosen.setdefault(layer.version_text, layer)
+            if other.manifest != layer.manifest:
+                raise UserError(
+                    f"two layers of version {layer.version_text}: {other.manifest} and {layer.manifest}; ask one a run"
+                )
+    return list(chosen.values())
+
+
+def contradictions(layers: Sequence[LayerInfo], environ: Mapping[str, str] | None = None) -> list[str]:
+    """A line for each layer that is asked although `VK_LAYER_PATH` says where to look, and not there."""
+    environ = os.environ if environ is None else environ
+    places = manifests.manifest_files(manifests.named_places("VK_LAYER_PATH", environ))
+    listed = {os.path.realpath(path) for path in places}
+    return [
+        f"layer {layer.version_text} is asked from {layer.manifest}, which VK_LAYER_PATH does not list"
+        for layer in layers
+        if environ.get("VK_LAYER_PATH") and os.path.realpath(layer.manifest) not in listed
+    ]
+
+
+def _named(choice: str, environ: Mapping[str, str] | None) -> LayerInfo:
+    found = find_layer(choice, environ)
     if found is None:
-        known = ", ".join(layer.version_text for layer in find_layers()) or "none"
-        raise UserError(f"no Khronos layer {choice} on this machine (found: {known})")
-    return [found]
+        known = ", ".join(layer.version_text for layer in find_layers(environ)) or "none"
+        path = (os.environ if environ is None else environ).get("VK_LAYER_PATH")
+        where = f"in VK_LAYER_PATH={path}" if path else "on this machine"
+        raise UserError(f"no Khronos layer {choice} {where} (found: {known})")
+    return found
+
+
+def _layer_at(path: Path, environ: Mapping[str, str] | None) -> LayerInfo:
+    path = path.absolute()
+    try:
+        if not path.exists():
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+        found = [
+            each
+            for file in manifests.manifest_files([path])
+            for each in manifests.layers_of(file, False)
+            if each.name == KHRONOS_LAYER
+        ]
+        version = parse_version(found[0].api_version) if found else None
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UserError(f"layer manifest {path}: {reason}") from None
+    if version is None:
+        raise UserError(f"layer manifest {path}: no layer {KHRONOS_LAYER} in it")
+    return _info(found[0], version, os.environ if environ is None else environ)
+
+
+def _info(layer: manifests.Layer, version: Version, environ: Mapping[str, str]) -> LayerInfo:
+    library = _found_library(layer.library, layer.manifest, environ)
+    return LayerInfo(layer.name, version, library, layer.manifest, layer.instance_extensions)
 
 
 def _found(environ: Mapping[str, str] | None) -> list[LayerInfo]:
@@ -96,9 +149,7 @@ def _found(environ: Mapping[str, str] | None) -> list[LayerInfo]:
         except ValueError:
             continue
         if each.name == KHRONOS_LAYER and not each.implicit:
-            library = _found_library(each.library, each.manifest, environ)
-            info = LayerInfo(each.name, version, library, each.manifest, each.instance_extensions)
-            found.setdefault(version, info)
+            found.setdefault(version, _info(each, version, environ))
     return list(found.values())
 
 

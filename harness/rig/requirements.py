@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harness.findings import UserError
+from harness.findings import LacksError
 from harness.spec.enums import VkBufferUsage, VkQueueFlag
 
 QUEUE_KINDS = {
@@ -38,7 +38,7 @@ def queue_masks(kinds: Sequence[str]) -> list[int]:
 def split_extensions(vk: Any, needed: Iterable[str]) -> tuple[list[str], list[str]]:
     """(instance extensions, device extensions) out of the needed ones.
 
-    Raises `UserError` when the driver lacks an instance extension.
+    Raises `LacksError` when the driver lacks an instance extension.
     """
     several = list(needed)
     instance = [name for name in several if name in SURFACE_EXTENSIONS]
@@ -46,7 +46,7 @@ def split_extensions(vk: Any, needed: Iterable[str]) -> tuple[list[str], list[st
         offered = {each.extensionName for each in vk.vkEnumerateInstanceExtensionProperties(None)}
         missing = [name for name in instance if name not in offered]
         if missing:
-            raise UserError(f"cannot run here: the driver has no {', '.join(missing)}")
+            raise LacksError(f"cannot run here: the driver has no {', '.join(missing)}")
     return instance, [name for name in several if name not in SURFACE_EXTENSIONS]
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.device.headless import DeviceQueue
-from harness.findings import UserError
+from harness.findings import LacksError, UserError
 from harness.rig.command_buffers import CommandBuffers
 from harness.rig.core import RigImage
 from harness.rig.queues import SemaphoreUse, Submits
@@ -37,7 +37,7 @@ class Swapchains(CommandBuffers, Submits):
     """Swapchains of one device, and their presentation."""
 
     def _surface(self) -> Any:
-        """A VkSurfaceKHR without a window. Raises `UserError` when presentation to it is not supported."""
+        """A VkSurfaceKHR without a window. Raises `LacksError` when presentation to it is not supported."""
         vk, instance = self.vk, self.gpu.instance
         create = vk.vkGetInstanceProcAddr(instance, "vkCreateHeadlessSurfaceEXT")
         made = create(instance, vk.VkHeadlessSurfaceCreateInfoEXT(), None)
@@ -45,7 +45,7 @@ class Swapchains(CommandBuffers, Submits):
         self.gpu.cleanup.callback(destroy, instance, made, None)
         supported = vk.vkGetInstanceProcAddr(instance, "vkGetPhysicalDeviceSurfaceSupportKHR")
         if not supported(self.gpu.physical_device, self.queues[0].family, made):
-            raise UserError(f"cannot run here: {self.gpu.device_name} does not present to a headless surface")
+            raise LacksError(f"cannot run here: {self.gpu.device_name} does not present to a headless surface")
         return made
 
     def swapchain(self, old: RigSwapchain | None = None) -> RigSwapchain:

@@ -23,7 +23,6 @@ from harness.suite.runner import NoAnswer, Runner
 from harness.suite.suite_run import suite_run
 from harness.verdicts import Status
 
-SOFTWARE_DEVICES = ("lavapipe", "swiftshader")
 EXPECTATIONS = "expectations.toml"
 PROPERTY = "vkharness-row"
 """The property of a test's report that holds the row as JSON. It travels from the processes of pytest-xdist to the
@@ -43,15 +42,14 @@ RESULT_OF = {
 RUNNER: pytest.StashKey[Runner] = pytest.StashKey()
 
 
-def devices(config: pytest.Config) -> list[str]:
-    """The drivers to run on."""
-    return list(config.getoption("--vk-device")) or list(SOFTWARE_DEVICES)
-
-
 def items(collector: pytest.Collector, name: str, claim: Claim) -> Iterator[pytest.Item]:
     """One item for each variant and device."""
+    try:
+        devices = suite_run(collector.config).drivers
+    except UserError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
     for variant in claim.variants:
-        for device in devices(collector.config):
+        for device in devices:
             made: pytest.Item = ScenarioItem.from_parent(collector, name=f"{name}[{variant.name}-{device}]")
             assert isinstance(made, ScenarioItem)
             made.scenario, made.variant, made.claim, made.device = name, variant, claim, device
@@ -85,19 +83,18 @@ class ScenarioItem(pytest.Item):
             raise ScenarioFailure(failure_text(row.to_dict()))
 
     def _row(self) -> Row:
-        config = self.config
-        folder = suite_run(config).artifacts
+        config, run = self.config, suite_run(self.config)
         task = {
             "module": str(self.path),
             "scenario": self.scenario,
             "variant": self.variant.name,
             "device": self.device,
-            "artifacts": None if folder is None else str(folder),
-            "layer": config.getoption("--vk-layer"),
+            "artifacts": None if run.artifacts is None else str(run.artifacts),
+            "layers": [str(each.manifest) for each in run.layers],
             "native": config.getoption("--vk-native"),
         }
         runner = config.stash.setdefault(RUNNER, Runner())
-        answer = runner.run("harness.suite.judge_scenario:run", task, self.device)
+        answer = runner.run("harness.suite.judge_scenario:run", task, run.drivers[self.device])
         if not isinstance(answer, NoAnswer):
             return Row.from_dict(answer)
         name = f"{self.path.parent.name}/{self.scenario}"
@@ -142,14 +139,16 @@ def begin_run(config: pytest.Config, ids: Iterable[str]) -> None:
     """Begins the results file where one of these ids is that of a scenario."""
     if any("::scenario_" in each for each in ids):
         try:
-            suite_run(config).begin(devices(config))
+            suite_run(config).begin()
         except UserError as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
 
-def end_run(config: pytest.Config, code: int) -> None:
-    """Says in the results file that the run is over."""
-    suite_run(config).end(code)
+def end_run(session: pytest.Session, code: int) -> None:
+    """Says in the results file that the run is over; what the suite asks for beside its rows may fail it."""
+    changed = suite_run(session.config).end(code)
+    if changed != code:
+        session.exitstatus = changed
 
 
 def close_workers(config: pytest.Config) -> None:
@@ -170,3 +169,5 @@ def print_rows(reporter: pytest.TerminalReporter, properties: Iterable[tuple[str
     # A log has no width of its own: nothing may be cut there.
     width = max(100, writer.fullwidth) if writer.hasmarkup else LOG_WIDTH
     print_table(rows, Console(file=writer._file, force_terminal=writer.hasmarkup, width=width), artifacts)
+    for line in suite_run(reporter.config).closing:
+        reporter.write_line(line, red=line.startswith("FAILED"))

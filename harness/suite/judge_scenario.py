@@ -17,7 +17,7 @@ import harness
 from harness.agreement import compare as compare_opinions
 from harness.device.headless import is_null_hardware
 from harness.device.queue_emulation import logical_queues
-from harness.findings import Finding, UserError
+from harness.findings import DeviceLostError, Finding, LacksError, UserError
 from harness.layer.compare import compare
 from harness.layer.known_differences import known_differences
 from harness.layer.listen import LayerListener
@@ -54,20 +54,20 @@ def load_module(path: Path) -> ModuleType:
 
 
 def run(
-    module: str, scenario: str, variant: str, device: str, artifacts: str | None, layer: str, native: int
+    module: str, scenario: str, variant: str, device: str, artifacts: str | None, layers: list[str], native: int
 ) -> dict[str, Any]:
-    """One row, as a dictionary (`harness.suite.row.Row`). `layer` is which Khronos layers to ask (`chosen_layers`);
+    """One row, as a dictionary (`harness.suite.row.Row`). `layers` are the Khronos layers to ask (`chosen_layers`);
     `native` is how often to run as recorded (0: never)."""
     claim = getattr(load_module(Path(module)), scenario)
     assert isinstance(claim, Claim)
     chosen = claim.variant(variant)
     row = Row(f"{Path(module).parent.name}/{scenario}", variant, device, [str(e) for e in claim.expected(chosen)])
-    ask(row, claim, layer, native=native, artifacts=artifacts)
+    ask(row, claim, *layers, native=native, artifacts=artifacts)
     return row.to_dict()
 
 
 def ask(
-    row: Row, claim: Claim, layer: str, *, execute: bool = True, native: int = 0, artifacts: str | None = None
+    row: Row, claim: Claim, *layers: str, execute: bool = True, native: int = 0, artifacts: str | None = None
 ) -> list[Block]:
     """Records the row's variant of a claim, fills in what every judge says, and returns the recorded blocks.
 
@@ -76,18 +76,22 @@ def ask(
     chosen = claim.variant(row.variant)
     try:
         # One layer to an instance: every one asked has its own recording. The newest one's is what goes on.
-        layers: list[LayerInfo | None] = [*chosen_layers(layer)]
-        for asked in layers or [None]:
+        found: list[LayerInfo | None] = [*chosen_layers(*layers)]
+        for asked in found or [None]:
             twin = Twin(chosen)
             session, listener, logical = record(claim, twin.amend, asked)
             twin.finish()
             if logical:
-                row.layers = {each.version_text: LayerVerdict(asked=False) for each in layers if each is not None}
+                row.layers = {each.version_text: LayerVerdict(asked=False) for each in found if each is not None}
                 break
             if listener is not None:
                 _ask_layer(row, session, listener)
+    except DeviceLostError:
+        raise
     except UserError as error:
-        row.problem, row.status = str(error), Status.UNAVAILABLE
+        # What the device lacks is nobody's mistake. Anything else is one of the scenario, and must not pass for a skip.
+        row.problem = str(error)
+        row.status = Status.UNAVAILABLE if isinstance(error, LacksError) else Status.FAILED
         return []
     row.syncval = sorted({str(_expect(each)) for each in session.findings})
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
@@ -163,6 +167,8 @@ def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Pa
     for number, finding in enumerate(hazards):
         try:
             result = run_witness(blocks, finding, row.device)
+        except DeviceLostError:
+            raise
         except UserError as error:
             unshown.append(Unshown(str(_expect(finding)), str(error)))
             continue

@@ -7,17 +7,20 @@ with the status and the problem of its row.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any, NamedTuple
 
-from harness.device.drivers import find_driver
+from harness.device.drivers import Driver, find_driver
 from harness.device.pool import run_jobs
-from harness.device.process import Died, JobError, Worker
-from harness.findings import UserError
+from harness.device.process import DEFAULT_TIMEOUT, Died, JobError, Worker
+from harness.findings import DeviceLostError, LacksError, UserError
 from harness.verdicts import Status
 
 ENTRY = "harness.suite.runner:work"
+DEVICE_LOST = "VkErrorDeviceLost"
+"""The exception that the `vulkan` package makes of VK_ERROR_DEVICE_LOST."""
 Task = Mapping[str, Any]
 
 
@@ -34,7 +37,7 @@ Answer = dict[str, Any] | NoAnswer
 def work(function: str, tasks: list[dict[str, Any]]) -> dict[str, Any]:
     """The entry in the worker process: calls `function` ("package.module:name") with each task.
 
-    `{"answers": [...]}`, each `{"value": dict}` or, for a `UserError`, `{"unavailable": line}`.
+    `{"answers": [...]}`, each `{"value": dict}` or, for a `UserError` or a lost device, `{"status", "problem"}`.
     """
     return {"answers": [_answer(resolve_name(function), task) for task in tasks]}
 
@@ -43,26 +46,37 @@ def _answer(function: Callable[..., dict[str, Any]], task: Task) -> dict[str, An
     try:
         return {"value": function(**task)}
     except UserError as error:
-        return {"unavailable": str(error)}
+        return {"status": _refused(error).status, "problem": str(error)}
+    except Exception as error:
+        if type(error).__name__ != DEVICE_LOST:
+            raise
+        return {"status": Status.DEVICE_LOST, "problem": traceback.format_exc()}
 
 
 class Runner:
-    """Runs tasks one at a time and keeps the worker process of each device."""
+    """Runs tasks one at a time and keeps the worker process of each driver. `timeout` is in seconds for each task."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout: float = DEFAULT_TIMEOUT) -> None:
+        self._timeout = timeout
         self._workers: dict[str, Worker] = {}
 
-    def run(self, function: str, task: Task, device: str) -> Answer:
+    def run(self, function: str, task: Task, driver: Driver) -> Answer:
         """The answer to one task. An exception of the task is `NoAnswer` with its traceback."""
+        if driver.name not in self._workers:
+            self._workers[driver.name] = Worker(driver, timeout=self._timeout)
+        worker = self._workers[driver.name]
         try:
-            if device not in self._workers:
-                self._workers[device] = Worker(find_driver(device))
-            reply = self._workers[device].call(ENTRY, {"function": function, "tasks": [task]})
+            reply = worker.call(ENTRY, {"function": function, "tasks": [task]})
         except JobError as error:
             return NoAnswer(Status.FAILED, str(error))
         except UserError as error:
-            return NoAnswer(Status.UNAVAILABLE, str(error))
-        return _died(reply) if isinstance(reply, Died) else _answers(reply)[0]
+            return _refused(error)
+        if isinstance(reply, Died):
+            return _died(reply)
+        answer = _answers(reply)[0]
+        if isinstance(answer, NoAnswer) and answer.status is Status.DEVICE_LOST:
+            worker.close()  # the next row gets a process that has lost no device
+        return answer
 
     def close(self) -> None:
         """Ends the worker processes."""
@@ -99,15 +113,24 @@ def run_tasks(
 
 def _replied(reply: dict[str, Any] | Died | UserError, count: int) -> list[Answer]:
     if isinstance(reply, UserError):
-        return [NoAnswer(Status.UNAVAILABLE, str(reply))] * count
+        return [_refused(reply)] * count
     return [_died(reply)] * count if isinstance(reply, Died) else _answers(reply)
 
 
 def _answers(reply: dict[str, Any]) -> list[Answer]:
-    return [
-        each["value"] if "value" in each else NoAnswer(Status.UNAVAILABLE, each["unavailable"])
-        for each in reply["answers"]
-    ]
+    return [_of_task(each) for each in reply["answers"]]
+
+
+def _of_task(reply: dict[str, Any]) -> Answer:
+    if "value" in reply:
+        value: dict[str, Any] = reply["value"]
+        return value
+    return NoAnswer(Status(reply["status"]), reply["problem"])
+
+
+def _refused(error: UserError) -> NoAnswer:
+    statuses = {LacksError: Status.UNAVAILABLE, DeviceLostError: Status.DEVICE_LOST}
+    return NoAnswer(statuses.get(type(error), Status.FAILED), str(error))
 
 
 def _died(died: Died) -> NoAnswer:

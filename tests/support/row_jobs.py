@@ -25,7 +25,7 @@ def interpretations(module: str, scenario: str, variant: str, device: str) -> di
 
     Interpreter.step = step  # type: ignore[method-assign]
     try:
-        row = run(str(SCENARIOS / module), scenario, variant, device, None, "off", 0)
+        row = run(str(SCENARIOS / module), scenario, variant, device, None, ["off"], 0)
     finally:
         Interpreter.step = real  # type: ignore[method-assign]
     most: dict[str, int] = {}

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from harness.device.drivers import environment, find_driver
-from harness.findings import UserError
+from harness.findings import DeviceLostError, UserError
 from harness.spec._generated import COMMAND_ALIASES
-from harness.spec.enums import VkQueueFlag
+from harness.spec.enums import VkQueueFlag, VkResult
 from harness.spec.shapes import new_struct
 
 API_VERSION = (1 << 22) | (3 << 12)
@@ -80,7 +80,8 @@ class ReplayDevice:
     def check(self, result: int, what: str) -> None:
         """Raises UserError when a VkResult is an error."""
         if result < 0:
-            raise UserError(f"{what} failed on {self.target.name}: {self.target.result_name(result)}")
+            kind = DeviceLostError if result == VkResult.ERROR_DEVICE_LOST else UserError
+            raise kind(f"{what} failed on {self.target.name}: {self.target.result_name(result)}")
 
 
 @dataclass(slots=True)
