@@ -58,7 +58,7 @@ class Analysis:
                 new += [finding for finding in found if finding.certainty is Certainty.BOUND]
                 stream_event = without_bounds(stream_event)
             new += self._validator.consume(stream_event)
-        if len(self.events) > self._keep_at_most:
+        if self.keeps_events and len(self.events) > self._keep_at_most:
             self.keeps_events = False
             self.events.clear()
         if new:

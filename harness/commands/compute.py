@@ -39,6 +39,6 @@ def dispatch_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[st
         reads = parameters.reads(1)
         yield from reads
         dispatch = IndirectDispatch(parameters, sure=len(reads))
-        dispatch.idle = not dispatch.runs(Foresight(objects.contents.memory, buffer.steps))
+        dispatch.idle = not dispatch.runs(Foresight(objects.contents.memory, buffer.steps.all()))
         buffer.defer(dispatch, objects.contents)
     yield from shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, UNKNOWN_INVOCATIONS)

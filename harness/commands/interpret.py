@@ -7,13 +7,13 @@ import pkgutil
 from collections.abc import Iterable
 
 from harness import commands
-from harness.commands.contents.content_steps import ANYTHING, Overwritten, WritesLate, overwritten
+from harness.commands.contents.content_steps import ANYTHING, WritesLate
 from harness.commands.handlers import ACTS_THOUGH, CALLS, COMMANDS
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.resources import host_access
 from harness.findings import UserError
 from harness.spec.command_classes import CONDITIONAL, is_debug, is_recorded
-from harness.trace.calls import Block, Call, HostRead, HostWrite, block_name
+from harness.trace.calls import Block, Call, HostWrite, block_name
 from harness.trace.effects import Command, Effect, Recorded, StreamEvent, Unmodelled, UnmodelledCall
 
 # A module registers its handlers when it is imported, so that a new one needs no entry in a list.
@@ -24,8 +24,6 @@ MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeE
 """What reading a call raises when its values do not fit its command."""
 MOST_SAID = 200
 """Characters of the reason why a call cannot be followed."""
-MOST_OVERWRITTEN = 256
-"""The most effects of which it is remembered what they overwrite."""
 
 
 class Interpreter:
@@ -45,14 +43,16 @@ class Interpreter:
         A call with values that mean nothing, as hostile traces have them, is named as not modelled.
         """
         try:
-            if isinstance(block, HostWrite):
-                return tuple(host_access.host_write(self.objects, block))
-            if isinstance(block, HostRead):
+            if not isinstance(block, Call):
+                if isinstance(block, HostWrite):
+                    return tuple(host_access.host_write(self.objects, block))
                 return tuple(host_access.host_read(self.objects, block))
-            if not block.succeeded and block.result not in ACTS_THOUGH.get(block.name, ()):
+            if block.result and not block.succeeded and block.result not in ACTS_THOUGH.get(block.name, ()):
                 return ()
             if block.unread and "commandBuffer" not in block.args:
                 return self._unread(block)
+            if block.name in COMMANDS:
+                return self._record(block)
             handler = CALLS.get(block.name)
             if handler is not None and not block.unread:
                 return tuple(handler(self.objects, block))
@@ -74,53 +74,43 @@ class Interpreter:
         return (UnmodelledCall(f"{call.name} ({call.unread})"),)
 
     def _record(self, call: Call) -> tuple[StreamEvent, ...]:
-        args = call.args
+        name, args = call.name, call.args
         buffer = self.objects.get(CommandBuffer, args["commandBuffer"])
         if buffer is None:
             buffer = CommandBuffer(args["commandBuffer"], 0)
             self.objects.add(buffer)
-        handler = COMMANDS.get(call.name)
-        known = len(buffer.steps)
+        handler = COMMANDS.get(name)
+        steps = buffer.steps
+        known = len(steps)
         effects: tuple[Effect, ...]
         if call.unread:
-            effects = (Unmodelled(f"{call.name} ({call.unread})"),)
+            effects = (Unmodelled(f"{name} ({call.unread})"),)
         else:
-            effects = (Unmodelled(call.name),) if handler is None else tuple(handler(self.objects, buffer, args))
+            effects = (Unmodelled(name),) if handler is None else tuple(handler(self.objects, buffer, args))
         deferred, buffer.deferred = buffer.deferred, None
-        if buffer.condition and call.name.startswith(CONDITIONAL):
+        if buffer.condition and name.startswith(CONDITIONAL):
             effects = buffer.condition + effects
             if deferred is not None and deferred.sure is not None:
                 deferred.sure += len(buffer.condition)
         late = buffer.late
         if not effects and late is None:
-            del buffer.steps[known:]
+            if len(steps) > known:
+                del steps[known:]
             return ()
         aliasing = bool(self.objects.aliasing)
         if aliasing:
             effects = self.objects.aliasing.widen(effects)
-        if deferred is not None and deferred.writes is not None:
-            buffer.steps.append(WritesLate(len(buffer.commands), deferred.writes))
-        elif aliasing or not (call.name.startswith("vkCmdDraw") or (len(buffer.steps) > known and deferred is None)):
-            buffer.overwrite(self._overwritten_by(effects))
         sure = deferred.sure if deferred is not None and deferred.idle else None
-        command = Command(call.index, call.name, call.site, effects, sure)
+        command = Command(call.index, name, call.site, effects, sure)
+        if deferred is not None and deferred.writes is not None:
+            steps.append(WritesLate(len(buffer.commands), deferred.writes))
+        elif aliasing or not ((deferred is None and len(steps) > known) or name.startswith("vkCmdDraw")):
+            steps.append(command)
         if late is not None:
             command.late, buffer.late, buffer.has_late = late, None, True
             if late.writes:
                 buffer.overwrite(ANYTHING)
-            buffer.steps.append(WritesLate(len(buffer.commands)))
+            steps.append(WritesLate(len(buffer.commands)))
             buffer.depends = True
         buffer.commands.append(command)
         return (Recorded(buffer.id, command, buffer.queue_flags),)
-
-    def _overwritten_by(self, effects: tuple[Effect, ...]) -> Overwritten | None:
-        """What effects overwrite. Shaders that find the same bound have the same effects, which are looked at once."""
-        remembered = self.objects.overwritten
-        known = remembered.get(id(effects))
-        if known is not None and known[0] is effects:
-            return known[1]
-        if len(remembered) >= MOST_OVERWRITTEN:
-            remembered.clear()
-        made = overwritten(effects)
-        remembered[id(effects)] = effects, made
-        return made

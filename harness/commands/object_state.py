@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from harness.commands.contents.at_submit import MemoryContents
-from harness.commands.contents.content_steps import Deferred, Overwritten, Step
+from harness.commands.contents.content_steps import Deferred, Overwritten, Steps
 from harness.commands.debug_info import DebugInfo
 from harness.commands.resources.addresses import Addresses
 from harness.commands.resources.aliasing import Aliasing
@@ -118,7 +118,7 @@ class CommandBuffer:
     pool: int
     secondary: bool = False
     commands: list[Command] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    steps: Steps = field(default_factory=Steps)
     """What the commands do to contents of memory, and what depends on those."""
     depends: bool = False
     """Whether any command depends on contents."""
@@ -152,7 +152,7 @@ class CommandBuffer:
 
     def reset(self) -> None:
         """Forgets what was recorded and bound."""
-        self.commands, self.steps, self.depends = [], [], False
+        self.commands, self.steps, self.depends = [], Steps(), False
         self.has_late = False
         self.inheritance = None
         self.rendering = None
@@ -187,10 +187,10 @@ class ObjectState:
         self._by_id: dict[int, Any] = {}
         self.shader_effects: dict[Hashable, tuple[Effect, ...]] = {}
         """What shaders access, by what is bound (`shaders`); forgotten when an object goes or is bound to memory."""
+        self.vertex_reads: dict[Hashable, tuple[Effect, ...]] = {}
+        """What draws read of vertex buffers (`vertex`); forgotten with `shader_effects`."""
         self.reflected: dict[int, Any] = {}
         """What the stages of a pipeline use, by its id (`shaders.StageUses`)."""
-        self.overwritten: dict[int, tuple[tuple[Effect, ...], Overwritten | None]] = {}
-        """By identity: effects of commands with what they make unknown; forgotten with `shader_effects`."""
         self.children: dict[int, set[int]] = {}
         """Ids of command buffers and descriptor sets by pool."""
         self.debug = DebugInfo()
@@ -236,10 +236,14 @@ class ObjectState:
 
     def remove(self, id: int) -> Any:
         """Removes and returns an object; None when it is unknown."""
-        self.shader_effects.clear()
-        self.overwritten.clear()
+        self.forget_effects()
         self.reflected.pop(id, None)
         return self._by_id.pop(id, None)
+
+    def forget_effects(self) -> None:
+        """Something is no longer there, or elsewhere: what was found out about bindings holds no more."""
+        self.shader_effects.clear()
+        self.vertex_reads.clear()
 
     def every(self, kind: type[R]) -> list[R]:
         """All live objects of a type."""

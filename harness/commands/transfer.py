@@ -79,7 +79,7 @@ def copy_buffer(objects: ObjectState, commands: CommandBuffer, args: dict[str, A
     if target is not None:
         effects += buffer_access(COPY_WRITE, target, [target.span(r["dstOffset"], r["size"]) for r in regions])
     if source is not None and target is not None:
-        commands.steps.append(Copied(source.space, source.offset, target.space, target.offset, regions))
+        commands.steps.append(Copied(source, target, regions))
     return effects
 
 

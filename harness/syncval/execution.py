@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Literal
 
 from harness.findings import Finding, Place
 from harness.spans import merge, subtract
@@ -60,11 +61,15 @@ class Execution:
         Answers with those that met something."""
         if command.sure is not None:
             command = command.certain
-        accesses = [effect for effect in command.effects if isinstance(effect, Access)]
-        if len(accesses) == len(command.effects):
-            hazards = self._access(accesses, place)
-            return [Result(place, hazards, [])] if hazards else []
-        return self._mixed(command, place, queue_flags)
+        apart = command.apart
+        if apart is None:
+            apart = if_apart(command)
+        if apart is False:
+            return self._mixed(command, place, queue_flags)
+        hazards: list[DetectedHazard] = []
+        for access in apart:
+            hazards += self.context.apply(access, place)
+        return [Result(place, hazards, [])] if hazards else []
 
     def _mixed(self, command: Command, place: Place, queue_flags: int) -> list[Result]:
         """Runs a command that does more than access memory."""
@@ -184,11 +189,24 @@ def _misuse(effect: InvalidUsage, place: Place) -> Finding:
     return Finding(effect.hazard, "", "", place, effect.prior, effect.resource, effect.resource_type)
 
 
-def _are_apart(accesses: list[Access]) -> bool:
+def if_apart(command: Command) -> tuple[Access, ...] | Literal[False]:
+    """The effects of a command, where all are accesses and no two of these can touch one address; else False. It is
+    found out once: commands are judged while they are recorded, and each time that they are executed."""
+    apart = command.apart
+    if apart is None:
+        accesses = tuple([effect for effect in command.effects if isinstance(effect, Access)])
+        apart = len(accesses) == len(command.effects) and _are_apart(accesses) and accesses
+        command.apart = apart
+    return apart
+
+
+def _are_apart(accesses: Sequence[Access]) -> bool:
     """Whether no two of the accesses can touch one address.
 
     That is so when they lie in different spaces or in stretches that do not overlap, and none has aliases.
     """
+    if len(accesses) == 1:
+        return not accesses[0].aliases
     spaces = set()
     for access in accesses:
         if access.aliases:

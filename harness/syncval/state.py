@@ -247,7 +247,8 @@ class State:
 
     def finished(self) -> State:
         """This state once the host knows that the write is complete (memoised)."""
-        return self.after("finished", lambda _: intern(_completed(self.write), self.reads, self.views))
+        known: State | None = self.results.get("finished")
+        return known or self.after("finished", lambda _: intern(_completed(self.write), self.reads, self.views))
 
     def without_reads(self, positions: tuple[int, ...]) -> State:
         """This state once the host knows that these reads, and with them the older write, are complete (memoised)."""
@@ -280,7 +281,7 @@ class Change:
     once for each state.
     """
 
-    __slots__ = ("_number", "_rule")
+    __slots__ = ("_rule", "number")
 
     def __init__(self, key: Hashable, rule: Callable[[State], State]) -> None:
         number = _NUMBERS.get(key)
@@ -288,12 +289,12 @@ class Change:
             if len(_NUMBERS) >= _LIMIT:
                 _NUMBERS.clear()
             number = _NUMBERS[key] = next(_NEW_NUMBER)
-        self._number, self._rule = number, rule
+        self.number, self._rule = number, rule
 
     def __call__(self, state: State) -> State:
         """The state after the operation."""
-        known: State | None = state.results.get(self._number)
-        return state.after(self._number, self._rule) if known is None else known
+        known: State | None = state.results.get(self.number)
+        return state.after(self.number, self._rule) if known is None else known
 
 
 _NUMBERS: dict[Hashable, int] = {}

@@ -23,7 +23,7 @@ from harness.syncval.host_knowledge import (
 )
 from harness.syncval.journal import Journal
 from harness.syncval.race import HOST_QUEUE, NEVER, BatchIndex
-from harness.syncval.state import State, intern
+from harness.syncval.state import Change, State, intern
 from harness.syncval.tokens import Tokens
 
 T = TypeVar("T")
@@ -73,8 +73,10 @@ class TrackedRanges:
     def map_slots(self, change: Callable[[State], State]) -> None:
         """Maps the state of every range; slots that come to hold one state are joined. Visits no range."""
         mapped: dict[State, Slot] = {}
+        # Each render pass instance and each barrier over everything comes here: a look-up is written out.
+        number = change.number if isinstance(change, Change) else None
         for state, slot in self._slots.items():
-            after = change(state)
+            after = state.results.get(number) or change(state)
             other = mapped.get(after)
             if other is None:
                 slot.state = after
@@ -116,15 +118,16 @@ class TrackedRanges:
         if not retired:
             return entry
         slot, write, reads = entry
-        done = [
+        done = reads and [
             at for at, read in enumerate(reads) if (read.submit or 0, read.batch) <= retired.get(read.queue or 0, NEVER)
         ]
-        before = slot.find().state
         if done:
             # A read that is complete happened after the write that it did not conflict with.
+            before = slot.find().state
             after = before.without_reads(tuple(done))
             reads = tuple(read for at, read in enumerate(reads) if at not in done)
         elif write is not None and (write.submit or 0, write.batch) <= retired.get(write.queue or 0, NEVER):
+            before = slot.find().state
             after = before.finished()
         else:
             return entry

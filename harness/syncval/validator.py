@@ -16,7 +16,7 @@ from harness.spans import Span
 from harness.syncval.context import Context
 from harness.syncval.event import Events
 from harness.syncval.evidence import Describe, Reporter
-from harness.syncval.execution import Execution
+from harness.syncval.execution import Execution, if_apart
 from harness.syncval.host import Host
 from harness.syncval.ownership import Ownership
 from harness.syncval.present import Presentation
@@ -67,7 +67,7 @@ class Validator:
         """Follows one stream event; the findings are those it causes."""
         match stream_event:
             case effects.Recorded():
-                return list(self._recorded(stream_event))
+                return self._recorded(stream_event)
             case effects.Submitted():
                 self._host.submitted()
                 return list(self._judged(self._queues.submit(stream_event)))
@@ -145,15 +145,13 @@ class Validator:
 
     # -- recording and submission -------------------------------------------------------------------------------------
 
-    def _recorded(self, stream_event: effects.Recorded) -> Iterable[Finding]:
+    def _recorded(self, stream_event: effects.Recorded) -> list[Finding]:
         command = stream_event.command
         recording = self._recordings.get(stream_event.command_buffer)
         if recording is None:
             execution = Execution(Context(0))
             recording = self._recordings[stream_event.command_buffer] = Recording(execution)
-        for effect in command.effects:
-            if isinstance(effect, effects.Access):
-                continue
+        for effect in () if if_apart(command) else command.effects:
             if isinstance(effect, effects.Unmodelled):
                 if not effect.open:
                     self._count(effect.what)

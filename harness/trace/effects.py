@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from harness.findings import Certainty, Hazard, Place
 from harness.spans import Span
@@ -310,6 +310,9 @@ class Command:
     a command that would run nothing with the parameters that its buffer is about to hold."""
     late: Callable[[], tuple[Effect, ...]] | None = field(default=None, repr=False, compare=False)
     """Gives what the command accesses beside that, through descriptors that may still be written until the submit."""
+    apart: tuple[Access, ...] | Literal[False] | None = field(default=None, init=False, repr=False, compare=False)
+    """The effects, where all of them are accesses and no two of these can touch one address; False where that is not
+    so; None before a judge has looked."""
 
     @property
     def certain(self) -> Command:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Set
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from harness.spec.enums import (
     VK_WHOLE_SIZE,
@@ -225,8 +225,7 @@ class GraphicsPipeline(Pipeline):
     """The reason why draws with the pipeline cannot be judged; empty when they can."""
 
 
-@dataclass(frozen=True, slots=True)
-class BoundBuffer:
+class BoundBuffer(NamedTuple):
     """A vertex or transform feedback buffer as bound."""
 
     buffer: int
@@ -269,5 +268,5 @@ class DrawState:
     """The targets of the last draw, kept for the next draw; None after a change of dynamic state."""
     sources: tuple[GraphicsState, tuple[Any, ...]] | None = None
     """The vertex buffers of the last draw with its pipeline's state; None after a change of the bindings."""
-    last_draw: tuple[Any, ...] | None = None
-    """The bindings of the last draw, and those of its effects that depend on nothing else."""
+    last_draw: Any = None
+    """What is kept of the last draw (`draw.LastDraw`); None before the first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from harness.commands.contents.content_steps import Deferred, RunsSecondaries, Step, WritesLate, overwritten
+from harness.commands.contents.content_steps import Deferred, RunsSecondaries, Step, Steps, WritesLate, overwritten
 from harness.commands.contents.known_memory import KnownMemory
 from harness.commands.resources.aliasing import Aliasing
 from harness.findings import Certainty
@@ -59,7 +59,7 @@ class MemoryContents:
 
     def change(self, steps: Sequence[Step]) -> None:
         """What happens to contents next, none of which depends on contents."""
-        if not steps or self._patience == 0:
+        if not steps:
             return
         self._apply(steps)
         if self._patience is not None:
@@ -98,12 +98,13 @@ class MemoryContents:
         if held or self._batches.held:
             self.memory.forget_all()
 
-    def settled(self, commands: Sequence[Command], steps: Sequence[Step], depends: bool) -> tuple[Command, ...]:
+    def settled(self, commands: Sequence[Command], steps: Steps, depends: bool) -> tuple[Command, ...]:
         """The commands of one command buffer as they are executed now; `depends` when any depends on contents."""
         if not depends:
-            self.change(steps)
+            if self._patience != 0:
+                self.change(steps.all())
             return tuple(commands)
-        made = self._settle(commands, steps, self.memory)
+        made = self._settle(commands, steps.all(), self.memory)
         if self._batches.held:
             self.memory.forget_all()
         return made

@@ -14,7 +14,8 @@ from harness.commands.contents.known_memory import KnownMemory
 from harness.spans import Span
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Barrier, Effect, RangeBarrier, Unmodelled, WaitEvents
+from harness.trace.effects import Access, Barrier, Command, Effect, RangeBarrier, Unmodelled, WaitEvents
+from harness.trace.resources import Buffer
 
 _WRITES = tuple(kind.write for kind in ACCESS_KINDS)
 
@@ -44,19 +45,18 @@ class Updated(NamedTuple):
 
 
 class Copied(NamedTuple):
-    """Copies between two buffers, each with its space and where it begins there. The regions are VkBufferCopy."""
+    """Copies between two buffers. The regions are VkBufferCopy."""
 
-    source: int
-    source_base: int
-    target: int
-    target_base: int
+    source: Buffer
+    target: Buffer
     regions: Sequence[dict[str, int]]
 
     def apply(self, memory: KnownMemory) -> None:
         """What was known of the source is known of the target."""
+        source, target = self.source, self.target
         for each in self.regions:
-            begin, to = self.source_base + each["srcOffset"], self.target_base + each["dstOffset"]
-            memory.copy((self.source, begin), (self.target, to), each["size"])
+            begin, to = source.offset + each["srcOffset"], target.offset + each["dstOffset"]
+            memory.copy((source.space, begin), (target.space, to), each["size"])
 
 
 class Overwritten(NamedTuple):
@@ -172,6 +172,31 @@ class RunsSecondaries(NamedTuple):
 
 Write = Filled | Updated | Copied | Overwritten
 Step = Write | Deferred | WritesLate | RunsSecondaries
+
+
+class Steps(list["Step | Command"]):
+    """What is noted of the commands of a command buffer: steps, and commands that write what nobody knows.
+
+    What such a command writes follows from its effects. They are looked at when somebody asks for the steps, which in
+    most programs nobody does.
+    """
+
+    __slots__ = ("_looked", "_steps")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._steps: list[Step] = []
+        self._looked = 0
+        """How many of those that are noted stand in `_steps` already."""
+
+    def all(self) -> list[Step]:
+        """The steps so far."""
+        for each in self[self._looked :] if self._looked < len(self) else ():
+            step = overwritten(each.effects) if isinstance(each, Command) else each
+            if step is not None:
+                self._steps.append(step)
+        self._looked = len(self)
+        return self._steps
 
 
 def overwritten(effects: Iterable[Effect]) -> Overwritten | None:

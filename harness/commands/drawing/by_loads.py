@@ -75,7 +75,7 @@ def by_loads(
     made = effects_by_loads(objects, buffer, pipeline, sets, run)
     declared = tuple(replace(each, open=True) if isinstance(each, Unmodelled) else each for each in effects)
     step = LoadingDispatch(loads, made, declared)
-    foreseen = step.known(Foresight(objects.contents.memory, buffer.steps))
+    foreseen = step.known(Foresight(objects.contents.memory, buffer.steps.all()))
     buffer.defer(step, objects.contents)
     if foreseen is None:
         step.recorded, step.writes = len(declared), overwritten(declared) or Overwritten(())

@@ -6,10 +6,9 @@ Specification: "Drawing Commands", "Mesh Shading"; rules.md#what-draws-and-indir
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import is_
-from typing import Any
+from typing import Any, NamedTuple
 
-from harness.commands.contents.content_steps import ANYTHING, Foresight, overwritten
+from harness.commands.contents.content_steps import ANYTHING, Foresight, Overwritten, overwritten
 from harness.commands.drawing.by_contents import (
     COUNT_BYTES,
     DRAW,
@@ -26,31 +25,52 @@ from harness.commands.drawing.by_contents import (
 from harness.commands.drawing.fragments import shades_none
 from harness.commands.drawing.graphics import UNSEEN
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, Invocations, drawn
-from harness.commands.drawing.shaders import shader_effects, stage_uses
+from harness.commands.drawing.shaders import StageUses, shader_effects, stage_uses
 from harness.commands.drawing.transform_feedback import feedback_effects
 from harness.commands.drawing.vertex import (
     EVERYTHING,
     Elements,
     access_of,
+    drawn_vertex_reads,
     index_reads,
     index_source,
     vertex_reads,
     vertex_sources,
 )
 from harness.commands.handlers import CommandHandler, command
-from harness.commands.object_state import CommandBuffer, ObjectState
+from harness.commands.object_state import BoundSet, CommandBuffer, LateEffects, ObjectState
 from harness.commands.rendering.attachment_access import attachment_effects, targets_for
 from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Effect, Unmodelled
-from harness.trace.graphics_state import GraphicsPipeline, GraphicsState
+from harness.trace.graphics_state import GraphicsPipeline, Targets
+from harness.trace.rendering_state import RenderingState
 
 COUNTER_READ = ACCESS_KIND["SYNC_DRAW_INDIRECT_TRANSFORM_FEEDBACK_COUNTER_READ_EXT"].index
 FORESEEN = 16
 """The most draws of an indirect command whose parameters are looked at while it is recorded."""
 
-Reads = Callable[[GraphicsState], Iterable[Effect]]
-"""The reads of a draw before shaders run, given the state of the bound pipeline."""
+Reads = Callable[[GraphicsPipeline], Iterable[Effect]]
+"""The reads of a draw before shaders run, given the bound pipeline."""
+
+
+NO_SETS: dict[int, BoundSet] = {}
+
+
+class LastDraw(NamedTuple):
+    """The bindings of the last draw, and those of its effects that depend on nothing else."""
+
+    pipeline: GraphicsPipeline
+    targets: Targets
+    rendering: RenderingState | None
+    sets: tuple[tuple[int, BoundSet], ...]
+    uses: StageUses | None
+    """What its stages use, if their accesses depend on more than on what is bound."""
+    key: tuple[Any, ...]
+    """What they depend on."""
+    effects: tuple[Effect, ...]
+    late: LateEffects | None
+    writes: Overwritten | None
 
 
 def draw_effects(
@@ -62,7 +82,7 @@ def draw_effects(
         buffer.overwrite(ANYTHING)
         yield Unmodelled(pipeline.unmodelled if isinstance(pipeline, GraphicsPipeline) else UNSEEN)
         return
-    yield from reads(pipeline.state)
+    yield from reads(pipeline)
     yield from _effects_of_bindings(objects, buffer, pipeline, run)
     if buffer.drawing.feedback.active:
         written = tuple(feedback_effects(objects, buffer))
@@ -79,24 +99,33 @@ def _effects_of_bindings(
     A bound descriptor set may not be written before it is bound again, so that its identity stands for its contents.
     (Descriptors of a layout that allows such writes come with `CommandBuffer.late`.)
     """
-    drawing = buffer.drawing
-    bound = tuple(buffer.sets.get(VkPipelineBindPoint.GRAPHICS, {}).items())
+    drawing, sets = buffer.drawing, buffer.sets.get(VkPipelineBindPoint.GRAPHICS) or NO_SETS
     targets = targets_for(pipeline, drawing)
-    key = (pipeline, targets, buffer.rendering, *(each for _, each in bound))
-    uses = stage_uses(objects, pipeline) if pipeline.stages else None
-    numbers = [*(number for number, _ in bound), *(uses.key(buffer, run) if uses is not None else ())]
-    last = drawing.last_draw
-    if last is not None and last[1] == numbers and len(last[0]) == len(key) and all(map(is_, last[0], key)):
-        buffer.late = last[3]
-        buffer.overwrite(last[4])
-        return tuple(last[2])
+    last: LastDraw | None = drawing.last_draw
+    if (
+        last is not None
+        and last.pipeline is pipeline
+        and last.targets is targets
+        and last.rendering is buffer.rendering
+        and len(last.sets) == len(sets)
+        and (not sets or all(sets.get(number) is bound for number, bound in last.sets))
+        and (last.uses is None or last.key == last.uses.key(buffer, run))
+    ):
+        buffer.late = last.late
+        buffer.overwrite(last.writes)
+        return last.effects
     idle = VkShaderStage.FRAGMENT if shades_none(pipeline, drawing, buffer.rendering) else 0
     effects = (
         *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, idle),
         *attachment_effects(objects, buffer, targets),
     )
-    drawing.last_draw = (key, numbers, effects, buffer.late, overwritten(effects))
-    buffer.overwrite(drawing.last_draw[4])
+    uses = stage_uses(objects, pipeline) if pipeline.stages else None
+    uses = uses if uses is not None and uses.varies else None
+    key = uses.key(buffer, run) if uses is not None else ()
+    writes = overwritten(effects)
+    bound = tuple(sets.items())
+    drawing.last_draw = LastDraw(pipeline, targets, buffer.rendering, bound, uses, key, effects, buffer.late, writes)
+    buffer.overwrite(writes)
     return effects
 
 
@@ -104,14 +133,14 @@ def _draw(
     objects: ObjectState, buffer: CommandBuffer, vertices: Sequence[Elements], args: dict[str, Any]
 ) -> Iterable[Effect]:
     """A draw of ranges of vertices. A draw without vertices or instances does nothing."""
-    chosen = [each for each in vertices if each[1] is None or each[0] < each[1]]
+    chosen = tuple([each for each in vertices if each[1] is None or each[0] < each[1]])
     if not chosen or not args["instanceCount"]:
         return ()
     instances = _instances(args)
     run = drawn(chosen[0] if len(chosen) == 1 else EVERYTHING, instances)
 
-    def reads(state: GraphicsState) -> Iterator[Effect]:
-        return vertex_reads(vertex_sources(objects, buffer, state), chosen, [instances])
+    def reads(pipeline: GraphicsPipeline) -> Iterable[Effect]:
+        return drawn_vertex_reads(objects, buffer, pipeline, chosen, instances)
 
     return draw_effects(objects, buffer, reads, run)
 
@@ -125,7 +154,8 @@ def _draw_indexed(
         return ()
     instances = _instances(args)
 
-    def reads(state: GraphicsState) -> Iterator[Effect]:
+    def reads(pipeline: GraphicsPipeline) -> Iterator[Effect]:
+        state = pipeline.state
         indices, sources = index_source(objects, buffer, state), vertex_sources(objects, buffer, state)
         yield from index_reads(indices, [(first, first + count) for first, count, _ in chosen])
         by_vertex = tuple(each for each in sources if not each.binding.per_instance)
@@ -187,7 +217,8 @@ def _indirect(layout: str) -> CommandHandler:
         if not count:
             return ()
 
-        def reads(state: GraphicsState) -> Iterator[Effect]:
+        def reads(pipeline: GraphicsPipeline) -> Iterator[Effect]:
+            state = pipeline.state
             parameters = parameters_of(objects, args, count, layout)
             if parameters is None:
                 return
@@ -197,7 +228,7 @@ def _indirect(layout: str) -> CommandHandler:
             indices = index_source(objects, buffer, state) if layout == INDEXED else None
             draw = IndirectDraw(parameters, layout, indices, sources, sure=len(sure))
             if count <= FORESEEN:
-                draw.idle = not draw.runs(Foresight(objects.contents.memory, buffer.steps))
+                draw.idle = not draw.runs(Foresight(objects.contents.memory, buffer.steps.all()))
             buffer.defer(draw, objects.contents)
 
         return draw_effects(objects, buffer, reads)
@@ -217,7 +248,8 @@ def draw_indirect_byte_count(objects: ObjectState, buffer: CommandBuffer, args: 
     if not args["instanceCount"]:
         return ()
 
-    def reads(state: GraphicsState) -> Iterator[Effect]:
+    def reads(pipeline: GraphicsPipeline) -> Iterator[Effect]:
+        state = pipeline.state
         counter = objects.buffer(args["counterBuffer"])
         sources = vertex_sources(objects, buffer, state)
         yield from vertex_reads([each for each in sources if each.binding.per_instance], (), [_instances(args)])
@@ -237,4 +269,4 @@ def draw_mesh_tasks(objects: ObjectState, buffer: CommandBuffer, args: dict[str,
     """A draw without vertex input. A draw without workgroups runs nothing."""
     if not all(value for name, value in args.items() if name.startswith("groupCount") or name == "taskCount"):
         return ()
-    return draw_effects(objects, buffer, lambda state: ())
+    return draw_effects(objects, buffer, lambda pipeline: ())

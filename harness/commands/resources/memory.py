@@ -119,8 +119,7 @@ def _bind(objects: ObjectState, resource: int, memory: int, offset: int, whole: 
         if whole:
             held = objects.get(Memory, memory)
             objects.aliasing.bind(bound, held.buffer_image_granularity if held is not None else 1)
-        objects.shader_effects.clear()
-        objects.overwritten.clear()
+        objects.forget_effects()
 
 
 @call("vkDestroyBuffer")

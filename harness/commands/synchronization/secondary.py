@@ -33,7 +33,7 @@ def execute_commands(objects: ObjectState, buffer: CommandBuffer, args: dict[str
             commands = inherited_clears(secondary.commands, buffer.rendering)
             commands = inherited(objects, commands, buffer.rendering)
             held.append((id, under_condition(commands, buffer.condition) if buffer.condition else commands))
-            steps.append(tuple(secondary.steps))
+            steps.append(tuple(secondary.steps.all()))
             buffer.depends |= secondary.depends
     if objects.debug.has_labels:
         objects.debug.executes(buffer.id, (id for id, _ in held))
