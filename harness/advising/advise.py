@@ -14,8 +14,11 @@ from dataclasses import dataclass, field, replace
 
 from harness.advising.host_waits import idle_waits
 from harness.advising.merging import merged, neighbours
-from harness.advising.narrowed_dependency import NarrowedDependency
+from harness.advising.narrowed_dependency import NarrowedDependency, path_text
 from harness.advising.overlap import serialized
+from harness.advising.ranges import image_sizes
+from harness.advising.round_trips import joined, round_trips, told
+from harness.advising.semaphore_waits import SemaphoreWaits
 from harness.advising.smaller_forms import may_be_left_out
 from harness.advising.views import Edits, JudgedPart, JudgedParts
 from harness.advising.written import BARRIER, Written, dependencies
@@ -101,6 +104,9 @@ class _Adviser:
         self._more: dict[Written, list[JudgedPart]] = {}
         """Windows that showed why the whole trace needs what was taken."""
         self._kept: list[_Kept] = []
+        self._sizes = image_sizes(trace.source)
+        index = {origin: at for at, origin in enumerate(trace.origins, 1)}
+        self._waits = SemaphoreWaits(self._views.structure, trace.origin, index.__getitem__)
         whole, took = self._views.whole, time.monotonic() - begin
         self._until = begin + seconds - (2 * took if self._views.in_windows else 0)
         self._found = Advising(
@@ -114,12 +120,13 @@ class _Adviser:
         found.dependencies = len(several)
         found.advice += idle_waits(self._trace.source)
         try:
+            self._join_transitions(several)
             for each in sorted(several, key=self._weight, reverse=True):
                 self._tell(f"{found.done} of {len(several)} dependencies, {len(self._kept)} advised")
                 self._ask(each)
                 found.done += 1
             self._prove(again=True)
-            self._merge([each for each in several if each.kind == BARRIER and not self._is_gone(each)])
+            self._merge(self._left(several))
         except _OutOfTimeError:
             found.stopped = True
         self._prove(again=False)
@@ -131,8 +138,14 @@ class _Adviser:
     def _edits(self) -> dict[int, Call | None]:
         return {origin: call for each in self._kept for origin, call in each.edits.items()}
 
-    def _is_gone(self, written: Written) -> bool:
-        return any(each.written is written and each.advice.narrow is None for each in self._kept)
+    def _now(self, origin: int) -> Call | None:
+        """A call as it is with what is advised."""
+        return self._edits().get(origin, self._source[origin])
+
+    def _left(self, several: Iterable[Written]) -> list[Written]:
+        """The barriers of which all calls are still there."""
+        gone = {origin for origin, call in self._edits().items() if call is None}
+        return [each for each in several if each.kind == BARRIER and not gone.intersection(each.origins)]
 
     def _views_of(self, written: Written) -> list[JudgedPart]:
         return [*self._more.get(written, ()), *self._views.of(written)]
@@ -151,16 +164,43 @@ class _Adviser:
 
     def _ask(self, written: Written) -> None:
         """Leaves a dependency out, else narrows it."""
+        self._without_waits(written)
+        calls = {origin: self._now(origin) for origin in (*written.origins, *written.sets)}
+        here = {origin: call for origin, call in calls.items() if call is not None}
+        if len(here) < len(calls):
+            return
         edits: dict[int, Call | None] = dict.fromkeys(written.origins)
-        if may_be_left_out(written.kind, written.call.args) and self._allowed(written, edits):
+        if may_be_left_out(written.kind, here[written.origins[0]].args) and self._allowed(written, edits):
             self._keep(AdviceKind.ORDERS_NOTHING, written, edits, ())
             return
-        narrowing = NarrowedDependency(written, {origin: self._source[origin] for origin in written.origins})
+        narrowing = NarrowedDependency(written, here, self._sizes)
         try:
             narrowing.narrow(_used(self._views_of(written)), lambda calls: self._allowed(written, calls))
         finally:
             if lines := narrowing.lines():
-                self._keep(AdviceKind.WIDER, written, narrowing.calls, lines)
+                self._keep(AdviceKind.WIDER, written, narrowing.edits, lines)
+
+    def _without_waits(self, written: Written) -> None:
+        """Leaves out the waits for semaphores of a submit that order nothing."""
+        for place in self._waits.of(written):
+            edits = self._waits.without(written, place, self._now)
+            if edits is None or not self._allowed(written, edits):
+                continue
+            signals = self._waits.signals(written, place)
+            told = f"; the signal in call {signals[0]} can go, too" if signals else ""
+            self._waits.note(written, place)
+            self._keep(AdviceKind.WIDER, written, edits, [f"{path_text(place)} orders nothing{told}"])
+
+    def _join_transitions(self, several: list[Written]) -> None:
+        """Makes one transition of two where nothing meets the image between them."""
+        touched: set[int] = set()
+        for trip in round_trips(self._trace.source, several):
+            edits = joined(trip, self._source)
+            if edits is None or touched & edits.keys() or not self._allowed(trip.second, edits):
+                continue
+            if self._allowed(trip.first, edits):
+                touched |= edits.keys()
+                self._keep(AdviceKind.THROUGH_A_LAYOUT, trip.second, edits, told(trip, self._source))
 
     def _keep(self, kind: AdviceKind, written: Written, edits: Edits, lines: Iterable[str]) -> None:
         view = next(iter(self._views_of(written)))
@@ -171,7 +211,8 @@ class _Adviser:
             overlap = serialized(view.with_edits(before), orders[0], orders[1])
         held = edits[written.origins[0]]
         narrow = None if held is None else replace(held, index=written.call.index)
-        advice = Advice(kind, written.call, written.origins, tuple(lines), narrow, overlap)
+        sets = tuple(each for each in written.sets if each in edits)
+        advice = Advice(kind, written.call, written.origins, tuple(lines), narrow, overlap, sets)
         self._kept.append(_Kept(written, dict(edits), advice))
 
     def _merge(self, barriers: list[Written]) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import islice
 
-from harness.advising.smaller_forms import Args, cut, mask_paths, narrower, smaller_ranges, without_structs
+from harness.advising.ranges import UNITS, Range, Sizes, cut, ranges
+from harness.advising.smaller_forms import Args, mask_paths, narrower, without_structs
 from harness.advising.views import Edits
 from harness.advising.written import Written
 from harness.mending.pieces import masks_in
@@ -23,10 +24,12 @@ Change = Callable[[Args], Args | None]
 class NarrowedDependency:
     """What was taken from one dependency so far."""
 
-    def __init__(self, written: Written, calls: Mapping[int, Call]) -> None:
-        """`calls`: those of the dependency, by their index in the trace, as they are now."""
+    def __init__(self, written: Written, calls: Mapping[int, Call], sizes: Sizes) -> None:
+        """`calls`: those of the dependency and the sets of its events, by their index in the trace, as they are now."""
         self.written = written
-        self.calls = dict(calls)
+        self._sizes = sizes
+        self._calls = {origin: calls[origin] for origin in written.origins}
+        self._sets = {origin: calls[origin] for origin in written.sets}
         self.dropped: list[Path] = []
         """The structs that are left out, by their paths in the call as it was when the narrowing began."""
         self._was = self.args
@@ -34,7 +37,12 @@ class NarrowedDependency:
     @property
     def args(self) -> Args:
         """Of the first call, as it is now."""
-        return self.calls[self.written.origins[0]].args
+        return self._calls[self.written.origins[0]].args
+
+    @property
+    def edits(self) -> dict[int, Call]:
+        """All calls as they are now."""
+        return self._with_sets(self._calls)
 
     def narrow(self, used: int, allowed: Callable[[Edits], bool]) -> None:
         """Takes piece by piece what can be taken; `used` are the stages that commands of the trace have."""
@@ -43,11 +51,11 @@ class NarrowedDependency:
         for path, _ in list(without_structs(kind, self.args)):
             if self._try(partial(_without, kind, path=path)):
                 self.dropped.append(path)
-        for path in mask_paths(name, kind, self.args):
+        for path in mask_paths(name, kind, self.args, bool(self.written.sets)):
             self._narrow_mask(path, used)
-        for path, _ in list(_buffer_parts(self.args)):
-            for end, unit, most in smaller_ranges(self.args, path):
-                self._cut(path, end, unit, most)
+        for each in list(ranges(self.args, self._sizes)):
+            for at_end in (False, True):
+                self._cut(each, at_end)
 
     def _narrow_mask(self, path: Path, used: int) -> None:
         """Takes bits from a mask while both judges allow it."""
@@ -61,41 +69,52 @@ class NarrowedDependency:
             taken = self._try(partial(form, number=number))
             number = 0 if taken and value_at(self.args, path) else number + 1
 
-    def _cut(self, path: Path, end: str, unit: int, most: int) -> None:
+    def _cut(self, range: Range, at_end: bool) -> None:
         """Takes as much as it can from one end of a range, in units."""
-        low, high = 0, most // unit
+        unit = UNITS[range.what]
+        less = partial(cut, sizes=self._sizes, path=range.path, what=range.what, at_end=at_end)
+        low, high = 0, (range.end - range.begin) // unit
         middle = 1
-        while low < high and self._try(partial(cut, path=path, end=end, many=middle * unit)):
+        while low < high and self._try(partial(less, many=middle * unit)):
             low, high = 0, high - middle
             middle *= 2
             middle = min(middle, max(high, 1))
         while middle > 1:
             middle //= 2
-            if middle <= high and self._try(partial(cut, path=path, end=end, many=middle * unit)):
+            if middle <= high and self._try(partial(less, many=middle * unit)):
                 high -= middle
 
     def _try(self, change: Change) -> bool:
-        after = _changed(self.calls, change)
-        if after is None or not self._allowed(after):
+        after = _changed(self._calls, change)
+        if after is None or not self._allowed(self._with_sets(after)):
             return False
-        self.calls = after
+        self._calls = after
         return True
+
+    def _with_sets(self, calls: Mapping[int, Call]) -> dict[int, Call]:
+        """Calls, and the sets of events with the dependencies of their waits."""
+        made = dict(calls)
+        for origin, (wait, number) in self.written.sets.items():
+            info = calls[wait].args["pDependencyInfos"][number]
+            made[origin] = replace(self._sets[origin], args={**self._sets[origin].args, "pDependencyInfo": info})
+        return made
 
     def lines(self) -> list[str]:
         """Each part that is less now, in words."""
         call, now = self.written.call, self.args
-        found = [f"{_text(path)} orders nothing" for path in self.dropped]
+        found = [f"{path_text(path)} orders nothing" for path in self.dropped]
         for path in masks_in(now, ()):
             old, new = self._as_it_was(path), value_at(now, path)
             before = value_at(self._was, old)
             if before != new:
                 type = _mask_type(call, old)
-                found.append(f"{_text(old)}: {short(type, before)} -> {short(type, new)}")
-        for path, part in _buffer_parts(now):
-            old = self._as_it_was(path)
-            was, left = ((each["offset"], each["offset"] + each["size"]) for each in (value_at(self._was, old), part))
-            if was != left:
-                found.append(f"{_text(old)}: bytes [{was[0]}, {was[1]}) -> [{left[0]}, {left[1]})")
+                found.append(f"{path_text(old)}: {short(type, before)} -> {short(type, new)}")
+        was = {(each.path, each.what): each for each in ranges(self._was, self._sizes)}
+        for left in ranges(now, self._sizes):
+            before = was[self._as_it_was(left.path), left.what]
+            if (before.begin, before.end) != (left.begin, left.end):
+                words = f"{left.what} [{before.begin}, {before.end}) -> [{left.begin}, {left.end})"
+                found.append(f"{path_text(before.path)}: {words}")
         return found
 
     def _as_it_was(self, path: Path) -> Path:
@@ -122,18 +141,7 @@ def _without(kind: str, args: Args, *, path: Path) -> Args | None:
     return dict(without_structs(kind, args)).get(path)
 
 
-def _buffer_parts(value: object, path: Path = ()) -> Iterator[tuple[Path, Args]]:
-    if isinstance(value, dict):
-        if {"buffer", "offset", "size"} <= value.keys():
-            yield path, value
-        for name, each in value.items():
-            yield from _buffer_parts(each, (*path, name))
-    elif isinstance(value, list):
-        for at, each in enumerate(value):
-            yield from _buffer_parts(each, (*path, at))
-
-
-def _text(path: Path) -> str:
+def path_text(path: Path) -> str:
     """`pDependencies[0].srcStageMask`."""
     return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path).lstrip(".")
 

@@ -13,7 +13,7 @@ from harness.advising.written import BARRIER, EVENTS, RENDER_PASS, SUBMIT
 from harness.mending.needed_masks import ALL_QUEUES
 from harness.mending.pieces import ACCESSES, WAITS, masks_in, with_supported
 from harness.mending.scope_sites import Path
-from harness.spec.enums import VK_WHOLE_SIZE, VkAccess2, VkPipelineStage2
+from harness.spec.enums import VkAccess2, VkPipelineStage2
 from harness.spec.first_form import first_form_accesses, first_form_stages
 from harness.spec.scopes import ACCESS_KINDS, ENDS, bits, expand_accesses, expand_stages
 from harness.spec.shapes import main_name
@@ -125,13 +125,14 @@ def _fitted(args: Args, path: Path, mask: int, kind: str) -> Args:
     return made  # type: ignore[no-any-return]
 
 
-def mask_paths(name: str, kind: str, args: Args) -> list[Path]:
-    """The masks of a call that may be narrower by themselves. Those of vkCmdWaitEvents2, and the first stages of
-    vkCmdWaitEvents, have to be as where the event is set; a subpass's dependency on itself is what barriers inside
-    need."""
-    if main_name(name) == "vkCmdWaitEvents2":
+def mask_paths(name: str, kind: str, args: Args, matched: bool = False) -> list[Path]:
+    """The masks of a call that may be narrower. Those of vkCmdWaitEvents2 have to be as where the events are set: they
+    may be where all of these are known (`matched`) and change alike. So have the first stages of vkCmdWaitEvents. A
+    subpass's dependency on itself is what barriers inside need."""
+    second = main_name(name) == "vkCmdWaitEvents2"
+    if second and not matched:
         return []
-    paths = [path for path in masks_in(args, ()) if path[-1] != "srcStageMask" or kind != EVENTS]
+    paths = [path for path in masks_in(args, ()) if second or path[-1] != "srcStageMask" or kind != EVENTS]
     if kind == RENDER_PASS:
         paths = [path for path in paths if "pDependencies" in path and not _is_own(args, path)]
     ends = {END["srcStageMask"], END["dstStageMask"], 0}
@@ -141,19 +142,3 @@ def mask_paths(name: str, kind: str, args: Args) -> list[Path]:
 def _is_own(args: Args, path: Path) -> bool:
     each = value_at(args, path[:3])
     return bool(each["srcSubpass"] == each["dstSubpass"])
-
-
-def smaller_ranges(args: Args, path: Path, unit: int = 4) -> Iterator[tuple[str, int, int]]:
-    """(which end, the least and the most to cut off) for the range of a buffer barrier, bytes in `unit`s."""
-    size = value_at(args, path).get("size", VK_WHOLE_SIZE)
-    if size != VK_WHOLE_SIZE and size > unit:
-        yield "begin", unit, size - unit
-        yield "end", unit, size - unit
-
-
-def cut(args: Args, path: Path, end: str, many: int) -> Args:
-    """Arguments in which a buffer barrier has lost bytes at one end."""
-    part = value_at(args, path)
-    moved = many if end == "begin" else 0
-    made: Args = with_value(args, path, {**part, "offset": part["offset"] + moved, "size": part["size"] - many})
-    return made

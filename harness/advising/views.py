@@ -99,6 +99,8 @@ class JudgedParts:
         self.whole = JudgedPart(trace)
         self._trace = trace
         windows = Windows(trace.blocks)
+        self.structure = windows.structure
+        """What belongs together in the trace, its blocks numbered from 1."""
         long = self.whole.order is None or windows.count > LONG
         self._windows = windows if long and windows.count else None
         self._made: dict[tuple[int, ...], JudgedPart | None] = {}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from harness.mending.pieces import masks_in
@@ -27,6 +27,9 @@ class Written:
     """The first of the calls."""
     origins: tuple[int, ...]
     """The indices of all calls that write it."""
+    sets: Mapping[int, tuple[int, int]] = field(default_factory=dict)
+    """Of waits for events the vkCmdSetEvent2 that have their dependencies, to the wait and the number of the event
+    there. Empty where they are not all known, or other waits wait for them, too."""
 
 
 def dependencies(blocks: Sequence[Block]) -> list[Written]:
@@ -54,9 +57,51 @@ def dependencies(blocks: Sequence[Block]) -> list[Written]:
         if kind:
             where = call.site or around
             found.setdefault((kind, call.name, where, shape_of(call.args)), []).append(call)
+    sets = _EventSets(blocks)
     return [
-        Written(kind_of(several[0]), several[0], tuple(call.index for call in several)) for several in found.values()
+        Written(kind_of(several[0]), several[0], tuple(call.index for call in several), sets.of(several))
+        for several in found.values()
     ]
+
+
+class _EventSets:
+    """For each vkCmdWaitEvents2 the sets before it that have its dependencies ("vkCmdWaitEvents2")."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        self._matching: dict[int, list[int]] = {}
+        self._waits: dict[int, list[int]] = {}
+        last: dict[int, Call] = {}
+        for call in blocks:
+            name = main_name(call.name) if isinstance(call, Call) else ""
+            if not isinstance(call, Call) or "Event" not in name:
+                continue
+            if name == "vkCmdWaitEvents2":
+                self._follow(call, last)
+            elif "SetEvent" in name:
+                last[call.args["event"]] = call
+
+    def _follow(self, wait: Call, last: Mapping[int, Call]) -> None:
+        infos = wait.args["pDependencyInfos"] or ()
+        sets = [last.get(event) for event in wait.args["pEvents"] or ()]
+        matching = [
+            each.index
+            for each, info in zip(sets, infos, strict=False)
+            if each is not None and each.args.get("pDependencyInfo") == info
+        ]
+        self._matching[wait.index] = matching if len(matching) == len(infos) else []
+        for index in matching:
+            self._waits.setdefault(index, []).append(wait.index)
+
+    def of(self, waits: Sequence[Call]) -> dict[int, tuple[int, int]]:
+        """The sets of these waits, as `Written.sets`."""
+        mine = {call.index for call in waits}
+        found: dict[int, tuple[int, int]] = {}
+        for wait in mine:
+            matching = self._matching.get(wait, [])
+            if not matching or any(user not in mine for each in matching for user in self._waits[each]):
+                return {}
+            found |= {each: (wait, number) for number, each in enumerate(matching)}
+        return found
 
 
 def kind_of(call: Call) -> str:

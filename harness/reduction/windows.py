@@ -32,14 +32,14 @@ class Windows:
     """The frames of a trace whose blocks are numbered from 1."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
-        self._structure = Structure(blocks)
-        calls = [block for block in self._structure.blocks.values() if isinstance(block, Call)]
+        self.structure = Structure(blocks)
+        calls = [block for block in self.structure.blocks.values() if isinstance(block, Call)]
         presents = [call.index for call in calls if main_name(call.name) == PRESENT]
         submits = [call.index for call in calls if main_name(call.name) in QUEUE_WORK]
         self._ends = presents if len(presents) >= LEAST_PRESENTS else submits
         self._writes = [block.index for block in blocks if not isinstance(block, Call)]
         self._runs: dict[int, list[int]] = defaultdict(list)
-        for path, begin in self._structure.executed.items():
+        for path, begin in self.structure.executed.items():
             self._runs[begin].append(int(path[0]))
         self._begins: dict[int, list[int]] = defaultdict(list)
         for call in calls:
@@ -58,13 +58,13 @@ class Windows:
     def frames_of(self, index: int) -> list[int]:
         """The frames in which a command is executed, or of a render pass the frames that begin it; else the frame of
         the call."""
-        call = self._structure.blocks.get(index)
+        call = self.structure.blocks.get(index)
         made = call.args.get("pRenderPass") if isinstance(call, Call) else None
         users = self._begins[made] if isinstance(made, int) else [index]
         return sorted({self.frame_of(run) for user in users for run in self._executions(user)})
 
     def _executions(self, index: int) -> Iterator[int]:
-        begin = self._structure.recording_of.get(index)
+        begin = self.structure.recording_of.get(index)
         if begin is None:
             yield index
         for run in self._runs[begin] if begin is not None else ():
@@ -87,28 +87,28 @@ class Windows:
     def cut(self, first: int, last: int) -> list[Block] | None:
         """The work of the frames from `first` to `last`, and what it needs; None where that cannot be executed."""
         kept = self._work(self._ends[first - 1] if first else 0, self._ends[last])
-        dropped = {(index,) for index, block in self._structure.blocks.items() if index not in kept and _passes(block)}
+        dropped = {(index,) for index, block in self.structure.blocks.items() if index not in kept and _passes(block)}
         written = [index for index in self._writes if index not in kept]
         before = sum(index < self._ends[last] for index in written)
         dropped.update((index,) for index in (*written[: max(before - LATEST_WRITES, 0)], *written[before:]))
         barriers = (index for index in kept if self._is_barrier(index))
-        named = {each.id for index in barriers for each in self._structure.references[index]}
-        return remove(self._structure, dropped, frozenset(named))
+        named = {each.id for index in barriers for each in self.structure.references[index]}
+        return remove(self.structure, dropped, frozenset(named))
 
     def _is_barrier(self, index: int) -> bool:
-        block = self._structure.blocks[index]
+        block = self.structure.blocks[index]
         return isinstance(block, Call) and is_recorded(block.name) and kind_of(block.name) is StepKind.SYNC
 
     def _work(self, begin: int, end: int) -> set[int]:
         """The blocks after `begin` up to `end`, and the recordings that they execute."""
-        kept = {index for index in self._structure.order if begin < index <= end}
-        left = [run for run in self._structure.executed.items() if int(run[0][0]) in kept]
+        kept = {index for index in self.structure.order if begin < index <= end}
+        left = [run for run in self.structure.executed.items() if int(run[0][0]) in kept]
         while left:
-            held = self._structure.recordings[left.pop()[1]]
+            held = self.structure.recordings[left.pop()[1]]
             if held.begin not in kept or not kept.issuperset(held.commands):
                 mine = {held.begin, *held.commands, *([held.end] if held.end is not None else [])}
                 kept |= mine
-                left += [run for run in self._structure.executed.items() if int(run[0][0]) in mine]
+                left += [run for run in self.structure.executed.items() if int(run[0][0]) in mine]
         return kept
 
 

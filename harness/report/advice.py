@@ -24,6 +24,7 @@ class AdviceKind(StrEnum):
     ORDERS_NOTHING = "orders nothing"
     WIDER = "wider than needed"
     COULD_BE_ONE = "could be one with the barrier before it"
+    THROUGH_A_LAYOUT = "follows a transition to a layout that nothing needs"
     WAITS_FOR_NOTHING = "waits for nothing"
 
 
@@ -53,6 +54,8 @@ class Advice:
     """The call as it could be; None where it could be left out."""
     serializes: Serialized | None = None
     """None where the model was not asked."""
+    sets: tuple[int, ...] = ()
+    """The vkCmdSetEvent2 that are to change with waits for events."""
 
 
 def advice_text(number: int, advice: Advice, languages: Sequence[str]) -> Iterator[str]:
@@ -62,6 +65,9 @@ def advice_text(number: int, advice: Advice, languages: Sequence[str]) -> Iterat
     often = f", and {len(advice.origins) - 1} more alike" if len(advice.origins) > 1 else ""
     yield f"{number}. {call.name} (call {call.index}{site}){often}: {advice.kind}"
     yield from (f"{INDENT}{line}" for line in advice.lines)
+    if advice.sets:
+        more = f", and {len(advice.sets) - 1} more, change" if len(advice.sets) > 1 else " changes"
+        yield f"{INDENT}the set in call {advice.sets[0]}{more} alike"
     held = advice.serializes
     if held is not None and held.pairs:
         yield f"{INDENT}it serializes {_named(held.before)} with {_named(held.after)}"
@@ -98,6 +104,7 @@ def advice_document(several: Sequence[Advice], notes: Sequence[str]) -> dict[str
                 "command": each.call.name,
                 "site": each.call.site,
                 "calls": list(each.origins),
+                "sets": list(each.sets),
                 "parts": list(each.lines),
                 "args": None if each.narrow is None else each.narrow.args,
                 "serializes": each.serializes
