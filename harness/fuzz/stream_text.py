@@ -30,6 +30,8 @@ repeated, with commas between.
 | host waits for everything, a queue, fences, values | `host waits`, `host waits q1\|f1 f2\|t1=4 t2=5` |
 | host signals a value, sets or resets an event | `host signals t1=3`, `host sets e1`, `host resets e1` |
 | host touches or declares memory | `host writes\|reads a [incoherent]`, `host flushes\|invalidates a` |
+| host copies to an image or from one | `host copies to i`, `host copies from i` |
+| end of an event | `host destroys e1` |
 | swapchain image | `acquire p [signal s3] [fence f2]`, `present q1 p [wait s4 s5]` |
 
 | command | text |
@@ -76,6 +78,7 @@ from harness.trace.effects import (
     Dependency,
     Effect,
     Execute,
+    HostAccess,
     HostDeclaredRead,
     HostFlushed,
     HostInvalidated,
@@ -110,6 +113,7 @@ QUEUE_FLAGS = 0x7
 _FIRST = {"q": 1000, "s": 2000, "t": 3000, "e": 4000, "f": 5000}
 _RANGE = re.compile(r"(?P<resource>[a-z])(?:\[(?P<begin>\d+):(?P<end>\d+)\])?$")
 _HOST = {"writes": HostWrote, "reads": HostDeclaredRead, "flushes": HostFlushed, "invalidates": HostInvalidated}
+_HOST_COPY = {"to": "vkCopyMemoryToImage", "from": "vkCopyImageToMemory"}
 ATOM = 16
 """Of memory that is not coherent."""
 SWAPCHAIN = 900
@@ -421,6 +425,11 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
         case ["host", "signals", operation]:
             semaphore, _, value = operation.partition("=")
             return HostSignaled(number(semaphore), int(value))
+        case ["host", "destroys", event]:
+            return HostSetEvent(number(event), False)
+        case ["host", "copies", ("to" | "from") as way, where]:
+            image, span = _range(where)
+            return HostAccess(next(calls), _HOST_COPY[way], None, image, (span,), image, way == "to")
         case ["host", ("sets" | "resets") as verb, event]:
             return HostSetEvent(number(event), verb == "sets", next(calls))
         case ["host", verb, where, *flags] if verb in _HOST:
@@ -499,6 +508,11 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield " ".join(["host waits", *(f"{name(semaphore)}={value}" for semaphore, value in values)])
         case HostSignaled(semaphore, value):
             yield f"host signals {name(semaphore)}={value}"
+        case HostSetEvent(event, False, 0):
+            yield f"host destroys {name(event)}"
+        case HostAccess():
+            way = "to" if stream_event.write else "from"
+            yield f"host copies {way} {_spell_range(stream_event.space, stream_event.spans)}"
         case HostSetEvent(event, signaled):
             yield f"host {'sets' if signaled else 'resets'} {name(event)}"
         case HostWrote() | HostDeclaredRead() | HostFlushed() | HostInvalidated():

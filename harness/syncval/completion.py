@@ -58,4 +58,5 @@ def completed(state: State, token: int, viewer: int) -> tuple[State, tuple[int, 
 
 
 def _is_known(ordering: AccessOrdering) -> bool:
-    return bool(ordering.chain or ordering.barriers or ordering.ordered_subpass_stages)
+    """Whether a viewer knows of an access: of a write that is visible to no access, too, and of any read."""
+    return bool(ordering.chain or ordering.barriers)

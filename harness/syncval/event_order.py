@@ -84,7 +84,7 @@ class OperationOrder:
 
     def alive(self, operations: frozenset[int]) -> frozenset[int]:
         """Those that can still matter, by number."""
-        return operations & self.live.keys() if operations else operations
+        return operations & self.live.keys()
 
     def complete(self, operations: Iterable[int]) -> None:
         """The host knows that these are complete, by number."""

@@ -33,6 +33,9 @@ from harness.trace.pending_batches import PendingBatch, PendingBatches, Values
 HOST = -1
 """The queue of signals made by the host."""
 PSEUDO_ACCESSES = 1 << LAYOUT_TRANSITION | 1 << OWNERSHIP_TRANSFER
+IN_NO_STAGE = 1 << 61
+"""In the second scope of each wait, and in no first scope: fences of the queue cover what is known by this bit alone,
+and none of its commands comes after that."""
 FIRST_TOKEN = 1 << 40
 """Tokens of signals are from here on, those of events below."""
 SIGNALS_KEPT = 100
@@ -346,7 +349,7 @@ class Queues:
             order.is_partial = True
             return
         _advance(order.waited, {**signal.sure, giver: signal.tag}, queue)
-        if scope.dst_stages:
+        if scope.dst_stages & ~IN_NO_STAGE:
             _advance(order.sure, {**signal.sure, giver: signal.tag}, queue)
 
     def _apply(self, signal: Signal, change: Callable[[State], State]) -> None:
@@ -436,7 +439,7 @@ def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
     if signal.queue >= ENGINE_QUEUE:  # an execution dependency: the engine wrote nothing that must be made available
         return Scope(signal.stages, 0, execution_scope_dst(stages, queue_flags), 0)
     dst = execution_scope_dst(stages, queue_flags)
-    return first_scope(signal)._replace(dst_stages=dst, dst_accesses=_accesses(stages, dst))
+    return first_scope(signal)._replace(dst_stages=dst | IN_NO_STAGE, dst_accesses=_accesses(stages, dst))
 
 
 def first_scope(signal: Signal) -> Scope:

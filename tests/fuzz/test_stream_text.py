@@ -39,6 +39,9 @@ host waits t1=4 t2=5
 host signals t1=3
 host sets e1
 host resets e1
+host destroys e1
+host copies to i
+host copies from i[0:8]
 host writes a[0:4]
 host reads a
 host flushes a

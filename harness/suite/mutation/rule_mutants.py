@@ -170,8 +170,14 @@ def _forced(node: ast.AST, field: str, word: str) -> Iterator[Change]:
 
 
 def _without_parts(node: ast.BoolOp) -> Iterator[Change]:
+    neutral = ast.copy_location(ast.Constant(isinstance(node.op, ast.And)), node)
     for at, part in enumerate(node.values):
-        yield part.lineno, f"`{ast.unparse(part)}` left out", _deletion(node.values, at)
+
+        def make(at: int = at) -> None:
+            node.values[at : at + 1] = []
+            node.values.insert(0, neutral)  # one part alone is no `and` and no `or`
+
+        yield part.lineno, f"`{ast.unparse(part)}` left out", make
 
 
 def _updates(body: object) -> Iterator[Change]:
