@@ -68,6 +68,8 @@ NUMBERED_TODAY = ("vkCmdBeginRendering", "vkCmdEndRendering", CLEAR_ATTACHMENTS,
 
 SHADED = ("vkCmdDraw", "vkCmdDispatch")
 """Beginnings of the commands of which something is known although they access nothing."""
+DIRECT = ("vkCmdDispatch", "vkCmdDispatchBase", "vkCmdDispatchBaseKHR")
+"""Dispatches whose parameters are in no buffer."""
 
 Executed = tuple[int, int, int]
 """(submit, batch, position) of a command buffer that is executed."""
@@ -176,6 +178,7 @@ class Stream:
         self._execution: Executed | None = None
         self._recorded: dict[tuple[int, int], list[Call]] = {}
         self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
+        self._settled: set[int] = set()
         self._addresses: dict[int, Address] | None = None
 
     def at(self, index: int | None) -> Call | None:
@@ -281,8 +284,25 @@ class Stream:
                     self._values.append((block.index, event))
                 if isinstance(event, Submitted):
                     executed += _by_contents(event)
+                    self._settle(found, event)
         self._executed = _at_execution(found, executed)
         return found
+
+    def is_settled(self, call: int) -> bool:
+        """Whether a recorded call is a dispatch of which contents of memory decide what it accesses beside what they
+        do not."""
+        self._facts = self._facts or self._interpret()
+        return call in self._settled
+
+    def _settle(self, found: dict[int, Facts], submitted: Submitted) -> None:
+        """Gives dispatches that were not judged while they were recorded, since their shaders load what decides their
+        accesses, what they touch when they are executed first."""
+        for _, command in _executions(submitted):
+            known = found.get(command.call, Facts())
+            if known.left_out and command.name in DIRECT:
+                touches = tuple(_touches(command.effects))
+                found[command.call] = known._replace(effects=command.effects, touches=touches, left_out=())
+                self._settled.add(command.call)
 
     def values_between(self, begin: int, end: int) -> Iterator[tuple[bool, int, int]]:
         """Values of timeline semaphores in block indices [begin, end), in order: (the host waited for it, else a submit
@@ -421,13 +441,19 @@ def _touches(effects: Iterable[Effect]) -> Iterator[Touch]:
 def _by_contents(submitted: Submitted) -> Iterator[tuple[Executed, Command]]:
     """The commands of a submit whose accesses follow from contents of memory, those of secondaries too, each with its
     execution. A dispatch whose parameters turn out to have no workgroups runs no shader."""
+    for execution, command in _executions(submitted):
+        if command.name.startswith(SHADED) and "Ind" in command.name:
+            yield execution, command
+
+
+def _executions(submitted: Submitted) -> Iterator[tuple[Executed, Command]]:
+    """The commands of a submit, those of secondaries too, each with its execution."""
     for number, batch in enumerate(submitted.batches):
         for position, (_, commands) in enumerate(batch.buffers):
             several = [commands]
             while several:
                 for command in several.pop():
-                    if command.name.startswith(SHADED) and "Ind" in command.name:
-                        yield (submitted.call, number, position), command
+                    yield (submitted.call, number, position), command
                     several += [
                         inner for each in command.effects if isinstance(each, Execute) for _, inner in each.buffers
                     ]

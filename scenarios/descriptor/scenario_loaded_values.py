@@ -46,3 +46,17 @@ def scenario_ranges_that_a_fill_decides(rig: Rig) -> None:
             commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=numbers))
             commands.push_constants(pipeline, value)
             commands.dispatch()
+
+
+@scenario(weakened={"rewritten / to the first half": [AFTER_FILL]}, rule="values-that-a-shader-loads")
+def scenario_uniforms_rewritten_before_the_submit(rig: Rig) -> None:
+    """What the host writes to a uniform block before the submit counts, and not what it held during the recording."""
+    a, numbers = rig.buffer(512), _uniforms(rig, 0, 64)
+    pipeline = rig.compute("uniform_range", {0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"}, push_bytes=4)
+    first = rig.choose("rewritten", 64, {"to the first half": 63})
+    with rig.submission() as commands:
+        commands.fill(a, 0x22, 0, 256)
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=numbers))
+        commands.push_constants(pipeline, 0x400)
+        commands.dispatch()
+        rig.host_write(numbers, first.to_bytes(4, "little"))

@@ -1,7 +1,8 @@
 """Dispatches whose shaders load, from blocks that they do not write, what decides which bytes they access.
 
 Where such values are known when the dispatch is executed, its accesses follow from them; otherwise they are the
-declared ones. While the command buffer is recorded, the dispatch is judged by the values that are foreseen.
+declared ones. A dispatch whose values are foreseen while it is recorded is not judged before it is executed, since they
+may change until then.
 Specification: "Dispatching Commands"; rules.md#values-that-a-shader-loads.
 """
 
@@ -17,8 +18,9 @@ from harness.commands.drawing.invocations import Invocations
 from harness.commands.drawing.shader_memory import behind_descriptor
 from harness.commands.drawing.shaders import effects_by_loads, stage_uses
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
+from harness.findings import Certainty
 from harness.spans import Span
-from harness.trace.effects import Effect, Unmodelled
+from harness.trace.effects import Access, Effect, Unmodelled
 
 if TYPE_CHECKING:
     from harness.shader.reach import LoadedPlace
@@ -74,17 +76,20 @@ def by_loads(
         return effects
     made = effects_by_loads(objects, buffer, pipeline, sets, run)
     declared = tuple(replace(each, open=True) if isinstance(each, Unmodelled) else each for each in effects)
-    step = LoadingDispatch(loads, made, declared)
+    step = LoadingDispatch(loads, made, declared, recorded=len(declared))
     foreseen = step.known(Foresight(objects.contents.memory, buffer.steps.all()))
     buffer.defer(step, objects.contents)
     if foreseen is None:
-        step.recorded, step.writes = len(declared), overwritten(declared) or Overwritten(())
+        step.writes = overwritten(declared) or Overwritten(())
         return declared
-    # While it is recorded, it is judged by what is foreseen. That may differ from what it does when it is executed, so
-    # that it has its declared effects as well for those who ask what it may do.
-    expected, step.writes = foreseen
-    step.idle, step.sure, step.recorded = True, len(expected), len(expected) + len(declared)
-    return (*expected, *declared)
+    # What is exact without the values stays so with them. All else is judged when the dispatch is executed, since the
+    # values may change until then; it stands behind that for those who ask what the dispatch may do.
+    step.writes, step.idle, step.sure = foreseen[1], True, sum(not _is_open(each) for each in declared)
+    return tuple(sorted(declared, key=_is_open))
+
+
+def _is_open(effect: Effect) -> bool:
+    return not isinstance(effect, Access) or effect.certainty is not Certainty.EXACT
 
 
 def _kept(bound: BoundSet) -> BoundSet:
