@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
-from harness.advising.host_waits import idle_waits
+from harness.advising.host_waits import HostWaits, host_may_read, host_waits
 from harness.advising.merging import merged, neighbours
 from harness.advising.narrowed_dependency import NarrowedDependency, path_text
 from harness.advising.overlap import serialized
@@ -118,8 +118,10 @@ class _Adviser:
         found = self._found
         several = dependencies(self._trace.source)
         found.dependencies = len(several)
-        found.advice += idle_waits(self._trace.source)
+        waits = host_waits(self._trace.source)
+        found.advice += waits.certain
         try:
+            self._without_host_waits(waits)
             self._join_transitions(several)
             for each in sorted(several, key=self._weight, reverse=True):
                 self._tell(f"{found.done} of {len(several)} dependencies, {len(self._kept)} advised")
@@ -179,6 +181,17 @@ class _Adviser:
         finally:
             if lines := narrowing.lines():
                 self._keep(AdviceKind.WIDER, written, narrowing.edits, lines)
+
+    def _without_host_waits(self, waits: HostWaits) -> None:
+        """Leaves out waits of the host after which it touches nothing of the work before it waits again."""
+        asked = [origin for each in waits.likely for origin in each.origins]
+        read = host_may_read(self._trace.source, asked) if asked else set()
+        for each in waits.likely:
+            edits: dict[int, Call | None] = dict.fromkeys(each.origins)
+            if read.isdisjoint(each.origins) and self._allowed(each, edits):
+                until = waits.until[each.origins[0]]
+                told = f"the host touches nothing of that work before call {until}, which waits for it, too"
+                self._keep(AdviceKind.NEEDLESS_WAIT, each, edits, [told])
 
     def _without_waits(self, written: Written) -> None:
         """Leaves out the waits for semaphores of a submit that order nothing."""

@@ -16,6 +16,7 @@ from harness.trace.calls import Block, Call, block_name
 _SHAPE = ("Mask", "Layout", "Count", "Flags", "flags", "FamilyIndex", "Subpass", "offset", "size", "Level", "Layer")
 """How the members end that tell one dependency from another. Handles do not: each frame has its own."""
 BARRIER, EVENTS, RENDER_PASS, SUBMIT = "barrier", "wait for events", "render pass", "submit"
+HOST_WAIT = "wait of the host"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -26,6 +26,7 @@ class AdviceKind(StrEnum):
     COULD_BE_ONE = "could be one with the barrier before it"
     THROUGH_A_LAYOUT = "follows a transition to a layout that nothing needs"
     WAITS_FOR_NOTHING = "waits for nothing"
+    NEEDLESS_WAIT = "makes the host wait without need"
 
 
 @dataclass(frozen=True, slots=True)

@@ -148,7 +148,7 @@ def test_a_second_wait_for_an_idle_queue_waits_for_nothing() -> None:
     stream, a, _ = two_buffers(64)
     stream.begin()
     stream.fill(a, 1)
-    stream.submit()
+    stream.submit(wait=False)
     wait = stream.call("vkDeviceWaitIdle", device=stream.device)
     again = stream.call("vkQueueWaitIdle", queue=stream.queue)
     advice = only(advised(stream))
