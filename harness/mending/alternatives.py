@@ -66,7 +66,7 @@ def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Al
         yield Alternative("event", with_barrier_for_wait)
     ends = list(dict.fromkeys(ends_of(trace, recordings, first)))
     for number, _ in enumerate(ends):
-        yield Alternative("subpass dependency", partial(_subpass, number=number, by_region=False, add=False))
+        yield Alternative("subpass dependency", _SubpassDependency(number, by_region=False, add=False))
     for number, _ in enumerate(waits_before(trace, first)):
         yield Alternative("wait", partial(with_wider_wait, number=number))
     for number, _ in enumerate(nearly_right(trace, recordings, first)):
@@ -90,26 +90,35 @@ def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Al
 def _added_subpass_dependencies(count: int, findings: Sequence[Finding]) -> Iterator[Alternative]:
     for number in range(count):
         if may_be_by_region(findings):
-            yield Alternative("subpass dependency", partial(_subpass, number=number, by_region=True, add=True))
-        yield Alternative("subpass dependency", partial(_subpass, number=number, by_region=False, add=True))
+            yield Alternative("subpass dependency", _SubpassDependency(number, by_region=True, add=True))
+        yield Alternative("subpass dependency", _SubpassDependency(number, by_region=False, add=True))
 
 
-def _subpass(
-    trace: EditedTrace, findings: Sequence[Finding], number: int, by_region: bool, add: bool
-) -> EditedTrace | None:
-    """Widens or adds, for each pair of commands, the likely dependency with this number."""
-    recordings = Recordings(trace.blocks)
-    wanted: dict[Ends, list[Finding]] = {}
-    for several in _by_pair(findings):
-        ends = next(islice(dict.fromkeys(ends_of(trace, recordings, several[0])), number, None), None)
-        if ends is None:
-            return None
-        wanted.setdefault(ends, []).extend(several)
-    made = trace
-    for ends, several in wanted.items():
-        changed = with_subpass_dependency(made, ends, several, by_region, add)
-        made = made if changed is None else changed
-    return made if made is not trace else None
+class _SubpassDependency:
+    """Widens or adds, for each pair of commands, the likely dependency with a number. What is left over then is ordered
+    by the same dependency where that can do it: a transition at the end of a render pass belongs to one of them."""
+
+    def __init__(self, number: int, by_region: bool, add: bool) -> None:
+        self._number, self._by_region, self._add = number, by_region, add
+        self._chosen: set[tuple[int, int, int]] = set()
+        """The call that makes the render pass, as in `EditedTrace.origins`, and the two subpasses."""
+
+    def __call__(self, trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
+        recordings = Recordings(trace.blocks)
+        wanted: dict[Ends, list[Finding]] = {}
+        for several in _by_pair(findings):
+            options = list(dict.fromkeys(ends_of(trace, recordings, several[0])))
+            known = [each for each in options if (trace.origins[each[0]], *each[1:]) in self._chosen]
+            ends = next(iter([*known, *options[self._number :]]), None)
+            if ends is None:
+                return None
+            wanted.setdefault(ends, []).extend(several)
+        self._chosen.update((trace.origins[position], src, dst) for position, src, dst in wanted)
+        made = trace
+        for ends, several in wanted.items():
+            changed = with_subpass_dependency(made, ends, several, self._by_region, self._add)
+            made = made if changed is None else changed
+        return made if made is not trace else None
 
 
 def _edit(trace: EditedTrace, findings: Sequence[Finding], number: int) -> EditedTrace | None:

@@ -6,7 +6,7 @@ pipeline barrier in its place does.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from harness.findings import Finding
@@ -22,27 +22,35 @@ WAIT, WAIT2, SET, SET2 = "vkCmdWaitEvents", "vkCmdWaitEvents2", "vkCmdSetEvent",
 
 def with_wider_event(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
     """Widens the waits for events that make transitions, and the sets that they wait for. None for other findings."""
-    made = trace
-    for finding in findings:
-        position = _wait_at(made, finding)
-        if position is None:
-            return None
+
+    def widened(made: EditedTrace, position: int, finding: Finding) -> EditedTrace:
         call = made.call(position)
-        made = made.changed(position, _widened(call, finding))
-        made = _with_sets(made, position, call)
-    return made if made is not trace else None
+        return _with_sets(made.changed(position, _widened(call, finding)), position, call)
+
+    return _at_each_wait(trace, findings, widened)
 
 
 def with_barrier_for_wait(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
     """Replaces the waits for events that make transitions by barriers with the same dependencies, widened."""
+
+    def replaced(made: EditedTrace, position: int, finding: Finding) -> EditedTrace:
+        barrier = _barrier(made.call(position))
+        call = Call(0, barrier.name, _widened(barrier, finding), site=made.call(position).site)
+        return made.replaced(position, call)
+
+    return _at_each_wait(trace, findings, replaced)
+
+
+def _at_each_wait(
+    trace: EditedTrace, findings: Sequence[Finding], change: Callable[[EditedTrace, int, Finding], EditedTrace]
+) -> EditedTrace | None:
+    """The trace with a change of the wait of each finding; None where one has none, or nothing changes."""
     made = trace
     for finding in findings:
         position = _wait_at(made, finding)
         if position is None:
             return None
-        call = made.call(position)
-        barrier = _barrier(call)
-        made = made.replaced(position, Call(0, barrier.name, _widened(barrier, finding), site=call.site))
+        made = change(made, position, finding)
     return made if made is not trace else None
 
 
