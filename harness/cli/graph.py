@@ -24,6 +24,7 @@ def graph(trace: Path, output: Path | None, number: int | None, commands: int) -
     """
     from harness.model import judge
     from harness.report.graph import draw, summary, write_graph
+    from harness.report.order_svg import draw_svg, standalone
     from harness.trace.codec import read_trace
 
     notes: list[str] = []
@@ -35,7 +36,7 @@ def graph(trace: Path, output: Path | None, number: int | None, commands: int) -
         raise UserError(f"--conflict {number}: the model finds {len(conflicts)} conflicts in {trace}")
     chosen = conflicts[(number or 1) - 1] if conflicts else None
     target = output or trace.with_suffix(".svg")
-    write_graph(target, draw(opinion, chosen, commands))
+    write_graph(target, draw(opinion, chosen, commands), lambda: standalone(draw_svg(opinion, chosen, commands)))
     for line in summary(opinion, conflicts):
         click.echo(line)
     click.echo(f"drawn: {target}")

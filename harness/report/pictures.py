@@ -1,4 +1,4 @@
-"""Pictures of what a hazard did: expected, observed and difference side by side as files, and a JSON record.
+"""Pictures of what a hazard did: expected, observed and difference side by side as files, their values, a JSON record.
 
 Small surfaces are enlarged by whole factors with hard edges, so that one wrong texel can be seen. Files appear whole
 or not at all.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from harness.replay.contents.observe import OutputDifference, Outputs, Surface, units
 from harness.replay.schedule.screens import in_trace, is_screen
+from harness.report.surface_values import VALUES, save_values
 from harness.report.texels import Pixels, as_grid, to_pixels
 
 SIDE = 384
@@ -48,15 +49,17 @@ def write_pictures(
     differences: Sequence[OutputDifference],
     record: Mapping[str, Any],
 ) -> list[Path]:
-    """Writes `<surface>-{expected,observed,difference}.png` for each difference, and `record.json`; their paths.
+    """Writes `<surface>-{expected,observed,difference}.png` for each difference, all values, and `record.json`; their
+    paths.
 
-    The record holds `record`, the differences and the names of the pictures. Its `caption` is also the description of
-    each picture (PNG's keyword `Description`). Raises OSError when the folder cannot be
-    written.
+    The record holds `record`, the differences and the names of the pictures; `values.npz` holds the bytes. The
+    record's `caption` is also the description of each picture (PNG's keyword `Description`). Raises OSError when the
+    folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     entries: list[dict[str, Any]] = []
+    values: dict[str, tuple[Surface, Surface]] = {}
     for difference in differences:
         entry: dict[str, Any] = difference.to_dict()
         key = (difference.resource, difference.subresource)
@@ -64,8 +67,13 @@ def write_pictures(
         if before is not None and after is not None and len(entries) < MAX_PICTURES:
             paths = _write_triple(folder, before, after, str(record.get("caption", "")))
             entry["pictures"] = [path.name for path in paths]
+            entry |= {"surface": surface_name(before), "format": before.format, "samples": before.samples}
+            values[surface_name(before)] = before, after
             written.extend(paths)
         entries.append(entry)
+    if values:
+        _replace(folder / VALUES, lambda partial: save_values(partial, values))
+        written.append(folder / VALUES)
     path = folder / "record.json"
     _write_atomically(path, json.dumps({**record, "differences": entries}, indent=2).encode() + b"\n")
     return [*written, path]
@@ -171,18 +179,18 @@ class Sheet:
 def _save(path: Path, picture: Picture.Image, description: str) -> None:
     text = PngInfo()
     text.add_itxt("Description", description)
-    partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
-    try:
-        picture.save(partial, format="PNG", pnginfo=text)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    _replace(path, lambda partial: picture.save(partial, format="PNG", pnginfo=text))
 
 
 def _write_atomically(path: Path, data: bytes) -> None:
+    _replace(path, lambda partial: partial.write_bytes(data))
+
+
+def _replace(path: Path, write: Callable[[Path], object]) -> None:
+    """The file that `write` makes, whole or not at all."""
     partial = path.with_name(f"{path.name}.partial-{os.getpid()}")
     try:
-        partial.write_bytes(data)
+        write(partial)
         os.replace(partial, path)
     finally:
         partial.unlink(missing_ok=True)

@@ -141,3 +141,28 @@ def _fetched(surface: Surface, flat: npt.NDArray[np.uint8]) -> Pixels:
 def _bytes(values: npt.NDArray[np.float64]) -> Pixels:
     clean = np.nan_to_num(values, nan=0.0, posinf=1.0, neginf=0.0)
     return (np.clip(clean, 0.0, 1.0) * 255 + 0.5).astype(np.uint8)
+
+
+def numbers_of(surface: Surface) -> list[str]:
+    """Each texel (each word of a buffer) as the numbers that its format makes of it; empty where the format is not
+    plain."""
+    if surface.subresource is None:
+        words = np.ascontiguousarray(units(surface)).view("<u4").ravel()
+        return [f"0x{word:08x} = {word}" for word in words.tolist()]
+    values = _numbers(surface)
+    if values is None:
+        return [""] * int(np.prod(surface.data.shape[:-1]))
+    return [", ".join(f"{number:.6g}" for number in texel) for texel in values.reshape(-1, values.shape[-1]).tolist()]
+
+
+def _numbers(surface: Surface) -> npt.NDArray[np.float64] | None:
+    assert surface.subresource is not None
+    if surface.subresource[0] == 2:
+        return _depth(surface)[..., np.newaxis]
+    if surface.subresource[0] == 4:
+        return _stencil(surface)[..., np.newaxis]
+    plain = _PLAIN.match(surface.format)
+    channels = _CHANNEL.findall(plain[1]) if plain else []
+    if surface.samples > 1 or not plain or plain[3] or len({bits for _, bits in channels}) != 1:
+        return None
+    return _values(surface.data, channels, plain[2])

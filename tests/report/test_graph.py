@@ -6,7 +6,10 @@ import os
 import re
 import subprocess
 import sys
+from itertools import combinations
 from pathlib import Path
+from typing import NoReturn
+from xml.etree import ElementTree
 
 import graphviz
 import pytest
@@ -18,6 +21,7 @@ from harness.findings import UserError
 from harness.fuzz import stream_text
 from harness.model import Opinion, judge, judge_stream_events
 from harness.report.graph import RED, draw, write_graph
+from harness.report.order_svg import draw_svg, standalone
 from tests.commands.test_debug_info import name, region
 from tests.support.streams import struct, two_buffers
 
@@ -29,6 +33,13 @@ submit q1
 submit q2
     COPY_TRANSFER_READ b
 """
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def not_called() -> NoReturn:
+    raise AssertionError("dot is installed")
 
 
 def opinion_of(text: str) -> Opinion:
@@ -79,21 +90,41 @@ def test_edges_that_others_imply_are_left_out() -> None:
 
 def test_files(tmp_path: Path) -> None:
     text = drawn(RACE)
-    write_graph(tmp_path / "a.dot", text)
+    write_graph(tmp_path / "a.dot", text, not_called)
     assert (tmp_path / "a.dot").read_text() == text
-    write_graph(tmp_path / "a.svg", text)
+    write_graph(tmp_path / "a.svg", text, not_called)
     svg = (tmp_path / "a.svg").read_text()
     assert "<svg" in svg
     assert "vkCmdCOPY_TRANSFER_READ" in svg
     with pytest.raises(UserError, match=r"\.svg or \.dot"):
-        write_graph(tmp_path / "a.png", text)
+        write_graph(tmp_path / "a.png", text, not_called)
 
 
-def test_no_dot_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dot_the_picture_is_drawn_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="not installed"):
-        write_graph(tmp_path / "a.svg", drawn(RACE))
-    assert not (tmp_path / "a.svg").exists()
+    opinion = opinion_of(RACE)
+    write_graph(tmp_path / "a.svg", drawn(RACE), lambda: standalone(draw_svg(opinion, opinion.conflicts[0], 30)))
+    root = ElementTree.fromstring((tmp_path / "a.svg").read_text())
+    words = [each.text for each in root.iter(f"{SVG}text")]
+    assert {"queue 1001", "queue 1002", "missing: a memory dependency from", "from CLEAR"} <= set(words)
+    assert sum((word or "").startswith("vkCmd") for word in words) == 4
+    kinds = [each.get("class", "") for each in root.iter()]
+    assert sum(kind.endswith(" end") for kind in kinds) == 2, "the cells of the two accesses"
+    assert kinds.count("missing") == 1
+
+
+def boxes(svg: str) -> list[tuple[float, ...]]:
+    """(x, y, width, height) of each box of a command."""
+    found = [each for each in ElementTree.fromstring(svg).iter(f"{SVG}rect") if each.get("class", "").startswith("box")]
+    return [tuple(float(each.get(name, "")) for name in ("x", "y", "width", "height")) for each in found]
+
+
+def test_no_box_lies_on_another_one() -> None:
+    opinion = opinion_of(RACE)
+    placed = boxes(draw_svg(opinion, None, 30))
+    assert len(placed) >= 4
+    for (x, y, width, height), (left, top, wide, high) in combinations(placed, 2):
+        assert x + width <= left or left + wide <= x or y + height <= top or top + high <= y
 
 
 def test_the_command_names_conflicts_and_what_it_drew(tmp_path: Path) -> None:

@@ -140,6 +140,7 @@ def test_files_and_record(tmp_path: Path) -> None:
         "image-9-color-mip0-layer0-expected.png",
         "image-9-color-mip0-layer0-observed.png",
         "image-9-color-mip0-layer0-difference.png",
+        "values.npz",
         "record.json",
     ]
     assert sorted(path.name for path in (tmp_path / "a" / "b").iterdir()) == sorted(names)
