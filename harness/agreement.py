@@ -59,7 +59,7 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
         first = opinion.conflicts[0]
         if not findings:
             lines.append(f"model only: {conflict_text(first)}")
-        elif not {key[1] for key in _directions(first)} & {each.place.call for each in findings}:
+        elif not {key[1] for key in keys_of_conflict(first)} & {each.place.call for each in findings}:
             lines.append(f"the model's first conflict is not one of syncval's commands: {conflict_text(first)}")
     return Agreement(tuple(lines))
 
@@ -110,12 +110,15 @@ def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:
     """
     said = {key_of(each) for each in findings}
     offending = {
-        (conflict.resource, key[1]) for conflict in opinion.conflicts for key in _directions(conflict) if key in said
+        (conflict.resource, key[1])
+        for conflict in opinion.conflicts
+        for key in keys_of_conflict(conflict)
+        if key in said
     }
     spoiled = set[int]()
     left = []
     for conflict in opinion.conflicts:
-        keys = set(_directions(conflict))
+        keys = set(keys_of_conflict(conflict))
         if keys & said:
             spoiled.add(conflict.resource)
         elif conflict.resource not in spoiled and not {(conflict.resource, key[1]) for key in keys} & offending:
@@ -168,7 +171,7 @@ def _pairs(opinion: Opinion) -> dict[Key, Certainty]:
     """Every pair in conflict, with how sure it is that the two meet."""
     found: dict[Key, Certainty] = {}
     for each in opinion.conflicts:
-        for key in _directions(each):
+        for key in keys_of_conflict(each):
             found[key] = stronger(found.get(key, each.certainty), each.certainty)
     return found
 
@@ -180,8 +183,9 @@ def _follows_a_race(finding: Finding, known: Iterable[Key]) -> bool:
     return finding.hazard.is_ownership and any(key[:2] == calls for key in known)
 
 
-def _directions(conflict: Conflict) -> Iterator[Key]:
-    """The two accesses, the other way round as well when they are of two queues and nothing orders them."""
+def keys_of_conflict(conflict: Conflict) -> Iterator[Key]:
+    """The pairs that a conflict is about: its accesses, the other way round as well when they are of two queues and
+    nothing orders them."""
     prior, current = conflict.prior, conflict.current
     yield (prior.call, current.call, prior.access, current.access)
     if conflict.kind is ConflictKind.UNORDERED and prior.queue != current.queue:

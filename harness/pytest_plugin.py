@@ -53,6 +53,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="FILE",
         help="with --vk-sync: findings that this file names do not count (pytest itself has an --ignore)",
     )
+    _declare_suite_options(group)
+
+
+def _declare_suite_options(group: pytest.OptionGroup) -> None:
+    """Declares the options of the suite of scenarios."""
     group.addoption(
         "--vk-device",
         action="append",
@@ -78,6 +83,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default=0,
         metavar="N",
         help="fail when fewer than N rows of scenarios ran; rows that are skipped do not count",
+    )
+    group.addoption(
+        "--vk-report", metavar="DIR", help="make a page of the run in this folder; open its index.html in a browser"
     )
     group.addoption(
         "--vk-native",
@@ -179,6 +187,9 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         from harness.suite.items import print_rows
 
         print_rows(terminalreporter, properties, str(config.getoption("--vk-artifacts")))
+    items = sys.modules.get("harness.suite.items")
+    if items is not None and config.getoption("--vk-report"):
+        items.make_page(terminalreporter, config.getoption("--vk-report"))
 
 
 class VkSync:

@@ -47,10 +47,10 @@ ALLOWED = {
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
     "report": "findings groups results spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
-    "mending advising results",
+    "mending advising results check groups",
     "pytest_plugin": "findings groups ignore_file record report suite",
     "cli": "advising agreement capture check device findings fuzz groups ignore_file mending model record reduction "
-    "refutation replay report reproduction suite trace verdicts",
+    "refutation replay report reproduction results suite trace verdicts",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""

@@ -126,6 +126,13 @@ def document(trace: EditedTrace, applied: EditedTrace, outcomes: Sequence[MendOu
     }
 
 
+def changes_in_words(trace: EditedTrace, applied: EditedTrace, languages: Sequence[str]) -> list[tuple[int, list[str]]]:
+    """(the call that it touches, as in `MendOutcome.origins`; what it is, and its code) of each change."""
+    return [
+        (origin, change_lines(trace, edit, own, languages)) for origin, edit, own in _numbered_changes(trace, applied)
+    ]
+
+
 def _numbered_changes(trace: EditedTrace, applied: EditedTrace) -> list[tuple[int, Edit, Call]]:
     """(origin, edit, the call of the form that the program uses) of each change."""
     own = dict(zip(applied.origins, applied.blocks, strict=True))

@@ -17,9 +17,8 @@ from harness.model import Conflict, Opinion
 from harness.report.neighbourhood import Group, group_of, part_of
 from harness.report.order_boxes import FAINT, BoxText, CellText, box_of, missing_label, queue_name, title_of
 
-CHARACTER, LINE = 6.8, 15.0
-"""Width and height of text in pixels, at FONT pixels."""
-FONT = 11
+CHARACTER, BOLD_CHARACTER, LINE = 6.8, 7.4, 15.0
+"""Width and height of text in pixels, at most about."""
 PADDING, GAP, LANE_GAP, TOP = 7.0, 26.0, 46.0, 14.0
 LONGEST = 46
 """Characters of a line of text; a longer one ends in an ellipsis."""
@@ -48,7 +47,7 @@ class Rectangle:
 
 
 @dataclass(slots=True)
-class Box:
+class DrawnBox:
     """One command: its words, and where it and its cells are drawn."""
 
     text: BoxText
@@ -57,7 +56,7 @@ class Box:
     place: Rectangle = field(default_factory=Rectangle)
 
     @classmethod
-    def of(cls, text: BoxText, lane: int) -> Box:
+    def of(cls, text: BoxText, lane: int) -> DrawnBox:
         """The box with its size."""
         box = cls(text, [_shortened(line) for line in (text.name + text.call, *text.notes)], lane)
         rows = [sum(_width(cell.lines) for cell in row) + PADDING * (len(row) + 1) for row in text.rows]
@@ -88,7 +87,7 @@ class _Drawing:
         queues = list(dict.fromkeys(group[0] for group in self.part.groups))
         self.lanes = [queue_name(opinion, queue) for queue in queues]
         self.boxes = {
-            group: Box.of(box_of(opinion, conflict, nodes), queues.index(group[0]))
+            group: DrawnBox.of(box_of(opinion, conflict, nodes), queues.index(group[0]))
             for group, nodes in self.part.groups.items()
         }
         self.edges = [edge for edge in self.part.edges if self._group(edge.first) != self._group(edge.second)]
@@ -98,7 +97,7 @@ class _Drawing:
     def _group(self, node: int) -> Group:
         return group_of(self.opinion.order, node)
 
-    def _box_at(self, node: int) -> Box:
+    def _box_at(self, node: int) -> DrawnBox:
         return self.boxes[self._group(node)]
 
     def _between(self, first: int, second: int) -> str:
@@ -131,8 +130,9 @@ class _Drawing:
         widths = [len(name) * CHARACTER + 2 * PADDING for name in self.lanes]
         for box in self.boxes.values():
             widths[box.lane] = max(widths[box.lane], box.place.width)
-        left = self._margin()
-        lefts = [left + sum(widths[:lane]) + LANE_GAP * 1.6 * lane for lane in range(len(widths))]
+        lefts = [LANE_GAP + sum(widths[:lane]) + LANE_GAP * 1.6 * lane for lane in range(len(widths))]
+        room = self._room_for_name(lefts)
+        lefts = [left + room for left in lefts]
         top = TOP + LINE * (len(self.title) + 1) + GAP
         bottoms = [top] * len(widths)
         for group, box in self.boxes.items():
@@ -150,11 +150,13 @@ class _Drawing:
             self._write(x + width / 2, top - GAP + LINE, name, "note")
         return (lefts[-1] + widths[-1] if lefts else 0) + LANE_GAP, height + TOP
 
-    def _margin(self) -> float:
-        """Pixels left of the first column: the name of the missing edge stands there where both ends are in it."""
-        if self.conflict is None or self._box_at(self.conflict.prior.node).lane:
-            return LANE_GAP
-        return LANE_GAP + max(map(len, missing_label(self.conflict))) * CHARACTER
+    def _room_for_name(self, lefts: Sequence[float]) -> float:
+        """Pixels that the name of the missing edge needs more than there are left of the column in which both ends
+        are."""
+        if self.conflict is None:
+            return 0
+        name = max(map(len, missing_label(self.conflict))) * BOLD_CHARACTER
+        return max(0.0, name + LANE_GAP - lefts[self._box_at(self.conflict.prior.node).lane])
 
     def _draw_edges(self) -> None:
         order, conflict = self.opinion.order, self.conflict
@@ -166,7 +168,7 @@ class _Drawing:
             path = self._between(edge.first, edge.second)
             self._add("path", f"<title>{escape(edge.rule)}</title>", d=path, class_=f"edge{kind}", marker_end=_ARROW)
 
-    def _draw_box(self, box: Box) -> None:
+    def _draw_box(self, box: DrawnBox) -> None:
         self._add("rect", class_=f"box{_END if box.text.own_is_end else ''}", rx=3, **box.place.attributes())
         for at, line in enumerate(box.title):
             kind = "note" if at else "name"

@@ -24,15 +24,15 @@ VALUES = "values.npz"
 texel) of an image."""
 MOST_BYTES = 256 << 20
 """Of one file's arrays together; a larger one is not read."""
-MOST_TEXELS = 1 << 20
-"""Of one surface; of a larger one the rows around the first difference are drawn."""
+MOST_TEXELS, MOST_DIFFERENT = 1 << 18, 1 << 15
+"""Of one surface, and different values among them; of more, the rows around the first difference are drawn."""
 ROW_WORDS = (4, 8, 16, 32, 64)
 """How many words of a buffer a row of its picture has: the first with which it is no higher than wide."""
 
 
 def save_values(path: Path, surfaces: Mapping[str, tuple[Surface, Surface]]) -> None:
     """Writes (expected, observed) of each surface by its name."""
-    arrays = {}
+    arrays: dict[str, npt.NDArray[np.uint8]] = {}
     for name, (before, after) in surfaces.items():
         arrays |= {f"{name}-expected": before.data, f"{name}-observed": after.data}
     with path.open("wb") as file:
@@ -69,10 +69,14 @@ def drawing_of(before: Surface, after: Surface) -> dict[str, Any]:
     begins with; `total`: texels of the whole surface; a place behind the end of a buffer is the palette's length.
     """
     one, other = _texels(before), _texels(after)
-    count = int(np.prod(one.shape[:-1]))
-    shape, first, window = _window(before, one, other)
-    flat = [each.reshape(-1, each.shape[-1])[window] for each in (one, other)]
-    values, places = np.unique(np.concatenate(flat).view(_whole(flat[0])).ravel(), return_inverse=True)
+    most = MOST_TEXELS
+    while True:
+        shape, first, window = _window(before, one, other, most)
+        flat = [each.reshape(-1, each.shape[-1])[window] for each in (one, other)]
+        values, places = np.unique(np.concatenate(flat).view(_whole(flat[0])).ravel(), return_inverse=True)
+        if len(values) <= MOST_DIFFERENT or shape[1] == 1:
+            break
+        most = shape[1] * shape[2] // 2
     bits = 8 if len(values) < 0x100 else 16 if len(values) < 0x1_0000 else 32
     raw = values.view(np.uint8).reshape(len(values), -1)
     drawn = [each.ravel() for each in np.split(places.ravel(), 2)]
@@ -82,7 +86,7 @@ def drawing_of(before: Surface, after: Surface) -> dict[str, Any]:
         "height": shape[1],
         "slices": shape[0],
         "first": list(first),
-        "total": count,
+        "total": int(np.prod(one.shape[:-1])),
         "bits": bits,
         "palette": [list(each) for each in _palette(before, after, raw)],
         "expected": _packed(drawn[0], padding, len(values), bits),
@@ -100,15 +104,15 @@ def _whole(texels: npt.NDArray[np.uint8]) -> np.dtype[Any]:
 
 
 def _window(
-    surface: Surface, one: npt.NDArray[np.uint8], other: npt.NDArray[np.uint8]
+    surface: Surface, one: npt.NDArray[np.uint8], other: npt.NDArray[np.uint8], most: int
 ) -> tuple[tuple[int, int, int], tuple[int, int], slice]:
-    """((slices, rows, columns), (first slice, first row), the texels) to draw."""
+    """((slices, rows, columns), (first slice, first row), the texels) to draw: about `most`."""
     if surface.subresource is None:
         width = next((each for each in ROW_WORDS if each * each >= len(one)), ROW_WORDS[-1])
         slices, height = 1, -(-len(one) // width)
     else:
         slices, height, width = one.shape[:3]
-    rows = max(1, min(slices * height, MOST_TEXELS // width))
+    rows = max(1, min(slices * height, most // width))
     if rows == slices * height:
         return (slices, height, width), (0, 0), slice(None)
     wrong = np.any(one != other, axis=-1).ravel()

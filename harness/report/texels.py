@@ -152,7 +152,7 @@ def numbers_of(surface: Surface) -> list[str]:
     values = _numbers(surface)
     if values is None:
         return [""] * int(np.prod(surface.data.shape[:-1]))
-    return [", ".join(f"{number:.6g}" for number in texel) for texel in values.reshape(-1, values.shape[-1]).tolist()]
+    return [", ".join(f"{number:.5g}" for number in texel) for texel in values.reshape(-1, values.shape[-1]).tolist()]
 
 
 def _numbers(surface: Surface) -> npt.NDArray[np.float64] | None:

@@ -151,6 +151,24 @@ def end_run(session: pytest.Session, code: int) -> None:
         session.exitstatus = changed
 
 
+def make_page(reporter: pytest.TerminalReporter, folder: str) -> None:
+    """Makes the page of this run, and says where it is."""
+    from harness.results.read_results import read_results
+    from harness.suite.result_page import page_of_results
+
+    run = suite_run(reporter.config)
+    if run.file is None or not run.file.path.exists():
+        return
+    config = reporter.config
+    try:
+        target = config.invocation_params.dir / folder
+        page = page_of_results(read_results(run.file.path), target, config.rootpath)
+    except UserError as error:
+        reporter.write_line(f"no page: {error}", red=True)
+    else:
+        reporter.write_line(f"page: {page}")
+
+
 def close_workers(config: pytest.Config) -> None:
     """Ends the child processes."""
     if RUNNER in config.stash:

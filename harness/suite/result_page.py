@@ -1,0 +1,65 @@
+"""The page of a results file: judges the traces of its rows again for what the page explains, in several processes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from harness.report.page.folder import write_head, write_scenario
+from harness.report.page.scenario_data import Places, data_of_scenario
+from harness.results.read_results import Results
+from harness.suite.row_evidence import evidence
+
+FEW = 24
+"""Scenarios up to which other processes are not worth their start."""
+
+
+def page_of_results(results: Results, folder: Path, sources: Path) -> Path:
+    """Makes the page of a results file in `folder`; the path of its `index.html`. Raises `UserError`."""
+    lines = [row.to_dict() for row in results.rows.values()]
+    run = results.header.to_dict()
+    return write_page(folder, run, lines, results.path.parent, sources, notes=results.notes)
+
+
+def write_page(
+    folder: Path,
+    run: Mapping[str, Any],
+    lines: Sequence[Mapping[str, Any]],
+    results: Path,
+    sources: Path,
+    *,
+    changes: Sequence[Mapping[str, str]] | None = None,
+    notes: Iterable[str] = (),
+    processes: int | None = None,
+) -> Path:
+    """Makes the page of a run in `folder`; the path of its `index.html`.
+
+    `run` and `lines` are the first line and the rows of a results file, `results` is the folder of that file, `sources`
+    the one to which the files of claims are relative; `changes` and `notes` are as for `write_head`. Raises `UserError`
+    when something cannot be written.
+    """
+    scenarios: dict[str, list[Mapping[str, Any]]] = {}
+    for line in lines:
+        scenarios.setdefault(line["row"]["scenario"], []).append(line)
+    numbers = {name: number for number, name in enumerate(scenarios, 1)}
+    index = write_head(folder, run, lines, numbers, changes, notes)
+    places = Places(results.resolve(), sources.resolve(), folder.resolve())
+    jobs = [(several, numbers[name], places) for name, several in scenarios.items()]
+    processes = processes or len(os.sched_getaffinity(0))
+    if processes == 1 or len(jobs) <= FEW:
+        for job in jobs:
+            _write(job)
+    else:
+        with ProcessPoolExecutor(processes, get_context("spawn")) as pool:
+            for _ in pool.map(_write, jobs, chunksize=4):
+                pass
+    return index
+
+
+def _write(job: tuple[Sequence[Mapping[str, Any]], int, Places]) -> None:
+    lines, number, places = job
+    write_scenario(places.page, number, data_of_scenario(lines, number, places, evidence))

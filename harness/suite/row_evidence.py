@@ -1,0 +1,89 @@
+"""What the trace of a row tells about its hazards: the findings, the order with what is missing, what mends it.
+
+The row itself has the verdicts. This is for people who want to understand them; it needs no driver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from harness.agreement import key_of, keys_of_conflict, note_opinion
+from harness.check import Analysis
+from harness.findings import Finding, UserError
+from harness.groups import groups_of
+from harness.mending.mend import Mending, mend
+from harness.model import Opinion, judge
+from harness.report.mends import changes_in_words
+from harness.report.order_svg import draw_svg
+from harness.report.rules import PAGE, rule_of
+from harness.trace.calls import Block
+from harness.trace.codec import load
+
+MOST_BYTES = 4 << 20
+"""Of a trace: scenarios have a hundredth of it. What a longer one lacks has the commands that are made for it."""
+MOST_GROUPS = 8
+"""Groups of findings of one row that are drawn."""
+COMMANDS = 12
+"""Commands that are drawn of an order, at most about."""
+LANGUAGES = ("Python", "C")
+
+
+def evidence(trace: Path) -> dict[str, Any]:
+    """`{"problem", "groups", "names"}`: why there is nothing, or each group of findings, as `check` numbers them.
+
+    A group has `number`, `finding` (`Finding.to_dict()` of the first), `count`, `rule` (a link into the documentation),
+    `order` (SVG), `mend` (lines of text and code) and `not_mended` (why). `names` are debug names of the program, by
+    the id of the object.
+    """
+    try:
+        if trace.stat().st_size > MOST_BYTES:
+            return _nothing(f"the trace is longer than {MOST_BYTES >> 20} MiB: `vkharness check` and `mend` say more")
+        blocks = load(trace)
+    except (UserError, OSError) as error:
+        return _nothing(str(error))
+    analysis = Analysis().follow(blocks)
+    opinion = judge(blocks)
+    note_opinion(analysis, opinion)
+    groups = groups_of(analysis.findings)[:MOST_GROUPS]
+    mends = _mends(blocks) if any(group.counts for group in groups) else {}
+    return {
+        "problem": "",
+        "groups": [
+            {
+                "number": group.number,
+                "finding": group.first.to_dict(),
+                "count": group.count,
+                "rule": f"{PAGE}#{rule_of(group.first)}",
+                "order": _order(opinion, group.first),
+                **mends.get(group.number, {"mend": [], "not_mended": ""}),
+            }
+            for group in groups
+        ],
+        "names": {str(id): name for id, name in opinion.debug.names.items()},
+    }
+
+
+def _nothing(problem: str) -> dict[str, Any]:
+    return {"problem": problem, "groups": [], "names": {}}
+
+
+def _order(opinion: Opinion, finding: Finding) -> str:
+    """The order around the conflict that is this finding, else around none."""
+    wanted = key_of(finding)
+    found = next((each for each in opinion.conflicts if wanted in keys_of_conflict(each)), None)
+    return draw_svg(opinion, found, COMMANDS)
+
+
+def _mends(blocks: Sequence[Block]) -> dict[int, dict[str, Any]]:
+    """By the number of the group: the lines of all of its changes, or why there is none."""
+    mending: Mending = mend(blocks)
+    changes = changes_in_words(mending.trace, mending.applied, LANGUAGES)
+    return {
+        outcome.number: {
+            "mend": [line for origin, lines in changes if origin in outcome.origins for line in lines],
+            "not_mended": outcome.reason,
+        }
+        for outcome in reversed(mending.outcomes)
+    }
