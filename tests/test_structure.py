@@ -45,12 +45,13 @@ ALLOWED = {
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
     "reproduction": "agreement check findings mending shader spec trace",
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
+    "campaign": "findings device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
     "mending advising results check groups",
     "pytest_plugin": "findings groups ignore_file record report suite",
-    "cli": "advising agreement capture check device findings fuzz groups ignore_file mending model record reduction "
-    "refutation replay report reproduction results suite trace verdicts",
+    "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file mending model record "
+    "reduction refutation replay report reproduction results suite trace verdicts",
 }
 """Package (or module at the top) to what it may import. syncval and model never import each other: their agreement is
 evidence only while they share nothing but the stream, the effects and the tables."""
@@ -68,6 +69,8 @@ THIRD_PARTY = {
     "numpy": ("commands record device rig replay report suite", "anywhere"),
     "cffi": ("record device rig layer replay", "inside functions"),
     "hypothesis": ("fuzz", "inside functions"),
+    "distributed": ("campaign", "inside functions"),
+    "dask": ("campaign", "inside functions"),
     "sortedcontainers": ("spans commands syncval replay", "anywhere"),
     "lz4": ("trace", "inside functions"),
     "zstandard": ("trace", "inside functions"),
