@@ -42,6 +42,21 @@ def loaded_place(node: ValueNode) -> LoadedPlace:
     return LoadedPlace(set, binding, offset, node.width // 8)
 
 
+def pointer_places(nodes: Sequence[ValueNode], touches: Sequence[ShaderTouch]) -> set[LoadedPlace]:
+    """The members of blocks that are device addresses: accesses go through them, or through what is added to them."""
+    found, left = set[LoadedPlace](), {touch.base for touch in touches if touch.base is not None}
+    seen = set[int]()
+    while left:
+        number = left.pop()
+        seen.add(number)
+        node = nodes[number]
+        if node.op == values.LOADED and node.width == 64:
+            found.add(loaded_place(node))
+        elif node.op >= 0:
+            left.update(each for each in node.args if each not in seen)
+    return found
+
+
 class ShaderTouch(NamedTuple):
     """The accesses of instructions that reach memory in the same way, under the same conditions."""
 

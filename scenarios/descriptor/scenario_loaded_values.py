@@ -5,6 +5,7 @@ from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 FILL, UNIFORM = "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/UNIFORM_READ"
 AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")
+ADDRESSES = ("VK_KHR_buffer_device_address",)
 WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
 
 
@@ -60,3 +61,40 @@ def scenario_uniforms_rewritten_before_the_submit(rig: Rig) -> None:
         commands.push_constants(pipeline, 0x400)
         commands.dispatch()
         rig.host_write(numbers, first.to_bytes(4, "little"))
+
+
+@scenario(
+    without={"fill before the stores": [AFTER_FILL]},
+    needs=ADDRESSES,
+    rule="values-that-a-shader-loads,addresses-lead-to-their-buffer",
+)
+def scenario_an_address_in_a_uniform_block(rig: Rig) -> None:
+    """A shader stores to the buffer whose device address the host wrote to a uniform block."""
+    a, b = rig.buffer(), rig.buffer()
+    where = _uniforms(rig, *rig.address(a))
+    pipeline = rig.compute("uniform_address", {0: "UNIFORM_BUFFER"}, push_bytes=4)
+    with rig.submission() as commands:
+        commands.fill(a, 0x22)
+        commands.fill(b, 0x33)
+        commands.barrier("fill before the stores", FILL, "COMPUTE_SHADER/SHADER_STORAGE_WRITE")
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=where))
+        commands.push_constants(pipeline, 0x400)
+        commands.dispatch()
+
+
+@scenario(
+    without={"address before its load": [read_after_write("vkCmdDispatch", "vkCmdUpdateBuffer")]},
+    needs=ADDRESSES,
+    rule="values-that-a-shader-loads",
+)
+def scenario_an_address_that_an_update_wrote(rig: Rig) -> None:
+    """A device address that an update wrote to a uniform block leads to its buffer; an older one leads elsewhere."""
+    a, b = rig.buffer(), rig.buffer()
+    where = _uniforms(rig, *rig.address(b))
+    pipeline = rig.compute("uniform_address", {0: "UNIFORM_BUFFER"}, push_bytes=4)
+    with rig.submission() as commands:
+        commands.update(where, b"".join(word.to_bytes(4, "little") for word in rig.address(a)))
+        commands.barrier("address before its load", FILL, UNIFORM)
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=where))
+        commands.push_constants(pipeline, 0x400)
+        commands.dispatch()

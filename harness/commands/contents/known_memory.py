@@ -6,7 +6,7 @@ chunk, so that whatever was found out about one stays true. A copy refers to the
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from harness.spans import Span, SpanMap, merge, overlap, subtract
@@ -62,6 +62,9 @@ class KnownMemory:
         self._spaces: dict[int, SpanMap[Piece]] = {}
         self._kept = 0
         self._changed: dict[int, list[Span]] | None = None
+        self.on_address: Callable[[int, int, list[tuple[int, int, Piece]]], None] | None = None
+        """Is told of device addresses that commands load: the buffer, the first byte in it, and what they are made of.
+        """
 
     def watch(self) -> None:
         """From now on, `changed` tells which addresses changed."""

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from harness.commands.contents.content_steps import Deferred, Foresight, Outcome, Overwritten, ReadsBytes, overwritten
 from harness.commands.contents.known_memory import KnownMemory
 from harness.commands.drawing.invocations import Invocations
 from harness.commands.drawing.shader_memory import behind_descriptor
-from harness.commands.drawing.shaders import effects_by_loads, stage_uses
+from harness.commands.drawing.shaders import StageUses, effects_by_loads, stage_uses
 from harness.commands.object_state import BoundSet, CommandBuffer, ObjectState
 from harness.findings import Certainty
 from harness.spans import Span
@@ -25,8 +25,19 @@ from harness.trace.effects import Access, Effect, Unmodelled
 if TYPE_CHECKING:
     from harness.shader.reach import LoadedPlace
 
-Loads = dict["LoadedPlace", tuple[int, Span]]
-"""The space and the addresses of each value."""
+
+class LoadedFrom(NamedTuple):
+    """Where a value lies: the space and the addresses, and the buffer and its first byte there."""
+
+    space: int
+    span: Span
+    buffer: int
+    offset: int
+    is_address: bool
+    """Whether the value is a device address."""
+
+
+Loads = dict["LoadedPlace", LoadedFrom]
 
 
 @dataclass(slots=True)
@@ -43,6 +54,10 @@ class LoadingDispatch(Deferred):
     def outcome(self, memory: KnownMemory) -> Outcome:
         """Its accesses with the values that are known."""
         known = self.known(memory)
+        if memory.on_address is not None:
+            for each in self.loads.values():
+                if each.is_address:
+                    memory.on_address(each.buffer, each.offset, memory.pieces(each.space, each.span) or [])
         return Outcome(self.declared if known is None else known[0], replaced=self.recorded)
 
     def known(self, memory: ReadsBytes) -> tuple[tuple[Effect, ...], Overwritten] | None:
@@ -51,13 +66,14 @@ class LoadingDispatch(Deferred):
         If it does not, then no invocation can see another value: the first that wrote one would have had the known
         ones.
         """
-        read = {place: memory.read(*where) for place, where in self.loads.items()}
+        read = {place: memory.read(where.space, where.span) for place, where in self.loads.items()}
         values = {place: int.from_bytes(data, "little") for place, data in read.items() if data is not None}
         if not values:
             return None
         effects = self.made(values)
         written = overwritten(effects) or Overwritten(())
-        return None if any(written.meets(*self.loads[place]) for place in values) else (effects, written)
+        loads = [self.loads[place] for place in values]
+        return None if any(written.meets(each.space, each.span) for each in loads) else (effects, written)
 
 
 def by_loads(
@@ -71,7 +87,7 @@ def by_loads(
     if not uses.loaded:
         return effects
     sets = {index: _kept(bound) for index, bound in buffer.sets.get(bind_point, {}).items()}
-    loads = _loads(objects, sets, uses.loaded)
+    loads = _loads(objects, sets, uses)
     if not loads:
         return effects
     made = effects_by_loads(objects, buffer, pipeline, sets, run)
@@ -97,10 +113,10 @@ def _kept(bound: BoundSet) -> BoundSet:
     return replace(bound, set=replace(bound.set, slots=dict(bound.set.slots))) if bound.set.id == 0 else bound
 
 
-def _loads(objects: ObjectState, sets: Mapping[int, BoundSet], places: list[LoadedPlace]) -> Loads:
+def _loads(objects: ObjectState, sets: Mapping[int, BoundSet], uses: StageUses) -> Loads:
     """Where the values lie. Those past the end of a range are left out."""
     found: Loads = {}
-    for place in places:
+    for place in uses.loaded:
         bound = sets.get(place.set)
         held = None if bound is None else bound.set.slots.get((place.binding, 0))
         if bound is None or held is None:
@@ -110,5 +126,7 @@ def _loads(objects: ObjectState, sets: Mapping[int, BoundSet], places: list[Load
             begin, end = memory.spans[0]
             span = (begin + place.offset, begin + place.offset + place.size)
             if span[1] <= end:
-                found[place] = (memory.space, span)
+                buffer = objects.buffer(memory.resource)
+                offset = span[0] - (buffer.span(0, 0)[0] if buffer is not None else 0)
+                found[place] = LoadedFrom(memory.space, span, memory.resource, offset, place in uses.pointers)
     return found

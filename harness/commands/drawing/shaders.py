@@ -53,12 +53,15 @@ class StageUses:
     """What the stages of one pipeline use."""
 
     def __init__(self, pipeline: Pipeline) -> None:
+        from harness.shader.reach import pointer_places
         from harness.shader.reflect import reflect  # a program without shaders does without it
 
         self.entries = [reflect(each.code, each.entry, each.specialization, each.stage) for each in pipeline.stages]
         self.writes = any(use.writes for entry in self.entries for use in entry.uses)
         self.varies = any(entry.varies for entry in self.entries)
         self.loaded = sorted({place for entry in self.entries for place in entry.loaded})
+        self.pointers = {place for entry in self.entries for place in pointer_places(entry.nodes, entry.addressed)}
+        """Those of `loaded` that are device addresses."""
         self._pushed = sorted({place for entry in self.entries for place in entry.pushed})
 
     def key(self, buffer: CommandBuffer, run: Invocations) -> tuple[Any, ...]:

@@ -97,19 +97,20 @@ class Contents:
         """Bytes [offset, offset + size) of a buffer."""
         resource = self.resources.buffers[buffer]
         self.recorder.finish()
+        addresses = self.resources.handles.addresses
         if resource.view is not None:
-            return np.frombuffer(resource.view[offset : offset + size], np.uint8).copy()
+            return addresses.of_trace(np.frombuffer(resource.view[offset : offset + size], np.uint8).copy(), offset)
         staging = self.stage(size)
         region = self._ffi.new("VkBufferCopy *", {"srcOffset": offset, "size": size})
         self.recorder.call("vkCmdCopyBuffer", self._buffer(resource.raw), staging.raw, 1, region)
         self.recorder.finish()
-        return np.frombuffer(staging.view[:size], np.uint8).copy()
+        return addresses.of_trace(np.frombuffer(staging.view[:size], np.uint8).copy(), offset)
 
     def write_buffer(self, buffer: int, offset: int, data: Bytes) -> None:
         """Puts bytes into a buffer at `offset`."""
         resource = self.resources.buffers[buffer]
         self.recorder.finish()
-        raw = data.tobytes()
+        raw = self.resources.handles.addresses.of_target(data, offset).tobytes()
         if resource.view is not None:
             resource.view[offset : offset + len(raw)] = raw
             return

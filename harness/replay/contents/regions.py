@@ -12,6 +12,7 @@ from harness.findings import Box, Finding, UserError
 from harness.replay.contents.aspects import write_apart
 from harness.replay.contents.contents import Content, Contents, StagingImage
 from harness.replay.objects.creation import Resources
+from harness.replay.objects.device_addresses import Bytes
 from harness.trace.resources import Image
 
 POISON = 0xCD
@@ -41,7 +42,7 @@ class Region:
         """Makes the region hold `pieces`; a None leaves its box alone."""
         for (buffer, offset, _), piece in zip(self.spans, pieces, strict=False):
             if isinstance(piece, np.ndarray):
-                contents.write_buffer(buffer, offset, piece)
+                _put(contents, buffer, offset, piece)
         for box, piece in zip(self.boxes, pieces[len(self.spans) :], strict=True):
             if piece is not None and contents.readable(self.image, box):
                 write_apart(contents, self.image, box, piece)
@@ -49,7 +50,7 @@ class Region:
     def poison(self, contents: Contents) -> None:
         """Fills the region with a byte that stands for undefined contents."""
         for buffer, offset, size in self.spans:
-            contents.write_buffer(buffer, offset, np.full(size, POISON, np.uint8))
+            _put(contents, buffer, offset, np.full(size, POISON, np.uint8))
         for box in self.boxes:
             if not contents.readable(self.image, box):
                 continue
@@ -59,6 +60,15 @@ class Region:
                 held = contents.read_box(self.image, box)
                 assert isinstance(held, np.ndarray)
                 contents.write_box(self.image, box, np.full_like(held, POISON))
+
+
+def _put(contents: Contents, buffer: int, offset: int, data: Bytes) -> None:
+    """Puts bytes into a buffer. UserError when a shader would go through a device address of no buffer then: no outcome
+    is defined, and a driver may not survive it."""
+    lost = contents.resources.handles.addresses.lost(buffer, offset, data)
+    if lost is not None:
+        raise UserError(f"a shader would load {lost:#x} as a device address, and no buffer of the trace is there")
+    contents.write_buffer(buffer, offset, data)
 
 
 def region_of(finding: Finding, contents: Contents) -> Region:

@@ -1,17 +1,44 @@
-"""Device addresses of a trace as those of the target: in push constants, and in the structs of commands.
+"""Device addresses of a trace as those of the target: in push constants, in structs of commands, and in memory.
 
-An address that a program stored to memory is not found: a shader that loads one does not reach its buffer here.
+In memory these are the addresses that shaders are known to load (`stored_addresses`). While there are any, contents of
+buffers are read and put back in terms of the trace, so that those of two runs can be compared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
 
 from harness.findings import UserError
 
+Bytes = npt.NDArray[np.uint8]
 BYTES = 8
 """Of a VkDeviceAddress, and its alignment in push constants."""
+
+
+class StoredPart(NamedTuple):
+    """Bytes [first, end) of a device address, and where in the data of a call they are."""
+
+    at: int
+    first: int
+    end: int
+    address: int
+
+
+@dataclass(slots=True)
+class StoredAddresses:
+    """The device addresses that shaders load from memory."""
+
+    places: set[tuple[int, int]] = field(default_factory=set)
+    """(buffer, offset) of each."""
+    parts: dict[int, set[StoredPart]] = field(default_factory=dict)
+    """What the data of host writes and updates has of them, by the identity of the data."""
+    kept: list[bytes] = field(default_factory=list)
+    """That data."""
 
 
 class DeviceAddresses:
@@ -25,6 +52,7 @@ class DeviceAddresses:
 
     def __init__(self) -> None:
         self._known: list[tuple[int, int, int]] = []
+        self.stored = StoredAddresses()
 
     def add(self, address: int, size: int, here: int) -> None:
         """A buffer of `size` bytes at an address of the trace is at `here` on the target."""
@@ -37,6 +65,8 @@ class DeviceAddresses:
     def _value(self, name: str, value: Any, args: Mapping[str, Any]) -> Any:
         if name == "pValues" and isinstance(value, bytes):
             return self._pushed(value, args.get("offset", 0))
+        if name == "pData" and isinstance(value, bytes):
+            return self.written(value)
         if isinstance(value, dict):
             return {inner: self._value(inner, each, value) for inner, each in value.items()}
         if isinstance(value, list):
@@ -62,3 +92,47 @@ class DeviceAddresses:
             if found is not None:
                 made[at : at + BYTES] = found.to_bytes(BYTES, "little")
         return bytes(made)
+
+    def written(self, data: bytes) -> bytes:
+        """The data of a host write or an update, in which addresses that shaders load are those of the target."""
+        parts = self.stored.parts.get(id(data))
+        if not parts:
+            return data
+        made = bytearray(data)
+        for at, first, end, address in parts:
+            found = self._find(address)
+            if found is not None:
+                made[at : at + end - first] = found.to_bytes(BYTES, "little")[first:end]
+        return bytes(made)
+
+    def of_trace(self, data: Bytes, offset: int) -> Bytes:
+        """Contents of a buffer from an offset on, in which the target's addresses are those of the trace."""
+        return self._moved(data, offset, [(here, size, begin) for begin, size, here in self._known])
+
+    def of_target(self, data: Bytes, offset: int) -> Bytes:
+        """The opposite of `of_trace`."""
+        return self._moved(data, offset, self._known)
+
+    def _moved(self, data: Bytes, offset: int, ranges: list[tuple[int, int, int]]) -> Bytes:
+        first = -offset % BYTES
+        count = (len(data) - first) // BYTES
+        if not self.stored.places or count <= 0:
+            return data
+        made = data.copy()
+        words = made[first : first + count * BYTES].view(np.uint64)
+        before = words.copy()
+        for begin, size, to in ranges:
+            inside = (before >= begin) & (before < begin + size)
+            words[inside] = before[inside] - np.uint64(begin) + np.uint64(to)
+        return made
+
+    def lost(self, buffer: int, offset: int, data: Bytes) -> int | None:
+        """The first value in contents of the trace that a shader would take for a device address, and that leads to no
+        buffer; None when there is none."""
+        for held, at in sorted(self.stored.places):
+            begin = at - offset
+            if held == buffer and begin >= 0 and begin + BYTES <= len(data):
+                value = int.from_bytes(data[begin : begin + BYTES].tobytes(), "little")
+                if self._find(value) is None:
+                    return value
+        return None

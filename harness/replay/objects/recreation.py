@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from harness.findings import UserError
 from harness.replay.objects.creation import Resources
 from harness.replay.objects.device_features import reduced, refuse_without_stages
@@ -192,7 +194,8 @@ class ReplayObjects:
     def perform(self, block: Block) -> None:
         """Re-issues one host block. UserError names the block when the target cannot."""
         if isinstance(block, HostWrite):
-            self.resources.memories.write(block.memory, block.offset, block.data, self._sizes)
+            data = self.handles.addresses.written(block.data)
+            self.resources.memories.write(block.memory, block.offset, data, self._sizes)
             return
         if isinstance(block, HostRead):
             self._see(block.index, block.memory, block.offset, block.size)
@@ -219,6 +222,7 @@ class ReplayObjects:
         size = min(size, self._ends.get(memory, 0) - offset)
         if size > 0:
             seen = self.resources.memories.read(memory, offset, size, self._sizes)
+            seen = self.handles.addresses.of_trace(np.frombuffer(seen, np.uint8), offset).tobytes()
             held = self.resources.host_reads
             held[index] = held.get(index, b"") + seen
 

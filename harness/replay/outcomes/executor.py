@@ -18,6 +18,7 @@ from harness.replay.objects.device_features import remark
 from harness.replay.objects.encode import Handles
 from harness.replay.objects.recorder import ImageTransition, ReplayRecorder
 from harness.replay.objects.recreation import ReplayObjects, one_family, open_device, refuse_without_data
+from harness.replay.objects.stored_addresses import stored_addresses
 from harness.replay.objects.target import ReplayDevice, open_target
 from harness.replay.schedule.batch_scheduler import runnable
 from harness.replay.schedule.layouts import HOST_TRANSITION, Layouts, RecordedTransition, transitions
@@ -87,6 +88,7 @@ def open_scene(blocks: list[Block], device_name: str, native: bool = False) -> S
     scene.notes.extend(remark(target, device.lacking))
     try:
         scene.notes.extend(fill_all(contents))
+        handles.addresses.stored = stored_addresses(blocks)
     except BaseException:
         scene.__exit__(None, None, None)
         raise

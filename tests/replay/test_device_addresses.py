@@ -1,0 +1,72 @@
+"""Device addresses that shaders load from memory: where they come from, and what they are on the target."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from harness.replay.objects.device_addresses import DeviceAddresses, StoredAddresses
+from harness.replay.objects.stored_addresses import stored_addresses
+from harness.trace.calls import Call
+from tests.support.streams import Stream
+
+AT, HERE = 0x7F00_0000_1000, 0x5500_0000_2000
+DATA = b"12345678" + AT.to_bytes(8, "little")
+
+
+def made(copied: bool) -> tuple[Stream, int, int]:
+    """A dispatch that stores through an address: (stream, the buffer that holds it, and its place in the data)."""
+    stream = Stream()
+    target, where, staging = stream.buffer(512), stream.buffer(16), stream.buffer(16)
+    stream.call("vkGetBufferDeviceAddress", device=stream.device, pInfo={"buffer": target})
+    last = stream.blocks[-1]
+    assert isinstance(last, Call)
+    last.result = AT
+    dispatch = stream.compute("uniform_address", [where], b"1234")
+    stream.begin()
+    written = staging if copied else where
+    data = DATA if copied else DATA[8:]
+    stream.cmd("UpdateBuffer", dstBuffer=written, dstOffset=0, dataSize=len(data), pData=data)
+    if copied:
+        region = {"srcOffset": 8, "dstOffset": 0, "size": 8}
+        stream.cmd("CopyBuffer", srcBuffer=staging, dstBuffer=where, pRegions=[region])
+    dispatch.run()
+    stream.submit()
+    return stream, where, 8 if copied else 0
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_the_data_of_an_address_that_a_shader_loads_is_found(copied: bool) -> None:
+    stream, where, at = made(copied)
+    found = stored_addresses(stream.blocks)
+    assert found.places == {(where, 0)}
+    (parts,) = found.parts.values()
+    assert [tuple(each) for each in parts] == [(at, 0, 8, AT)]
+
+
+def test_data_becomes_that_of_the_target_only_where_it_is_loaded_as_an_address() -> None:
+    stream, _, _ = made(copied=True)
+    addresses = DeviceAddresses()
+    addresses.add(AT, 512, HERE)
+    addresses.stored = stored_addresses(stream.blocks)
+    update = next(each for each in stream.blocks if isinstance(each, Call) and each.name == "vkCmdUpdateBuffer")
+    assert addresses.translated(update.args)["pData"] == DATA[:8] + HERE.to_bytes(8, "little")
+    alike = bytes(bytearray(DATA))
+    assert addresses.written(alike) == DATA, "nobody loads an address from other data"
+
+
+def test_contents_are_compared_as_those_of_the_trace() -> None:
+    addresses = DeviceAddresses()
+    addresses.add(AT, 512, HERE)
+    held = np.frombuffer(b"abcd" + (HERE + 16).to_bytes(8, "little") + b"efgh", np.uint8)
+    assert addresses.of_trace(held, 4) is held, "no address lies in memory"
+    addresses.stored = StoredAddresses(places={(7, 8)})
+    seen = addresses.of_trace(held, 4)
+    assert seen.tobytes() == b"abcd" + (AT + 16).to_bytes(8, "little") + b"efgh"
+    assert addresses.of_target(seen, 4).tobytes() == held.tobytes()
+    assert addresses.lost(7, 4, seen) is None and addresses.lost(8, 4, held) is None
+    assert addresses.lost(7, 4, held) == HERE + 16, "the trace has no buffer there"
+
+
+def test_a_trace_without_device_addresses_has_none() -> None:
+    assert stored_addresses(Stream().blocks) == StoredAddresses()
