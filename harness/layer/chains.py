@@ -68,7 +68,8 @@ class DependencyScopes(NamedTuple):
         held = kind is not None and bool((BOTTOM if access == TRANSITION else kind.stage) & self.src_stages)
         if not held and not reached.stages & self.src_stages:
             return NOTHING
-        available = reached.available or (kind is not None and bool(self.src_accesses >> kind.index & 1))
+        chained = reached.available and bool(reached.stages & self.src_stages)
+        available = chained or (kind is not None and bool(self.src_accesses >> kind.index & 1))
         return Reached(self.dst_stages, available, self.dst_accesses if available else 0)
 
     @property

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import NamedTuple
 
 from harness.findings import Finding, Place
@@ -223,12 +224,8 @@ def _subject(
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
         any(_is_repeated(other, said, stream) and _is_told(group, said, stream) for other, group in ours.items()),
-        tuple(
-            each
-            for group in ours.values()
-            for each in group
-            if (each.place.call == finding.place.call if finding else plain_command(each.place.command) == key[1])
-        ),
+        tuple(chain.from_iterable(ours.values())),
+        tuple(chain.from_iterable(theirs.values())),
     )
 
 

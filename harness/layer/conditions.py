@@ -189,26 +189,22 @@ def reported_for_same_command(subject: Subject) -> bool:
     finding, access = subject.finding, subject.key[3]
     if finding is None:
         return False
-    said = [each for each in subject.messages if each.call and _is_about(each, subject)]
+    said = [each for each in subject.messages if each.call and is_about(each, subject)]
     stage = access.partition("_DEPTH_STENCIL")[0] if "_FRAGMENT_TESTS_" in access else "none"
     if any(each.access.startswith(stage) and each.access != access for each in said):
         return True
     if subject.kind != RECORD:
         return False
     lower = [each for each in _lower_ones(subject) if each.place.submit is None]
-    return any(
-        any(_says(each, found, subject) for found in lower) or _is_unknown(each, subject)
-        for each in said
-        if each.access == access
-    )
+    return any(any(_says(each, found, subject) for found in lower) for each in said if each.access == access)
 
 
-def _is_unknown(message: LayerMessage, subject: Subject) -> bool:
+def is_unknown(message: LayerMessage, subject: Subject) -> bool:
     """Whether a message about our finding's command is none of our findings of it."""
     return not any(_says(message, each, subject) for each in subject.of_command)
 
 
-def _is_about(message: LayerMessage, subject: Subject) -> bool:
+def is_about(message: LayerMessage, subject: Subject) -> bool:
     """Whether a message is about our finding's command and resource, and of a buffer about its bytes."""
     finding, resource = subject.finding, subject.stream.viewed(message.resource)
     if finding is None or plain_command(message.command) != subject.key[1]:
@@ -234,32 +230,17 @@ def _says(message: LayerMessage, found: Finding, subject: Subject) -> bool:
 def lower_address_found(subject: Subject) -> bool:
     """We found another hazard of the same access at a lower address of the region, while the command was recorded, in
     this execution of it, or before so that the layer says it again: it keeps to the lowest of a region, whether it says
-    that one now or has said it. Or it says one of this execution of the same access and resource that we do not have,
-    as it takes an earlier command for more."""
+    that one now or has said it."""
     finding = subject.finding
     if finding is None:
         return False
     here = finding.place
-    said = [each for each in subject.messages if each.entry in (None, here.position) and _is_about(each, subject)]
-    return _said_of_another(subject) or any(
+    said = [each for each in subject.messages if each.entry in (None, here.position) and is_about(each, subject)]
+    return any(
         each.place.submit is None
         or (each.place.submit, each.place.batch, each.place.position) == (here.submit, here.batch, here.position)
         or any(_says(message, each, subject) for message in said)
         for each in _lower_ones(subject)
-    )
-
-
-def _said_of_another(subject: Subject) -> bool:
-    finding = subject.finding
-    if finding is None:
-        return False
-    hazard, access, place = subject.key[0], subject.key[3], finding.place
-    return any(
-        (each.hazard, each.access) == (hazard, access)
-        and _is_unknown(each, subject)
-        and _is_about(each, subject)
-        and (each.kind, each.entry) == (SUBMIT, place.position)
-        for each in subject.messages
     )
 
 
@@ -279,7 +260,7 @@ def _lower_ones(subject: Subject) -> list[Finding]:
     own = subject.finding
     if own is None:
         return []
-    regions = _regions(subject)
+    regions = regions_of(subject)
     return [
         each
         for each in subject.of_command
@@ -302,7 +283,7 @@ def _is_lower(one: Finding, own: Finding, regions: Sequence[Span]) -> bool:
     return True
 
 
-def _regions(subject: Subject) -> list[Span]:
+def regions_of(subject: Subject) -> list[Span]:
     """The bytes of each region of a copy between buffers, as offsets in the finding's buffer; none for others."""
     own, finding = subject.command, subject.finding
     info = (own.args.get("pCopyBufferInfo") or own.args) if own is not None else {}

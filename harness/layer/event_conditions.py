@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from harness.layer.chains import candidates, is_led
 from harness.layer.conditions import condition
 from harness.layer.stream import Stream, barrier_scopes
 from harness.layer.subject import Subject
@@ -193,6 +194,22 @@ def waited_without_set(subject: Subject) -> bool:
             waits += [each for _, before in subject.seconds for each in before if message.resource in _events(each)]
         return any(each is not None and _is_set_elsewhere(each, subject.stream) for each in waits)
     return said is not None and not is_submit(said.name) and seen_as(subject, "moved_without_set")
+
+
+@condition
+def led_by_unknown_waits(subject: Subject) -> bool:
+    """While recording, dependencies lead from the first access to the second one. They do not without the waits for
+    events that the command buffer has not set."""
+    for steps, position, mine in candidates(subject):
+        unknown = [step for step in steps[position + 1 : -1] if _is_set_elsewhere(step.call, subject.stream)]
+        known = [step for step in steps if step not in unknown]
+        if (
+            unknown
+            and is_led(subject, steps, position, mine, passes=True)
+            and not is_led(subject, known, position, mine, passes=True)
+        ):
+            return True
+    return False
 
 
 @view

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STENCIL, subpasses_of
+from harness.findings import Hazard
 from harness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, dependencies_of
 from harness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from harness.layer.parse import plain_command
@@ -105,6 +106,28 @@ def _operates(stream: Stream, call: Call, operation: AttachmentOperation, access
         and ACCESS_KINDS[each.access_kind].name == access
         and image in (0, each.resource)
         for each in stream.facts(call).effects
+    )
+
+
+@condition
+def loaded_before(subject: Subject) -> bool:
+    """A resolve reads what a load operation of its render pass instance read. We found that the load reads what the
+    first access wrote."""
+    own, stream, message = subject.command, subject.stream, subject.message
+    if own is None or message is None:
+        return False
+    image = stream.viewed(message.resource)
+    begun = max((at for at, call in enumerate(subject.before) if call.name.startswith(BEGAN)), default=None)
+    if begun is None or not _operates(stream, own, AttachmentOperation.RESOLVE_READ, subject.key[3], image):
+        return False
+    inside = {call.index for call in subject.before[begun:]}
+    return any(
+        each.hazard == Hazard.READ_AFTER_WRITE
+        and (each.access, each.prior_access) == subject.key[3:]
+        and image in (0, each.resource)
+        and each.place.call in inside
+        and message.seq_no in (None, *stream.numbers_of(each.prior.call))
+        for each in subject.all_findings
     )
 
 
@@ -333,6 +356,7 @@ def lost_pieces(calls: Sequence[Call], stream: Stream) -> Iterator[tuple[int, Ca
     touched: list[Touch] = []
     waiting: list[Touch] = []
     cuts: dict[int, set[int]] = {}
+    _cut(cuts, [touch for touches in stream.earlier for touch in touches])
     for position, call in enumerate(calls):
         if call.name.startswith((BEGINS, NEXT)):
             _cut(cuts, waiting)

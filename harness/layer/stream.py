@@ -67,6 +67,7 @@ NUMBERED = (
 NUMBERED_TODAY = ("vkCmdBeginRendering", "vkCmdEndRendering", CLEAR_ATTACHMENTS, EXECUTE)
 
 SHADED = ("vkCmdDraw", "vkCmdDispatch")
+KNOWN_ANYWAY = (*SHADED, "vkCmdBeginRendering")
 """Beginnings of the commands of which something is known although they access nothing."""
 DIRECT = ("vkCmdDispatch", "vkCmdDispatchBase", "vkCmdDispatchBaseKHR")
 """Dispatches whose parameters are in no buffer."""
@@ -123,6 +124,8 @@ class RenderedPart(NamedTuple):
     space: int
     area: tuple[Span, ...]
     whole: tuple[Span, ...]
+    later_layer: bool = False
+    """Whether the view begins at another layer than the first."""
 
 
 class Facts(NamedTuple):
@@ -147,8 +150,6 @@ class Facts(NamedTuple):
     """What an indirect command would touch if its parameters were others."""
     undefined: tuple[Touch, ...] = ()
     """What a draw without a fragment shader may write to colour."""
-    later_layer: bool = False
-    """It clears attachments, one of them through a view that begins at another layer than the first."""
 
     @property
     def aliases(self) -> Iterator[Alias]:
@@ -176,6 +177,9 @@ class Stream:
         self._facts: dict[int, Facts] | None = None
         self._executed: dict[tuple[Executed, int], Facts] = {}
         self._execution: Executed | None = None
+        self._seen: dict[int, Sequence[Touch]] = {}
+        self.earlier: Sequence[Sequence[Touch]] = ()
+        """What the commands of earlier command buffers touched, where the commands of one are looked at."""
         self._recorded: dict[tuple[int, int], list[Call]] = {}
         self._values: list[tuple[int, Submitted | HostWaitedSemaphores]] = []
         self._settled: set[int] = set()
@@ -255,20 +259,26 @@ class Stream:
         executed = self._executed.get((self._execution, call.index)) if self._execution else None
         return executed or self._facts.get(call.index, Facts())
 
-    def as_executed(self, execution: Executed | None) -> Stream:
+    def as_executed(self, execution: Executed | None, earlier: Sequence[Sequence[Touch]] = ()) -> Stream:
         """This stream with what its commands do in that execution, where that follows from contents of memory; with
-        what they do where they are recorded for None."""
+        what they do where they are recorded for None. `earlier` is kept."""
         self._facts = self._facts or self._interpret()
         seen = copy(self)
-        seen._execution = execution
+        seen._execution, seen.earlier = execution, earlier
         return seen
+
+    def seen_as(self, seen: dict[int, Sequence[Touch]]) -> Stream:
+        """This stream with other touches of commands, by their block indices."""
+        other = copy(self)
+        other._seen = seen
+        return other
 
     def _interpret(self) -> dict[int, Facts]:
         interpreter, found = self._interpreter, dict[int, Facts]()
         executed: list[tuple[Executed, Command]] = []
         for block in self._blocks:
             events = interpreter.step(block)
-            if not events and isinstance(block, Call) and block.name.startswith(SHADED):  # it accesses nothing
+            if not events and isinstance(block, Call) and block.name.startswith(KNOWN_ANYWAY):  # it accesses nothing
                 found[block.index] = _facts_of(interpreter.objects, block, ())
             for event in events:
                 if isinstance(event, Recorded) and isinstance(block, Call):
@@ -317,9 +327,10 @@ class Stream:
                 signals = (each for batch in event.batches for each in batch.signals)
                 yield from ((False, each.semaphore, each.value) for each in signals)
 
-    def touches(self, call: Call) -> tuple[Touch, ...]:
+    def touches(self, call: Call) -> Sequence[Touch]:
         """What that vkCmd* reads and writes, layout transitions included."""
-        return self.facts(call).touches
+        seen = self._seen.get(call.index)
+        return self.facts(call).touches if seen is None else seen
 
     def reads(self, call: Call) -> set[int]:
         """Resources that the command reads."""
@@ -495,13 +506,11 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
     if buffer is not None and call.name.startswith("vkCmdDispatch"):
         declared = tuple(_touches(whole_ranges(objects, buffer, VkPipelineBindPoint.COMPUTE)))
         return Facts(effects, touches, declared=declared)
-    if rendering is None or not (begins or call.name == CLEAR_ATTACHMENTS):
+    if rendering is None or not begins:
         return Facts(effects, touches)
     subpasses = list(_subpasses(rendering))
     several = [(each, one) for each in subpasses for one in (*each.colors, each.depth, each.stencil, *each.inputs)]
     attached = [(each, one) for each, one in several if one is not None]
-    if not begins:
-        return Facts(effects, touches, later_layer=any(one.view.layers.start > 0 for _, one in attached))
     parts = [part for each, one in attached for part in _rendered_parts(each, one)]
     parts += [part for each in subpasses for part in _resolved_parts(objects, each)]
     if_written = tuple(_touches(one for each in subpasses for stored in each.stores_if_written for one in stored))
@@ -511,7 +520,8 @@ def _facts_of(objects: ObjectState, call: Call, effects: tuple[Effect, ...]) -> 
 def _rendered_parts(rendering: RenderingState, attachment: Attachment) -> Iterator[RenderedPart]:
     for aspect in attachment.image.split_aspects(attachment.aspects):
         one = replace(attachment, aspects=aspect)
-        yield RenderedPart(one.image.id, rendering.spans(one), one.subresources(range(len(one.view.layers))))
+        whole, later = one.subresources(range(len(one.view.layers))), one.view.layers.start > 0
+        yield RenderedPart(one.image.id, rendering.spans(one), whole, later)
 
 
 def _resolved_parts(objects: ObjectState, rendering: RenderingState) -> Iterator[RenderedPart]:

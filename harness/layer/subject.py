@@ -59,10 +59,19 @@ class Subject:
     messages: tuple[LayerMessage, ...] = ()
     said_before: bool = False
     """We said the same in an earlier API call, or of another command buffer of the same submit."""
-    of_command: tuple[Finding, ...] = field(default=())
-    """All that we said of the finding's own command, whenever we said it; for a message, of all commands so called."""
+    all_findings: tuple[Finding, ...] = field(default=(), repr=False)
+    all_messages: tuple[LayerMessage, ...] = field(default=(), repr=False)
+    """All that both judges said of the stream."""
     renamed: Callable[[str, str], str] = lambda command, access: access
     """The layer's name for our access of a command."""
+
+    @cached_property
+    def of_command(self) -> tuple[Finding, ...]:
+        """All that we said of the finding's own command, whenever we said it; for a message, of all commands so
+        called."""
+        if self.finding is not None:
+            return tuple(each for each in self.all_findings if each.place.call == self.finding.place.call)
+        return tuple(each for each in self.all_findings if plain_command(each.place.command) == self.key[1])
 
     @property
     def limit(self) -> int:

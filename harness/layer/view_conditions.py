@@ -14,12 +14,13 @@ from functools import partial
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from harness.layer.conditions import condition, matches
+from harness.layer.conditions import condition, is_about, is_unknown, matches, regions_of
+from harness.layer.parse import RECORD, LayerMessage, plain_command
 from harness.layer.silence import is_unrecorded
-from harness.layer.stream import Executed, Stream, Touch, apart, common
-from harness.layer.subject import ExecutedCommand, Subject
-from harness.spans import Span, merge, overlap
-from harness.spec.command_classes import DRAWS, ENDS_RENDERING, NEXT_SUBPASS
+from harness.layer.stream import TRANSITION, Executed, Stream, Touch, apart, common
+from harness.layer.subject import LAYER, ExecutedCommand, Subject
+from harness.spans import ENDLESS, Span, merge, overlap
+from harness.spec.command_classes import DRAWS, ENDS_RENDERING, NEXT_SUBPASS, RENDERING
 from harness.spec.enums import VkPipelineStage2, VkQueryResult
 from harness.trace.calls import Call
 
@@ -74,12 +75,19 @@ def seen_as(subject: Subject, view: str, **arguments: Any) -> bool:
     return any(_is_seen_otherwise(subject, steps, partial(VIEWS[view], **arguments)) for steps in subject.occurrences)
 
 
+@condition
+def seen_as_several(subject: Subject, views: Sequence[str]) -> bool:
+    """As `seen_as` for all views together, and for none of them alone."""
+    alone = ("recorded", *views)
+    return seen_as(subject, "several", views=views) and not any(seen_as(subject, each) for each in alone)
+
+
 def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen: partial[Iterable[Seen]]) -> bool:
     ours: list[Seen] = []
     theirs: list[Seen] = []
     for execution, calls in _command_buffers(steps):
-        stream = subject.stream.as_executed(execution)
-        ours += map(stream.touches, calls) if seen.func is recorded else recorded(stream, calls)
+        stream = subject.stream.as_executed(execution, tuple(theirs))
+        ours += map(stream.touches, calls) if seen.func in (recorded, several) else recorded(stream, calls)
         theirs += seen(stream, calls)
     told, other = (ours, theirs) if subject.finding is not None else (theirs, ours)
     conflict = _conflict(subject, steps, told)
@@ -87,20 +95,85 @@ def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen:
 
 
 def _conflict(subject: Subject, steps: Sequence[ExecutedCommand], seen: Sequence[Seen]) -> list[Span]:
-    """The addresses where the second access is held against the first one."""
-    return [
-        span
-        for touch in map(subject.at_issue, seen[-1])
-        for each in met(seen[:-1], touch)
-        if subject.renamed(subject.key[2], each.prior.access) == subject.key[4]
-        and subject.may_be_first(steps[each.position])
-        for span in each.touch.spans
-    ]
+    """The addresses where the second access is held against the first one. Automatic transitions of a command come
+    before the load operations that follow them in its touches."""
+    moves = steps[-1].call.name.startswith(RENDERING)
+    found: list[Span] = []
+    for at, touch in enumerate(seen[-1]):
+        own = [each for each in seen[-1][:at] if moves and each.access == TRANSITION]
+        found += (
+            span
+            for each in met([*seen[:-1], own], subject.at_issue(touch))
+            if subject.renamed(subject.key[2], each.prior.access) == subject.key[4]
+            and subject.may_be_first(steps[each.position])
+            for span in each.touch.spans
+        )
+    return found
+
+
+@condition
+def lower_address_seen(subject: Subject, views: Sequence[str]) -> bool:
+    """Of our second command's same access of the same resource, the layer said a hazard that we do not have, while it
+    was recorded or of this execution. As the views together have the commands, that one is at no higher address of
+    each region."""
+    finding = subject.finding
+    if finding is None:
+        return False
+    base = subject.stream.address_of(finding.resource).offset
+    mine = _seen_conflict(subject, ["recorded"])
+    regions = [(base + begin, base + end) for begin, end in regions_of(subject)] or [(0, ENDLESS)]
+    for message in subject.all_messages:
+        here = _is_told_with(message, subject) and message.access == subject.key[3] and is_about(message, subject)
+        lower = _seen_conflict(_told(message, subject), views) if here and is_unknown(message, subject) else []
+        if lower and not any(_begins_lower(mine, lower, region) for region in regions):
+            return True
+    return False
+
+
+def _is_told_with(message: LayerMessage, subject: Subject) -> bool:
+    """Whether a message came while our second command was recorded, or is about this execution of it."""
+    place = subject.finding.place if subject.finding is not None else None
+    if place is None or message.kind == RECORD:
+        return place is not None and message.call == place.call
+    return message.call == subject.call and message.entry in (None, place.position)
+
+
+def _begins_lower(one: Sequence[Span], other: Sequence[Span], region: Span) -> bool:
+    """Whether the first spans begin in a region, and before the second ones."""
+    first, second = (min(overlap(spans, [region]), default=None) for spans in (one, other))
+    return first is not None and (second is None or first[0] < second[0])
+
+
+def _told(message: LayerMessage, subject: Subject) -> Subject:
+    hazard, command, prior_command, access, prior_access = message.key
+    key = (hazard, plain_command(command), plain_command(prior_command), access, prior_access)
+    return replace(subject, side=LAYER, key=key, kind=message.kind, call=message.call, finding=None, message=message)
+
+
+def _seen_conflict(subject: Subject, views: Sequence[str]) -> list[Span]:
+    """Where the second access meets the first one as the views together have the commands."""
+    found: list[Span] = []
+    for steps in subject.occurrences:
+        seen: list[Seen] = []
+        for execution, calls in _command_buffers(steps):
+            seen += several(subject.stream.as_executed(execution, tuple(seen)), calls, views)
+        found += _conflict(subject, steps, seen)
+    return found
 
 
 def _command_buffers(steps: Sequence[ExecutedCommand]) -> list[tuple[Executed | None, list[Call]]]:
     groups = [list(group) for _, group in groupby(steps, lambda step: step.execution)]
     return [(group[0].place, [step.call for step in group]) for group in groups]
+
+
+@view
+def several(stream: Stream, calls: Sequence[Call], views: Sequence[str]) -> Iterator[Seen]:
+    """Several views at once, each of what the one before shows."""
+    seen: list[Seen] = []
+    for name in views:
+        seen = list(VIEWS[name](stream, calls))
+        stream = stream.seen_as({call.index: touches for call, touches in zip(calls, seen, strict=True)})
+    yield from seen
 
 
 # --- views -----------------------------------------------------------------------------------------------------------

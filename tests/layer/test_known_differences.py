@@ -145,14 +145,17 @@ def attachment(image: int, **more: Any) -> dict[str, Any]:
     return usual | {"stencil": ("LOAD", "STORE")} | more
 
 
-def render_pass(attachments: list[Any], subpasses: list[Any], *dependencies: Any, draws: tuple[Any, ...] = ()) -> Step:
-    """A render pass instance; what a subpass does not name it does not use."""
+def render_pass(attachments: list[Any], subpasses: list[Any], *dependencies: Any, **more: Any) -> Step:
+    """A render pass instance with its area and draws; what a subpass does not name it does not use."""
     unused: dict[str, Any] = {"colors": [], "resolves": [], "depth": None, "inputs": [], "secondary": False}
     spec: dict[str, Any] = {"attachments": attachments, "subpasses": [unused | each for each in subpasses]}
-    return ("pass", spec | {"dependencies": list(dependencies), "area": (0, 0, 8, 8), "v2": False}, list(draws))
+    area = more.get("area", (0, 0, 8, 8))
+    return ("pass", spec | {"dependencies": list(dependencies), "area": area, "v2": False}, list(more.get("draws", ())))
 
 
 WRITTEN = dispatch("fill_words_writeonly")
+RESOLVES = {"colors": [COLOR], "resolves": [(1, "GENERAL")]}
+DRAWN: Step = ("draw", "vertices", {"blend": False}, 0, "indexed")
 
 # fmt: off
 STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
@@ -200,11 +203,22 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "draws-without-a-fragment-shader": [
         DOWNLOAD, rendering([1], draws=(("draw", "no_fragment", {"blend": False}, 0, "draw"),)),
     ],
+    "draws-of-whole-attachments": [render_pass(
+        [attachment(1, load="CLEAR")], [{"colors": [COLOR]}, {"colors": [MOVED_COLOR]}], (0, 1, FRAGMENTS, DEPTHS, 0),
+        area=(0, 0, 4, 8), draws=((1, DRAWN),),
+    )],
+    "first-piece-of-an-access/of-what-earlier-command-buffers-cut": [
+        render_pass([attachment(1, load="CLEAR")], [{"colors": [COLOR]}]), upload(1, 5, 4), submit(0, 0),
+    ],
     "first-piece-of-an-access": [upload(1, 5, 4), render_pass([attachment(1)], [{"colors": [COLOR]}])],
     "indirect-commands-always-run": [("indirect", 4, 3), submit(0), submit(0)],
     "host-wait-for-an-older-value": [
         fill(), submit(0, signal=1), ("idle",), submit(0, signal=1), ("host_wait", 0, 1), submit(0),
     ],
+    "later-rows-outside-the-subpass": [("clear_samples",), render_pass(
+        [attachment(0), attachment(3, load="CLEAR")], [{"colors": [(1, "GENERAL")], "resolves": [COLOR]}],
+        area=(2, 2, 4, 4),
+    )],
     "last-operation-alone": [event(), SET, ("reset_event", 0, "COMPUTE_SHADER"), ("reset_event", 0, "COMPUTE_SHADER")],
     "no-chain-through-a-pass": [
         render_pass([attachment(3)], [{}], (0, EXTERNAL, FRAGMENTS, WRITES, 0)), upload(1, 2, 0),
@@ -218,9 +232,10 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     ],
     "one-hazard-a-region": [copy(1, 0, 64), fill(0, 64), fill()],
     "one-hazard-a-region-at-submit": [fill(), NEXT, fill(0, 64), ("update", 0, 0, 128), submit(0, 1)],
-    "one-hazard-a-region-at-submit/of-more": [
+    "one-hazard-a-region-as-it-sees-it/at-submit": [
         ("indirect", 8, 3), ("update", 3, 60, 4), NEXT, ("dispatch", "sum_uniform", 3, 0, 0, 0, "base"), submit(0, 1),
     ],
+    "one-hazard-a-region-as-it-sees-it": [("indirect", 8, 1), ("fill", 1, 52, 112), submit(0), submit(0)],
     "ordered-after-an-attachment-read": [
         render_pass([attachment(3, load="NONE", store="NONE")], [{"colors": [MOVED_COLOR]}]),
         render_pass(
@@ -228,6 +243,17 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
             [{"colors": [(1, "GENERAL")], "resolves": [COLOR]}, {"colors": [(1, "GENERAL")], "resolves": [COLOR]}],
             (0, 1, OUTPUT, f"{OUTPUT}/COLOR_ATTACHMENT_WRITE", 0),
         ),
+    ],
+    "resolve-after-a-load-in-order": [
+        render_pass([attachment(3, load="CLEAR"), attachment(0)], [RESOLVES, RESOLVES], area=(2, 2, 4, 4)),
+        render_pass([attachment(3), attachment(0)], [RESOLVES]),
+    ],
+    "several-differences-at-once": [
+        ("clear_depth_stencil", 6),
+        ("rendering", {
+            "colors": [], "depth": ("LOAD", "STORE"), "stencil": ("DONT_CARE", "NONE"), "area": (0, 0, 4, 8),
+            "suspended": False, "secondary": False,
+        }, [("clear_inside", 6, True)]),
     ],
     "pair-reported-once": [fill(), submit(0), submit(0), submit(0)],
     "transition-before-one-dependency": [render_pass(
@@ -249,6 +275,9 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
     "transitions-at-two-waits": [event("COMPUTE_SHADER/SHADER_WRITE", **MOVED), SET, WAIT, WAIT],
     "transition-for-unordered-sets": [
         event(**MOVED), ("reset_event", 0, "COMPUTE_SHADER"), SET, DOWNLOAD, WAIT,
+    ],
+    "wait-for-an-unknown-set": [
+        barrier("COMPUTE_SHADER", "ALL_COMMANDS", **MOVED), event(), WAIT, DOWNLOAD,
     ],
     "wait-for-an-event-set-elsewhere": [event(**MOVED), ("resolve", 1, WORD, WORD, 1), WAIT],
 }}
