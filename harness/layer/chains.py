@@ -6,7 +6,7 @@ same addresses. Elsewhere the dependencies of a pass from and to what is outside
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,7 +68,7 @@ class DependencyScopes(NamedTuple):
         held = kind is not None and bool((BOTTOM if access == TRANSITION else kind.stage) & self.src_stages)
         if not held and not reached.stages & self.src_stages:
             return NOTHING
-        chained = reached.available and bool(reached.stages & self.src_stages)
+        chained = reached.available and bool((reached.stages | BOTTOM) & self.src_stages)
         available = chained or (kind is not None and bool(self.src_accesses >> kind.index & 1))
         return Reached(self.dst_stages, available, self.dst_accesses if available else 0)
 
@@ -124,7 +124,6 @@ class Walk:
         """The render pass instance ends."""
         reached = self.outer
         for subpass, before in self.inside.items():
-            reached = reached.joined(before)
             for each in self.given:
                 if (each.src, each.dst) == (subpass, EXTERNAL):
                     reached = reached.joined(link_of(each.dependency, subpass=True).after(self._held(subpass), before))
@@ -180,10 +179,19 @@ def dependencies_of(call: Call, stream: Stream) -> list[SubpassDependency]:
 
 
 def is_led(
-    subject: Subject, steps: Sequence[ExecutedCommand], first: int, mine: Sequence[Touch], *, passes: bool
+    subject: Subject,
+    steps: Sequence[ExecutedCommand],
+    first: int,
+    mine: Sequence[Touch],
+    *,
+    passes: bool,
+    surely: bool = False,
 ) -> bool:
     """Whether dependencies lead from the access of the step at position `first` to that of the last one. `mine` is
-    where the two meet."""
+    where the two meet. `surely`: whichever access of a vkCmdNextSubpass* is meant, at the end of a subpass or at the
+    beginning of the next."""
+    if surely and steps[first].call.name.startswith(NEXT_SUBPASS):
+        return False
     stream, access = subject.stream, subject.key[4]
     walk = Walk("", passes)
     for position, step in enumerate(steps[:-1]):
@@ -192,7 +200,7 @@ def is_led(
         _step(walk, step.call, stream, mine, made)
         if made:
             walk.made_in = walk.subpass
-    return _reaches(walk, steps[-1].call, subject, mine)
+    return _reaches(walk, steps[-1].call, subject, mine, all if surely else any)
 
 
 def _step(walk: Walk, call: Call, stream: Stream, mine: Sequence[Touch], made: bool) -> None:
@@ -222,7 +230,9 @@ def _step(walk: Walk, call: Call, stream: Stream, mine: Sequence[Touch], made: b
     walk.access = access
 
 
-def _reaches(walk: Walk, second: Call, subject: Subject, mine: Sequence[Touch]) -> bool:
+def _reaches(
+    walk: Walk, second: Call, subject: Subject, mine: Sequence[Touch], enough: Callable[[Iterable[bool]], bool]
+) -> bool:
     """Whether what was done for the first access is enough for the second one."""
     if subject.key[3] == TRANSITION:
         several = _before_transition(walk, second, subject, mine)
@@ -234,7 +244,7 @@ def _reaches(walk: Walk, second: Call, subject: Subject, mine: Sequence[Touch]) 
     elif second.name.startswith(NEXT_SUBPASS) and walk.subpass is not None:
         walk.enter(walk.subpass + 1)
         states.append(walk.now)
-    return any(is_seen(subject.key[0] == Hazard.WRITE_AFTER_READ, subject.key[3], each) for each in states)
+    return enough(is_seen(subject.key[0] == Hazard.WRITE_AFTER_READ, subject.key[3], each) for each in states)
 
 
 def is_seen(reads: bool, access: str, reached: Reached) -> bool:

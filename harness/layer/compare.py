@@ -223,7 +223,13 @@ def _subject(
         stream,
         tuple(each for other, group in ours.items() if other[:2] == said[:2] for each in group),
         tuple(each for other, group in theirs.items() if other[:2] == said[:2] for each in group),
-        any(_is_repeated(other, said, stream) and _is_told(group, said, stream) for other, group in ours.items()),
+        tuple(
+            each
+            for other, group in ours.items()
+            if _is_repeated(other, said, stream)
+            for each in group
+            if _is_told([each], said, stream)
+        ),
         tuple(chain.from_iterable(ours.values())),
         tuple(chain.from_iterable(theirs.values())),
     )

@@ -13,7 +13,7 @@ from typing import Any
 
 from harness.findings import Finding, Hazard
 from harness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
-from harness.layer.stream import barrier_scopes, common
+from harness.layer.stream import apart, barrier_scopes, common
 from harness.layer.subject import Subject, scopes_of
 from harness.spans import ENDLESS, Span
 from harness.spec.enums import VkPipelineStage2, VkQueueFlag
@@ -314,6 +314,29 @@ def found_after_another_read(subject: Subject) -> bool:
 
 
 @condition
-def reported_by_us_before(subject: Subject) -> bool:
-    """We said it in an earlier call, and the layer says it at a submit, or it is a rule of events."""
-    return subject.said_before and (subject.kind == SUBMIT or matches(subject.key[0], ("vkCmd*Event*",)))
+def reported_by_us_before(subject: Subject, unseen: Sequence[str]) -> bool:
+    """We said it in an earlier call, and the layer says it at a submit that executes the two commands again, or it is a
+    rule of events. `unseen` are commands that some layer passes over."""
+    if subject.kind != SUBMIT:
+        return bool(subject.said_before) and matches(subject.key[0], ("vkCmd*Event*",))
+    return any(_is_executed_again(subject, each, unseen) for each in subject.said_before)
+
+
+def _is_executed_again(subject: Subject, found: Finding, unseen: Sequence[str]) -> bool:
+    """Whether the last execution of the first command of a pair comes before one of the second one, with nothing else
+    between that writes all that they share, but for commands that some layer passes over."""
+    if not found.hazard.is_between_accesses:
+        return True
+    for steps in subject.occurrences:
+        if steps[-1].call.index != found.place.call:
+            continue
+        touches = subject.stream.as_executed(steps[-1].place).touches(steps[-1].call)
+        left = [each for each in map(subject.at_issue, touches) if each.spans]
+        for step in reversed(steps[:-1]):
+            made = subject.stream.as_executed(step.place).touches(step.call)
+            again = step.place is None or step.place != steps[-1].place
+            if step.call.index == found.prior.call and again and common(left, made):
+                return True
+            for each in () if matches(step.call.name, unseen) else made:
+                left = [apart(one, each) for one in left] if each.write else left
+    return False

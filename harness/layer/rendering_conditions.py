@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from harness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STENCIL, subpasses_of
 from harness.findings import Hazard
-from harness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, dependencies_of
+from harness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, candidates, dependencies_of, is_led
 from harness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from harness.layer.parse import plain_command
 from harness.layer.stream import TRANSITION, Stream, Touch, apart, barrier_scopes, common, is_sync_operation
@@ -52,9 +52,12 @@ def in_one_instance(subject: Subject) -> bool:
 
 @condition
 def in_two_subpasses(subject: Subject) -> bool:
-    """Our two accesses are made by rendering, in two subpasses or two render pass instances of one queue."""
+    """Our two accesses are made by rendering, in two subpasses or two render pass instances of one queue. No
+    dependencies lead from one to the other."""
     finding, first, own = subject.finding, subject.first, subject.command
     if finding is None or first is None or own is None or finding.place.queue != finding.prior.queue:
+        return False
+    if any(is_led(subject, steps, at, mine, passes=True, surely=True) for steps, at, mine in candidates(subject)):
         return False
     here, before = finding.place, finding.prior
     if (here.submit, here.batch, here.position) != (before.submit, before.batch, before.position):
@@ -174,15 +177,16 @@ def _moved_read_only(stream: Stream, begin: Call) -> Iterator[int]:
 @condition
 def moved_once_for_several(subject: Subject) -> bool:
     """The second command is in a subpass that enters the layout of an earlier subpass' transition of the image that the
-    layer names, or ends that render pass instance. One of the two accesses is a transition, or no dependency leads into
-    the second subpass."""
+    layer names, or ends that render pass instance, and the first access is made in the same instance. One of the two
+    accesses is such a transition, or no dependency leads into the second subpass."""
     stream = subject.stream
     image = stream.viewed(subject.message.resource) if subject.message is not None else 0
-    for second, before in subject.seconds:
-        begun = max((at for at, call in enumerate(before) if call.name.startswith(BEGINS)), default=None)
-        if begun is None:
+    for steps in subject.occurrences:
+        second = steps[-1].call
+        begun = max((at for at, step in enumerate(steps[:-1]) if step.call.name.startswith(BEGINS)), default=None)
+        if begun is None or not any(map(subject.may_be_first, steps[begun:])):
             continue
-        inside = [*before[begun:], second]
+        inside = [step.call for step in steps[begun:]]
         now = sum(call.name.startswith(NEXT) for call in inside)
         known = TRANSITION in subject.key[3:] or all(each.dst != now for each in dependencies_of(inside[0], stream))
         entered = [each for call in inside for each in stream.facts(call).effects if isinstance(each, SubpassBegin)]
@@ -305,6 +309,24 @@ def _shows(given: Dependency, access: str) -> bool:
     if access not in ACCESS_KIND or access == TRANSITION:
         return True
     return bool(access_scope(given.dst_stages, given.dst_accesses, QUEUE_FLAGS) >> ACCESS_KIND[access].index & 1)
+
+
+@condition
+def shown_to_an_earlier_subpass(subject: Subject) -> bool:
+    """The first access is an automatic transition into a subpass, the second one is in a later subpass of the same
+    instance. A dependency into the first subpass has the second access in its second scope."""
+    steps = subject.occurrences[-1] if subject.occurrences else []
+    at = subject.position
+    if at < 0 or not subject.key[2].startswith((BEGINS, NEXT)):
+        return False
+    begun = max((one for one in range(at + 1) if steps[one].call.name.startswith(BEGINS)), default=at)
+    entered = sum(step.call.name.startswith(NEXT) for step in steps[begun : at + 1])
+    later = [step.call for step in steps[at + 1 :]]
+    inside = not any(call.name.startswith(ENDS) for call in later[:-1])
+    if not inside or not any(call.name.startswith(NEXT) for call in later):
+        return False
+    given = dependencies_of(steps[begun].call, subject.stream)
+    return any(each.dst == entered != each.src and _shows(each.dependency, subject.key[3]) for each in given)
 
 
 @condition

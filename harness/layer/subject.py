@@ -57,8 +57,8 @@ class Subject:
     stream: Stream
     findings: tuple[Finding, ...] = ()
     messages: tuple[LayerMessage, ...] = ()
-    said_before: bool = False
-    """We said the same in an earlier API call, or of another command buffer of the same submit."""
+    said_before: tuple[Finding, ...] = ()
+    """The same that we said in an earlier API call, or of another command buffer of the same submit."""
     all_findings: tuple[Finding, ...] = field(default=(), repr=False)
     all_messages: tuple[LayerMessage, ...] = field(default=(), repr=False)
     """All that both judges said of the stream."""

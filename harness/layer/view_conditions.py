@@ -8,7 +8,7 @@ layer takes the commands of one command buffer for.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -31,6 +31,8 @@ LATE: dict[str, Any] = {
 }
 Seen = Sequence[Touch]
 View = Callable[..., Iterable[Seen]]
+NamedView = str | Mapping[str, Mapping[str, Any]]
+"""The name of a view; or that with its arguments."""
 VIEWS: dict[str, View] = {}
 
 
@@ -76,10 +78,11 @@ def seen_as(subject: Subject, view: str, **arguments: Any) -> bool:
 
 
 @condition
-def seen_as_several(subject: Subject, views: Sequence[str]) -> bool:
+def seen_as_several(subject: Subject, views: Sequence[NamedView]) -> bool:
     """As `seen_as` for all views together, and for none of them alone."""
     alone = ("recorded", *views)
-    return seen_as(subject, "several", views=views) and not any(seen_as(subject, each) for each in alone)
+    seen = partial(seen_as, subject, "several")
+    return seen(views=views) and not any(seen(views=[each]) for each in alone)
 
 
 def _is_seen_otherwise(subject: Subject, steps: Sequence[ExecutedCommand], seen: partial[Iterable[Seen]]) -> bool:
@@ -112,7 +115,7 @@ def _conflict(subject: Subject, steps: Sequence[ExecutedCommand], seen: Sequence
 
 
 @condition
-def lower_address_seen(subject: Subject, views: Sequence[str]) -> bool:
+def lower_address_seen(subject: Subject, views: Sequence[NamedView]) -> bool:
     """Of our second command's same access of the same resource, the layer said a hazard that we do not have, while it
     was recorded or of this execution. As the views together have the commands, that one is at no higher address of
     each region."""
@@ -150,7 +153,7 @@ def _told(message: LayerMessage, subject: Subject) -> Subject:
     return replace(subject, side=LAYER, key=key, kind=message.kind, call=message.call, finding=None, message=message)
 
 
-def _seen_conflict(subject: Subject, views: Sequence[str]) -> list[Span]:
+def _seen_conflict(subject: Subject, views: Sequence[NamedView]) -> list[Span]:
     """Where the second access meets the first one as the views together have the commands."""
     found: list[Span] = []
     for steps in subject.occurrences:
@@ -167,11 +170,12 @@ def _command_buffers(steps: Sequence[ExecutedCommand]) -> list[tuple[Executed | 
 
 
 @view
-def several(stream: Stream, calls: Sequence[Call], views: Sequence[str]) -> Iterator[Seen]:
+def several(stream: Stream, calls: Sequence[Call], views: Sequence[NamedView]) -> Iterator[Seen]:
     """Several views at once, each of what the one before shows."""
     seen: list[Seen] = []
-    for name in views:
-        seen = list(VIEWS[name](stream, calls))
+    for each in views:
+        name, arguments = (each, {}) if isinstance(each, str) else next(iter(each.items()))
+        seen = list(VIEWS[name](stream, calls, **arguments))
         stream = stream.seen_as({call.index: touches for call, touches in zip(calls, seen, strict=True)})
     yield from seen
 

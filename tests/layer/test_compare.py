@@ -269,10 +269,19 @@ def test_one_hazard_a_region_and_a_segment() -> None:
 
 
 def test_we_report_a_pair_once() -> None:
-    found = ours(WAW, *COPIED, submit=4)
-    said = {at: theirs(WAW, (COPY, WRITE, at), COPIED[1], submit=(0, 1)) for at in (3, 4, 5)}
-    assert compare([found, said[4], said[5]]).used == {"pair-reported-once": 1}
-    assert [subject.call for subject in compare([found, said[3], said[4]]).disagreements] == [3]
+    tape = Tape().copy().copy().submit().submit().submit()
+    found = ours(WAW, (COPY, WRITE, 2), (COPY, WRITE, 3), submit=5)
+    said = {at: theirs(WAW, (COPY, WRITE, at), (COPY, WRITE, 3), submit=(0, 1)) for at in (4, 5, 6)}
+    assert compare([found, said[5], said[6]], tape=tape).used == {"pair-reported-once": 1}
+    assert [subject.call for subject in compare([found, said[4], said[5]], tape=tape).disagreements] == [4]
+
+
+def test_we_report_another_pair_again() -> None:
+    tape = Tape().copy().copy().submit().submit().submit()
+    found = ours(WAW, (COPY, WRITE, 2), (COPY, WRITE, 3), submit=5)
+    other = theirs(WAW, (COPY, WRITE, 6), (COPY, WRITE, 2), submit=(0, 2))
+    said = theirs(WAW, (COPY, WRITE, 5), (COPY, WRITE, 3), submit=(0, 1))
+    assert [subject.call for subject in compare([found, said, other], tape=tape).disagreements] == [6]
 
 
 def test_the_file_is_sound() -> None:

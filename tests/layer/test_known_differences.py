@@ -95,6 +95,7 @@ DEPTHS = "EARLY_FRAGMENT_TESTS|LATE_FRAGMENT_TESTS/DEPTH_STENCIL_ATTACHMENT_READ
 MOVED: dict[str, Any] = {"image": 1, "mips": (0, 2), "layers": (0, 2), "old": "UNDEFINED"}
 WORD = {"mip": 0, "layer": 0, "offset": (0, 0, 0), "extent": (1, 1, 1)}
 COLOR, MOVED_COLOR = (0, "GENERAL"), (0, "COLOR_ATTACHMENT_OPTIMAL")
+MOVED_DEPTH = (0, "DEPTH_STENCIL_ATTACHMENT_OPTIMAL")
 NEXT: Step = ("next",)
 CLEAR: Step = ("clear_color", 1, {})
 DOWNLOAD: Step = ("image_to_buffer", 1, 0, WORD, 1)
@@ -178,6 +179,10 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         fill(), submit(0), submit(1),
     ],
     "only-the-first-read/then-written": [fill(), NEXT, copy(0, 1), fill(), submit(0), submit(1)],
+    "one-hazard-a-region-as-the-old-layer-sees-it": [
+        ("fill", 2, 32, 32), ("indirect", 12, 3), ("dispatch", "scale_words", 2, 0, 0, 1, "base"), ("fill", 2, 48, 92),
+        ("copy", 2, 3, [(28, 20, 84)], True),
+    ],
 }, TODAY: {
     "after-an-unrecorded-access": [
         ("copy", 1, 0, [(0, 0, 4)], 1), rendering([1], draws=(("draw", "vertices", {"blend": False}, 0, "indexed"),)),
@@ -187,6 +192,18 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         ("dispatch", "image_store_2d", 3, 0, 0, 1, "push"),
         render_pass([attachment(1)], [{"colors": [MOVED_COLOR]}], (EXTERNAL, 0, ALL, "FRAGMENT_SHADER", 0)),
     ],
+    "all-commands-needs-the-available-write": [
+        render_pass(
+            [attachment(0, load="CLEAR"), attachment(2, load="CLEAR", initial="UNDEFINED")],
+            [{"depth": (1, "DEPTH_STENCIL_ATTACHMENT_OPTIMAL"), "inputs": [COLOR]}],
+        ),
+        barrier("ALL_COMMANDS", FRAGMENTS, image=0, mips=(0, 2), layers=(0, 2), old="UNDEFINED"),
+    ],
+    "transitions-are-shown-once": [render_pass(
+        [attachment(2, stencil=("NONE", "STORE"))], [{"depth": MOVED_DEPTH}, {"depth": MOVED_DEPTH}],
+        (0, 1, "VERTEX_INPUT/INDEX_READ", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ", VkDependency.BY_REGION),
+        area=(0, 0, 4, 8),
+    )],
     "another-of-several-reads": [fill(), copy(0, 1), dispatch("sum_uniform"), submit(0), submit(0)],
     "barriers-beside-a-transition": [barrier(WRITES, READS, (WRITES, WRITES), **MOVED), CLEAR],
     "wait-for-an-event-set-elsewhere/afterwards": [event(**MOVED), DOWNLOAD, WAIT, CLEAR],
