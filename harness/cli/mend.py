@@ -62,7 +62,8 @@ def mend(
     if device is not None and mending.groups:
         from harness.mending.device_runs import run_on
 
-        for holds, line in run_on(device, blocks, list(mending.applied.blocks)):
+        findings = [finding for group in mending.groups for finding in group.findings]
+        for holds, line in run_on(device, blocks, list(mending.applied.blocks), findings):
             proved = proved and holds
             click.echo(line if holds else f"not proved: {line}")
     if json_path is not None:

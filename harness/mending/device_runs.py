@@ -5,16 +5,18 @@ All runs are in a worker of their own, since a driver may crash.
 
 from __future__ import annotations
 
+import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from harness.device.drivers import find_driver
 from harness.device.process import Died, Worker
-from harness.findings import UserError
+from harness.findings import Finding, UserError
 from harness.layer.enable import environment
-from harness.layer.manifest import find_layer
+from harness.layer.manifest import LayerInfo, find_layer
+from harness.layer.parse import parse, plain_command
 from harness.replay.contents.observe import Outputs, compare
 from harness.replay.outcomes.jobs import run_native, run_serial
 from harness.replay.outcomes.legal_order_runs import run_reorders
@@ -25,10 +27,14 @@ ORDERS = 10
 """How many random orders are drawn."""
 HAZARD = "SYNC-HAZARD-"
 """How the layer's identifiers of hazards begin."""
+_MESSAGE = re.compile(r"^Validation \w+: \[ (?P<name>\S+) \](?P<text>.*?)(?=^Validation \w+: \[|\Z)", re.M | re.S)
 
 
-def run_on(device: str, before: list[Block], after: list[Block]) -> Iterator[tuple[bool, str]]:
-    """(whether it holds, a line) for each thing that was tried on a device, by a driver's name. Raises `UserError`."""
+def run_on(
+    device: str, before: list[Block], after: list[Block], findings: Sequence[Finding] = ()
+) -> Iterator[tuple[bool, str]]:
+    """(whether it holds, a line) for each thing that was tried on a device, by a driver's name; `findings` are those
+    that were to be mended. Raises `UserError`."""
     with tempfile.TemporaryDirectory() as folder:
         paths = Path(folder) / "before.jsonl", Path(folder) / "after.jsonl"
         for path, blocks in zip(paths, (before, after), strict=True):
@@ -36,7 +42,7 @@ def run_on(device: str, before: list[Block], after: list[Block]) -> Iterator[tup
         arguments = {"before": str(paths[0]), "after": str(paths[1]), "device": device}
         with Worker(find_driver(device)) as worker:
             yield from _lines(_answer(worker.call("harness.mending.device_runs:compare_job", arguments)), device)
-        yield from _under_the_layer(paths[1], device)
+        yield from _under_the_layer(*paths, device, findings)
 
 
 def compare_job(before: str, after: str, device: str) -> dict[str, Any]:
@@ -86,12 +92,30 @@ def _lines(answer: dict[str, Any], device: str) -> Iterator[tuple[bool, str]]:
     yield not broken, f"{device}, other legal orders: {told}"
 
 
-def _under_the_layer(trace: Path, device: str) -> Iterator[tuple[bool, str]]:
-    """Runs a trace as recorded under today's Khronos layer, where one is installed, and counts its hazards."""
+def _under_the_layer(before: Path, after: Path, device: str, findings: Sequence[Finding]) -> Iterator[tuple[bool, str]]:
+    """Runs the mended trace as recorded under today's Khronos layer, where one is installed.
+
+    It holds when the layer reports no hazard, or only what it reports of the trace as it was and neither judge finds
+    there: the mend did not bring that and was not asked to mend it."""
     layer = find_layer("today")
     if layer is None:
         return
+    left = _reported(after, device, layer)
+    found = {_same_words(*each.key[:3]) for each in findings}
+    others = left and {each for each in left & _reported(before, device, layer) if each not in found}
+    told = "no hazard"
+    if left:
+        names = ", ".join(sorted({f"{hazard} at {command or 'no known command'}" for hazard, command, _ in left}))
+        told = f"it still reports {names}"
+        if others == left:
+            told += ", as it does of the trace as it was, where neither judge finds that"
+    yield left == others, f"{device}, under layer {layer.version_text}: {told}"
+
+
+def _reported(trace: Path, device: str, layer: LayerInfo) -> set[tuple[str, str, str]]:
+    """(hazard, command, earlier command) of each hazard that the layer reports of a run of a trace as recorded."""
     log = trace.with_name("layer.txt")
+    log.unlink(missing_ok=True)
     variables = environment(layer) | {
         "VK_INSTANCE_LAYERS": layer.name,
         "VK_VALIDATION_LOG_FILENAME": str(log),
@@ -99,7 +123,14 @@ def _under_the_layer(trace: Path, device: str) -> Iterator[tuple[bool, str]]:
     }
     with Worker(find_driver(device), variables=variables) as worker:
         _answer(worker.call("harness.mending.device_runs:native_job", {"trace": str(trace), "device": device}))
-    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    hazards = [line.split("[ ")[-1].split(" ]")[0] for line in text.splitlines() if f"[ {HAZARD}" in line]
-    told = f"it still reports {', '.join(sorted(set(hazards)))}" if hazards else "no hazard"
-    yield True, f"{device}, under layer {layer.version_text}: {told}"
+    return hazards_in(log.read_text(encoding="utf-8", errors="replace") if log.exists() else "")
+
+
+def hazards_in(log: str) -> set[tuple[str, str, str]]:
+    """(hazard, command, earlier command) of the messages in a log of the layer that are about hazards."""
+    messages = [parse(found["name"], found["text"]) for found in _MESSAGE.finditer(log)]
+    return {_same_words(*each.key[:3]) for each in messages if each.vuid.startswith(HAZARD)}
+
+
+def _same_words(hazard: str, command: str, prior_command: str) -> tuple[str, str, str]:
+    return (str(hazard), plain_command(command), plain_command(prior_command))

@@ -1,0 +1,62 @@
+"""What the Khronos layer says of a mended trace: whether that proves the mend."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from harness.check import Analysis
+from harness.findings import Finding
+from harness.mending import device_runs
+from tests.support.streams import two_buffers
+
+OURS = ("READ_AFTER_WRITE", "vkCmdCopyBuffer", "vkCmdFillBuffer")
+OTHER = ("WRITE_AFTER_WRITE", "vkCmdDispatch", "vkCmdDispatch")
+
+
+def findings() -> list[Finding]:
+    stream, a, b = two_buffers()
+    stream.begin()
+    stream.fill(a, 1)
+    stream.copy(a, b, 16)
+    stream.submit()
+    return Analysis().follow(stream.blocks).findings
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "holds"),
+    [
+        ([OURS], [], True),
+        ([OURS], [OURS], False),
+        ([OURS, OTHER], [OTHER], True),
+        ([OURS], [OTHER], False),
+        ([OURS, OTHER], [OURS, OTHER], False),
+    ],
+)
+def test_a_hazard_that_the_layer_still_reports_proves_nothing(
+    monkeypatch: pytest.MonkeyPatch, before: list[tuple[str, str, str]], after: list[tuple[str, str, str]], holds: bool
+) -> None:
+    """Only what it reports of the trace as it was, and what no judge finds there, is not the mend's."""
+    said = {"before": set(before), "after": set(after)}
+    monkeypatch.setattr(device_runs, "find_layer", lambda _: Layer)
+    monkeypatch.setattr(device_runs, "_reported", lambda trace, *_: said[trace.stem])
+    [(held, line)] = device_runs._under_the_layer(Path("before"), Path("after"), "lavapipe", findings())
+    assert held is holds and ("no hazard" in line) == (not after)
+
+
+class Layer:
+    version_text = "1.4.0"
+
+
+def test_messages_of_a_log_are_read_by_their_commands() -> None:
+    log = """Validation Error: [ SYNC-HAZARD-READ-AFTER-WRITE ] | MessageID = 0x1
+vkCmdCopyBuffer(): made up.
+[Extra properties]
+hazard_type = READ_AFTER_WRITE
+command = vkCmdCopyBuffer
+prior_command = vkCmdFillBuffer
+Validation Warning: [ VUID-something-else ] | MessageID = 0x2
+vkCmdCopyBuffer(): also made up.
+"""
+    assert device_runs.hazards_in(log) == {OURS}
