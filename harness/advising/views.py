@@ -16,15 +16,12 @@ from harness.check import Analysis
 from harness.findings import Finding
 from harness.mending.proof import Pair, is_clean, of_origin
 from harness.model.order import ExecutionOrder
-from harness.reduction.windows import MOST_FRAMES, Windows
-from harness.trace.calls import Block, Call
+from harness.reduction.windows import LONG, MOST_FRAMES, Windows, part_of
+from harness.trace.calls import Call
 from harness.trace.edits import EditedTrace
 
 Edits = Mapping[int, Call | None]
 """What becomes of calls, by their index in the trace that was read; None for one that is left out."""
-
-LONG = 2 * MOST_FRAMES
-"""A trace of more frames is asked about in windows."""
 
 
 class JudgedPart:
@@ -134,16 +131,10 @@ class JudgedParts:
         key = (first,) if last is None else (first, last)
         if key not in self._made:
             cut = self._windows.around(first) if last is None else self._windows.cut(first, last)
-            self._made[key] = None if cut is None else JudgedPart(_part(self._trace, cut))
+            self._made[key] = None if cut is None else JudgedPart(part_of(self._trace, cut))
         return self._made[key]
 
 
 def _sample(several: list[int]) -> list[int]:
     """The first, a middle and the last one."""
     return sorted({several[0], several[len(several) // 2], several[-1]}) if several else []
-
-
-def _part(trace: EditedTrace, blocks: list[Block]) -> EditedTrace:
-    """Some blocks of a trace as a stream of its own, with the origins that they have there."""
-    made = EditedTrace.of(blocks)
-    return replace(made, source=trace.source, origins=tuple(trace.origin(index) for index in made.origins))

@@ -45,7 +45,7 @@ def verdict_of(blocks: list[Block], seed: int, device: str) -> dict[str, Any]:
             return {"verdict": "not clean", **counts}
         for piece in pieces(trace):
             counts["pieces"] += 1
-            if is_clean(piece.rest, (), mending.by_model):
+            if is_clean(piece.without(mending.trace), (), mending.by_model):
                 return {"verdict": "wider than needed", "piece": piece.what, **counts}
     return {"verdict": _run(list(mending.applied.blocks), seed, device), **counts}
 

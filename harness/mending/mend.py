@@ -7,13 +7,14 @@ mended in its turn.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from harness.agreement import key_of
 from harness.findings import Finding, HostStep, Place
 from harness.groups import groups_of
 from harness.mending.alternatives import Alternative, alternatives
+from harness.mending.in_windows import TraceWindows
 from harness.mending.insertion import in_own_form
 from harness.mending.minimality import minimal
 from harness.mending.proof import JudgedTrace, Pair, judge
@@ -141,13 +142,28 @@ def _mend_group(judged: JudgedTrace, group: Sequence[Finding]) -> tuple[Alternat
     """The first alternative that orders the group and leaves nothing new; else the first that orders the group."""
     pairs = {judged.pair(each) for each in group}
     partly: tuple[Alternative, JudgedTrace] | None = None
-    for alternative in alternatives(judged.trace, group):
+    for alternative in _promising(judged, group, pairs):
         after, left = _asked(alternative, judged, group, pairs)
         if after is not None and not left:
             return alternative, after
         if after is not None and partly is None and not any(after.pair(each) in pairs for each in left):
             partly = alternative, after
     return partly
+
+
+def _promising(judged: JudgedTrace, group: Sequence[Finding], pairs: set[Pair]) -> Iterator[Alternative]:
+    """The alternatives for a group. Of a long trace those come first that mend it in a window around its first
+    finding; all are tried when no window shows the group, or none of these mends the whole trace."""
+    windows = TraceWindows(judged.trace)
+    window = windows.of_finding(group[0]) if windows.is_long else None
+    if window is not None:
+        small = judge(window)
+        shown = [each for each in small.findings if small.pair(each) in pairs]
+        for alternative in alternatives(window, shown) if shown else ():
+            after, left = _asked(alternative, small, shown, pairs)
+            if after is not None and not left:
+                yield alternative
+    yield from alternatives(judged.trace, group)
 
 
 def _asked(

@@ -6,7 +6,7 @@ Of a call that was edited only what was added is a piece.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -24,58 +24,70 @@ WAITS = "pWaitDstStageMask"
 
 
 class Piece(NamedTuple):
-    """One piece, by what it is in words, and the trace without it."""
+    """One piece, by what it is in words, and the call that has it without it."""
 
     origin: int
     """The call that has it, as in `EditedTrace.origins`."""
     what: str
     """The same for the same piece of a call, whatever else was dropped from it: a member and its bit."""
-    rest: EditedTrace
+    left: Call | None
+    """The call without it; None where the piece is the whole call."""
+
+    def without(self, trace: EditedTrace) -> EditedTrace:
+        """The trace without it."""
+        return trace.with_calls({self.origin: self.left})
 
 
 def pieces(trace: EditedTrace) -> Iterator[Piece]:
     """All pieces of a trace: whole barriers, then their structs, then bits, then ends of ranges."""
     edits = list(trace.edits())
-    for made in (_calls, _structs, _bits, _ends):
+    for made in _MAKERS:
         for edit in edits:
-            for what, rest in made(trace, edit):
-                if len(rest.blocks) < len(trace.blocks) or rest.call(edit.position).args != edit.after.args:
-                    yield Piece(trace.origins[edit.position], what, rest)
+            yield from _made(trace, edit, made)
 
 
-def _calls(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
+def pieces_of(trace: EditedTrace, edit: Edit) -> Iterator[Piece]:
+    """All pieces of one call, in the same order as for every call that was changed alike."""
+    for made in _MAKERS:
+        yield from _made(trace, edit, made)
+
+
+def _made(trace: EditedTrace, edit: Edit, made: _Maker) -> Iterator[Piece]:
+    for what, args in made(edit):
+        if args != edit.after.args:
+            left = None if args is None else replace(edit.after, args=args)
+            yield Piece(trace.origins[edit.position], what, left)
+
+
+def _calls(edit: Edit) -> Iterator[tuple[str, dict[str, Any] | None]]:
     if edit.before is None and is_barrier(edit.after):
-        yield "the barrier", trace.without(edit.position)
+        yield "the barrier", None
 
 
-def _structs(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
+def _structs(edit: Edit) -> Iterator[tuple[str, dict[str, Any]]]:
     """One struct of an inserted barrier, or one added subpass dependency."""
     if edit.before is None and is_barrier(edit.after):
         command = BarrierCommand.of(edit.after)
         for at, entry in enumerate(command.entries):
             if len(command.entries) > 1:
                 rest = replace(command, entries=(*command.entries[:at], *command.entries[at + 1 :]))
-                yield (f"struct {entry}", trace.changed(edit.position, rest.call(edit.after.name).args))
+                yield (f"struct {entry}", rest.call(edit.after.name).args)
     elif edit.before is not None and edit.after.name.startswith("vkCreateRenderPass"):
         info = edit.after.args["pCreateInfo"]
         several = info["pDependencies"] or []
         for at in range(edit.before.args["pCreateInfo"]["dependencyCount"], len(several)):
             left = [*several[:at], *several[at + 1 :]]
             rest_info = {**info, "pDependencies": left or None, "dependencyCount": len(left)}
-            yield (
-                f"dependency {several[at]}",
-                trace.changed(edit.position, {**edit.after.args, "pCreateInfo": rest_info}),
-            )
+            yield f"dependency {several[at]}", {**edit.after.args, "pCreateInfo": rest_info}
 
 
-def _bits(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
+def _bits(edit: Edit) -> Iterator[tuple[str, dict[str, Any]]]:
     for path in masks_in(edit.after.args, ()):
         new, old = value_at(edit.after.args, path), _old(edit.before, path)
         for bit in bits(new & ~old):
             left = new & ~bit or old
             if left != new:
-                args = with_supported(with_value(edit.after.args, path, left), path)
-                yield f"{path} {bit:#x}", trace.changed(edit.position, args)
+                yield f"{path} {bit:#x}", with_supported(with_value(edit.after.args, path, left), path)
 
 
 def masks_in(value: Any, path: Path) -> Iterator[Path]:
@@ -122,7 +134,7 @@ def with_supported(args: dict[str, Any], path: Path) -> dict[str, Any]:
     return args
 
 
-def _ends(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
+def _ends(edit: Edit) -> Iterator[tuple[str, dict[str, Any]]]:
     """The first and the last byte of the ranges of buffer barriers, where an edit has added them."""
     for site in barrier_sites(edit.after):
         part = None if site.part is None else value_at(edit.after.args, site.part)
@@ -132,14 +144,10 @@ def _ends(trace: EditedTrace, edit: Edit) -> Iterator[tuple[str, EditedTrace]]:
         old_begin, old_end = _old_range(edit.before, site.part)
         if begin < old_begin:
             less = {**part, "offset": begin + 1, "size": part["size"] - 1}
-            yield (f"byte {begin} of {site.part}", _with_part(trace, edit, site.part, less))
+            yield f"byte {begin} of {site.part}", with_value(edit.after.args, site.part, less)
         if end > old_end:
             less = {**part, "size": part["size"] - 1}
-            yield (f"byte {end - 1} of {site.part}", _with_part(trace, edit, site.part, less))
-
-
-def _with_part(trace: EditedTrace, edit: Edit, path: Path, part: dict[str, Any]) -> EditedTrace:
-    return trace.changed(edit.position, with_value(edit.after.args, path, part))
+            yield f"byte {end - 1} of {site.part}", with_value(edit.after.args, site.part, less)
 
 
 def _old_range(before: Call | None, path: Path) -> tuple[int, int]:
@@ -151,3 +159,8 @@ def _old_range(before: Call | None, path: Path) -> tuple[int, int]:
     if part is None:
         return VK_WHOLE_SIZE, 0
     return part["offset"], part["offset"] + part["size"]
+
+
+_Maker = Callable[[Edit], Iterator[tuple[str, dict[str, Any] | None]]]
+_MAKERS: tuple[_Maker, ...] = (_calls, _structs, _bits, _ends)
+"""What makes pieces of a call: what each is, and the arguments that are left; None for no call at all."""

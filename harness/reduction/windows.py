@@ -9,6 +9,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from harness.reduction.removal import remove
 from harness.reduction.structure import PRESENT, Structure, is_work
@@ -16,6 +17,7 @@ from harness.replay.schedule.steps import StepKind, kind_of
 from harness.spec.command_classes import BEGINS_RENDERING, QUEUE_WORK, is_recorded
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
+from harness.trace.edits import EditedTrace
 
 LEAST_PRESENTS = 8
 """How many presents make frames of a trace. With fewer of them each submit ends a frame."""
@@ -24,6 +26,8 @@ AROUND = 1
 MOST_FRAMES = 12
 """How many frames a window has at most."""
 
+LONG = 2 * MOST_FRAMES
+"""A trace of more frames is judged in windows."""
 LATEST_WRITES = 256
 """How many writes of the host before a window it keeps: contents decide what some draws read."""
 
@@ -115,3 +119,9 @@ class Windows:
 def _passes(block: Block) -> bool:
     """Whether a block is of what happens in time, not of the objects with which it happens."""
     return is_work(block) or (isinstance(block, Call) and block.name.startswith(("vkReset", "vkDestroy", "vkFree")))
+
+
+def part_of(trace: EditedTrace, blocks: Sequence[Block]) -> EditedTrace:
+    """Some blocks of a trace, numbered as its `blocks` are, as a stream of its own with the origins that they have."""
+    made = EditedTrace.of(blocks)
+    return replace(made, source=trace.source, origins=tuple(trace.origin(index) for index in made.origins))

@@ -67,7 +67,8 @@ def _mended(claim: Claim, variant: Variant, written: Mapping[str, Written]) -> d
         return {"problem": str(error)}
     mending = mend(session.blocks or [])
     left = [str(each.findings[0].hazard) for each in mending.groups if not each.how]
-    wider = [] if left else [each.what for each in pieces(mending.trace) if is_clean(each.rest, (), mending.by_model)]
+    trace, by_model = mending.trace, mending.by_model
+    wider = [] if left else [each.what for each in pieces(trace) if is_clean(each.without(trace), (), by_model)]
     named = written.get(variant.dependency)
     return {
         "problem": "",

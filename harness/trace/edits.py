@@ -47,14 +47,6 @@ class EditedTrace:
             self, blocks=_numbered(blocks), origins=(*self.origins[:position], *fresh, *self.origins[position:])
         )
 
-    def without(self, position: int) -> EditedTrace:
-        """Without an inserted call."""
-        assert self.origins[position] < 0
-        blocks = (*self.blocks[:position], *self.blocks[position + 1 :])
-        return replace(
-            self, blocks=_numbered(blocks), origins=(*self.origins[:position], *self.origins[position + 1 :])
-        )
-
     def with_calls(self, calls: Mapping[int, Call | None]) -> EditedTrace:
         """With other calls in place of those with these origins, and without those that map to None."""
         kept = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.advising.advise import Advising, advise
-from harness.advising.views import LONG
 from harness.mending.proof import judge
+from harness.reduction.windows import LONG
 from harness.report.advice import AdviceKind
 from harness.spec.enums import VkAccess2, VkPipelineStage2
 from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, Masks

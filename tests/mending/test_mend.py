@@ -35,7 +35,7 @@ def mended(stream: Stream) -> Mending:
         several = list(pieces(trace))
         assert several or not list(trace.edits())
         for piece in several:
-            assert not is_clean(piece.rest, (), by_model=True), piece.what
+            assert not is_clean(piece.without(trace), (), by_model=True), piece.what
     return found
 
 

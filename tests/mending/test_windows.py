@@ -1,0 +1,60 @@
+"""Mends of long traces: tried in windows, proved in the whole trace."""
+
+from __future__ import annotations
+
+import pytest
+
+from harness.mending import mend as mending
+from harness.mending.mend import mend
+from harness.mending.pieces import pieces
+from harness.mending.proof import JudgedTrace, is_clean, judge
+from harness.reduction.windows import LONG
+from harness.spec.enums import VkAccess2, VkPipelineStage2
+from harness.trace.barrier_calls import BarrierCommand, BarrierEntry, BufferPart, Masks, is_barrier
+from harness.trace.calls import Call
+from harness.trace.edits import EditedTrace
+from tests.support.streams import Stream, struct
+
+FRAMES = LONG + 6
+NEEDED = Masks(VkPipelineStage2.CLEAR, VkAccess2.TRANSFER_WRITE, VkPipelineStage2.COPY, VkAccess2.TRANSFER_READ)
+
+
+def frames() -> tuple[Stream, list[int]]:
+    """Each frame fills a buffer of its own and copies it, with nothing between. The stream and the filled buffers."""
+    stream = Stream()
+    filled = []
+    stream.make("vkCreateSwapchainKHR", "pSwapchain", struct("VkSwapchainCreateInfoKHR"))
+    for _ in range(FRAMES):
+        source, target = stream.buffer(64), stream.buffer(64)
+        stream.begin()
+        stream.fill(source, 1, size=64)
+        stream.copy(source, target, 64)
+        stream.submit(wait=False)
+        stream.call("vkQueuePresentKHR", queue=stream.queue, pPresentInfo=struct("VkPresentInfoKHR"))
+        filled.append(source)
+    return stream, filled
+
+
+def test_the_same_race_of_many_frames_is_mended_alike_with_no_more_than_is_needed() -> None:
+    stream, filled = frames()
+    found = mend(stream.blocks)
+    assert found.complete and judge(found.trace).findings == [] and judge(found.applied).findings == []
+    inserted = [edit.after for edit in found.trace.edits()]
+    entries = [BarrierCommand.of(call).entries for call in inserted if is_barrier(call)]
+    assert entries == [(BarrierEntry(NEEDED, BufferPart(source, 0, 64)),) for source in filled]
+    ends = {found.trace.origins[edit.position] for edit in [*found.trace.edits()][:: FRAMES - 1]}
+    tried = [piece for piece in pieces(found.trace) if piece.origin in ends]
+    assert tried and not any(is_clean(piece.without(found.trace), (), found.by_model) for piece in tried)
+
+
+def test_the_whole_trace_is_judged_a_few_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, _ = frames()
+    judged: list[int] = []
+
+    def counted(trace: EditedTrace) -> JudgedTrace:
+        judged.append(sum(isinstance(block, Call) and block.name == "vkQueueSubmit" for block in trace.blocks))
+        return judge(trace)
+
+    monkeypatch.setattr(mending, "judge", counted)
+    assert mend(stream.blocks).complete
+    assert judged.count(FRAMES) <= 3 < len(judged)
