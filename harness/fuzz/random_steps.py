@@ -62,9 +62,10 @@ FAMILIES: dict[str, dict[str, float]] = {
     "host_events": {"set_event": 2, "wait_events": 3, "host_sets": 2},
     "forms": {"set_event": 3, "wait_otherwise": 3},
     "read_only": {"pass": 5},
+    "loads": {"loaded_words": 6},
 }
 """Each stream has some of these too: what they add to the weights."""
-RARE = {"host", "host_events", "forms", "read_only"}
+RARE = {"host", "host_events", "forms", "read_only", "loads"}
 """Families of which fewer streams have some, unless families are named. No barrier mends the hazards of most of them,
 so that such a stream is seldom made clean and reordered."""
 EVENT_FAMILIES = {"events", "host_events", "forms"}
@@ -270,6 +271,13 @@ def _store_words(rng: random.Random) -> Step:
     return ("store_words", kind, rng.randrange(BUFFERS), first, rng.choice((1, 8, 16)), rng.randrange(2))
 
 
+def _loaded_words(rng: random.Random) -> Step:
+    """A dispatch that stores to some words of a buffer, which follow from two numbers in a uniform block: what the host
+    wrote there before the recording, or writes over it before the submit, or what commands wrote."""
+    how = rng.choice(("host", "late", "update", "fill", "copy", "kept"))
+    return ("loaded_words", rng.randrange(BUFFERS), 8 * rng.randrange(5), rng.choice((1, 8, 16)), how)
+
+
 def _indirect(rng: random.Random) -> Step:
     begin = 4 * rng.randrange(4)
     choices: list[Step] = [
@@ -341,6 +349,7 @@ _MAKERS: dict[str, Callable[[random.Random], Step]] = {
     "dispatch": _dispatch,
     "indirect": _indirect,
     "store_words": _store_words,
+    "loaded_words": _loaded_words,
     "idle": lambda rng: ("idle",),
     "wait": lambda rng: ("wait", rng.randrange(2)),
     "host_wait": lambda rng: ("host_wait", rng.randrange(TIMELINES), rng.randrange(1, 4)),

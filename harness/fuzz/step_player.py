@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.findings import UserError
 from harness.fuzz.host_player import HostPlayer
+from harness.fuzz.loading_player import LoadingPlayer
 from harness.fuzz.random_steps import SEMAPHORES, TIMELINES, RandomBatch, Step
 from harness.fuzz.rendering_player import RenderingPlayer
 from harness.layer.listen import LayerListener
@@ -48,7 +49,7 @@ def open_rig(listener: LayerListener | None) -> Rig:
     return Rig((), listener)
 
 
-class StepPlayer(HostPlayer, RenderingPlayer):
+class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
     """Records steps on a rig. Command buffers end when the next begins or at their first submit."""
 
     def __init__(self, rig: Rig) -> None:

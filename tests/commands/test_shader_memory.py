@@ -102,7 +102,7 @@ def test_each_instruction_has_its_own_kind_and_bytes(stream: InterpretedStream) 
 def test_a_condition_on_memory_narrows_nothing(stream: InterpretedStream) -> None:
     a, switch = stream.buffer(512), stream.buffer(64)
     ready(stream, stream.compute("branch_on_a_word", [a, switch], b"1234"), 7)
-    assert seen(run(stream, 1)) == [(WRITE, a, ((0, 256),), DECLARED), (READ, switch, ((0, 4),), EXACT)]
+    assert seen(run(stream, 1)) == [(READ, switch, ((0, 4),), EXACT), (WRITE, a, ((0, 256),), DECLARED)]
 
 
 def test_a_pipeline_whose_shaders_were_not_seen_is_not_modelled(stream: InterpretedStream) -> None:
@@ -269,7 +269,7 @@ def test_values_that_are_not_known_leave_the_declared_range(stream: InterpretedS
     run(stream, 1)
     recorded = seen(ranged(stream, a, numbers))
     assert declared in recorded
-    assert seen(executed(stream)[0]) == recorded
+    assert sorted(seen(executed(stream)[0])) == sorted(recorded)
 
 
 def test_a_dispatch_that_may_write_the_values_itself_has_its_declared_range(stream: InterpretedStream) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from harness.device.drivers import find_driver
+from harness.device.process import Died, Worker
 from harness.fuzz import layer_fuzz
 from harness.fuzz.random_rendering import READ_ONLY
 from harness.fuzz.random_steps import Step, make, shrink
@@ -33,6 +37,22 @@ def test_steps_of_the_host_and_waits_of_another_form_are_played_and_agree() -> N
     tally = layer_fuzz.run(range(20), "lavapipe", "today", families)
     assert not tally.disagreements, str(tally)
     assert tally.expected["late-sets-of-the-host"] and tally.expected["no-rules-of-usage"]
+
+
+def test_both_judges_agree_on_dispatches_that_load_what_they_access() -> None:
+    seeds = [seed for seed in range(60) if any(step[0] == "loaded_words" for step in make(seed, ["loads"]))]
+    ways = {step[-1] for seed in seeds for step in make(seed, ["loads"]) if step[0] == "loaded_words"}
+    assert ways == {"host", "late", "update", "fill", "copy", "kept"}
+    with Worker(find_driver("lavapipe"), packages=("tests",)) as worker:
+        answers = {seed: _judged(worker, seed) for seed in seeds}
+    assert not {seed: each for seed, each in answers.items() if each["disagreements"] or each["unmodelled"]}
+    assert sum(each["dispatches"] for each in answers.values()) > len(seeds)
+
+
+def _judged(worker: Worker, seed: int) -> dict[str, Any]:
+    answer = worker.call("tests.support.loading_jobs:judge_stream", {"seed": seed})
+    assert not isinstance(answer, Died), seed
+    return answer
 
 
 def test_read_only_layouts_are_among_the_steps() -> None:

@@ -1,8 +1,7 @@
 """Dispatches whose shaders load, from blocks that they do not write, what decides which bytes they access.
 
 Where such values are known when the dispatch is executed, its accesses follow from them; otherwise they are the
-declared ones. A dispatch whose values are foreseen while it is recorded is not judged before it is executed, since they
-may change until then.
+declared ones. Only what no value decides is judged while the dispatch is recorded, since values may change until then.
 Specification: "Dispatching Commands"; rules.md#values-that-a-shader-loads.
 """
 
@@ -95,12 +94,10 @@ def by_loads(
     step = LoadingDispatch(loads, made, declared, recorded=len(declared))
     foreseen = step.known(Foresight(objects.contents.memory, buffer.steps.all()))
     buffer.defer(step, objects.contents)
-    if foreseen is None:
-        step.writes = overwritten(declared) or Overwritten(())
-        return declared
     # What is exact without the values stays so with them. All else is judged when the dispatch is executed, since the
     # values may change until then; it stands behind that for those who ask what the dispatch may do.
-    step.writes, step.idle, step.sure = foreseen[1], True, sum(not _is_open(each) for each in declared)
+    step.writes = (overwritten(declared) or Overwritten(())) if foreseen is None else foreseen[1]
+    step.idle, step.sure = True, sum(not _is_open(each) for each in declared)
     return tuple(sorted(declared, key=_is_open))
 
 

@@ -1,0 +1,24 @@
+"""Jobs of a driver's process: random streams whose shaders load from memory what they access."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import harness
+from harness.agreement import agreement
+from harness.check import Analysis
+from harness.fuzz.random_steps import make
+from harness.fuzz.step_player import StepPlayer, open_rig
+
+
+def judge_stream(seed: int) -> dict[str, Any]:
+    """What both judges say of the stream of a seed: where they differ, and findings about dispatches."""
+    with harness.attach(keep_trace=True) as session, open_rig(None) as rig:
+        StepPlayer(rig).play(make(seed, ["loads"]))
+    blocks = session.blocks or []
+    found = Analysis().follow(blocks).findings
+    return {
+        "disagreements": list(agreement(blocks).disagreements),
+        "dispatches": sum(each.place.command == "vkCmdDispatch" for each in found),
+        "unmodelled": sorted(session.unmodelled),
+    }
