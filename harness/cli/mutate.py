@@ -109,4 +109,7 @@ def _mutate_judges(
     unnoticed = rule_score.unnoticed_rules(noticed)
     for rule in unnoticed:
         click.echo(f"nobody notices a change of {rule}")
-    return HAZARDS if unnoticed else CLEAN
+    needless = rule_score.needless_entries(noticed)
+    for rule in needless:
+        click.echo(f"EQUIVALENT has {rule}, but a change of it is noticed")
+    return HAZARDS if unnoticed or needless else CLEAN

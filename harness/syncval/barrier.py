@@ -71,29 +71,13 @@ def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
     for scope in scopes:
         if state.write is not None:
             write = write_gains(state.write, view.write, scope, view.viewer, write)
-        held = [read_reach(read, each, scope, view.viewer) for read, each in zip(state.reads, view.reads, strict=True)]
-        everywhere, near = _held_stages(state.reads, held, view.viewer)
-        for at, (reach, each) in enumerate(zip(held, view.reads, strict=True)):
-            if reach is Ordered.EVERYWHERE or (each.chain | each.near_chain) & everywhere or each.chain & near:
-                gained[at] = gained[at]._replace(barriers=gained[at].barriers | scope.dst_stages)
-            elif reach is Ordered.REGION or each.near_chain & near:
-                gained[at] = gained[at]._replace(near_barriers=gained[at].near_barriers | scope.dst_stages)
+        for at, (read, each) in enumerate(zip(state.reads, view.reads, strict=True)):
+            match read_reach(read, each, scope, view.viewer):
+                case Ordered.EVERYWHERE:
+                    gained[at] = gained[at]._replace(barriers=gained[at].barriers | scope.dst_stages)
+                case Ordered.REGION:
+                    gained[at] = gained[at]._replace(near_barriers=gained[at].near_barriers | scope.dst_stages)
     return View(view.viewer, write, tuple(gained))
-
-
-def _held_stages(reads: tuple[Read, ...], held: list[Ordered], viewer: int) -> tuple[int, int]:
-    """The stages whose reads by a viewer are all in a first scope: everywhere, and at least in each region."""
-    everywhere = partial = missed = 0
-    for read, reach in zip(reads, held, strict=True):
-        if read.viewer != viewer:
-            continue
-        if reach is Ordered.EVERYWHERE:
-            everywhere |= read.stage
-        elif reach is Ordered.REGION:
-            partial |= read.stage
-        else:
-            missed |= read.stage
-    return everywhere & ~(partial | missed), partial & ~missed
 
 
 def write_gains(

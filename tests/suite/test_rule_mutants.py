@@ -7,8 +7,8 @@ import pytest
 from harness.fuzz.stream_text import parse
 from harness.suite.mutation.rule_coverage import functions_run
 from harness.suite.mutation.rule_judging import Corpus, Noticed, judge_rules, judged
-from harness.suite.mutation.rule_mutants import rule_mutants
-from harness.suite.mutation.rule_score import unnoticed_rules
+from harness.suite.mutation.rule_mutants import EQUIVALENT, rule_mutants
+from harness.suite.mutation.rule_score import needless_entries, unnoticed_rules
 
 HAZARD = "submit q1\n    COPY_TRANSFER_WRITE a\n    COPY_TRANSFER_READ a\n"
 BARRIER = "    barrier COPY/TRANSFER_WRITE > COPY/TRANSFER_READ\n"
@@ -61,3 +61,18 @@ def test_a_rule_is_noticed_when_one_of_its_mutants_is() -> None:
     one, other = rule_mutants()[:2]
     assert one.rule == other.rule
     assert unnoticed_rules([Noticed(one, scenarios="a row"), Noticed(other)]) == []
+
+
+def test_what_changes_no_finding_need_not_be_noticed_and_an_entry_that_is_noticed_is_needless() -> None:
+    marked = [each for each in rule_mutants() if each.rule in EQUIVALENT]
+    assert {each.rule for each in marked} == EQUIVALENT.keys()
+    assert unnoticed_rules([Noticed(each) for each in marked]) == []
+    assert needless_entries([Noticed(marked[0], kept="a stream"), *map(Noticed, marked[1:])]) == [marked[0].rule]
+
+
+def test_a_part_of_a_condition_of_two_parts_is_left_out() -> None:
+    (two,) = [
+        each for each in rule_mutants() if each.function == "_is_known" and "ordering.chain` left out" in each.change
+    ]
+    (noticed,) = judge_rules([two], Corpus(kept=[judged("one", parse(HAZARD), shown=True)]), 1)
+    assert not noticed.error

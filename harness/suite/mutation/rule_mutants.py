@@ -29,6 +29,14 @@ ROOT = Path(harness.__file__).parent
 JUDGES = ("syncval", "model")
 NO_RULES = {"harness.model.caches", "harness.model.explanation"}
 """Modules of the judges that remark on a verdict or explain it, and decide nothing."""
+EQUIVALENT = {
+    "harness.syncval.evidence:Reporter.recorded_events": "whether a recording or its submit has the finding",
+    "harness.syncval.evidence:Reporter._finding": "what a finding says of the dependency that is missing",
+    "harness.syncval.evidence:_so_far": "what a finding says of the dependency that is missing",
+    "harness.syncval.host:Host.is_unseen": "what the summary says the host was never shown; no finding",
+    "harness.syncval.host:Host.__init__": "what need not be remembered",
+}
+"""Functions of which no change is noticed, because none changes what is found in a stream; each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)

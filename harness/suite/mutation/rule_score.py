@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich.table import Table
 
 from harness.suite.mutation.rule_judging import WAYS, Noticed
-from harness.suite.mutation.rule_mutants import JUDGES
+from harness.suite.mutation.rule_mutants import EQUIVALENT, JUDGES
 
 
 def table(noticed: Sequence[Noticed]) -> Table:
@@ -26,6 +26,11 @@ def table(noticed: Sequence[Noticed]) -> Table:
 
 
 def unnoticed_rules(noticed: Sequence[Noticed]) -> list[str]:
-    """The functions of which no change was noticed by anyone."""
+    """The functions of which no change was noticed by anyone, but for those that `EQUIVALENT` has."""
     found = {each.mutant.rule for each in noticed if each}
-    return sorted({each.mutant.rule for each in noticed} - found)
+    return sorted({each.mutant.rule for each in noticed} - found - EQUIVALENT.keys())
+
+
+def needless_entries(noticed: Sequence[Noticed]) -> list[str]:
+    """The functions that `EQUIVALENT` has, though a change was noticed."""
+    return sorted({each.mutant.rule for each in noticed if each} & EQUIVALENT.keys())
