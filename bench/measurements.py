@@ -83,7 +83,9 @@ MEASUREMENTS = {
         r"\d+ of \d+ cells.*|(?:defect|primitive|resource) +cells.*|[a-z].* +\d+ +\d+ +\d+ +\d+",
     ),
     "judges": Measurement(
-        "Who notices when a rule of a judge is disabled?", "vkharness mutate --judges --sample 300 --seed 1"
+        "Who notices when a rule of a judge is disabled? (About one change of a function each: another one of a "
+        "function that is listed may be noticed.)",
+        "vkharness mutate --judges --sample 70 --seed 3",
     ),
     "mutate": Measurement(
         "Who notices when one piece of a dependency is dropped?", "vkharness mutate --sample 60 --seed 1"
