@@ -113,7 +113,7 @@ class Analysis:
         objects = self._interpreter.objects
         names = objects.debug.names
         unseen = [each._replace(resource_name=names.get(each.resource, "")) for each in self._validator.unseen.all()]
-        return Unjudged(objects.contents.left_out, unseen)
+        return Unjudged(objects.contents.left_out, unseen, not self._validator.submits)
 
     @property
     def verdict(self) -> str:

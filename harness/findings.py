@@ -273,10 +273,13 @@ class UnseenWrite(NamedTuple):
     place: Place
     resource_name: str = ""
     """The debug name of the resource; empty where it has none."""
+    memory: int = 0
+    """The memory object that the program had mapped."""
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-able form with stable keys."""
         return {
+            "memory": self.memory,
             "resource": self.resource,
             "resource_type": self.resource_type,
             "resource_name": self.resource_name,
@@ -295,6 +298,8 @@ class Unjudged:
     """What draws read by contents of memory that are unknown, with the number of recorded draws."""
     never_visible: Sequence[UnseenWrite] = ()
     """Writes of the device that the host can never see, in memory that the program had mapped."""
+    nothing_submitted: bool = False
+    """Whether no work of the program ever came to a queue."""
 
 
 class Explanation(NamedTuple):

@@ -30,16 +30,19 @@ STEM = "calls"
 class CapturedProcess:
     """A capture file, and the process that wrote it: its number and its name, 0 and empty when it was gone already.
 
-    `shared` says that several processes wrote it.
+    `instance` counts the captures of one process, which has one for each of its instances; 0 for the only one. `shared`
+    says that several processes wrote it.
     """
 
     path: Path
     process: int = 0
     name: str = ""
     shared: bool = False
+    instance: int = 0
 
     def __str__(self) -> str:
-        return f"process {self.process} ({self.name})" if self.process else "a process"
+        instance = f", instance {self.instance}" if self.instance else ""
+        return f"process {self.process} ({self.name}){instance}" if self.process else "a process"
 
 
 @dataclass(slots=True)
@@ -111,7 +114,16 @@ def run_captured(
         observer.join()
     for left in sorted(folder.glob(f"{STEM}*.gfxr")):  # made at the very end
         gatherer.take(left)
+    number_instances(gatherer.captures)
     return ProgramRun(status, gatherer.captures)
+
+
+def number_instances(captures: Sequence[CapturedProcess]) -> None:
+    """Numbers the captures of processes that have several, from 1."""
+    for process in {each.process for each in captures if each.process}:
+        own = [each for each in captures if each.process == process]
+        for number, each in enumerate(own if len(own) > 1 else (), 1):
+            each.instance = number
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str], complete: threading.Event | None) -> int:

@@ -99,11 +99,16 @@ def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
         tell_of_no_call(options)
         return UNMODELLED
     documents, codes = [], []
+    idle = [capture for capture, analysis in judged if _did_nothing(analysis)]
+    idle = idle[1:] if len(idle) == len(judged) else idle
     for capture, analysis in judged:
-        if len(judged) > 1:
+        told = capture not in idle
+        if told and len(judged) > len(idle) + 1:
             click.echo(f"{capture}:", err=True)
-        documents.append(_show(capture, analysis, options))
+        documents.append(_document(capture, analysis, options, tell=told))
         codes.append(exit_code(analysis.verdict))
+    if idle:
+        click.echo(f"{len(idle)} more {'instance' if len(idle) == 1 else 'instances'} submitted nothing", err=True)
     options.ignored.require_use()
     codes += [UNMODELLED] * (len(captures) - len(whole))
     if options.json_path is not None:
@@ -145,15 +150,24 @@ def _follow(capture: CapturedProcess, at: int, options: Options) -> Analysis | N
     return analysis if seen else None
 
 
-def _show(capture: CapturedProcess, analysis: Analysis, options: Options) -> dict[str, Any]:
-    """Prints the verdict of one process; its document."""
+def _did_nothing(analysis: Analysis) -> bool:
+    """Whether an instance gave no work to a queue, and nothing is to be said of it."""
+    return analysis.unjudged.nothing_submitted and not analysis.findings and not analysis.unmodelled
+
+
+def _document(capture: CapturedProcess, analysis: Analysis, options: Options, *, tell: bool) -> dict[str, Any]:
+    """The document of one process; prints its verdict if it is to `tell` it."""
     from harness.cli.verdict import ask_model, show
+    from harness.groups import groups_of
     from harness.report.findings_json import verdict_document
 
     answer = ask_model(analysis, options.model)
     options.ignored.mark(analysis.findings)
     verdict, unmodelled, unjudged = analysis.verdict, analysis.unmodelled, analysis.unjudged
-    groups = show(verdict, analysis.findings, unmodelled, answer, unjudged, None, stderr=True)
+    if tell:
+        groups = show(verdict, analysis.findings, unmodelled, answer, unjudged, None, stderr=True)
+    else:
+        groups = groups_of(analysis.findings)
     document = verdict_document(verdict, groups, unmodelled, answer, unjudged)
     return {"process": capture.process, "program": capture.name, **document}
 

@@ -18,7 +18,8 @@ VERSION = 1
 def verdict_document(
     verdict: str, groups: Sequence[Group], unmodelled: Mapping[str, int], model: str, unjudged: Unjudged
 ) -> dict[str, Any]:
-    """`{"version", "verdict", "findings", "groups", "unmodelled", "model", "left_out", "never_visible"}`.
+    """`{"version", "verdict", "findings", "groups", "unmodelled", "model", "left_out", "never_visible",
+    "nothing_submitted"}`.
 
     `findings` has each finding once, group by group, as `Finding.to_dict` gives the first of those that are the same:
     `count`, `first_frame` and `last_frame` tell of all of them, and `group` is the number of its group. `groups` has
@@ -36,6 +37,7 @@ def verdict_document(
         "model": model,
         "left_out": dict(unjudged.left_out),
         "never_visible": [each.to_dict() for each in unjudged.never_visible],
+        "nothing_submitted": unjudged.nothing_submitted,
     }
 
 

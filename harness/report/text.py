@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 NOTHING = Unjudged()
 MOST_UNSEEN = 10
-"""The most writes that the host cannot see which are named in a text."""
+"""The most memory objects with writes that the host cannot see which are named in a text."""
+UNSEEN = "mapped and never made visible to the host, as a read of it would need"
+NOTHING_SUBMITTED = "nothing was submitted to a queue"
 VERDICT_STYLES = {"clean": "bold green", "hazards": "bold red", "unknown": "bold yellow"}
 
 BOUND = "at most: which bytes are read follows from contents that are unknown"
@@ -119,6 +121,7 @@ def summary_text(
         what = "no hazard found, but not every command is modelled"
     else:
         what = "no hazard"
+    what += f"; {NOTHING_SUBMITTED}" if unjudged.nothing_submitted and not groups else ""
     text.append(verdict, style=VERDICT_STYLES.get(verdict, "bold"))
     text.append(f" - {what}")
     if advice:
@@ -139,18 +142,33 @@ def summary_text(
 
 def unjudged_lines(unjudged: Unjudged) -> list[str]:
     """What a verdict leaves out: `17 draws read vertices through indices whose contents are unknown`."""
-    return [
-        *_draws(unjudged),
-        *map(_unseen, unjudged.never_visible[:MOST_UNSEEN]),
-        *([f"and {more} more of these"] if (more := len(unjudged.never_visible) - MOST_UNSEEN) > 0 else ()),
-    ]
+    return [*_draws(unjudged), *_unseen_lines(unjudged.never_visible)]
 
 
-def _unseen(write: UnseenWrite) -> str:
+def _unseen_lines(writes: Sequence[UnseenWrite]) -> list[str]:
+    """One line for each memory object."""
+    by_memory: dict[int, list[UnseenWrite]] = {}
+    for each in writes:
+        by_memory.setdefault(each.memory, []).append(each)
+    lines = [f"{UNSEEN}: {_unseen(several)}" for several in by_memory.values()]
+    more = len(lines) - MOST_UNSEEN
+    return lines if more <= 0 else [*lines[:MOST_UNSEEN], f"and {more} more memory objects"]
+
+
+def _unseen(writes: Sequence[UnseenWrite]) -> str:
+    """What one memory object holds of that: the resources, and the commands, the first and the last one by name."""
+    first, last = (choose(writes, key=lambda each: each.place.call) for choose in (min, max))
+    what = f"{first.resource_type} {named(first.resource, {first.resource: first.resource_name})}"
+    others = len({each.resource for each in writes}) - 1
+    what += f" and {others} more in VkDeviceMemory {first.memory}" if others else ""
+    if len(writes) == 1:
+        return f"{size_text(first.size)} of {what}, written by {_writer(first)}"
+    return f"{what}, written by {len(writes)} commands, first {_writer(first)}, last {_writer(last)}"
+
+
+def _writer(write: UnseenWrite) -> str:
     where = printable(write.place.site or "") or f"call {write.place.call}"
-    resource = named(write.resource, {write.resource: write.resource_name})
-    what = f"{size_text(write.size)} of {write.resource_type} {resource}"
-    return f"mapped and never made visible to the host: {what}, written by {write.place.command} at {where}"
+    return f"{write.place.command} at {where}"
 
 
 def size_text(size: int) -> str:

@@ -74,7 +74,7 @@ class UnseenWrites:
         for key, (size, kind, place) in sizes.items():
             if key in into or len(into) < MOST_UNSEEN:
                 size = max(size, into[key].size if key in into else 0)
-                into[key] = UnseenWrite(key[0], kind, size, place)
+                into[key] = UnseenWrite(key[0], kind, size, place, memory=memory)
 
 
 def _owner(buffers: list[tuple[int, int, int]], address: int, memory: int) -> tuple[int, str]:

@@ -49,6 +49,8 @@ class Validator:
         buffers_of: BuffersOf = lambda memory: [],
     ) -> None:
         self.unmodelled: dict[str, int] = {}
+        self.submits = 0
+        """Submits to queues so far."""
         self._context = Context(0)
         self._events = Events(self._context)
         self._queues = Queues(self._context, self._events.order)
@@ -69,6 +71,7 @@ class Validator:
             case effects.Recorded():
                 return self._recorded(stream_event)
             case effects.Submitted():
+                self.submits += 1
                 self._host.submitted()
                 return list(self._judged(self._queues.submit(stream_event)))
             case effects.HostWrote():

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.capture.display import display
-from harness.capture.launch import CapturedProcess, _Gatherer, run_captured
+from harness.capture.launch import CapturedProcess, _Gatherer, number_instances, run_captured
 from harness.capture.layer import NAME, capture_environment, capture_layer
 from harness.device.drivers import environment, find_driver
 from harness.findings import UserError
@@ -113,3 +113,13 @@ def test_a_display_is_made_where_there_is_none() -> None:
         assert made["DISPLAY"] == ":7"
     with display("none", {"DISPLAY": ":7", "WAYLAND_DISPLAY": "w", "HOME": "h"}) as made:
         assert made == {"HOME": "h"}
+
+
+def test_instances_of_one_process_are_told_apart() -> None:
+    captures = [
+        CapturedProcess(Path("a"), 7, "mpv"),
+        CapturedProcess(Path("b"), 8, "sh"),
+        CapturedProcess(Path("c"), 7, "mpv"),
+    ]
+    number_instances(captures)
+    assert list(map(str, captures)) == ["process 7 (mpv), instance 1", "process 8 (sh)", "process 7 (mpv), instance 2"]

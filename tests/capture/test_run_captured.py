@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,25 @@ def test_each_process_has_its_verdict(tmp_path: Path) -> None:
     assert printed.count("process ") == 2
     assert [each["verdict"] for each in document(file)["processes"]] == ["clean", "hazards"]
     assert document(file)["verdict"] == "hazards"
+
+
+def test_instances_that_submit_nothing_are_counted_together(tmp_path: Path) -> None:
+    capture_folder()
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import subprocess, sys\nimport vulkan as vk\n"
+        "for _ in range(2):\n"
+        "    vk.vkDestroyInstance(vk.vkCreateInstance(vk.VkInstanceCreateInfo(), None), None)\n"
+        "if sys.argv[1:]:\n    subprocess.run([sys.executable, *sys.argv[1:]])\n"
+    )
+    variables = {"GFXRECON_MEMORY_TRACKING_MODE": "unassisted"}
+    code, printed = run("--", "sh", "-c", f"{sys.executable} {program}", **variables)
+    assert code == 0
+    assert printed.splitlines()[0] == "clean - no hazard; nothing was submitted to a queue"
+    code, printed = run("--", "sh", "-c", f"{sys.executable} {program} {FILL_COPY}", **variables)
+    assert code == 1
+    assert "process " not in printed and "clean" not in printed, "only what was submitted has a verdict"
+    assert re.search(r"\d more instances? submitted nothing$", printed.strip())
 
 
 def test_python_source_runs_under_the_capture_layer_when_asked_to() -> None:

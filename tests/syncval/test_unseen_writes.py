@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harness.check import Analysis
+from harness.findings import Place, Unjudged, UnseenWrite
 from harness.report.text import MOST_UNSEEN, size_text, unjudged_lines
 from harness.trace.calls import HostRead
 from tests.support.streams import Stream, struct
@@ -102,14 +103,30 @@ def test_the_same_write_in_every_frame_is_named_once_with_its_size() -> None:
     assert stream.unseen() == [(stream.target, "VkBuffer", SIZE, fill)]
 
 
-def test_in_words() -> None:
+def test_in_words_there_is_one_line_for_each_memory_object() -> None:
     stream = Mapped()
     stream.begin()
-    for at in range(MOST_UNSEEN + 2):
-        stream.fill(stream.target, at, 64 * at, 12)
+    fills = [stream.fill(stream.target, at, 64 * at, 12) for at in range(3)]
     stream.submit()
-    lines = unjudged_lines(Analysis().follow(stream.blocks).unjudged)
-    first = f"12 bytes of VkBuffer {stream.target}, written by vkCmdFillBuffer at call "
-    assert lines[0].startswith(f"mapped and never made visible to the host: {first}")
-    assert (len(lines), lines[-1]) == (MOST_UNSEEN + 1, "and 2 more of these")
+    (line,) = unjudged_lines(Analysis().follow(stream.blocks).unjudged)
+    target = f"VkBuffer {stream.target}"
+    assert line == (
+        f"mapped and never made visible to the host, as a read of it would need: {target}, written by 3 commands, "
+        f"first vkCmdFillBuffer at call {fills[0]}, last vkCmdFillBuffer at call {fills[-1]}"
+    )
+    stream = Mapped()
+    fill = stream.fills()
+    (line,) = unjudged_lines(Analysis().follow(stream.blocks).unjudged)
+    assert line.endswith(f": 4 KiB of VkBuffer {stream.target}, written by vkCmdFillBuffer at call {fill}")
     assert [size_text(each) for each in (12, 1536, 4 << 20, 3 << 30)] == ["12 bytes", "1.5 KiB", "4 MiB", "3 GiB"]
+
+
+def test_many_memory_objects_are_counted() -> None:
+    place = Place(7, "vkCmdFillBuffer", None)
+    writes = [UnseenWrite(20 + at, "VkBuffer", 12, place, memory=at // 2) for at in range(2 * MOST_UNSEEN + 4)]
+    lines = unjudged_lines(Unjudged({}, writes))
+    assert lines[0].endswith(
+        ": VkBuffer 20 and 1 more in VkDeviceMemory 0, written by 2 commands, "
+        "first vkCmdFillBuffer at call 7, last vkCmdFillBuffer at call 7"
+    )
+    assert (len(lines), lines[-1]) == (MOST_UNSEEN + 1, "and 2 more memory objects")
