@@ -102,6 +102,12 @@ def keys_in_conflict(opinion: Opinion) -> set[Key]:
     return set(_pairs(opinion))
 
 
+def conflicts_of(findings: Iterable[Finding], opinion: Opinion) -> list[int]:
+    """The numbers, from 1, of the conflicts between the accesses of findings."""
+    known = {key_of(each) for each in findings}
+    return [at for at, each in enumerate(opinion.conflicts, 1) if known & set(keys_of_conflict(each))]
+
+
 def beyond(findings: Iterable[Finding], opinion: Opinion) -> list[Conflict]:
     """The conflicts of the model that syncval's findings do not speak of, each pair of calls once.
 

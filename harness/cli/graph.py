@@ -14,29 +14,43 @@ from harness.findings import UserError
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="FILE.svg or FILE.dot (default: beside the trace)."
 )
+@click.option("--finding", type=click.IntRange(1), help="Number of the finding, as `check` numbers them.")
 @click.option("--conflict", "number", type=click.IntRange(1), help="Which conflict of the model (default: the first).")
 @click.option("--commands", type=click.IntRange(2, 1000), default=24, show_default=True, help="How many are drawn.")
-def graph(trace: Path, output: Path | None, number: int | None, commands: int) -> None:
+def graph(trace: Path, output: Path | None, finding: int | None, number: int | None, commands: int) -> None:
     """Draw what must be complete before what: queues, commands with their stages, barriers.
 
     The ends of a conflict are red, the chain that there is between them is blue, the missing edge is dashed. Of a long
-    trace the neighbourhood of the conflict is drawn. No Vulkan loader or driver is needed.
+    trace the neighbourhood of the conflict is drawn. A finding may have several conflicts; the first one is drawn. No
+    Vulkan loader or driver is needed.
     """
+    from harness.agreement import conflicts_of, note_opinion
+    from harness.check import Analysis
+    from harness.groups import chosen, groups_of
     from harness.model import judge
     from harness.report.graph import draw, summary, write_graph
     from harness.report.order_svg import draw_svg, standalone
-    from harness.trace.codec import read_trace
+    from harness.trace.codec import load
 
+    if finding is not None and number is not None:
+        raise UserError("--finding and --conflict both say what is drawn: choose one")
     notes: list[str] = []
-    opinion = judge(read_trace(trace, notes))
+    blocks = load(trace, notes)
+    opinion, analysis = judge(blocks), Analysis().follow(blocks)
+    note_opinion(analysis, opinion)
     for note in notes:
         click.echo(f"vkharness: note: {note}", err=True)
-    conflicts = opinion.conflicts
+    conflicts, groups = opinion.conflicts, groups_of(analysis.findings)
     if number is not None and number > len(conflicts):
         raise UserError(f"--conflict {number}: the model finds {len(conflicts)} conflicts in {trace}")
-    chosen = conflicts[(number or 1) - 1] if conflicts else None
+    if finding is not None:
+        number = next(iter(conflicts_of(chosen(groups, finding, trace).findings, opinion)), None)
+        if number is None:
+            raise UserError(f"--finding {finding}: the model finds no conflict there")
     target = output or trace.with_suffix(".svg")
-    write_graph(target, draw(opinion, chosen, commands), lambda: standalone(draw_svg(opinion, chosen, commands)))
-    for line in summary(opinion, conflicts):
+    shown = conflicts[(number or 1) - 1] if conflicts else None
+    write_graph(target, draw(opinion, shown, commands), lambda: standalone(draw_svg(opinion, shown, commands)))
+    numbers = {at: group.number for group in reversed(groups) for at in conflicts_of(group.findings, opinion)}
+    for line in summary(opinion, conflicts, numbers):
         click.echo(line)
     click.echo(f"drawn: {target}")

@@ -41,14 +41,14 @@ def explanation_text(pair: PairExplanation) -> str:
 def _steps(pair: PairExplanation) -> list[str]:
     """One line for each command on the path, with the rules of the edges that lead to its nodes."""
     if not pair.path:
-        return [f"after the load operation of {_use(load)}, which saw the write" for load in pair.loads]
+        return [f"after the load operation of {_use(pair, load)}, which saw the write" for load in pair.loads]
     steps: list[tuple[Place, list[str]]] = []
     for edge in pair.path:
         place = pair.order.nodes[edge.second].place
         if not steps or steps[-1][0] != place:
             steps.append((place, []))
         steps[-1][1].append(edge.rule)
-    return [f"{_place(place)}: {', '.join(dict.fromkeys(rules))}" for place, rules in steps]
+    return [f"{_place(pair, place)}: {', '.join(dict.fromkeys(rules))}" for place, rules in steps]
 
 
 def _passage(pair: PairExplanation, passage: Passage) -> str:
@@ -56,25 +56,27 @@ def _passage(pair: PairExplanation, passage: Passage) -> str:
     if passage.spans != pair.spans:
         part = f"{part_text(pair.resource, *describe(pair.subject, passage.spans))}: "
     if passage.reader is not None:
-        return f"memory  {part}ordered after a read that saw the write: {_use(passage.reader)}"
+        return f"memory  {part}ordered after a read that saw the write: {_use(pair, passage.reader)}"
     nodes = pair.order.nodes
-    flush = "by itself" if passage.flush is None else f"by {_place(nodes[passage.flush].place)}"
-    invalidate = "by itself" if passage.invalidate is None else f"by {_place(nodes[passage.invalidate].place)}"
+    flush = "by itself" if passage.flush is None else f"by {_place(pair, nodes[passage.flush].place)}"
+    invalidate = "by itself" if passage.invalidate is None else f"by {_place(pair, nodes[passage.invalidate].place)}"
     return f"memory  {part}available {flush}, visible {invalidate}"
 
 
 def _labelled_use(pair: PairExplanation, use: ModelAccess) -> str:
-    return f"{labelled(f'{use.command} {use.access}', pair.debug.labels_at(use.place))}{_where(use.place)}"
+    return f"{labelled(f'{use.command} {use.access}', pair.debug.labels_at(use.place))}{_where(pair, use.place)}"
 
 
-def _use(use: ModelAccess) -> str:
-    return f"{use.command} {use.access}{_where(use.place)}"
+def _use(pair: PairExplanation, use: ModelAccess) -> str:
+    return f"{use.command} {use.access}{_where(pair, use.place)}"
 
 
-def _place(place: Place) -> str:
-    return f"{place.command}{_where(place)}"
+def _place(pair: PairExplanation, place: Place) -> str:
+    return f"{place.command}{_where(pair, place)}"
 
 
-def _where(place: Place) -> str:
+def _where(pair: PairExplanation, place: Place) -> str:
     submit = f", submit {place.submit}" if place.submit else ""
-    return f"{f' at {printable(place.site)}' if place.site else ''} (call {place.call}{submit})"
+    number = pair.debug.frames.of(place.submit or place.call)
+    frame = "" if number is None else f", frame {number}"
+    return f"{f' at {printable(place.site)}' if place.site else ''} (call {place.call}{submit}{frame})"

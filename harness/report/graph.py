@@ -7,7 +7,7 @@ ends of a conflict are red, the existing chain between them is blue, and the mis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from itertools import pairwise
 from pathlib import Path
@@ -127,7 +127,11 @@ def _row(row: Sequence[CellText], width: int) -> str:
     return f"<TR>{''.join(cells)}</TR>"
 
 
-def summary(opinion: Opinion, conflicts: Iterable[Conflict]) -> list[str]:
-    """One numbered line a conflict, for choosing one; the verdict when there is none."""
-    lines = [f"{number}: {conflict_text(each)}" for number, each in enumerate(conflicts, 1)]
+def summary(opinion: Opinion, conflicts: Iterable[Conflict], findings: Mapping[int, int]) -> list[str]:
+    """One numbered line a conflict, for choosing one; the verdict when there is none. `findings` has the number of the
+    finding of a conflict, by the number of the conflict."""
+    lines = [
+        f"{number}: {conflict_text(each)}{f', finding {findings[number]}' if number in findings else ''}"
+        for number, each in enumerate(conflicts, 1)
+    ]
     return lines or ["no conflict: " + ("something is not modelled" if opinion.unmodelled else "clean")]

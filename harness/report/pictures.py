@@ -12,18 +12,20 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from PIL import Image as Picture
-from PIL import ImageDraw
+from PIL import ImageDraw, ImageFont
 from PIL.PngImagePlugin import PngInfo
 
 from harness.replay.contents.observe import OutputDifference, Outputs, Surface, units
 from harness.replay.schedule.screens import in_trace, is_screen
 from harness.report.surface_values import VALUES, save_values
 from harness.report.texels import Pixels, as_grid, to_pixels
+from harness.report.text import size_text
 
 SIDE = 384
 """Pixels that the longer side of a picture has at least, unless the surface is larger."""
@@ -38,6 +40,7 @@ GAP = 4
 FRAME = 17
 """Pixels that the frame around the first wrong texel encloses at least."""
 BACKGROUND = (40, 40, 40)
+TEXT = (230, 230, 230)
 MARK = (255, 0, 255)
 WRONG = (255, 64, 32)
 
@@ -52,9 +55,9 @@ def write_pictures(
     """Writes `<surface>-{expected,observed,difference}.png` for each difference, all values, and `record.json`; their
     paths.
 
-    The record holds `record`, the differences and the names of the pictures; `values.npz` holds the bytes. The
-    record's `caption` is also the description of each picture (PNG's keyword `Description`). Raises OSError when the
-    folder cannot be written.
+    The record holds `record`, the differences and the names of the pictures; `values.npz` holds the bytes. The record's
+    `caption` stands below each picture, under the resource with its size and format, and is its description (PNG's
+    keyword `Description`). Raises OSError when the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
@@ -84,7 +87,8 @@ def _write_triple(folder: Path, before: Surface, after: Surface, caption: str) -
     paths = []
     for kind, picture in zip(("expected", "observed", "difference"), triple(before, after), strict=True):
         path = folder / f"{name}-{kind}.png"
-        _save(path, picture, f"{kind}: {caption}" if caption else kind)
+        lines = [f"{kind}: {surface_text(before)}", *([caption] if caption else [])]
+        _save(path, captioned(picture, lines), f"{kind}: {caption}" if caption else kind)
         paths.append(path)
     return paths
 
@@ -98,6 +102,29 @@ def surface_name(surface: Surface) -> str:
     aspect, mip, layer = surface.subresource
     names = {1: "color", 2: "depth", 4: "stencil", 0x10: "plane0", 0x20: "plane1", 0x40: "plane2"}
     return f"image-{surface.resource}-{names.get(aspect, hex(aspect))}-mip{mip}-layer{layer}"
+
+
+def surface_text(surface: Surface) -> str:
+    """'image-9-color-mip0-layer1, 64 x 64, VK_FORMAT_R8G8B8A8_UNORM', or 'buffer-7, 256 bytes'."""
+    if surface.subresource is None:
+        return f"{surface_name(surface)}, {size_text(surface.data.size)}"
+    depth, height, width = surface.data.shape[:3]
+    deep = f" x {depth}" if depth > 1 and surface.samples == 1 else ""
+    samples = f", {surface.samples} samples" if surface.samples > 1 else ""
+    return f"{surface_name(surface)}, {width} x {height}{deep}{samples}, {surface.format}"
+
+
+def captioned(picture: Picture.Image, lines: Sequence[str]) -> Picture.Image:
+    """The picture with lines of text below it, wrapped to its width."""
+    font = ImageFont.load_default()
+    letter = font.getlength("m")
+    columns = max(20, int((picture.width - 2 * GAP) / letter))
+    text = "\n".join(row for line in lines for row in wrap(line, columns))
+    _, _, _, bottom = ImageDraw.Draw(picture).multiline_textbbox((0, 0), text, font=font)
+    made = Picture.new("RGB", (picture.width, picture.height + int(bottom) + 2 * GAP), BACKGROUND)
+    made.paste(picture, (0, 0))
+    ImageDraw.Draw(made).multiline_text((GAP, picture.height + GAP), text, fill=TEXT, font=font)
+    return made
 
 
 def triple(before: Surface, after: Surface) -> tuple[Picture.Image, Picture.Image, Picture.Image]:

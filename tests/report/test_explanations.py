@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from harness.model.pairs import Exemption
 from harness.report.explanations import explanation_text
 from harness.spans import merge
 from tests.commands.test_debug_info import name, region
+from tests.replay.test_witness_presentation import GREEN, RED, Presenter
 from tests.support.streams import two_buffers
 
 SPLIT = """
@@ -135,3 +137,13 @@ def test_names_and_labels_are_in_the_words() -> None:
     text = explanation_text(pair).splitlines()
     assert text[0] == f'VkBuffer {a} "particles" [0, 256)'
     assert text[1].startswith('  first   vkCmdFillBuffer SYNC_CLEAR_TRANSFER_WRITE in "upload" (call')
+
+
+def test_frames_are_in_the_words() -> None:
+    presenter = Presenter()
+    for colour in (RED, GREEN):
+        presenter.frame(colour)
+    pairs, _, _ = explain_pairs(presenter.blocks, 100)
+    text = "\n".join(map(explanation_text, pairs))
+    assert re.search(r"  first   vkQueuePresentKHR .*, frame 1\)", text)
+    assert re.search(r"  then    vkCmdPipelineBarrier .*, frame 2\)", text)

@@ -15,13 +15,16 @@ import graphviz
 import pytest
 from click.testing import CliRunner
 
+from harness.check import Analysis
 from harness.cli.graph import graph
 from harness.device.drivers import environment, find_driver
 from harness.findings import UserError
 from harness.fuzz import stream_text
+from harness.groups import groups_of
 from harness.model import Opinion, judge, judge_stream_events
 from harness.report.graph import RED, draw, write_graph
 from harness.report.order_svg import draw_svg, standalone
+from harness.trace.codec import save
 from tests.commands.test_debug_info import name, region
 from tests.support.streams import struct, two_buffers
 
@@ -137,6 +140,39 @@ def test_the_command_names_conflicts_and_what_it_drew(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert result.output.splitlines()[0].startswith("1: unordered: vkCmdCopyBuffer")
     assert (tmp_path / "order.dot").read_text().startswith("digraph")
+
+
+def test_findings_are_numbered_as_check_numbers_them(tmp_path: Path) -> None:
+    """Two resources of one missing dependency are two conflicts and one finding."""
+    stream, a, b = two_buffers(256)
+    c = stream.buffer(256)
+    stream.begin()
+    stream.fill(a, 7)
+    stream.fill(b, 7)
+    first = stream.copy(a, c, 64)
+    second = stream.copy(b, c, 64, to=64)
+    overwritten = stream.fill(c, 9)
+    stream.submit()
+    trace = tmp_path / "trace.jsonl"
+    save(trace, stream.blocks)
+    analysis = Analysis().follow(stream.blocks)
+    groups = groups_of(analysis.findings)
+    drawn_at = {}
+    for group in groups:
+        target = tmp_path / f"{group.number}.dot"
+        result = CliRunner().invoke(graph, [str(trace), "--finding", str(group.number), "-o", str(target)])
+        assert result.exit_code == 0, result.output
+        lines = [line for line in result.output.splitlines() if line.endswith(f", finding {group.number}")]
+        assert lines and all(f"(call {group.first.place.call})" in line for line in lines[:1])
+        drawn_at[group.number] = re.findall(rf'COLOR="{RED}"', target.read_text())
+    assert {group.first.place.call for group in groups} == {first, second, overwritten}
+    assert all(len(ends) == 2 for ends in drawn_at.values())
+    for options, said in (
+        (["--finding", "99"], "has 4 groups of findings"),
+        (["--finding", "1", "--conflict", "1"], "choose one"),
+    ):
+        failed = CliRunner().invoke(graph, [str(trace), *options])
+        assert isinstance(failed.exception, UserError) and said in str(failed.exception)
 
 
 def test_names_labels_and_frames_are_drawn() -> None:

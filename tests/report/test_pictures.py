@@ -11,7 +11,17 @@ import pytest
 from PIL import Image as Picture
 
 from harness.replay.contents.observe import Outputs, Surface, compare
-from harness.report.pictures import BACKGROUND, MARK, WRONG, surface_name, triple, write_pictures, wrong_texels
+from harness.report.pictures import (
+    BACKGROUND,
+    MARK,
+    WRONG,
+    captioned,
+    surface_name,
+    surface_text,
+    triple,
+    write_pictures,
+    wrong_texels,
+)
 from harness.report.texels import to_pixels
 
 Bytes = npt.NDArray[np.uint8]
@@ -148,8 +158,27 @@ def test_files_and_record(tmp_path: Path) -> None:
     assert record["device"] == "none"
     with Picture.open(paths[1]) as picture:
         assert picture.info["Description"] == "observed: what happened"
+        assert picture.height > triple(before, after)[1].height, "the caption stands in the picture, too"
     assert record["differences"][0]["first"] == [3, 1, 0]
     assert record["differences"][0]["pictures"] == names[:3]
+
+
+def test_the_caption_stands_below_the_picture_and_leaves_it_alone() -> None:
+    _, observed, _ = triple(*pair())
+    lines = [f"observed: {surface_text(pair()[0])}", "READ_AFTER_WRITE on VkImage 9 " + "after " * 40]
+    made = captioned(observed, lines)
+    assert made.crop((0, 0, *observed.size)).tobytes() == observed.tobytes()
+    strip = made.crop((0, observed.height, made.width, made.height))
+    assert made.width == observed.width and len(colours(strip)) > 1
+    longer = captioned(observed, [*lines, "and one more line"])
+    assert longer.height > made.height, "what does not fit into the width goes on below"
+
+
+def test_a_surface_is_named_with_its_size_and_format() -> None:
+    assert surface_text(pair()[0]) == "image-9-color-mip0-layer0, 8 x 4, VK_FORMAT_R8G8B8A8_UNORM"
+    samples = image(np.zeros((4, 2, 3, 16), np.uint8), samples=4)
+    assert surface_text(samples) == "image-9-color-mip0-layer0, 3 x 2, 4 samples, VK_FORMAT_R8G8B8A8_UNORM"
+    assert surface_text(Surface(7, None, np.zeros(64, np.uint8))) == "buffer-7, 64 bytes"
 
 
 def test_a_picture_that_fails_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
