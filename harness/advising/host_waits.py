@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 
 from harness.advising.written import HOST_WAIT, Written
 from harness.check import Analysis
-from harness.reduction.structure import ACQUIRES, PRESENT, command_buffers, semaphore_operations
+from harness.reduction.structure import command_buffers, semaphore_operations
 from harness.report.advice import Advice, AdviceKind
-from harness.spec.command_classes import HOST_POLLS, HOST_WAITS, QUEUE_WORK, is_debug, is_recorded
+from harness.spec.command_classes import ACQUIRES, HOST_POLLS, HOST_WAITS, PRESENT, QUEUE_WORK, is_debug, is_recorded
 from harness.spec.enums import VK_WHOLE_SIZE, VkSemaphoreWait
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call

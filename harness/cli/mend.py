@@ -75,14 +75,10 @@ def mend(
 
 
 def _numbered(blocks: list[Block], number: int, trace: Path) -> list[Finding]:
-    """The findings of the group with a number, as `check` and `replay` number them."""
-    from harness.agreement import ask_model
-    from harness.check import Analysis
-    from harness.groups import chosen, groups_of
+    """The findings of the group with a number that count."""
+    from harness.cli.numbered import group_of
 
-    analysis = Analysis(keep_events=True).follow(blocks)
-    ask_model(analysis)
-    group = chosen(groups_of(analysis.findings), number, trace)
+    group = group_of(blocks, number, trace)
     if not group.counts:
         missing = group.first.missing
         raise UserError(f"--finding {number} counts for no verdict, so that there is nothing to mend: {missing}")

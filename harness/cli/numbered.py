@@ -1,4 +1,4 @@
-"""The finding that `--finding N` means."""
+"""The findings that `--finding N` means, numbered as `check` numbers groups."""
 
 from __future__ import annotations
 
@@ -6,24 +6,20 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from harness.findings import UserError
-
 if TYPE_CHECKING:
-    from harness.findings import Finding
+    from harness.groups import Group
     from harness.trace.calls import Block
 
 
-def finding_of(blocks: Iterable[Block], number: int, trace: Path) -> Finding:
-    """The finding that stands for the group of this number, as `check` numbers groups. Raises `UserError`, with what
-    there is, where no group has it."""
-    from harness.agreement import ask_model
+def group_of(blocks: Iterable[Block], number: int, trace: Path) -> Group:
+    """The group of this number. Raises `UserError`, with what there is, where no group has it.
+
+    What only the model finds is among the groups, as long as the trace is not too long for the model.
+    """
+    from harness.agreement import MODEL_LIMIT, ask_model
     from harness.check import Analysis
     from harness.groups import chosen, groups_of
 
-    analysis = Analysis(keep_events=True).follow(blocks)
+    analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(blocks)
     ask_model(analysis)
-    group = chosen(groups_of(analysis.findings), number, trace)
-    found = next((each for each in group.findings if each.judges != ("model",)), None)
-    if found is None:
-        raise UserError(f"--finding {number}: the model alone finds it, and a reduction follows syncval")
-    return found
+    return chosen(groups_of(analysis.findings), number, trace)

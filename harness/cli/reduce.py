@@ -15,12 +15,17 @@ from harness.cli import CLEAN, HAZARDS
 from harness.findings import UserError
 
 if TYPE_CHECKING:
+    from harness.device.process import Worker
     from harness.findings import Finding
+    from harness.groups import Group
     from harness.reduction.reduce import Reduction
     from harness.trace.calls import Block
 
 NOT_ALL = HAZARDS
-"""Exit code when the limit of time came before everything was tried, or the bytes are not those of the whole trace."""
+"""Exit code when the limit of time came before everything was tried, or no scenario can be written."""
+
+MOST_ASKED, MOST_TRIED = 64, 3
+"""Findings of a group that may be reduced, and how many of them are tried on a driver until one is shown."""
 
 KEEP_EVERY = 5.0
 """Seconds between two writes of the best trace so far."""
@@ -35,7 +40,7 @@ KEEP_EVERY = 5.0
     type=click.Path(path_type=Path),
     help="Write it as a scenario, too: Python for `pytest`, with the missing dependency named.",
 )
-@click.option("--device", help="Show the hazard on this driver, before and after; go back where it is lost.")
+@click.option("--device", help="Keep the hazard shown on this driver: each smaller trace is replayed there, too.")
 @click.option("--seconds", type=click.FloatRange(0), default=600.0, show_default=True, help="Limit of time.")
 @click.pass_context
 def reduce(
@@ -49,13 +54,16 @@ def reduce(
 ) -> None:
     """Make a trace as small as it can be with one finding in it.
 
-    Frames, submits, command buffers, commands, regions, barriers, objects and sizes go as long as the judge still finds
-    the hazard between the same two calls, and nothing else that counts. What is left can be replayed. Calls and objects
-    keep their numbers. No Vulkan loader or driver is needed without --device.
+    Frames, submits, command buffers, commands, regions, barriers, descriptors, objects and sizes go as long as the
+    judge still finds the hazard between the same two calls, and nothing else that counts. What is left can be replayed.
+    Calls and objects keep their numbers.
+
+    With --device a driver must show the hazard in each smaller trace, too, if it does so in the whole one. Without it
+    only the judge is asked, and no Vulkan loader or driver is needed.
 
     Exit codes: 0 done, 1 not all of it: the limit of time came first, or no scenario can be written; 2 bad input.
     """
-    from harness.cli.numbered import finding_of
+    from harness.cli.numbered import group_of
     from harness.reduction.reduce import count_commands
     from harness.reduction.reduce import reduce as make_smaller
     from harness.trace.codec import load
@@ -64,21 +72,22 @@ def reduce(
     blocks = load(trace, notes)
     for note in notes:
         click.echo(f"vkharness: note: {note}", err=True)
-    wanted = finding_of(blocks, finding, trace)
-    with _status() as progress:
-        small = make_smaller(blocks, wanted, seconds=seconds, progress=progress, keep=_keeper(output, trace, finding))
-    pixels = "" if device is None else _go_back_until_shown(small, device)
+    group = group_of(blocks, finding, trace)
+    with _status() as progress, _pixels(device) as pixels:
+        wanted = pixels.choose(blocks, group)
+        keep = _keeper(output, trace, finding)
+        small = make_smaller(blocks, wanted, seconds=seconds, progress=progress, keep=keep, shows=pixels.shows)
     _write(output, small.blocks, trace, finding)
     click.echo(f"{trace}: {len(blocks)} calls, {count_commands(blocks)} commands")
     click.echo(f"{output}: {len(small.blocks)} calls, {small.commands} commands ({small.asked} streams judged)")
-    _tell(small, pixels)
+    _tell(small, pixels.said)
     if scenario is not None:
         try:
             _write_scenario(scenario, small, trace)
         except UserError as error:
             click.echo(error)
             small.complete = False
-        if pixels and not pixels.startswith("shown"):
+        if pixels.said and not pixels.shown:
             click.echo("its row is benign, which pytest counts as a failure without an entry in expectations.toml")
     ctx.exit(CLEAN if small.complete else NOT_ALL)
 
@@ -146,32 +155,61 @@ def _write_scenario(path: Path, small: Reduction, trace: Path) -> None:
     click.echo(f"{path}: try it with pytest {path}")
 
 
-def _go_back_until_shown(small: Reduction, device: str) -> str:
-    """Takes the smallest stream on the way in which a driver shows the hazard, if it shows it in the whole trace."""
-    from harness.device.drivers import find_driver
-    from harness.device.process import Died, Worker
-    from harness.trace.codec import save
+class _Pixels:
+    """What a driver shows of the hazard; without a worker nothing is asked of it."""
 
-    def shows(blocks: list[Block], finding: Finding) -> tuple[bool, str]:
+    def __init__(self, worker: Worker | None, device: str) -> None:
+        self.worker, self.device = worker, device
+        self.shown = False
+        """Whether it shows the hazard in the whole trace, and so in each smaller one."""
+        self.said = ""
+
+    def choose(self, blocks: list[Block], group: Group) -> Finding:
+        """The finding of a group to reduce: the first that the driver shows, or else the one that stands for all."""
+        left = group.findings[:MOST_ASKED] if self.worker is not None else []
+        reason = ""
+        for _ in range(MOST_TRIED):
+            if not left:
+                break
+            answer = self._replay(blocks, left)
+            at = int(answer.get("at", 0))
+            if answer["shown"]:
+                self.shown, self.said = True, f"shown on {self.device}"
+                return left[at]
+            reason = reason or str(answer["reason"])
+            del left[: at + 1]
+        self.said = f"not shown on {self.device} in the whole trace: {reason}" if self.worker is not None else ""
+        return group.first
+
+    def shows(self, blocks: list[Block], finding: Finding) -> bool:
+        """Whether a smaller trace is good enough."""
+        return not self.shown or bool(self._replay(blocks, [finding])["shown"])
+
+    def _replay(self, blocks: list[Block], findings: list[Finding]) -> dict[str, Any]:
+        from harness.device.process import Died
+        from harness.trace.codec import save
+
+        assert self.worker is not None
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "candidate.jsonl"
             save(path, blocks)
-            arguments: dict[str, Any] = {"trace": str(path), "mode": "witness", "device": device}
-            answer = worker.call("harness.report.replays:replay_job", {**arguments, "finding": finding.to_dict()})
-        if isinstance(answer, Died):
-            return False, f"{device} {answer.reason}"
-        return bool(answer["shown"]), str(answer["reason"])
+            arguments: dict[str, Any] = {"trace": str(path), "mode": "witness", "device": self.device}
+            arguments["finding"] = [each.to_dict() for each in findings]
+            try:
+                answer = self.worker.call("harness.report.replays:replay_job", arguments)
+            except UserError as error:
+                return {"shown": False, "reason": str(error)}
+        return {"shown": False, "reason": f"{self.device} {answer.reason}"} if isinstance(answer, Died) else answer
+
+
+@contextmanager
+def _pixels(device: str | None) -> Iterator[_Pixels]:
+    """Replays on a driver, in a process of its own."""
+    if device is None:
+        yield _Pixels(None, "")
+        return
+    from harness.device.drivers import find_driver
+    from harness.device.process import Worker
 
     with Worker(find_driver(device)) as worker:
-        tried: list[str] = []
-        for blocks, finding in reversed(small.trail):
-            try:
-                shown, reason = shows(blocks, finding)
-            except UserError as error:
-                shown, reason = False, str(error)
-            if shown:
-                went_back = f", {len(tried)} rounds back" if tried else ""
-                small.blocks, small.finding = blocks, finding
-                return f"shown on {device}{went_back}"
-            tried.append(reason)
-    return f"not shown on {device}, nor in the whole trace: {tried[-1]}"
+        yield _Pixels(worker, device)

@@ -140,13 +140,13 @@ def _show_group(worker: Any, arguments: dict[str, Any], artifacts: Path | None, 
 
 def _judge(trace: Path, wanted: int | None, observed: Path | None, ignored: IgnoreFile) -> tuple[list[Group], int]:
     """The groups to show, and the exit code that the trace's verdict calls for. What is ignored is shown on request."""
-    from harness.check import Analysis
-    from harness.cli.verdict import refutation_of
+    from harness.cli.verdict import AUTO, ask_model, make_analysis, refutation_of
     from harness.groups import chosen, groups_of
     from harness.trace.codec import read_trace
 
     refutation, blocks = refutation_of(observed), read_trace(trace)
-    mirror = Analysis().follow(blocks if refutation is None else refutation.follow(blocks))
+    mirror = make_analysis(AUTO, bounds=False).follow(blocks if refutation is None else refutation.follow(blocks))
+    ask_model(mirror, AUTO)
     if refutation is not None:
         refutation.mark(mirror.findings)
     ignored.mark(mirror.findings)

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from harness.reduction.paths import Path
-from harness.reduction.structure import ACQUIRES
-from harness.spec.command_classes import QUEUE_WORK
+from harness.spec.command_classes import ACQUIRES, QUEUE_WORK
 from harness.spec.names import flags_value
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call

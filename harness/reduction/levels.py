@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from harness.reduction.paths import Path
-from harness.reduction.structure import ACQUIRES, PRESENT, Structure, command_buffers, is_work, semaphore_operations
+from harness.reduction.structure import Structure, command_buffers, is_work, semaphore_operations
 from harness.replay.schedule.steps import StepKind, kind_of
-from harness.spec.command_classes import QUEUE_WORK, is_recorded, nesting
+from harness.spec.command_classes import ACQUIRES, PRESENT, QUEUE_WORK, is_recorded, nesting
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 

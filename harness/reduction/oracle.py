@@ -51,6 +51,7 @@ class Oracle:
         self._met = layouts_met(history)
         self._must_run = {finding.place.call, finding.prior.call} & {each.call for each in history}
         self._unmodelled = unmodelled
+        self._by_model = by_model_alone(finding)
 
     def ask(self, blocks: Sequence[Block], *, both: bool = False) -> Answer:
         """Judges a stream, with the model's opinion if `both`. A stream in which an image has another layout at a
@@ -60,7 +61,7 @@ class Oracle:
             analysis = Analysis(keep_events=True).follow(blocks)
         except UserError:
             return Answer(None)
-        if both:
+        if both or self._by_model:
             ask_model(analysis)
         found = next((each for each in analysis.findings if identity(each) == self.wanted), None)
         others = others_of(analysis.findings, self.wanted)
@@ -73,6 +74,11 @@ class Oracle:
             if not layouts <= self._met.get(key, layouts):
                 return Answer(None, others)
         return Answer(found, others)
+
+
+def by_model_alone(finding: Finding) -> bool:
+    """Whether syncval does not have a finding, so that the model has to be asked about each stream."""
+    return finding.judges == ("model",)
 
 
 def others_of(findings: Iterable[Finding], wanted: Identity) -> frozenset[Identity]:

@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 
+from harness.agreement import ask_model
 from harness.check import Analysis
 from harness.findings import Finding, UserError
 from harness.reduction.history import PastCommand, executed
 from harness.reduction.levels import LEVELS, Piece
-from harness.reduction.oracle import Answer, Identity, Oracle, identity, others_of
+from harness.reduction.oracle import Answer, Identity, Oracle, by_model_alone, identity, others_of
 from harness.reduction.parting import with_barriers, with_subpass_dependencies
 from harness.reduction.removal import remove
 from harness.reduction.sizes import SIZES
@@ -26,6 +27,8 @@ from harness.reduction.structure import Structure
 from harness.spec.command_classes import is_debug, is_recorded
 from harness.trace.calls import Block, Call
 
+Shows = Callable[[list[Block], Finding], bool]
+"""Says whether a stream shows a finding that the judge has in it."""
 MOST_STEPS = 5_000
 """Streams that one reduction judges at most."""
 
@@ -46,8 +49,6 @@ class Reduction:
     """How many streams were judged."""
     complete: bool = True
     """Whether nothing was left to try; False when the limit of time or steps came first."""
-    trail: list[tuple[list[Block], Finding]] = field(default_factory=list)
-    """The streams on the way, the largest first; the last one is `blocks`."""
 
     @property
     def commands(self) -> int:
@@ -62,11 +63,20 @@ def count_commands(blocks: Sequence[Block]) -> int:
 
 def _same_in(others: Sequence[Block], blocks: Sequence[Block], finding: Finding) -> Finding:
     """The finding of a stream that differs in its numbers alone. Raises `UserError` where there is none."""
-    known = [(identity(each), each.ranges, each.boxes) for each in Analysis().follow(blocks).findings]
+    asks = by_model_alone(finding)
+    known = [(identity(each), each.ranges, each.boxes) for each in _judged(blocks, asks).findings]
     wanted = (identity(finding), finding.ranges, finding.boxes)
     if wanted not in known:
         raise UserError("the stream does not have the finding that is to be kept")
-    return Analysis().follow(others).findings[known.index(wanted)]
+    return _judged(others, asks).findings[known.index(wanted)]
+
+
+def _judged(blocks: Sequence[Block], by_model: bool) -> Analysis:
+    """What syncval says of a stream, and the model where it is to be asked."""
+    analysis = Analysis(keep_events=True).follow(blocks)
+    if by_model:
+        ask_model(analysis)
+    return analysis
 
 
 def _restored(blocks: Sequence[Block], old: Sequence[int]) -> list[Block]:
@@ -80,11 +90,9 @@ def _restored(blocks: Sequence[Block], old: Sequence[int]) -> list[Block]:
 
 def _with_old_numbers(small: Reduction, old: Sequence[int]) -> Reduction:
     """A reduction of a trace whose blocks had numbers of their own, with the numbers of the trace."""
-    small.finding = _same_in(_restored(small.blocks, old), small.blocks, small.finding)
-    small.trail = [
-        (_restored(blocks, old), _same_in(_restored(blocks, old), blocks, finding)) for blocks, finding in small.trail
-    ]
-    small.blocks = small.trail[-1][0]
+    restored = _restored(small.blocks, old)
+    small.finding = _same_in(restored, small.blocks, small.finding)
+    small.blocks = restored
     number = dict(enumerate(old))
     for name in ("others", "alike"):
         known = getattr(small, name)
@@ -104,19 +112,21 @@ def reduce(
     steps: int = MOST_STEPS,
     progress: Callable[[str, int, int], object] = lambda what, calls, commands: None,
     keep: Callable[[list[Block]], object] = lambda blocks: None,
+    shows: Shows = lambda blocks, finding: True,
 ) -> Reduction:
     """The smallest stream found that still has the finding, which must be one of `Analysis(...).findings` of `blocks`.
 
     `progress` is called with what is tried, and the calls and commands that are left. `keep` gets each stream that is
-    the best so far, once a round of pieces is done. Raises `UserError` when the stream does not have the finding.
+    the best so far, once a round of pieces is done. `shows` is asked about each stream that has the finding: one that a
+    driver does not show is not taken. Raises `UserError` when the stream does not have the finding.
     """
     deadline = time.monotonic() + seconds
     old = [block.index for block in blocks]
     if len(set(old)) == len(old):
-        return _Loop(blocks, finding, deadline, steps, progress, keep).run()
+        return _Loop(blocks, finding, deadline, steps, progress, keep, shows).run()
     fresh = [replace(block, index=number) for number, block in enumerate(blocks)]
     wanted = _same_in(fresh, blocks, finding)
-    small = _Loop(fresh, wanted, deadline, steps, progress, lambda left: keep(_restored(left, old))).run()
+    small = _Loop(fresh, wanted, deadline, steps, progress, lambda left: keep(_restored(left, old)), shows).run()
     return _with_old_numbers(small, old)
 
 
@@ -131,12 +141,13 @@ class _Loop:
         steps: int,
         progress: Callable[[str, int, int], object],
         keep: Callable[[list[Block]], object],
+        shows: Shows,
     ) -> None:
         self.objects = frozenset({finding.resource, *([finding.through] if finding.through else [])})
         self.deadline, self.steps = deadline, steps
-        self.progress, self.keep = progress, keep
+        self.progress, self.keep, self.shows = progress, keep, shows
         structure = Structure(blocks)
-        analysis = Analysis(keep_events=True).follow(blocks)
+        analysis = _judged(blocks, by_model_alone(finding))
         history = executed(analysis.events)
         self.oracle = Oracle(finding, history, frozenset(analysis.unmodelled))
         wanted = identity(finding)
@@ -144,7 +155,7 @@ class _Loop:
         if found is None:
             raise UserError("the stream does not have the finding that is to be kept")
         self.best = Reduction(list(blocks), found, others_of(analysis.findings, wanted))
-        self.best.trail.append((self.best.blocks, found))
+        self._kept = self.best.blocks
         self._first_slice(structure, history)
 
     def _first_slice(self, structure: Structure, history: list[PastCommand]) -> None:
@@ -155,7 +166,7 @@ class _Loop:
             if left is None:
                 continue
             answer = self.oracle.ask(left)
-            if answer.finding is not None:
+            if answer.finding is not None and self.shows(left, answer.finding):
                 offered.append((len(answer.others), number, left, answer))
                 if not answer.others:
                     break
@@ -213,6 +224,8 @@ class _Loop:
         self.progress(what, len(self.best.blocks), self.best.commands)
         if answer.finding is None or len(answer.others) > len(self.best.others):
             return False
+        if not self.shows(left, answer.finding):
+            return False
         self._take(what, left, answer)
         return True
 
@@ -237,7 +250,9 @@ class _Loop:
             barriers = with_barriers(self.best.blocks, [*calls, self.best.finding.place.call])
             for parted in chain(barriers, with_subpass_dependencies(self.best.blocks)):
                 answer = self._ask(parted, both=True)
-                if answer.finding is not None and len(answer.others) < fewer:
+                if answer.finding is None or len(answer.others) >= fewer:
+                    continue
+                if self.shows(parted, answer.finding):
                     self._take("other findings", parted, answer)
                     break
             else:
@@ -265,6 +280,6 @@ class _Loop:
         self.progress(what, len(left), self.best.commands)
 
     def _finish_round(self) -> None:
-        if self.best.trail[-1][0] is not self.best.blocks:
-            self.best.trail.append((self.best.blocks, self.best.finding))
+        if self._kept is not self.best.blocks:
+            self._kept = self.best.blocks
             self.keep(self.best.blocks)

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from harness.reduction.fences import needless_fences
 from harness.reduction.paths import Path, element, without_elements
 from harness.reduction.serving import serving
-from harness.reduction.structure import ACQUIRES, BRACKETS, PRESENT, Structure, command_buffers, semaphore_operations
+from harness.reduction.structure import BRACKETS, Structure, command_buffers, semaphore_operations
 from harness.reduction.visible_state import unseen
-from harness.spec.command_classes import BEGINS_RENDERING, QUEUE_WORK, is_recorded, is_submit
+from harness.spec.command_classes import ACQUIRES, BEGINS_RENDERING, PRESENT, QUEUE_WORK, is_recorded, is_submit
 from harness.spec.names import flags_value
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
@@ -227,6 +227,9 @@ class _Removal:
                     if not value and semaphore in pending:
                         return False
                     pending |= {} if value else {semaphore: path}
+            elif main_name(block.name) == PRESENT:
+                for semaphore in block.args["pPresentInfo"]["pWaitSemaphores"] or ():
+                    pending.pop(semaphore, None)
         return True
 
 

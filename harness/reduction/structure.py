@@ -11,10 +11,12 @@ from dataclasses import dataclass, field
 
 from harness.reduction.paths import Path
 from harness.spec.command_classes import (
+    ACQUIRES,
     BEGINS_RENDERING,
     ENDS_RENDERING,
     HOST_POLLS,
     HOST_WAITS,
+    PRESENT,
     QUEUE_WORK,
     is_debug,
     is_recorded,
@@ -27,8 +29,6 @@ from harness.trace.calls import Block, Call
 from harness.trace.chain import chained
 from harness.trace.references import HandleReference, references
 
-ACQUIRES = frozenset({"vkAcquireNextImageKHR", "vkAcquireNextImage2KHR"})
-PRESENT = "vkQueuePresentKHR"
 HOST_SIGNALS = frozenset({"vkSignalSemaphore", "vkSetEvent", "vkResetEvent"})
 BRACKETS = frozenset({"vkBeginCommandBuffer", "vkEndCommandBuffer"})
 _NOT_READY = frozenset({1, 2})

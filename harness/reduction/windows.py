@@ -12,9 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.reduction.removal import remove
-from harness.reduction.structure import PRESENT, Structure, is_work
+from harness.reduction.structure import Structure, is_work
 from harness.replay.schedule.steps import StepKind, kind_of
-from harness.spec.command_classes import BEGINS_RENDERING, QUEUE_WORK, is_recorded
+from harness.spec.command_classes import BEGINS_RENDERING, PRESENT, QUEUE_WORK, is_recorded
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 from harness.trace.edits import EditedTrace

@@ -13,6 +13,10 @@ SUBMITS = frozenset({"vkQueueSubmit", "vkQueueSubmit2"})
 """Execute command buffers on a queue."""
 QUEUE_WORK = SUBMITS | {"vkQueueBindSparse"}
 """Have batches that wait for semaphores and signal them."""
+ACQUIRES = frozenset({"vkAcquireNextImageKHR", "vkAcquireNextImage2KHR"})
+"""Hand out an image of a swapchain."""
+PRESENT = "vkQueuePresentKHR"
+"""Gives images of swapchains back, to be shown."""
 HOST_WAITS = frozenset({"vkWaitForFences", "vkQueueWaitIdle", "vkDeviceWaitIdle", "vkWaitSemaphores"})
 """Return when work of the device is complete."""
 HOST_POLLS = frozenset({"vkGetFenceStatus", "vkGetSemaphoreCounterValue"})

@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from harness.cli import main
+from harness.syncval.validator import Validator
+from harness.trace.calls import Call
 from harness.trace.codec import load, read_header, save
+from tests.replay.test_witness_presentation import BLUE, GREEN, RED, TOP, Presenter
 from tests.support.streams import Stream
 
 
@@ -84,3 +87,40 @@ def test_it_writes_a_claim_for_pytest_beside_the_trace(trace: Path, capsys: pyte
     assert "commands.barrier" not in file.read_text(), "variables are named after the objects of the trace"
     assert '"fill buffer before copy buffer"' in file.read_text()
     compile(file.read_text(), str(file), "exec")
+
+
+def test_what_only_the_model_finds_is_reduced_by_the_model(
+    trace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(Validator, "consume", lambda validator, event: [])
+    small = trace.with_name("small.jsonl")
+    assert reduce(trace, "-o", small) == 0
+    told = capsys.readouterr().out
+    assert "2 commands" in told and "the model alone" in told
+    for command in (["mend", str(trace), "--finding", "1"], ["graph", str(trace), "--finding", "1"]):
+        with pytest.raises(SystemExit) as left:
+            main(command)
+        assert left.value.code in (0, None)
+    told = capsys.readouterr().out
+    assert "mended by change 1" in told and "finding 1" in told
+    with pytest.raises(SystemExit) as left:
+        main(["explain", str(trace)])
+    assert "CONFLICT unordered: vkCmdCopyBuffer" in capsys.readouterr().out
+
+
+def test_pixels_choose_the_finding_and_keep_what_shows_it(
+    tmp_path: Path, device: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The image of the first frame was never on the screen, so that nothing of its finding can be seen."""
+    presenter = Presenter()
+    for colour in (RED, GREEN, BLUE):
+        presenter.frame(colour, starts=TOP)
+    trace, small = tmp_path / "whole.jsonl", tmp_path / "small.jsonl"
+    save(trace, presenter.blocks)
+    assert reduce(trace, "-o", small, "--device", device) == 0
+    assert capsys.readouterr().out.endswith(f"shown on {device}\n")
+    names = [block.name for block in load(small) if isinstance(block, Call)]
+    assert (names.count("vkAcquireNextImageKHR"), names.count("vkQueuePresentKHR")) == (2, 1)
+    assert reduce(trace, "-o", small) == 0
+    names = [block.name for block in load(small) if isinstance(block, Call)]
+    assert (names.count("vkAcquireNextImageKHR"), names.count("vkQueuePresentKHR")) == (1, 0), "the judge needs no more"

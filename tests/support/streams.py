@@ -118,7 +118,8 @@ class Stream:
         """Any call; parameters not given are zero. The block's index."""
         listed = parameters(name)
         made = _filled({each.name: default(each) for each in listed}, listed, args)
-        returns = 0 if name.startswith(("vkCreate", "vkAllocate", "vkQueue", "vkBegin", "vkEnd", "vkBind")) else None
+        results = ("vkCreate", "vkAllocate", "vkQueue", "vkBegin", "vkEnd", "vkBind", "vkGetSwapchainImages")
+        returns = 0 if name.startswith(results) else None
         self.blocks.append(Call(len(self.blocks) + 1, name, made, returns))
         return len(self.blocks)
 
