@@ -8,6 +8,7 @@ from typing import Any
 
 from harness.findings import UserError
 from harness.reproduction.rig_pipelines import SimplePipelines
+from harness.reproduction.rig_swapchains import SwapchainWriter
 from harness.reproduction.script import Script, function, named, text, word
 from harness.shader.library import load, names
 from harness.spec.shapes import main_name, signature
@@ -41,13 +42,14 @@ class ObjectWriter:
         self.script = script
         self.shaders, self.stem = shaders, stem
         self.pipelines = SimplePipelines(script, blocks)
+        self.swapchains = SwapchainWriter(script, blocks)
         self._bound: dict[int, tuple[int, int]] = {}
         """Buffers and images to their memory and offset."""
         self._buffers: dict[int, int] = {}
         """Buffers to their sizes."""
         self._sizes: dict[int, int] = {}
-        self._copied: set[int] = set()
-        """Buffers from which something is copied: other bytes in each make a wrong copy visible."""
+        self._read: set[int] = set()
+        """Buffers that copies and shaders read: other bytes in each make a wrong read visible."""
         for block in blocks:
             if isinstance(block, Call):
                 self._note(block)
@@ -56,7 +58,9 @@ class ObjectWriter:
     def _note(self, call: Call) -> None:
         args = call.args
         if call.name.startswith("vkCmdCopyBuffer"):
-            self._copied.add((args.get("pCopyBufferInfo") or args.get("pCopyBufferToImageInfo") or args)["srcBuffer"])
+            self._read.add((args.get("pCopyBufferInfo") or args.get("pCopyBufferToImageInfo") or args)["srcBuffer"])
+        for write in args.get("pDescriptorWrites") or () if call.name.startswith("vkUpdateDescriptorSets") else ():
+            self._read.update(each["buffer"] for each in write["pBufferInfo"] or ())
         if call.name.startswith(("vkBindBufferMemory", "vkBindImageMemory")):
             for each in args.get("pBindInfos") or [args]:
                 self._bound[each.get("buffer") or each["image"]] = (each["memory"], each["memoryOffset"])
@@ -71,8 +75,8 @@ class ObjectWriter:
             return self._host(block)
         block = plain(block)
         name = main_name(block.name)
-        if "Surface" in name or "Swapchain" in name:
-            raise UserError("no scenario can be written: the stream presents images")
+        if self.swapchains.write(block):
+            return True
         if block.name.startswith(REFUSED):
             raise UserError(f"no scenario can be written: the rig has no {block.name} that takes these arguments")
         if self.pipelines.is_part(block):
@@ -107,7 +111,7 @@ class ObjectWriter:
         memory, offset = self._memory(args["pBuffer"])
         more = f", {memory}, {offset}" if memory else ""
         variable, size = self.script.name(args["pBuffer"], "VkBuffer"), args["pCreateInfo"]["size"]
-        if args["pBuffer"] in self._copied and size <= MOST_FILLED:
+        if args["pBuffer"] in self._read and size <= MOST_FILLED:
             more += f", data=bytes([{args['pBuffer'] % 255 + 1}]) * {size}"
         self.script.line(f"{variable} = rig.buffer({size}{more})")
 

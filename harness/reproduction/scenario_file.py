@@ -8,23 +8,25 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from harness.agreement import ask_model
 from harness.check import Analysis
-from harness.findings import Finding, UserError
+from harness.findings import Finding
 from harness.mending.mend import mend
 from harness.reproduction.rig_barriers import AS_RECORDED, barrier_text
 from harness.reproduction.rig_commands import write_command
 from harness.reproduction.rig_objects import ObjectWriter
 from harness.reproduction.script import Script, function, scope_text, text, wrapped
-from harness.spec.command_classes import is_debug, is_recorded, is_submit
+from harness.rig.requirements import PRESENTS
+from harness.spec.command_classes import PRESENT, is_debug, is_recorded, is_submit
 from harness.spec.enums import VkCommandBufferUsage, VkQueueFlag
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 from harness.trace.edits import Edit
+from harness.trace.effects import SemaphoreOperation
 from harness.trace.submits import SubmitBatch, batches
 
 _HOST = {"vkQueueWaitIdle": 'rig.host_wait({name}, "queue")', "vkDeviceWaitIdle": 'rig.host_wait({name}, "device")'}
@@ -60,7 +62,21 @@ def _is_named(edit: Edit) -> bool:
     name = main_name(edit.after.name)
     if edit.before is None:
         return name.startswith("vkCmdPipelineBarrier") or name in _HOST
-    return name.startswith("vkCmdPipelineBarrier")
+    return name.startswith("vkCmdPipelineBarrier") or _changed_waits(edit) is not None
+
+
+def _changed_waits(edit: Edit) -> dict[tuple[int, int], int] | None:
+    """What an edited submit waits with now: (batch, wait) to the stages as recorded. None where more was edited."""
+    if edit.before is None or not is_submit(edit.after.name):
+        return None
+    several = list(zip(batches(edit.before.args), batches(edit.after.args), strict=False))
+    found: dict[tuple[int, int], int] = {}
+    for at, (before, after) in enumerate(several):
+        if len(before.waits) != len(after.waits) or before.signals != after.signals:
+            return None
+        pairs = zip(before.waits, after.waits, strict=True)
+        found |= {(at, place): old.stages for place, (old, new) in enumerate(pairs) if old != new}
+    return found or None
 
 
 class _Writer:
@@ -103,6 +119,8 @@ class _Writer:
                 self._recording(block)
             elif isinstance(block, Call) and is_submit(block.name):
                 self._submit(block)
+            elif isinstance(block, Call) and main_name(block.name) == PRESENT:
+                self.objects.swapchains.present(block, self.queues[block.args["queue"]])
             elif isinstance(block, Call) and (is_recorded(block.name) or block.name == "vkBeginCommandBuffer"):
                 continue
             elif not self.objects.write(block):
@@ -161,7 +179,9 @@ class _Writer:
             if call.name == "vkCreateDevice"
             for each in call.args["pCreateInfo"].get("ppEnabledExtensionNames") or ()
         ]
-        return [each for each in enabled if "".join(each.split("_")[2:]).lower() in used]
+        presents = PRESENTS if self.objects.swapchains.used else ()
+        needed = [each for each in enabled if "".join(each.split("_")[2:]).lower() in used]
+        return [*presents, *(each for each in needed if each not in presents)]
 
     def _kind(self, queue: int) -> str:
         """The kind of a queue, by the flags of its family as the program was told them."""
@@ -213,10 +233,12 @@ class _Writer:
     def _context(self, buffer: int, begin: Call, variable: str) -> str:
         again = variable if buffer in self.recorded else ""
         if self.levels.get(buffer):
-            flags = begin.args["pBeginInfo"]["flags"]
-            if flags & VkCommandBufferUsage.RENDER_PASS_CONTINUE:
-                raise UserError("no scenario can be written: a secondary command buffer continues a render pass")
-            return f"rig.secondary({again})"
+            info = begin.args["pBeginInfo"]
+            given = [again] if again else []
+            if info["flags"] & VkCommandBufferUsage.RENDER_PASS_CONTINUE:
+                inherited = self.script.struct("VkCommandBufferInheritanceInfo", info["pInheritanceInfo"])
+                given.append(f"inherits={inherited}")
+            return f"rig.secondary({', '.join(given)})"
         queue = self._queue_of(buffer)
         given = [*([again] if again else []), *([f"queue=rig.queues[{queue}]"] if queue and not again else [])]
         return f"rig.commands({', '.join(given)})"
@@ -238,6 +260,8 @@ class _Writer:
 
     def _submit(self, call: Call) -> None:
         several = batches(call.args)
+        edit = self.edits.get(call.index)
+        recorded = (_changed_waits(edit) if edit else None) or {}
         fence = call.args["fence"]
         more = [f"fence={self.script.handle(fence, 'VkFence')}"] if fence else []
         queue = self.queues[call.args["queue"]]
@@ -248,19 +272,26 @@ class _Writer:
             self.script.line(f"rig.submit({', '.join([*given, *more])})")
         else:
             more += [f"queue=rig.queues[{queue}]"] if queue else []
-            self.script.line(f"rig.submit_batches({', '.join([*map(self._batch, several), *more])})")
+            made = [self._batch(batch, recorded, at) for at, batch in enumerate(several)]
+            self.script.line(f"rig.submit_batches({', '.join([*made, *more])})")
 
-    def _batch(self, batch: SubmitBatch) -> str:
+    def _batch(self, batch: SubmitBatch, recorded: Mapping[tuple[int, int], int], at: int) -> str:
+        """A batch. `recorded` has the stages of waits that are not as the program wrote them, by batch and place."""
         buffers = ", ".join(self.script.names[each] for each in batch.command_buffers)
-        sides = []
-        for operations in (batch.waits, batch.signals):
-            uses = []
-            for each in operations:
-                value = [str(each.value)] if each.value else []
-                semaphore = self.script.handle(each.semaphore, "VkSemaphore")
-                uses.append(f"SemaphoreUse({', '.join([semaphore, text(scope_text(each.stages, 0)), *value])})")
-            sides.append(f"[{', '.join(uses)}]")
-        return f"RigBatch([{buffers}], {sides[0]}, {sides[1]})"
+        waits = [self._wait(each, recorded.get((at, place))) for place, each in enumerate(batch.waits)]
+        signals = [f"SemaphoreUse({self._use(each)})" for each in batch.signals]
+        return f"RigBatch([{buffers}], [{', '.join(waits)}], [{', '.join(signals)}])"
+
+    def _wait(self, wait: SemaphoreOperation, recorded: int | None) -> str:
+        if recorded is None:
+            return f"SemaphoreUse({self._use(wait)})"
+        weaker = f'{{{text(AS_RECORDED)}: {{"stages": {text(scope_text(recorded, 0))}}}}}'
+        return f"*rig.operation({text(self.dependency)}, {self._use(wait)}, weaker={weaker})"
+
+    def _use(self, operation: SemaphoreOperation) -> str:
+        value = [str(operation.value)] if operation.value else []
+        semaphore = self.script.handle(operation.semaphore, "VkSemaphore")
+        return ", ".join([semaphore, text(scope_text(operation.stages, 0)), *value])
 
     def _host_call(self, call: Call) -> None:
         name = main_name(call.name)
@@ -270,8 +301,6 @@ class _Writer:
             edited = call.index in self.edits
             self.script.line(_HOST[name].format(name=text(self.dependency)) if edited else _PLAIN[name])
             return
-        if name in ("vkAcquireNextImageKHR", "vkQueuePresentKHR"):
-            raise UserError("no scenario can be written: the stream presents images")
         self.script.line(f"{function(call.name)}({', '.join(self.script.arguments(call))})")
 
 

@@ -70,12 +70,14 @@ class CommandBuffers(RigObjects):
         framebuffer: RigFramebuffer | None = None,
         colors: Sequence[str] = (),
         depth: str | None = None,
+        inherits: Any = None,
         flags: int = SIMULTANEOUS_USE,
     ) -> Iterator[Commands]:
         """Records a new secondary command buffer, or `again` an existing one.
 
         With a render pass it continues that subpass. With formats it continues dynamic rendering to such attachments.
-        Without either it runs outside render pass instances. `flags` are VkCommandBufferUsageFlags.
+        `inherits`, a VkCommandBufferInheritanceInfo, says either in its own way. Without any of them it runs outside
+        render pass instances. `flags` are VkCommandBufferUsageFlags.
         """
         vk = self.vk
         if again is None:
@@ -84,13 +86,13 @@ class CommandBuffers(RigObjects):
             )
             again = Commands(self, vk.vkAllocateCommandBuffers(self.device, info)[0], self.queues[0])
         following = _rendering(vk, colors, depth) if colors or depth else None
-        inherited = vk.VkCommandBufferInheritanceInfo(
+        inherited = inherits or vk.VkCommandBufferInheritanceInfo(
             pNext=following,
             renderPass=render_pass.handle if render_pass else None,
             subpass=subpass,
             framebuffer=framebuffer.handle if framebuffer else None,
         )
-        if render_pass or following is not None:
+        if render_pass or following is not None or inherits is not None:
             flags |= VkCommandBufferUsage.RENDER_PASS_CONTINUE
         again.event_operations.clear()
         vk.vkBeginCommandBuffer(again.handle, vk.VkCommandBufferBeginInfo(flags=flags, pInheritanceInfo=inherited))

@@ -12,6 +12,7 @@ from harness.rig.command_buffers import CommandBuffers
 from harness.rig.core import RigImage
 from harness.rig.queues import SemaphoreUse, Submits
 from harness.spec.enums import VkCompositeAlpha, VkImageUsage, VkPresentMode
+from harness.spec.names import enum_value
 
 EXTENT = (16, 16)
 """The size of a swapchain image in texels."""
@@ -48,24 +49,35 @@ class Swapchains(CommandBuffers, Submits):
             raise LacksError(f"cannot run here: {self.gpu.device_name} does not present to a headless surface")
         return made
 
-    def swapchain(self, old: RigSwapchain | None = None) -> RigSwapchain:
-        """A swapchain of two images, or of as few as the surface allows. With `old` it takes over the surface and
-        retires `old`."""
+    def swapchain(
+        self,
+        old: RigSwapchain | None = None,
+        *,
+        images: int = 2,
+        format: str = "",
+        extent: tuple[int, int] = EXTENT,
+        usage: int = USAGE,
+    ) -> RigSwapchain:
+        """A swapchain of so many images, or of as near as the surface allows. With `old` it takes over the surface and
+        retires `old`. `format` is the name of a VkFormat without VK_FORMAT_; empty for the surface's first one."""
         vk, physical = self.vk, self.gpu.physical_device
         where = self._surface() if old is None else old.surface
         ask = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceCapabilitiesKHR")
         limits = ask(physical, where)
         list_formats = vk.vkGetInstanceProcAddr(self.gpu.instance, "vkGetPhysicalDeviceSurfaceFormatsKHR")
         formats = list_formats(physical, where)  # an element of the array does not keep the array alive
-        format = int(formats[0].format)
+        wanted = enum_value("VkFormat", f"VK_FORMAT_{format}") if format else int(formats[0].format)
+        fitting = next((each for each in formats if int(each.format) == wanted), None)
+        if fitting is None:
+            raise UserError(f"cannot run here: {self.gpu.device_name} presents no VK_FORMAT_{format}")
         info = vk.VkSwapchainCreateInfoKHR(
             surface=where,
-            minImageCount=max(limits.minImageCount, min(2, limits.maxImageCount or 2)),
-            imageFormat=format,
-            imageColorSpace=formats[0].colorSpace,
-            imageExtent=vk.VkExtent2D(*EXTENT),
+            minImageCount=max(limits.minImageCount, min(images, limits.maxImageCount or images)),
+            imageFormat=wanted,
+            imageColorSpace=fitting.colorSpace,
+            imageExtent=vk.VkExtent2D(*extent),
             imageArrayLayers=1,
-            imageUsage=USAGE,
+            imageUsage=usage,
             preTransform=limits.currentTransform,
             compositeAlpha=VkCompositeAlpha.OPAQUE,
             presentMode=VkPresentMode.FIFO,
@@ -75,16 +87,17 @@ class Swapchains(CommandBuffers, Submits):
         )
         handle = self.function("vkCreateSwapchainKHR")(self.device, info, None)
         self.gpu.cleanup.callback(self.function("vkDestroySwapchainKHR"), self.device, handle, None)
-        images = self.function("vkGetSwapchainImagesKHR")(self.device, handle)
-        made = [RigImage(each, format, (*EXTENT, 1), 1, 1, 1, 1, None, USAGE) for each in images]
+        several = self.function("vkGetSwapchainImagesKHR")(self.device, handle)
+        made = [RigImage(each, wanted, (*extent, 1), 1, 1, 1, 1, None, usage) for each in several]
         return RigSwapchain(handle, where, made, len(made) - limits.minImageCount + 1)
 
-    def shown_swapchain(self) -> RigSwapchain:
+    def shown_swapchain(self, **options: Any) -> RigSwapchain:
         """A swapchain that has presented as many of its images as can be acquired at once, each in its own colour.
 
-        The host has waited for that, so that the presentation engine has something to read.
+        The host has waited for that, so that the presentation engine has something to read. `options` are those of
+        `swapchain`.
         """
-        made = self.swapchain()
+        made = self.swapchain(**options)
         clear, target = "CLEAR/TRANSFER_WRITE", "TRANSFER_DST_OPTIMAL"
         semaphores = [(self.semaphore(), self.semaphore()) for _ in range(made.at_once)]
         indices = [self.acquire(made, acquired) for acquired, _ in semaphores]
@@ -99,11 +112,30 @@ class Swapchains(CommandBuffers, Submits):
         self.wait()
         return made
 
-    def acquire(self, swapchain: RigSwapchain, semaphore: Any = None, fence: Any = None, v2: bool = False) -> int:
+    def acquire(
+        self,
+        swapchain: RigSwapchain,
+        semaphore: Any = None,
+        fence: Any = None,
+        v2: bool = False,
+        *,
+        wanted: int | None = None,
+    ) -> int:
         """The index of an image that the presentation engine hands out, by vkAcquireNextImageKHR or
-        vkAcquireNextImage2KHR."""
-        if not v2:
-            return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
+        vkAcquireNextImage2KHR.
+
+        With `wanted`, `UserError` when that is another image.
+        """
+        acquire = self._acquire_v2 if v2 else self._acquire_v1
+        index = acquire(swapchain, semaphore, fence)
+        if wanted not in (None, index):
+            raise UserError(f"cannot run here: the presentation engine hands out image {index}, and not {wanted}")
+        return index
+
+    def _acquire_v1(self, swapchain: RigSwapchain, semaphore: Any, fence: Any) -> int:
+        return int(self.function("vkAcquireNextImageKHR")(self.device, swapchain.handle, FOREVER, semaphore, fence))
+
+    def _acquire_v2(self, swapchain: RigSwapchain, semaphore: Any, fence: Any) -> int:
         # The package's own function for the second form takes one argument too few: straight to C.
         vk, ffi = self.vk, self.vk.ffi
         info = vk.VkAcquireNextImageInfoKHR(

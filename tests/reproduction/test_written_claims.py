@@ -19,9 +19,12 @@ from harness.reproduction.scenario_file import ScenarioFile, write_claim
 from harness.reproduction.script import NAMED_FLAGS
 from harness.spec import _generated as tables
 from harness.suite.claims import Claim
-from harness.trace.calls import Block
+from harness.trace.calls import Block, Call
 from harness.trace.codec import load
+from tests.replay.test_witness_presentation import GREEN, RED, TOP, Presenter
 from tests.support.streams import GENERAL, UNDEFINED, Stream, struct
+
+SECONDARIES = Path(__file__).resolve().parents[2] / "scenarios" / "secondary" / "scenario_inside.py"
 
 
 def written(blocks: list[Block], folder: Path, name: str = "race") -> tuple[Path, ScenarioFile]:
@@ -46,10 +49,10 @@ def claim_of(path: Path) -> Claim:
     return claim
 
 
-def rows(worker: Worker, path: Path) -> Iterator[dict[str, Any]]:
+def rows(worker: Worker, path: Path, device: str = "lavapipe") -> Iterator[dict[str, Any]]:
     """What becomes of each variant of a scenario on a device."""
     for variant in claim_of(path).variants:
-        arguments = {"module": str(path), "scenario": path.stem, "variant": variant.name, "device": "lavapipe"}
+        arguments = {"module": str(path), "scenario": path.stem, "variant": variant.name, "device": device}
         answer = worker.call(
             "harness.suite.judge_scenario:run", {**arguments, "artifacts": None, "layer": "off", "native": 0}
         )
@@ -161,13 +164,46 @@ def test_the_whole_is_clean_and_the_twin_shows_the_finding(
     assert found[0]["expected"] == [] and found[1]["expected"]
 
 
-def test_a_stream_that_presents_is_refused_in_one_line(tmp_path: Path) -> None:
-    stream = Stream()
-    stream.blocks += copies_after_fill()[len(stream.blocks) :]
-    stream.call("vkQueuePresentKHR", queue=stream.queue, pPresentInfo=struct("VkPresentInfoKHR"))
-    finding = Analysis().follow(stream.blocks).findings[0]
-    with pytest.raises(UserError, match="the stream presents images"):
-        write_claim(stream.blocks, finding, tmp_path / "race.py", "whole.jsonl")
+def two_frames(starts: int) -> list[Block]:
+    """Two frames of one image. The first transition of the second one begins after the stage `starts`."""
+    presenter = Presenter()
+    presenter.frame(RED)
+    presenter.frame(GREEN, starts=starts)
+    return presenter.blocks
+
+
+def test_a_stream_that_presents_becomes_a_claim_on_a_headless_surface(tmp_path: Path) -> None:
+    path, made = written(two_frames(TOP), tmp_path)
+    assert "rig.shown_swapchain(images=1," in made.text and "wanted=0)" in made.text
+    with Worker(find_driver("swiftshader")) as worker:
+        whole, race = rows(worker, path, "swiftshader")
+    assert (whole["syncval"], whole["expected"], whole["problem"]) == ([], [], "")
+    assert race["variant"] == "acquire_next_image_before_pipeline_barrier_as_recorded"
+    assert race["syncval"] == race["expected"] == ["WRITE_AFTER_READ vkCmdPipelineBarrier after vkAcquireNextImageKHR"]
+
+
+def test_a_swapchain_that_replaces_another_one_is_refused_in_one_line(tmp_path: Path) -> None:
+    blocks = two_frames(TOP)
+    calls = [block for block in blocks if isinstance(block, Call)]
+    next(call for call in calls if call.name == "vkCreateSwapchainKHR").args["pCreateInfo"]["oldSwapchain"] = 77
+    finding = Analysis().follow(blocks).findings[0]
+    with pytest.raises(UserError, match="a swapchain replaces another one"):
+        write_claim(blocks, finding, tmp_path / "race.py", "whole.jsonl")
+
+
+def test_secondaries_that_continue_rendering_become_claims(tmp_path: Path) -> None:
+    named = "secondary_draws_vertices_that_the_primary_filled"
+    trace = tmp_path / "whole.jsonl"
+    arguments = {"module": str(SECONDARIES), "scenario": f"scenario_{named}", "trace": str(trace)}
+    with Worker(find_driver("lavapipe"), packages=("tests", "harness")) as worker:
+        worker.call("tests.support.claim_jobs:recorded_without", arguments)
+        path, made = written(load(trace), tmp_path)
+        assert "rig.secondary(inherits=" in made.text
+        found = list(rows(worker, path))
+    assert len(found) == 2
+    for row in found:
+        assert (row["syncval"], row["model"], row["problem"]) == (row["expected"], "agrees", "")
+    assert not found[0]["expected"] and found[1]["expected"]
 
 
 @pytest.mark.slow
