@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from harness.spans import Span, SpanMap
 from harness.spec.enums import VkImageLayout
 from harness.trace.effects import (
     Access,
+    Acquired,
     Barrier,
     Command,
     Effect,
     Execute,
     PassEnd,
+    Presented,
     StreamEvent,
     Submitted,
     SubpassBegin,
@@ -68,6 +70,33 @@ def _flat(
             if isinstance(effect, Execute):
                 for at, (_, inner) in enumerate(effect.buffers):
                     yield from _flat(inner, place, (*executed_by, (command.call, at)))
+
+
+def accessed(history: Iterable[PastCommand]) -> frozenset[tuple[int, int]]:
+    """Which resources commands access: (call, resource)."""
+    return frozenset(
+        (each.call, effect.space) for each in history for effect in each.effects if isinstance(effect, Access)
+    )
+
+
+def screens(events: Iterable[StreamEvent]) -> frozenset[int]:
+    """The images of swapchains that are acquired."""
+    return frozenset(event.image for event in events if isinstance(event, Acquired))
+
+
+def used_unacquired(events: Iterable[StreamEvent], images: Collection[int]) -> set[int]:
+    """Which of these images of swapchains commands access or transition while the presentation engine has them."""
+    away, found = set(images), set[int]()
+    for event in events if images else ():
+        if isinstance(event, Acquired):
+            away.discard(event.image)
+        elif isinstance(event, Presented):
+            away.update(image for _, image in event.images)
+        elif isinstance(event, Submitted):
+            history = executed([event])
+            used = {image for _, image in accessed(history)} | {each.image for each in transitions(history)}
+            found |= used & away
+    return found & set(images)
 
 
 def transitions(history: Sequence[PastCommand]) -> Iterator[Transitioned]:

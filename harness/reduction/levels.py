@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from harness.reduction.paths import Path
+from harness.reduction.paths import DESCRIPTORS, Path
 from harness.reduction.structure import Structure, command_buffers, is_work, semaphore_operations
 from harness.replay.schedule.steps import StepKind, kind_of
 from harness.spec.command_classes import ACQUIRES, PRESENT, QUEUE_WORK, is_recorded, nesting
@@ -128,6 +128,17 @@ def holders(call: Call) -> Iterator[tuple[Path, Mapping[str, object]]]:
                 yield (call.index, name, at), each
 
 
+def descriptors(structure: Structure) -> list[Piece]:
+    """Each write and copy of descriptors. What a shader uses is left out in no stream that is taken."""
+    return [
+        frozenset([(index, array, at)])
+        for index, block in structure.blocks.items()
+        if isinstance(block, Call) and block.name == "vkUpdateDescriptorSets"
+        for array in DESCRIPTORS
+        for at in range(len(block.args[array] or ()))
+    ]
+
+
 def dependencies_of_events(structure: Structure) -> list[Piece]:
     """Each barrier of an event's dependency, in the sets and the waits together."""
     found: dict[tuple[int, str, int], set[Path]] = defaultdict(set)
@@ -183,6 +194,7 @@ LEVELS: tuple[tuple[str, Callable[[Structure], list[Piece]]], ...] = (
     ("commands", commands),
     ("regions and barriers", elements),
     ("dependencies of events", dependencies_of_events),
+    ("descriptors", descriptors),
     ("calls of the host", host),
     ("mapped memory", mapping),
 )

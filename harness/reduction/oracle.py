@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from harness.agreement import ask_model
 from harness.check import Analysis
 from harness.findings import Finding, UserError
-from harness.reduction.history import PastCommand, executed, layouts_met
+from harness.reduction.history import PastCommand, accessed, executed, layouts_met, screens, used_unacquired
 from harness.trace.calls import Block
 
 Identity = tuple[str, str, str, int, int, int]
@@ -40,22 +40,25 @@ class Answer:
 class Oracle:
     """Asks the judge about streams that are made of one whole stream."""
 
-    def __init__(
-        self, finding: Finding, history: Sequence[PastCommand], unmodelled: frozenset[str] = frozenset()
-    ) -> None:
-        """`history`: the commands of the whole stream as they were executed. What it executes of the finding must be
-        executed again, and images must be met in the layouts in which it met them."""
+    def __init__(self, finding: Finding, analysis: Analysis, history: Sequence[PastCommand]) -> None:
+        """`analysis` is that of the whole stream, `history` its commands as they were executed. What it executes of the
+        finding must be executed again, images must be met in the layouts in which it met them, and those of swapchains
+        only when they are acquired."""
         self.wanted = identity(finding)
         self.asked = 0
         """How many streams were judged."""
         self._met = layouts_met(history)
         self._must_run = {finding.place.call, finding.prior.call} & {each.call for each in history}
-        self._unmodelled = unmodelled
+        self._unmodelled = frozenset(analysis.unmodelled)
+        self._screens = screens(analysis.events)
+        self._used_unacquired = used_unacquired(analysis.events, self._screens)
         self._by_model = by_model_alone(finding)
 
-    def ask(self, blocks: Sequence[Block], *, both: bool = False) -> Answer:
+    def ask(
+        self, blocks: Sequence[Block], *, both: bool = False, accesses: frozenset[tuple[int, int]] | None = None
+    ) -> Answer:
         """Judges a stream, with the model's opinion if `both`. A stream in which an image has another layout at a
-        command does not show the finding."""
+        command does not show the finding, nor does one in which commands access others than these resources."""
         self.asked += 1
         try:
             analysis = Analysis(keep_events=True).follow(blocks)
@@ -69,6 +72,10 @@ class Oracle:
             return Answer(None, others)
         history = executed(analysis.events)
         if not self._must_run <= {each.call for each in history}:
+            return Answer(None, others)
+        if not used_unacquired(analysis.events, self._screens) <= self._used_unacquired:
+            return Answer(None, others)
+        if accesses is not None and accessed(history) != accesses:
             return Answer(None, others)
         for key, layouts in layouts_met(history).items():
             if not layouts <= self._met.get(key, layouts):

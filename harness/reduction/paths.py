@@ -21,6 +21,9 @@ Path = tuple[int | str, ...]
 NULLED = frozenset({"fence"})
 """Parameters that become VK_NULL_HANDLE when their path is dropped."""
 
+DESCRIPTORS = ("pDescriptorWrites", "pDescriptorCopies")
+"""Arrays of vkUpdateDescriptorSets."""
+
 _VALUES_OF = {"pWaitSemaphores": "pWaitSemaphoreValues", "pSignalSemaphores": "pSignalSemaphoreValues"}
 """Semaphores of VkSubmitInfo to their values in VkTimelineSemaphoreSubmitInfo, which are counted apart."""
 

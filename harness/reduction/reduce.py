@@ -16,8 +16,8 @@ from itertools import chain
 from harness.agreement import ask_model
 from harness.check import Analysis
 from harness.findings import Finding, UserError
-from harness.reduction.history import PastCommand, executed
-from harness.reduction.levels import LEVELS, Piece
+from harness.reduction.history import PastCommand, accessed, executed
+from harness.reduction.levels import LEVELS, Piece, descriptors
 from harness.reduction.oracle import Answer, Identity, Oracle, by_model_alone, identity, others_of
 from harness.reduction.parting import with_barriers, with_subpass_dependencies
 from harness.reduction.removal import remove
@@ -146,10 +146,12 @@ class _Loop:
         self.objects = frozenset({finding.resource, *([finding.through] if finding.through else [])})
         self.deadline, self.steps = deadline, steps
         self.progress, self.keep, self.shows = progress, keep, shows
+        self.accesses: frozenset[tuple[int, int]] | None = None
+        """What commands must access, while descriptors are tried."""
         structure = Structure(blocks)
         analysis = _judged(blocks, by_model_alone(finding))
         history = executed(analysis.events)
-        self.oracle = Oracle(finding, history, frozenset(analysis.unmodelled))
+        self.oracle = Oracle(finding, analysis, history)
         wanted = identity(finding)
         found = next((each for each in analysis.findings if identity(each) == wanted), None)
         if found is None:
@@ -183,6 +185,7 @@ class _Loop:
                 before = self._size()
                 for what, pieces in LEVELS:
                     self._level(what, pieces)
+                self.accesses = None
                 for what, edits in SIZES:
                     self._edit(what, edits)
             self._part()
@@ -200,6 +203,7 @@ class _Loop:
         """Leaves out as many pieces of one kind as it can: many at once first, then fewer."""
         structure = Structure(self.best.blocks)
         left, dropped = pieces(structure), frozenset()  # type: ignore[var-annotated]
+        self.accesses = self._accesses() if pieces is descriptors else None
         size = len(left)
         while size:
             at = 0
@@ -213,6 +217,10 @@ class _Loop:
             size //= 2
         if dropped:
             self._finish_round()
+
+    def _accesses(self) -> frozenset[tuple[int, int]]:
+        """What the commands access, which they still do without a descriptor that no shader uses."""
+        return accessed(executed(Analysis(keep_events=True).follow(self.best.blocks).events))
 
     def _holds(self, what: str, structure: Structure, dropped: Piece) -> bool:
         left = remove(structure, dropped, self.objects)
@@ -232,14 +240,18 @@ class _Loop:
     def _ask(self, blocks: list[Block], *, both: bool = False) -> Answer:
         if self.oracle.asked >= self.steps or time.monotonic() > self.deadline:
             raise _OutOfTimeError
-        return self.oracle.ask(blocks, both=both)
+        return self.oracle.ask(blocks, both=both, accesses=self.accesses)
 
     def _edit(self, what: str, edits: Callable[[Sequence[Block]], Iterator[list[Block]]]) -> None:
         """Takes smaller sizes as long as one is accepted."""
         accepted = True
         while accepted:
-            accepted = any(self._try(what, edited) for edited in edits(self.best.blocks))
+            accepted = any(self._try(what, left) for left in map(self._pruned, edits(self.best.blocks)) if left)
         self._finish_round()
+
+    def _pruned(self, edited: list[Block]) -> list[Block] | None:
+        """An edited stream without the objects that nothing needs any more; None where it cannot be executed."""
+        return remove(Structure(edited), (), self.objects)
 
     def _part(self) -> None:
         """Puts right what else is wrong, as far as barriers and subpass dependencies can."""

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from harness.reduction.fences import needless_fences
-from harness.reduction.paths import Path, element, without_elements
+from harness.reduction.paths import DESCRIPTORS, Path, element, without_elements
 from harness.reduction.serving import serving
 from harness.reduction.structure import BRACKETS, Structure, command_buffers, semaphore_operations
 from harness.reduction.visible_state import unseen
@@ -135,6 +135,10 @@ class _Removal:
                 self._drop_empty_batches(block)
             elif name == PRESENT:
                 self._drop_emptied(block, (index, "pPresentInfo", "pSwapchains"))
+            elif name == "vkUpdateDescriptorSets":
+                paths = [(index, array, at) for array in DESCRIPTORS for at in range(len(block.args[array] or ()))]
+                if all(map(self.is_gone, paths)):
+                    self.gone.add((index,))
             elif name == "vkWaitSemaphores":
                 self._drop_emptied(block, (index, "pWaitInfo", "pSemaphores"))
             elif name in ("vkWaitForFences", "vkResetFences"):

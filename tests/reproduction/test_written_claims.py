@@ -18,10 +18,11 @@ from harness.reduction.reduce import reduce
 from harness.reproduction.scenario_file import ScenarioFile, write_claim
 from harness.reproduction.script import NAMED_FLAGS
 from harness.spec import _generated as tables
+from harness.spec.enums import VkPipelineStage2
 from harness.suite.claims import Claim
 from harness.trace.calls import Block, Call
 from harness.trace.codec import load
-from tests.replay.test_witness_presentation import GREEN, RED, TOP, Presenter
+from tests.replay.test_witness_presentation import GREEN, PRESENTED, RED, TOP, TRANSFER, Presenter
 from tests.support.streams import GENERAL, UNDEFINED, Stream, struct
 
 SECONDARIES = Path(__file__).resolve().parents[2] / "scenarios" / "secondary" / "scenario_inside.py"
@@ -54,7 +55,7 @@ def rows(worker: Worker, path: Path, device: str = "lavapipe") -> Iterator[dict[
     for variant in claim_of(path).variants:
         arguments = {"module": str(path), "scenario": path.stem, "variant": variant.name, "device": device}
         answer = worker.call(
-            "harness.suite.judge_scenario:run", {**arguments, "artifacts": None, "layer": "off", "native": 0}
+            "harness.suite.judge_scenario:run", {**arguments, "artifacts": None, "layers": [], "native": 0}
         )
         assert isinstance(answer, dict), answer
         yield answer
@@ -172,8 +173,28 @@ def two_frames(starts: int) -> list[Block]:
     return presenter.blocks
 
 
-def test_a_stream_that_presents_becomes_a_claim_on_a_headless_surface(tmp_path: Path) -> None:
-    path, made = written(two_frames(TOP), tmp_path)
+def waits_too_late() -> list[Block]:
+    """The second frame keeps what the first one left, and waits for its acquire in a stage that does not cover the
+    transition. So the first frame stays, with its acquire and its present."""
+    presenter = Presenter()
+    presenter.frame(RED)
+    acquired, done = presenter.semaphore(), presenter.semaphore()
+    presenter.acquire(0, acquired)
+    presenter.begin()
+    presenter.move(presenter.images[0], (PRESENTED, GENERAL), (TRANSFER, 0), (TRANSFER, 0x1000))
+    presenter.send(acquired, done)
+    submit = presenter.blocks[-1]
+    assert isinstance(submit, Call)
+    submit.args["pSubmits"][0]["pWaitDstStageMask"] = [VkPipelineStage2.FRAGMENT_SHADER]
+    presenter.present(0, done)
+    return presenter.blocks
+
+
+@pytest.mark.parametrize(
+    "make_stream", [lambda: two_frames(TOP), waits_too_late], ids=["transition too early", "wait too late"]
+)
+def test_a_stream_that_presents_becomes_a_claim_on_a_headless_surface(make_stream: Any, tmp_path: Path) -> None:
+    path, made = written(make_stream(), tmp_path)
     assert "rig.shown_swapchain(images=1," in made.text and "wanted=0)" in made.text
     with Worker(find_driver("swiftshader")) as worker:
         whole, race = rows(worker, path, "swiftshader")
