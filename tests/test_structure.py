@@ -43,7 +43,7 @@ ALLOWED = {
     "reduction": "agreement check commands findings replay spans spec trace",
     "mending": "agreement check device findings groups layer reduction replay report spec trace",
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
-    "reproduction": "agreement check findings mending rig shader spec trace",
+    "reproduction": "check findings mending rig shader spec trace",
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
     "campaign": "findings device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay",

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.agreement import ask_model
 from harness.check import Analysis
-from harness.findings import Finding
+from harness.findings import Finding, UserError
 from harness.mending.mend import mend
 from harness.reproduction.rig_barriers import AS_RECORDED, barrier_text
 from harness.reproduction.rig_commands import write_command
@@ -44,11 +43,12 @@ class ScenarioFile:
 def write_claim(blocks: Sequence[Block], finding: Finding, path: Path, source: str) -> ScenarioFile:
     """The scenario of a reduced stream, for a file of that name; `source` is the trace that it comes from.
 
-    Raises `UserError` where the rig cannot record the stream.
+    Raises `UserError` where the rig cannot record the stream, and for a finding of the model alone: a scenario claims
+    what syncval finds.
     """
-    analysis = Analysis(keep_events=True).follow(blocks)
-    ask_model(analysis)
-    found = [each for each in analysis.findings if each.counts]
+    if finding.judges == ("model",):
+        raise UserError("no scenario can be written: the model alone finds this, and a claim is about both judges")
+    found = [each for each in Analysis().follow(blocks).findings if each.counts]
     mended = mend(blocks).trace
     edits = {edit.after.index: edit for edit in mended.edits()}
     clean = not any(each.counts for each in Analysis().follow(mended.blocks).findings)

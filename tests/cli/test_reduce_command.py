@@ -97,6 +97,8 @@ def test_what_only_the_model_finds_is_reduced_by_the_model(
     assert reduce(trace, "-o", small) == 0
     told = capsys.readouterr().out
     assert "2 commands" in told and "the model alone" in told
+    assert reduce(trace, "-o", small, "--scenario", trace.with_name("race.py")) == 1
+    assert "no scenario can be written: the model alone finds this" in capsys.readouterr().out
     for command in (["mend", str(trace), "--finding", "1"], ["graph", str(trace), "--finding", "1"]):
         with pytest.raises(SystemExit) as left:
             main(command)
