@@ -87,6 +87,8 @@ class _Follower:
         self.calls = [block for block in blocks if isinstance(block, Call) and not is_debug(block.name)]
         self.needless: dict[int, str] = {}
         self.until: dict[int, int] = {}
+        self._device: dict[int, int] = {}
+        """Queue to its device."""
         self._count: Known = defaultdict(int)
         self._known: Known = defaultdict(int)
         self._fences: dict[int, tuple[int, int]] = {}
@@ -119,6 +121,8 @@ class _Follower:
             self._fences.pop((call.args.get("pAcquireInfo") or call.args)["fence"], None)
         elif name == "vkSignalSemaphore":
             self._count[_EVERY] += 1
+        elif name in ("vkGetDeviceQueue", "vkGetDeviceQueue2"):
+            self._device[call.args["pQueue"]] = call.args["device"]
         elif name == "vkResetFences":
             for fence in call.args["pFences"] or ():
                 self._fences.pop(fence, None)
@@ -171,7 +175,8 @@ class _Follower:
     def _wanted(self, call: Call, name: str) -> Known | None:
         """What is complete after a wait; None where that is not known."""
         if name == "vkDeviceWaitIdle":
-            return dict(self._count)
+            device = call.args["device"]
+            return {queue: at for queue, at in self._count.items() if self._device.get(queue, device) == device}
         if name == "vkQueueWaitIdle":
             return {call.args["queue"]: self._count[call.args["queue"]]}
         if name in ("vkWaitForFences", "vkGetFenceStatus"):

@@ -85,6 +85,17 @@ def test_a_wait_directly_before_one_for_the_same_work_waits_for_nothing() -> Non
     assert waits(advised(stream), AdviceKind.WAITS_FOR_NOTHING) == [(first,)]
 
 
+def test_a_wait_for_one_device_says_nothing_of_another() -> None:
+    stream, a, _ = two_buffers(64)
+    other = stream.id()
+    stream.call("vkCreateDevice", physicalDevice=0, pCreateInfo=struct("VkDeviceCreateInfo"), pDevice=other)
+    work(stream, a)
+    stream.call("vkDeviceWaitIdle", device=other)
+    stream.call("vkQueueWaitIdle", queue=stream.queue)
+    origins = [origin for each in advised(stream).advice for origin in each.origins]
+    assert len(stream.blocks) not in origins
+
+
 def test_waits_between_submits_that_need_no_host_are_advised_against() -> None:
     """Each submit fills a buffer of its own; the host waits after each, and touches nothing."""
     stream = Stream()
