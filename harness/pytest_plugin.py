@@ -16,7 +16,7 @@ import sys
 from collections.abc import Generator, Sequence
 from datetime import date
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -25,12 +25,82 @@ if TYPE_CHECKING:
     from harness.ignore_file import IgnoreFile
     from harness.record.session import Session
 
+CHECKED = [f"--vk-{name}" for name in ("device", "layer", "shard", "resume", "baseline", "update-baseline")]
+"""Options that are looked at before anything is collected."""
 GROUP = "vkharness"
 """Name of the option group that holds all options of this plugin."""
 
 
 IGNORED = "vkharness-ignored"
 """What workers of xdist report: for each entry of the file, how many findings it covered."""
+
+
+OPTIONS: dict[str, dict[str, Any]] = {
+    "sync": {"action": "store_true", "help": "mirror the Vulkan calls of the tests; a test that causes a hazard fails"},
+    "bounds": {
+        "action": "store_true",
+        "help": "with --vk-sync: judge the most that draws could reach where contents of memory are unknown",
+    },
+    "ignore": {
+        "metavar": "FILE",
+        "help": "with --vk-sync: findings that this file names do not count (pytest itself has an --ignore)",
+    },
+    "device": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME|MANIFEST|NAME=MANIFEST",
+        "help": "driver to run scenarios on, by name or by its manifest (repeatable; default: those that "
+        "VK_DRIVER_FILES lists, else lavapipe and swiftshader)",
+    },
+    "layer": {
+        "action": "append",
+        "default": [],
+        "metavar": "auto|off|VERSION|MANIFEST",
+        "help": "ask the Khronos validation layer too: every version on this machine (auto, the default), none (off), "
+        "or one by version ('old', 'today', '1.3.239') or by its manifest (repeatable)",
+    },
+    "artifacts": {
+        "default": "artifacts",
+        "metavar": "DIR",
+        "help": "folder for pictures, records and traces of hazards",
+    },
+    "report": {"metavar": "DIR", "help": "make a page of the run in this folder; open its index.html in a browser"},
+    "native": {
+        "type": int,
+        "default": 0,
+        "metavar": "N",
+        "help": "also run each stream N times as recorded (on a GPU a missing barrier may show by itself)",
+    },
+    "retries": {
+        "type": int,
+        "default": 0,
+        "metavar": "N",
+        "help": "run a row that does not pass up to N more times; one that then passes is a flake",
+    },
+    "timeout": {"type": float, "default": 300.0, "metavar": "S", "help": "seconds for each row (default: 300)"},
+    "time-limit": {
+        "type": float,
+        "metavar": "S",
+        "help": "seconds for all rows: what is left then fails the run, and --vk-resume runs it",
+    },
+    "shard": {"metavar": "K/N", "help": "run the K-th of N parts of the scenarios; a row stays in its part for ever"},
+    "resume": {
+        "action": "store_true",
+        "help": "go on with the run of which the results are in the folder of --vk-artifacts: run only the rest",
+    },
+    "min-rows": {
+        "type": int,
+        "default": 0,
+        "metavar": "N",
+        "help": "fail when fewer than N rows of scenarios ran; rows that are skipped do not count",
+    },
+    "baseline": {
+        "metavar": "DIR",
+        "help": "folder of known results: DRIVER-fails.txt, DRIVER-skips.txt and DRIVER-flakes.txt",
+    },
+    "update-baseline": {"action": "store_true", "help": "write these lists so that they say what this run did"},
+}
+"""Options by name, without the prefix that all have."""
 
 
 class VkSyncWarning(pytest.PytestWarning):
@@ -40,60 +110,8 @@ class VkSyncWarning(pytest.PytestWarning):
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Declares the options."""
     group = parser.getgroup(GROUP, "Vulkan synchronization (vkharness)")
-    group.addoption(
-        "--vk-sync", action="store_true", help="mirror the Vulkan calls of the tests; a test that causes a hazard fails"
-    )
-    group.addoption(
-        "--vk-bounds",
-        action="store_true",
-        help="with --vk-sync: judge the most that draws could reach where contents of memory are unknown",
-    )
-    group.addoption(
-        "--vk-ignore",
-        metavar="FILE",
-        help="with --vk-sync: findings that this file names do not count (pytest itself has an --ignore)",
-    )
-    _declare_suite_options(group)
-
-
-def _declare_suite_options(group: pytest.OptionGroup) -> None:
-    """Declares the options of the suite of scenarios."""
-    group.addoption(
-        "--vk-device",
-        action="append",
-        default=[],
-        metavar="NAME|MANIFEST|NAME=MANIFEST",
-        help="driver to run scenarios on, by name or by its manifest (repeatable; default: those that VK_DRIVER_FILES "
-        "lists, else lavapipe and swiftshader)",
-    )
-    group.addoption(
-        "--vk-layer",
-        action="append",
-        default=[],
-        metavar="auto|off|VERSION|MANIFEST",
-        help="ask the Khronos validation layer too: every version on this machine (auto, the default), none (off), or "
-        "one by version ('old', 'today', '1.3.239') or by its manifest (repeatable)",
-    )
-    group.addoption(
-        "--vk-artifacts", default="artifacts", metavar="DIR", help="folder for pictures, records and traces of hazards"
-    )
-    group.addoption(
-        "--vk-min-rows",
-        type=int,
-        default=0,
-        metavar="N",
-        help="fail when fewer than N rows of scenarios ran; rows that are skipped do not count",
-    )
-    group.addoption(
-        "--vk-report", metavar="DIR", help="make a page of the run in this folder; open its index.html in a browser"
-    )
-    group.addoption(
-        "--vk-native",
-        type=int,
-        default=0,
-        metavar="N",
-        help="also run each stream N times as recorded (on a GPU a missing barrier may show by itself)",
-    )
+    for name, option in OPTIONS.items():
+        group.addoption(f"--vk-{name}", **option)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -133,14 +151,35 @@ def pytest_pycollect_makeitem(
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """A device or a layer that was named and cannot start ends the run here, before anything is collected."""
-    if session.config.getoption("--vk-device") or session.config.getoption("--vk-layer"):
+    if any(session.config.getoption(option) for option in CHECKED):
         from harness.findings import UserError
+        from harness.suite import items
         from harness.suite.suite_run import suite_run, usage_error
 
         try:
+            assert items  # from here on the other hooks know that this run is one of the suite
             suite_run(session.config).check()
         except UserError as error:
             raise usage_error(error) from None
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: object) -> None:
+    """Tells a worker of pytest-xdist what is done already, and when the run began."""
+    config = getattr(node, "config")  # noqa: B009 (xdist has no types)
+    if config.getoption("--vk-resume") or config.getoption("--vk-time-limit"):
+        from harness.suite.suite_run import TOLD, suite_run
+
+        getattr(node, "workerinput")[TOLD] = suite_run(config).for_workers()  # noqa: B009
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what belongs to another shard, and what is done already."""
+    if "harness.suite.items" in sys.modules:
+        from harness.suite.items import select
+
+        select(config, items)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
@@ -183,7 +222,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
     properties = [
         each for report in reports if getattr(report, "when", "") == "call" for each in report.user_properties
     ]
-    if any(name.startswith(GROUP) for name, _ in properties):
+    if "harness.suite.items" in sys.modules:
         from harness.suite.items import print_rows
 
         print_rows(terminalreporter, properties, str(config.getoption("--vk-artifacts")))

@@ -49,7 +49,7 @@ def _asked(worker: Worker, job: Job) -> dict[str, Any] | tuple[str, list[str]]:
         return str(error), _said(worker.printed)
     except JobError as error:
         return str(error).strip().splitlines()[-1], _said(worker.printed)
-    return (f"its process was {answer.reason}", _said(answer.stderr_tail)) if isinstance(answer, Died) else answer
+    return (f"its process {answer.told}", _said(answer.stderr_tail)) if isinstance(answer, Died) else answer
 
 
 def _said(printed: str) -> list[str]:

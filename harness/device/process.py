@@ -50,6 +50,11 @@ class Died:
     """Whether the child was ended because it did not answer in time."""
 
     @property
+    def told(self) -> str:
+        """What is to be said of the process: 'was killed by SIGSEGV', 'exited with 3', 'gave no answer in time'."""
+        return f"was {self.reason}" if self.signal is not None and not self.timed_out else self.reason
+
+    @property
     def reason(self) -> str:
         """One phrase: 'killed by SIGSEGV', 'exited with 3', 'gave no answer in time'."""
         if self.timed_out:

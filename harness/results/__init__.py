@@ -6,6 +6,8 @@
 | `result_lines` | the lines of the file as data, and what makes one of them malformed |
 | `result_file` | the file as it is written: a line a row, by several processes |
 | `read_results` | the file as it is read, also one that was cut off |
+| `baseline` | lists of known results, and a row held against them |
+| `compare_runs` | what changed from one run to another |
 
 `docs/results.md` is the written schema.
 """

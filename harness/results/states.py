@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class RowState(StrEnum):
-    """The state of a row. The first eight are what a row did; the others hold that against a baseline."""
+    """The state of a row. The first seven are what a row did; the others hold that against a baseline."""
 
     PASS = "Pass"
     FAIL = "Fail"
@@ -21,8 +21,6 @@ class RowState(StrEnum):
     """The driver answered VK_ERROR_DEVICE_LOST. deqp-runner has no word for it and takes it for a crash."""
     FLAKE = "Flake"
     """Attempts of one run differ."""
-    MISSING = "Missing"
-    """The row was selected, and the run ended without a result of it."""
     KNOWN_FLAKE = "KnownFlake"
     """The row did not pass and stands in the list of flakes."""
     EXPECTED_FAIL = "ExpectedFail"
@@ -33,10 +31,11 @@ class RowState(StrEnum):
     """The list of failures says otherwise, and the row was skipped."""
     IMPROVED_FAIL = "UnexpectedImprovement(Fail)"
     """The list of failures says crash, time-out or device lost, and the row only failed."""
+    MISSING = "Missing"
+    """Another run has the row, and this one has not."""
 
 
-RESULTS = frozenset(list(RowState)[:8])
+RESULTS = frozenset(list(RowState)[:7])
 """What a row can do by itself, without a baseline."""
-WORSE_THAN_FAIL = frozenset({RowState.CRASH, RowState.TIMEOUT, RowState.DEVICE_LOST, RowState.MISSING})
 GOOD = frozenset({RowState.PASS, RowState.SKIP, RowState.FLAKE, RowState.KNOWN_FLAKE, RowState.EXPECTED_FAIL})
 """States that fail no run. A flake is among them, as it is for deqp-runner: it is counted and named."""

@@ -14,8 +14,9 @@ import pytest
 
 from harness.findings import UserError
 from harness.report.rows import failure_text
+from harness.results.baseline import EXPECTABLE
 from harness.results.result_lines import ClaimText, RowResult
-from harness.results.states import RowState
+from harness.results.states import GOOD, RowState
 from harness.suite.claims import Claim, Variant
 from harness.suite.expectations import load
 from harness.suite.row import Row, settle
@@ -27,6 +28,8 @@ EXPECTATIONS = "expectations.toml"
 PROPERTY = "vkharness-row"
 """The property of a test's report that holds the row as JSON. It travels from the processes of pytest-xdist to the
 reporter."""
+STATE = "vkharness-state"
+"""The property that holds the state of the row (`RowState`)."""
 LOG_WIDTH = 180
 """The width in characters of the table where the output is no terminal."""
 
@@ -38,6 +41,14 @@ RESULT_OF = {
     Status.DEVICE_LOST: RowState.DEVICE_LOST,
     Status.UNAVAILABLE: RowState.SKIP,
 }
+
+UPDATED = dict.fromkeys(EXPECTABLE, RowState.EXPECTED_FAIL) | {
+    RowState.FLAKE: RowState.KNOWN_FLAKE,
+    RowState.IMPROVED_PASS: RowState.PASS,
+    RowState.IMPROVED_SKIP: RowState.SKIP,
+    RowState.IMPROVED_FAIL: RowState.EXPECTED_FAIL,
+}
+"""States as they are when the lists are written after this run."""
 
 RUNNER: pytest.StashKey[Runner] = pytest.StashKey()
 
@@ -69,20 +80,52 @@ class ScenarioItem(pytest.Item):
     device: str
 
     def runtest(self) -> None:
-        """Runs the job in the device's worker, settles its row and keeps it in the results file."""
-        started = time.monotonic()
-        row = self._row()
-        if not row.problem:
-            folder = next((f for f in self.path.parents if (f / EXPECTATIONS).exists()), self.path.parent)
-            settle(row, load(folder / EXPECTATIONS))
-        self.user_properties.append((PROPERTY, json.dumps(row.to_dict())))
-        self._keep(row, time.monotonic() - started)
-        if row.status is Status.UNAVAILABLE:
-            pytest.skip(row.problem)
-        if row.status is not Status.PASSED:
-            raise ScenarioFailure(failure_text(row.to_dict()))
+        """Runs the job in the device's worker, again where retries are asked for, and keeps the row in the results
+        file. A row that the run has no time for is not kept."""
+        run, started = suite_run(self.config), time.monotonic()
+        rows = list(self._attempts())
+        seconds = time.monotonic() - started
+        results = tuple(RESULT_OF[row.status] for row in rows)
+        row, result = rows[-1], results[-1]
+        if RowState.PASS in results and len(results) > 1:
+            result = RowState.FLAKE
+        elif len(results) > 1:  # it never passed: the worst counts
+            row, result = max(zip(rows, results, strict=True), key=lambda both: both[1] is not RowState.FAIL)
+        name = f"{row.scenario}[{row.variant}]"
+        state, where = run.baselines[self.device].hold(name, result)
+        if run.updates:
+            state, where = UPDATED.get(state, state), ""
+        told = row.to_dict()
+        self.user_properties.append((PROPERTY, json.dumps(told)))
+        self.user_properties.append((STATE, str(state)))
+        if run.artifacts is not None:
+            told["artifacts"] = [os.path.relpath(each, run.artifacts) for each in row.artifacts]
+        retried = failure_reason(rows[0]) if len(rows) > 1 else ""
+        run.keep(RowResult(self.nodeid, told, result, state, round(seconds, 3), self._claim(), results, retried))
+        _conclude(row, state, where)
 
-    def _row(self) -> Row:
+    def _attempts(self) -> Iterator[Row]:
+        """The row, settled, for each attempt until one does not fail."""
+        run = suite_run(self.config)
+        name = f"{self.path.parent.name}/{self.scenario}"
+        listed = run.baselines[self.device].skip(f"{name}[{self.variant.name}]")
+        if listed:
+            problem = f"listed in {listed}"
+            yield Row(name, self.variant.name, self.device, [], problem=problem, status=Status.UNAVAILABLE)
+            return
+        for _ in range(1 + self.config.getoption("--vk-retries")):
+            left, limit = run.seconds_left, self.config.getoption("--vk-timeout")
+            row = self._row(min(left, limit)) if left > 0 else None
+            if row is None or (row.status is Status.TIMED_OUT and left < limit):
+                pytest.skip("the time limit of the run is over: the row did not run")
+            if not row.problem:
+                folder = next((f for f in self.path.parents if (f / EXPECTATIONS).exists()), self.path.parent)
+                settle(row, load(folder / EXPECTATIONS))
+            yield row
+            if row.status in (Status.PASSED, Status.UNAVAILABLE):
+                return
+
+    def _row(self, timeout: float) -> Row:
         config, run = self.config, suite_run(self.config)
         task = {
             "module": str(self.path),
@@ -94,18 +137,11 @@ class ScenarioItem(pytest.Item):
             "native": config.getoption("--vk-native"),
         }
         runner = config.stash.setdefault(RUNNER, Runner())
-        answer = runner.run("harness.suite.judge_scenario:run", task, run.drivers[self.device])
+        answer = runner.run("harness.suite.judge_scenario:run", task, run.drivers[self.device], timeout)
         if not isinstance(answer, NoAnswer):
             return Row.from_dict(answer)
         name = f"{self.path.parent.name}/{self.scenario}"
         return Row(name, self.variant.name, self.device, [], problem=answer.problem, status=answer.status)
-
-    def _keep(self, row: Row, seconds: float) -> None:
-        run, result = suite_run(self.config), RESULT_OF[row.status]
-        told = row.to_dict()
-        if run.artifacts is not None:
-            told["artifacts"] = [os.path.relpath(each, run.artifacts) for each in row.artifacts]
-        run.keep(RowResult(self.nodeid, told, result, result, round(seconds, 3), self._claim(), (result,)))
 
     def _claim(self) -> ClaimText:
         function = self.claim.function
@@ -135,11 +171,41 @@ class ScenarioItem(pytest.Item):
         return self.path, None, self.name
 
 
+def _conclude(row: Row, state: RowState, where: str) -> None:
+    """Tells pytest what a row came to; `where` is the place of the list that the state follows from."""
+    if state is RowState.SKIP:
+        pytest.skip(row.problem)
+    if state in (RowState.EXPECTED_FAIL, RowState.KNOWN_FLAKE) and row.status is not Status.PASSED:
+        pytest.xfail(f"{state}{f' ({where})' if where else ''}: {failure_reason(row)}")
+    if state not in GOOD:
+        text = failure_text(row.to_dict())
+        raise ScenarioFailure(f"{state}: {where} expects otherwise\n{text}" if where else text)
+
+
+def failure_reason(row: Row) -> str:
+    """Why a row does not pass, in one line."""
+    return "; ".join(row.reasons) or next(iter(row.problem.strip().splitlines()[-1:]), "")
+
+
+def select(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what belongs to another shard, and what is done already."""
+    try:
+        run = suite_run(config)
+        kept = [each for each in items if not isinstance(each, ScenarioItem) or run.wants(each.nodeid)]
+    except UserError as error:
+        pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
+    if len(kept) < len(items):
+        chosen = {each.nodeid for each in kept}
+        config.hook.pytest_deselected(items=[each for each in items if each.nodeid not in chosen])
+        items[:] = kept
+
+
 def begin_run(config: pytest.Config, ids: Iterable[str]) -> None:
     """Begins the results file where one of these ids is that of a scenario."""
-    if any("::scenario_" in each for each in ids):
+    rows = [each for each in ids if "::scenario_" in each]
+    if rows:
         try:
-            suite_run(config).begin()
+            suite_run(config).begin(rows)
         except UserError as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
@@ -181,11 +247,15 @@ def print_rows(reporter: pytest.TerminalReporter, properties: Iterable[tuple[str
 
     from harness.suite.row_table import print_table
 
+    run = suite_run(reporter.config)
     rows = [Row.from_dict(json.loads(str(value))) for name, value in properties if name == PROPERTY]
+    rows += [Row.from_dict(each.row) for each in (run.earlier.rows.values() if run.earlier else ())]
+    if not rows and not run.closing:
+        return
     reporter.section("scenarios")
     writer = reporter._tw
     # A log has no width of its own: nothing may be cut there.
     width = max(100, writer.fullwidth) if writer.hasmarkup else LOG_WIDTH
     print_table(rows, Console(file=writer._file, force_terminal=writer.hasmarkup, width=width), artifacts)
-    for line in suite_run(reporter.config).closing:
+    for line in run.closing:
         reporter.write_line(line, red=line.startswith("FAILED"))

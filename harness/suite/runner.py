@@ -54,17 +54,17 @@ def _answer(function: Callable[..., dict[str, Any]], task: Task) -> dict[str, An
 
 
 class Runner:
-    """Runs tasks one at a time and keeps the worker process of each driver. `timeout` is in seconds for each task."""
+    """Runs tasks one at a time and keeps the worker process of each driver."""
 
-    def __init__(self, timeout: float = DEFAULT_TIMEOUT) -> None:
-        self._timeout = timeout
+    def __init__(self) -> None:
         self._workers: dict[str, Worker] = {}
 
-    def run(self, function: str, task: Task, driver: Driver) -> Answer:
-        """The answer to one task. An exception of the task is `NoAnswer` with its traceback."""
+    def run(self, function: str, task: Task, driver: Driver, timeout: float = DEFAULT_TIMEOUT) -> Answer:
+        """The answer to one task, within `timeout` seconds. `NoAnswer` has the traceback of an exception."""
         if driver.name not in self._workers:
-            self._workers[driver.name] = Worker(driver, timeout=self._timeout)
+            self._workers[driver.name] = Worker(driver)
         worker = self._workers[driver.name]
+        worker.timeout = timeout
         try:
             reply = worker.call(ENTRY, {"function": function, "tasks": [task]})
         except JobError as error:
@@ -135,4 +135,4 @@ def _refused(error: UserError) -> NoAnswer:
 
 def _died(died: Died) -> NoAnswer:
     status = Status.TIMED_OUT if died.timed_out else Status.DIED
-    return NoAnswer(status, f"the driver process was {died.reason}\n{died.stderr_tail}".rstrip())
+    return NoAnswer(status, f"the driver process {died.told}\n{died.stderr_tail}".rstrip())

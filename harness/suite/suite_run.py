@@ -10,9 +10,11 @@ import os
 import platform
 import time
 from collections import Counter
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,17 +25,22 @@ from harness.findings import UserError
 from harness.layer import manifest
 from harness.layer.manifest import AUTO, LayerInfo, chosen_layers
 from harness.report.run_header import header_lines
-from harness.results.read_results import read_results
+from harness.results.baseline import Baseline, read_baseline
+from harness.results.read_results import Results, read_results
 from harness.results.result_file import ResultFile
 from harness.results.result_lines import FILE_NAME, RowResult, RunEnd, RunHeader
-from harness.results.states import RowState
+from harness.results.states import GOOD, RowState
+from harness.suite.baseline_update import update_baseline
 from harness.suite.preflight import Started, start_all
+from harness.suite.selection import Shard, in_shard, parse_shard, require_same
 
 SEED_VARIABLE = "VKHARNESS_SEED"
-STOPPED = {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}
-"""Exit codes of runs that did not come to their end."""
-OPTIONS = ("device", "layer", "native")
+OPTIONS = ("device", "layer", "native", "retries", "timeout", "baseline")
 """Options of the suite, without their prefix, that the results file notes."""
+UNFINISHED = {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}
+"""Exit codes of runs that did not come to their end."""
+TOLD = "vkharness"
+"""What the controller of pytest-xdist tells its workers."""
 
 RUN: pytest.StashKey[SuiteRun] = pytest.StashKey()
 
@@ -50,10 +57,13 @@ class SuiteRun:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self._began: float | None = None
+        self._told: dict[str, Any] = getattr(config, "workerinput", {}).get(TOLD, {})
+        self._is_worker = hasattr(config, "workerinput")
+        self._start = self._told.get("start", time.time())
+        self._has_begun = False
+        self._planned: set[str] = set()
         self.closing: list[str] = []
         """Lines for the end of the terminal's output."""
-        self._is_worker = hasattr(config, "workerinput")
         folder = config.getoption("--vk-artifacts")
         self.artifacts: Path | None = (config.rootpath / folder).resolve() if folder else None
         self.file = ResultFile(self.artifacts / FILE_NAME) if self.artifacts else None
@@ -61,38 +71,97 @@ class SuiteRun:
     @cached_property
     def drivers(self) -> dict[str, Driver]:
         """The drivers to run on, by the names that rows have. Raises `UserError`."""
-        return {each.name: each for each in chosen_drivers(self._config.getoption("--vk-device"))}
+        return {each.name: each for each in chosen_drivers(self._option("device"))}
 
     @cached_property
     def layers(self) -> list[LayerInfo]:
         """The Khronos layers to ask. Raises `UserError`."""
-        return chosen_layers(*(self._config.getoption("--vk-layer") or [AUTO]))
+        return chosen_layers(*(self._option("layer") or [AUTO]))
 
     @cached_property
     def started(self) -> Started:
         """What drivers and layers said when they were started. Raises `UserError` when one does not start."""
         return start_all(list(self.drivers.values()), self.layers)
 
+    @cached_property
+    def shard(self) -> Shard | None:
+        """The part of the suite to run. Raises `UserError`."""
+        text = self._option("shard")
+        return None if text is None else parse_shard(text)
+
+    @cached_property
+    def baselines(self) -> dict[str, Baseline]:
+        """The known results of each device. Raises `UserError`."""
+        folder = self.baseline_folder
+        if folder is None or (self.updates and not folder.exists()):
+            return {name: Baseline() for name in self.drivers}
+        return {name: read_baseline(folder, name) for name in self.drivers}
+
+    @property
+    def baseline_folder(self) -> Path | None:
+        """The folder of the lists, as it was given."""
+        return Path(self._option("baseline")) if self._option("baseline") else None
+
+    @property
+    def updates(self) -> bool:
+        """Whether this run writes the lists."""
+        return bool(self._option("update-baseline"))
+
+    @cached_property
+    def earlier(self) -> Results | None:
+        """What the run that goes on had done when it was ended. Raises `UserError`."""
+        if not self._option("resume") or self._is_worker:
+            return None
+        if self.file is None:
+            raise UserError("--vk-resume needs the folder of --vk-artifacts")
+        return read_results(self.file.path) if self.file.path.exists() else None
+
     def check(self) -> None:
-        """Starts every driver and layer in the controller. Raises `UserError` when one does not start."""
-        if not self._is_worker:
-            _ = self.started
-
-    def begin(self) -> None:
-        """Starts every driver and layer, says what they are and begins the results file; once, in the controller.
-
-        Raises `UserError`.
-        """
-        if self._began is not None or self._is_worker:
+        """Looks at all that was asked for, in the controller. Raises `UserError` for what is not right."""
+        if self._is_worker:
             return
-        self._began = time.monotonic()
+        if self.updates and self.baseline_folder is None:
+            raise UserError("--vk-update-baseline needs --vk-baseline DIR")
+        _ = self.shard, self.baselines, self.started
+        if self.earlier is not None:
+            self.begin(())
+
+    def for_workers(self) -> dict[str, Any]:
+        """What each worker of pytest-xdist has to know: the same for one that is started late."""
+        return {"start": self._start, "done": list(self.earlier.rows) if self.earlier else []}
+
+    def wants(self, nodeid: str) -> bool:
+        """Whether this run is to run a row: it is in the shard, and not done. Raises `UserError`."""
+        if self.shard is not None and not in_shard(nodeid, self.shard):
+            return False
+        return nodeid not in self._done
+
+    @cached_property
+    def _done(self) -> frozenset[str]:
+        return frozenset(self._told.get("done", ()) if self._is_worker else self.earlier.rows if self.earlier else ())
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the time limit of the run; infinite without one."""
+        limit = self._option("time-limit")
+        return float("inf") if limit is None else float(self._start + limit - time.time())
+
+    def begin(self, ids: Iterable[str]) -> None:
+        """Says what the run is on and begins the results file; once, in the controller. `ids` are those of the rows to
+        run. Raises `UserError`."""
+        if self._is_worker:
+            return
+        self._planned.update(ids)
+        if self._has_begun:
+            return
+        self._has_begun = True
         header = self._header()
-        reporter = self._config.pluginmanager.getplugin("terminalreporter")
-        if reporter is not None and self._config.option.verbose >= 0:
-            notes = drivers.contradictions(list(self.drivers.values())) + manifest.contradictions(self.layers)
-            for line in [*header_lines(header), *(f"note: {note}" for note in notes)]:
-                reporter.write_line(line)
-        if self.file is not None:
+        if self.earlier is not None:
+            require_same(self.earlier.header, header)
+        self._say(header)
+        if self.file is not None and self.earlier is not None:
+            self.file.resume(header.started)
+        elif self.file is not None:
             self.file.begin(header)
 
     def keep(self, result: RowResult) -> None:
@@ -102,17 +171,44 @@ class SuiteRun:
 
     def end(self, code: int) -> int:
         """Says in the file that the run is over. Returns the exit code of pytest, which may become a failure here."""
-        if self.file is None or self._began is None:
+        if self.file is None or not self._has_begun:
             return code
-        rows = list(read_results(self.file.path).rows.values())
+        found = read_results(self.file.path)
+        rows = list(found.rows.values())
         skipped = Counter(each.row["problem"] for each in rows if each.result is RowState.SKIP)
         self.closing += [f"skipped: {count} rows: {reason}" for reason, count in skipped.most_common()]
-        ran, floor = len(rows) - skipped.total(), self._config.getoption("--vk-min-rows")
-        if ran < floor:
-            self.closing.append(f"FAILED: {ran} rows ran, and --vk-min-rows asks for {floor}")
-            code = code if code in STOPPED else int(pytest.ExitCode.TESTS_FAILED)
-        self.file.end(RunEnd(len(rows), round(time.monotonic() - self._began, 3), code))
+        self.closing += [f"{each.state}: {each.nodeid}: {each.retried}" for each in rows if each.retried]
+        failures = list(self._failures(found, len(rows) - skipped.total()))
+        self.closing += [f"FAILED: {line}" for line in failures]
+        if self.earlier is not None and code == pytest.ExitCode.NO_TESTS_COLLECTED:
+            code = int(pytest.ExitCode.OK)
+        if code not in UNFINISHED and (failures or any(each.state not in GOOD for each in rows)):
+            code = int(pytest.ExitCode.TESTS_FAILED)
+        if self.updates and self.baseline_folder is not None and code not in UNFINISHED:
+            written = update_baseline(self.baseline_folder, rows, self.baselines)
+            self.closing += [f"baseline: {path} written" for path in written]
+        self.file.end(RunEnd(len(rows), round(time.time() - self._start, 3), code))
         return code
+
+    def _failures(self, found: Results, ran: int) -> Iterable[str]:
+        """What fails the run beside its rows."""
+        missing = len(self._planned - found.rows.keys())
+        if missing and self.seconds_left <= 0:
+            limit = self._option("time-limit")
+            yield f"the time limit of {limit:g} s is over, and {missing} rows did not run; --vk-resume runs them"
+        floor = self._option("min-rows")
+        if ran < floor:
+            yield f"{ran} rows ran, and --vk-min-rows asks for {floor}"
+
+    def _say(self, header: RunHeader) -> None:
+        reporter = self._config.pluginmanager.getplugin("terminalreporter")
+        if reporter is None or self._config.option.verbose < 0:
+            return
+        notes = drivers.contradictions(list(self.drivers.values())) + manifest.contradictions(self.layers)
+        if self.earlier is not None:
+            notes.append(f"{len(self.earlier.rows)} rows are done; this run goes on")
+        for line in [*header_lines(header), *(f"note: {note}" for note in notes)]:
+            reporter.write_line(line)
 
     def _header(self) -> RunHeader:
         seed = os.environ.get(SEED_VARIABLE, "")
@@ -122,8 +218,12 @@ class SuiteRun:
             datetime.now(UTC).isoformat(timespec="seconds"),
             *self.started,
             int(seed) if seed.isdecimal() else None,
-            options={name: self._config.getoption(f"--vk-{name}") for name in OPTIONS},
+            self.shard,
+            {name: self._option(name) for name in OPTIONS},
         )
+
+    def _option(self, name: str) -> Any:
+        return self._config.getoption(f"--vk-{name}")
 
 
 def usage_error(error: UserError) -> pytest.UsageError:

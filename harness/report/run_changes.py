@@ -1,0 +1,31 @@
+"""What changed between two runs of the suite, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from harness.report.printable import printable
+from harness.results.compare_runs import Change, Comparison
+
+
+def comparison_lines(told: Comparison) -> Iterator[str]:
+    """What the runs differ in, each change below the kind of it, and the sums."""
+    yield from (f"set-up: {line}" for line in told.set_up)
+    yield from (f"incomplete: {line}" for line in told.incomplete)
+    counts = []
+    for kind, changes in groupby(told.changes, key=lambda change: change.kind):
+        several = list(changes)
+        counts.append(f"{len(several)} {kind}")
+        yield f"{kind}: {len(several)}"
+        yield from (f"  {line}" for change in several for line in change_lines(change))
+    before, after = told.rows
+    yield f"{before} rows, then {after}: {', '.join(counts) or 'no row changed'}"
+    yield "worse" if told.is_worse else "nothing is worse"
+
+
+def change_lines(change: Change) -> Iterator[str]:
+    """The row with what it was and is, and below it why."""
+    yield printable(f"{change.name}: {change.before} -> {change.after}")
+    if change.reason:
+        yield printable(f"    {change.reason}")
