@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from harness.report.printable import printable
-from harness.results.compare_runs import Change, Comparison
+from harness.results.compare_runs import RowChange, RunComparison
 
 
-def comparison_lines(told: Comparison) -> Iterator[str]:
+def comparison_lines(told: RunComparison) -> Iterator[str]:
     """What the runs differ in, each change below the kind of it, and the sums."""
     yield from (f"set-up: {line}" for line in told.set_up)
     yield from (f"incomplete: {line}" for line in told.incomplete)
@@ -24,7 +24,7 @@ def comparison_lines(told: Comparison) -> Iterator[str]:
     yield "worse" if told.is_worse else "nothing is worse"
 
 
-def change_lines(change: Change) -> Iterator[str]:
+def change_lines(change: RowChange) -> Iterator[str]:
     """The row with what it was and is, and below it why."""
     yield printable(f"{change.name}: {change.before} -> {change.after}")
     if change.reason:

@@ -10,11 +10,11 @@ from typing import Any
 
 from harness.results.baseline import EXPECTABLE, row_name
 from harness.results.read_results import Results
-from harness.results.result_lines import DeviceIdentity, RowResult
+from harness.results.result_lines import DeviceIdentity, RowResult, reason_of
 from harness.results.states import GOOD, RowState
 
 SLOWER, SECONDS = 2.0, 1.0
-"""A row is slower when it takes that many times as long, and at least that many seconds longer."""
+"""A row is slower when an attempt takes that many times as long, and that many seconds longer."""
 CONFIDENCE = 1.959964
 """The quantile of the normal distribution for a two-sided interval of 95 %."""
 IMPROVED = frozenset({RowState.IMPROVED_PASS, RowState.IMPROVED_SKIP, RowState.IMPROVED_FAIL})
@@ -86,7 +86,7 @@ def difference_interval(before: Rate, after: Rate) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class RowChange:
     """One change of one row."""
 
     kind: ChangeKind
@@ -115,12 +115,12 @@ class Change:
 
 
 @dataclass(slots=True)
-class Comparison:
+class RunComparison:
     """Two runs side by side."""
 
     set_up: list[str] = field(default_factory=list)
     """What the runs ran on or with and what differs, a line each."""
-    changes: list[Change] = field(default_factory=list)
+    changes: list[RowChange] = field(default_factory=list)
     rows: tuple[int, int] = (0, 0)
     incomplete: list[str] = field(default_factory=list)
     """A line for each run that did not come to its end."""
@@ -142,12 +142,12 @@ class Comparison:
         }
 
 
-def compare_runs(before: Results, after: Results) -> Comparison:
+def compare_runs(before: Results, after: Results) -> RunComparison:
     """What changed from `before` to `after`. Rows of one scenario, variant and device are held against each other.
 
     Of every row the first kind that fits is told, and beside it a changed rate and that it is slower.
     """
-    told = Comparison(list(_set_up(before, after)), rows=(len(before.rows), len(after.rows)))
+    told = RunComparison(list(_set_up(before, after)), rows=(len(before.rows), len(after.rows)))
     told.incomplete = [
         f"{which} run, {each.path}: {len(each.rows)} rows are done, and then it was ended"
         for which, each in (("earlier", before), ("later", after))
@@ -165,29 +165,29 @@ def _name(row: RowResult) -> str:
     return f"{row_name(row.row)} on {row.row['device']}"
 
 
-def _changes(name: str, before: RowResult | None, after: RowResult | None) -> Iterator[Change]:
+def _changes(name: str, before: RowResult | None, after: RowResult | None) -> Iterator[RowChange]:
     if after is None:
         assert before is not None
-        yield Change(ChangeKind.WENT, name, before.state, RowState.MISSING)
+        yield RowChange(ChangeKind.WENT, name, before.state, RowState.MISSING)
         return
     if before is None:
         if _fails(after):
-            yield Change(ChangeKind.NEW_FAILURE, name, RowState.MISSING, after.state, _reason(after))
+            yield RowChange(ChangeKind.NEW_FAILURE, name, RowState.MISSING, after.state, _reason(after))
         else:
-            yield Change(ChangeKind.CAME, name, RowState.MISSING, after.state)
+            yield RowChange(ChangeKind.CAME, name, RowState.MISSING, after.state)
         return
     kind = _kind(before, after)
     if kind is not None:
-        yield Change(kind, name, before.state, after.state, _reason(after))
+        yield RowChange(kind, name, before.state, after.state, _reason(after))
     elif said := _said(before.row, after.row):
-        yield Change(ChangeKind.VERDICT, name, *said)
+        yield RowChange(ChangeKind.VERDICT, name, *said)
+    if kind is None and after.attempt_seconds > max(before.attempt_seconds * SLOWER, before.attempt_seconds + SECONDS):
+        yield RowChange(ChangeKind.SLOWER, name, f"{before.attempt_seconds:.1f} s", f"{after.attempt_seconds:.1f} s")
     rates = [_rate(each.row) for each in (before, after)]
     if rates[0] is not None and rates[1] is not None:
         low, high = difference_interval(rates[0], rates[1])
         if low > 0 or high < 0:
-            yield Change(ChangeKind.RATE, name, str(rates[0]), str(rates[1]))
-    if after.seconds > max(before.seconds * SLOWER, before.seconds + SECONDS):
-        yield Change(ChangeKind.SLOWER, name, f"{before.seconds:.1f} s", f"{after.seconds:.1f} s")
+            yield RowChange(ChangeKind.RATE, name, str(rates[0]), str(rates[1]))
 
 
 def _kind(before: RowResult, after: RowResult) -> ChangeKind | None:
@@ -214,7 +214,7 @@ def _fails(row: RowResult) -> bool:
 
 
 def _reason(row: RowResult) -> str:
-    return row.retried if row.result is RowState.FLAKE else "; ".join(row.row["reasons"]) or row.row["problem"]
+    return row.retried if row.result is RowState.FLAKE else reason_of(row.row)
 
 
 def _said(before: Mapping[str, Any], after: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -128,6 +128,11 @@ class RowResult:
     retried: str = ""
     """Why the first attempt did not pass, where there were several."""
 
+    @property
+    def attempt_seconds(self) -> float:
+        """The wall-clock time of one attempt, on average."""
+        return self.seconds / max(1, len(self.attempts))
+
     def to_dict(self) -> dict[str, Any]:
         """The line, JSON-able."""
         return {"kind": "row", **asdict(self)}
@@ -172,6 +177,12 @@ class RunEnd:
     def to_dict(self) -> dict[str, Any]:
         """The line, JSON-able."""
         return {"kind": "end", **asdict(self)}
+
+
+def reason_of(row: Mapping[str, Any]) -> str:
+    """Why a row (`Row.to_dict`) does not pass, in one line: of a traceback the last. Empty when it passes."""
+    lines = row["problem"].strip().splitlines() or [""]
+    return "; ".join(row["reasons"]) or lines[-1 if lines[0].startswith("Traceback") else 0]
 
 
 def member(value: Mapping[str, Any], key: str, kind: type, *default: Any) -> Any:

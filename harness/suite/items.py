@@ -15,7 +15,7 @@ import pytest
 from harness.findings import UserError
 from harness.report.rows import failure_text
 from harness.results.baseline import EXPECTABLE
-from harness.results.result_lines import ClaimText, RowResult
+from harness.results.result_lines import ClaimText, RowResult, reason_of
 from harness.results.states import GOOD, RowState
 from harness.suite.claims import Claim, Variant
 from harness.suite.expectations import load
@@ -100,7 +100,7 @@ class ScenarioItem(pytest.Item):
         self.user_properties.append((STATE, str(state)))
         if run.artifacts is not None:
             told["artifacts"] = [os.path.relpath(each, run.artifacts) for each in row.artifacts]
-        retried = failure_reason(rows[0]) if len(rows) > 1 else ""
+        retried = reason_of(rows[0].to_dict()) if len(rows) > 1 else ""
         run.keep(RowResult(self.nodeid, told, result, state, round(seconds, 3), self._claim(), results, retried))
         _conclude(row, state, where)
 
@@ -176,15 +176,10 @@ def _conclude(row: Row, state: RowState, where: str) -> None:
     if state is RowState.SKIP:
         pytest.skip(row.problem)
     if state in (RowState.EXPECTED_FAIL, RowState.KNOWN_FLAKE) and row.status is not Status.PASSED:
-        pytest.xfail(f"{state}{f' ({where})' if where else ''}: {failure_reason(row)}")
+        pytest.xfail(f"{state}{f' ({where})' if where else ''}: {reason_of(row.to_dict())}")
     if state not in GOOD:
         text = failure_text(row.to_dict())
         raise ScenarioFailure(f"{state}: {where} expects otherwise\n{text}" if where else text)
-
-
-def failure_reason(row: Row) -> str:
-    """Why a row does not pass, in one line."""
-    return "; ".join(row.reasons) or next(iter(row.problem.strip().splitlines()[-1:]), "")
 
 
 def select(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -65,7 +65,7 @@ class SuiteRun:
         self.closing: list[str] = []
         """Lines for the end of the terminal's output."""
         folder = config.getoption("--vk-artifacts")
-        self.artifacts: Path | None = (config.rootpath / folder).resolve() if folder else None
+        self.artifacts: Path | None = (config.invocation_params.dir / folder).resolve() if folder else None
         self.file = ResultFile(self.artifacts / FILE_NAME) if self.artifacts else None
 
     @cached_property
