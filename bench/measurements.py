@@ -45,6 +45,16 @@ MEASUREMENTS = {
         "vkharness fuzz layer --first 30000 --count 200",
         r"seeds .*|\d+ streams.*",
     ),
+    "layer-passes": Measurement(
+        "Does syncval agree with today's Khronos layer on random streams with render passes that nobody has seen?",
+        "vkharness fuzz layer --first 70000 --count 200 --family rendering --family passes",
+        r"seeds .*|\d+ streams.*| +seed .*",
+    ),
+    "excuses": Measurement(
+        "How many mistakes would the known differences from that layer excuse?",
+        "vkharness fuzz excuses --first 71000 --count 20",
+        r"\w+, layer .*| +(?:left out|dropped|invented): .*",
+    ),
     "old-layer": Measurement(
         "Does syncval agree with the distribution's Khronos layer on random streams?",
         "vkharness fuzz layer --layer old --first 30000 --count 100",
