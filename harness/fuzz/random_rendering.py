@@ -253,14 +253,15 @@ def _draw(rng: random.Random) -> Step:
         state["cull"] = rng.choice((1, 2, 3, 3))
         state["topology"] = rng.choice((2, 3, 3))  # lines, or triangles
     if "depth_test" in state and rng.random() < 0.5:
-        state["depth_compare"] = rng.choice((0, 1, 1))  # NEVER, or LESS
+        state["depth_compare"] = rng.choice((0, 1, 7))  # NEVER, LESS, ALWAYS
     kind = rng.choice(("plain", "plain", "early", "no_fragment", "vertices", "vertices", "sample", "input"))
     return ("draw", kind, state, rng.randrange(4), rng.choice(("draw", "draw", "indexed", "indirect")))
 
 
 def _operation(rng: random.Random) -> dict[str, int]:
     """What a stencil face does to the stored value, and to which bits."""
-    return {"passOp": rng.choice((0, 2, 3)), "writeMask": rng.choice((0, 15, 255, 255))}
+    passed = rng.choice((0, 2, 3))
+    return {"passOp": passed, "depthFailOp": 0 if passed else 2, "writeMask": rng.choice((0, 15, 255, 255))}
 
 
 def _inside(rng: random.Random) -> Step:

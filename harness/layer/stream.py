@@ -577,7 +577,7 @@ def _culled(objects: ObjectState, buffer: CommandBuffer, touches: tuple[Touch, .
     state = pipeline.state
     fixed = state.dynamic - {CULL_MODE, TOPOLOGY, *TESTS}
     tests = depth_stencil(state, buffer.drawing)
-    tests = replace(tests, depth_compare=VkCompareOp.ALWAYS, front=_may_pass(tests.front), back=_may_pass(tests.back))
+    tests = replace(tests, depth_compare=VkCompareOp.LESS, front=_may_pass(tests.front), back=_may_pass(tests.back))
     triangles = VkPrimitiveTopology.TRIANGLE_LIST
     whole = replace(state, cull=VkCullMode.NONE, topology=triangles, depth_stencil=tests, dynamic=fixed)
     targets = attachment_access.targets_of(replace(pipeline, state=whole), buffer.drawing)

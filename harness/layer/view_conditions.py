@@ -204,8 +204,11 @@ def without(stream: Stream, calls: Sequence[Call], commands: Sequence[str], dyna
 def late_tests(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
     """Every draw writes depth and stencil in the late tests."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
-        early = call.name.startswith(DRAWS)
-        yield [replace(one, **LATE) if early and one.access == EARLY_WRITE else one for one in touches]
+        yield [_late(one) if call.name.startswith(DRAWS) else one for one in touches]
+
+
+def _late(touch: Touch) -> Touch:
+    return replace(touch, **LATE) if touch.access == EARLY_WRITE else touch
 
 
 @view
@@ -233,9 +236,10 @@ def without_undefined(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
 
 @view
 def nothing_culled(stream: Stream, calls: Sequence[Call]) -> Iterator[Seen]:
-    """No face is culled, and no test discards every fragment."""
+    """No face is culled, and a test discards some fragments, neither all nor none. Such writes are late ones."""
     for call, touches in zip(calls, recorded(stream, calls), strict=True):
-        yield [*touches, *stream.facts(call).culled]
+        more = (_late(each) for each in stream.facts(call).culled if not is_unrecorded(call, each, stream))
+        yield [*touches, *more]
 
 
 @view

@@ -97,7 +97,7 @@ class DepthStencil:
 
     @property
     def _depth_outcomes(self) -> Set[bool]:
-        if not self.depth_test:
+        if not self.depth_test or self.depth_compare == VkCompareOp.ALWAYS:
             return {True}
         return {False} if self.depth_compare == VkCompareOp.NEVER else {True, False}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp
+from harness.spec.enums import VkAttachmentLoadOp, VkAttachmentStoreOp, VkImageAspect
 from harness.trace.effects import InvalidUsage, SubpassDependency
 
 
@@ -127,6 +127,12 @@ class RenderPass:
     unmodelled: tuple[str, ...] = ()
     misuses: tuple[InvalidUsage, ...] = ()
     """The rules of valid usage that its description breaks."""
+
+    def has_depth_stencil(self, subpass: int) -> tuple[bool, bool]:
+        """Whether a subpass has a depth, and a stencil attachment."""
+        used = self.subpasses[subpass].depth_stencil if subpass < len(self.subpasses) else None
+        aspects = self.attachments[used.attachment].aspects if used is not None else 0
+        return bool(aspects & VkImageAspect.DEPTH), bool(aspects & VkImageAspect.STENCIL)
 
     @property
     def views(self) -> int:

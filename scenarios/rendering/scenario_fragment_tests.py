@@ -24,7 +24,7 @@ USED = f"{TESTS}/DEPTH_STENCIL_ATTACHMENT_READ|DEPTH_STENCIL_ATTACHMENT_WRITE"
 UNSEPARATED = ["no VK_KHR_maintenance7"]
 """Devices that do not say that they keep the aspects apart."""
 LESS, ALWAYS = VkCompareOp.LESS, VkCompareOp.ALWAYS
-REPLACE = VkStencilOp.REPLACE
+KEEP, REPLACE = VkStencilOp.KEEP, VkStencilOp.REPLACE
 UNSEEN = [read_after_write(DRAW, CLEAR), write_after_write(DRAW, CLEAR)]
 WRITES: dict[str, Any] = {"depth_test": True, "depth_write": True}
 
@@ -190,14 +190,19 @@ def scenario_colour_of_fragments_that_never_pass(rig: Rig) -> None:
     weakened={
         "compare / less": [write_after_read(DRAW, DOWNLOAD)],
         "compare / never, and a failure counts": [write_after_read(DRAW, DOWNLOAD)],
+        "compare / always, and a failure counts": [],
     },
     rule="a-test-that-never-passes-discards-all",
 )
 def scenario_stencil_of_fragments_that_never_pass(rig: Rig) -> None:
-    """Where no fragment passes the depth test, stencil is written by depthFailOp alone."""
+    """Where no fragment passes the depth test, stencil is written by depthFailOp alone; where all pass, by passOp."""
     image, color = rig.target(BOTH), rig.target()
     never, counted = VkCompareOp.NEVER, {"depthFailOp": REPLACE}
-    forms = {"less": (LESS, {}), "never, and a failure counts": (never, counted)}
+    forms = {
+        "less": (LESS, {}),
+        "never, and a failure counts": (never, counted),
+        "always, and a failure counts": (ALWAYS, {"passOp": KEEP, **counted}),
+    }
     compare, more = rig.choose("compare", (never, {}), forms)
     face = {"compareOp": ALWAYS, "compareMask": 255, "writeMask": 255, "reference": 9, "passOp": REPLACE, **more}
     with rig.submission() as commands:

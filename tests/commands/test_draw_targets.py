@@ -30,7 +30,7 @@ from tests.support.drawing import (
     seen,
 )
 from tests.support.interpreted import effects_of
-from tests.support.streams import Stream, struct
+from tests.support.streams import D32_S8, Stream, struct
 
 COLOR_READ = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_READ"
 COLOR_WRITE = "COLOR_ATTACHMENT_OUTPUT_COLOR_ATTACHMENT_WRITE"
@@ -280,7 +280,8 @@ class TestStencil:
             (face(fail=REPLACE), False, True),
             (face(fail=REPLACE, compare=ALWAYS), False, False),
             (face(depth_fail=REPLACE), False, False),
-            (face(depth_fail=REPLACE), True, True),
+            (face(depth_fail=REPLACE), True, False),
+            (face(passed=REPLACE), True, True),
         ],
     )
     @pytest.mark.parametrize("back", [False, True])
@@ -405,6 +406,8 @@ class TestNoFragmentPasses:
         [
             (NEVER, {"passed": REPLACE}, False),
             (NEVER, {"depth_fail": REPLACE}, True),
+            (ALWAYS, {"depth_fail": REPLACE}, False),
+            (LESS, {"depth_fail": REPLACE}, True),
             (LESS, {"passed": REPLACE}, True),
         ],
     )
@@ -590,3 +593,26 @@ class TestSecondaries:
         ((_, commands),) = effect.buffers
         named = [getattr(each, "what", "") for command in commands for each in command.effects]
         assert named == ["a secondary that draws, executed outside a render pass instance that was seen"]
+
+    @pytest.mark.parametrize("dynamic", [False, True])
+    @pytest.mark.parametrize(("attached", "runs"), [(True, False), (False, True)])
+    def test_a_shader_behind_tests_runs_by_what_is_inherited(self, dynamic: bool, attached: bool, runs: bool) -> None:
+        stream = Stream()
+        storage = stream.buffer(64)
+        never = depth_tests(depth=True, compare=NEVER)
+        made = drawing.pipeline(stream, "early_tests.frag", vertex="fullscreen.vert", colors=None, depth_stencil=never)
+        if dynamic:
+            form = D32_S8 if attached else 0
+            rendering = struct("VkCommandBufferInheritanceRenderingInfo", depthAttachmentFormat=form)
+            inherited = struct("VkCommandBufferInheritanceInfo", pNext=rendering)
+        else:
+            used = passes.subpass(depth=passes.refer(0, passes.DEPTH_LAYOUT) if attached else None)
+            passed = passes.render_pass(stream, [passes.described(D32_S8)], [passes.subpass(), used])
+            inherited = struct("VkCommandBufferInheritanceInfo", renderPass=passed, subpass=1)
+        stream.begin(level=1)
+        begun = stream.blocks[-1]
+        assert isinstance(begun, Call)
+        begun.args["pBeginInfo"] |= {"flags": 2, "pInheritanceInfo": inherited}
+        drawing.bind(stream, made)
+        drawing.bind_descriptors(stream, (7, storage))
+        assert [each[0] for each in seen(stream, draw(stream))] == ([storage] if runs else [])

@@ -39,7 +39,7 @@ from harness.commands.drawing.vertex import (
 )
 from harness.commands.handlers import CommandHandler, command
 from harness.commands.object_state import BoundSet, CommandBuffer, LateEffects, ObjectState
-from harness.commands.rendering.attachment_access import attachment_effects, targets_for
+from harness.commands.rendering.attachment_access import attached_depth_stencil, attachment_effects, targets_for
 from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from harness.spec.scopes import ACCESS_KIND
 from harness.trace.effects import Effect, Unmodelled
@@ -114,7 +114,7 @@ def _effects_of_bindings(
         buffer.late = last.late
         buffer.overwrite(last.writes)
         return last.effects
-    idle = VkShaderStage.FRAGMENT if shades_none(pipeline, drawing, buffer.rendering) else 0
+    idle = VkShaderStage.FRAGMENT if shades_none(pipeline, drawing, attached_depth_stencil(objects, buffer)) else 0
     effects = (
         *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, idle),
         *attachment_effects(objects, buffer, targets),

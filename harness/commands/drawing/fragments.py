@@ -20,7 +20,6 @@ from harness.trace.resources import Stage
 
 if TYPE_CHECKING:
     from harness.shader.reflect import ReflectedEntryPoint
-    from harness.trace.rendering_state import RenderingState
 
 LATE_READ = ACCESS_KIND["SYNC_LATE_FRAGMENT_TESTS_DEPTH_STENCIL_ATTACHMENT_READ"].index
 
@@ -104,17 +103,16 @@ def attached_tests(tests: DepthStencil, depth: bool, stencil: bool) -> DepthSten
     )
 
 
-def shades_none(pipeline: GraphicsPipeline, drawing: DrawState, rendering: RenderingState | None) -> bool:
+def shades_none(pipeline: GraphicsPipeline, drawing: DrawState, attached: tuple[bool, bool] | None) -> bool:
     """Whether no fragment is shaded: none is made, or no fragment passes tests that come before its shader.
 
-    Where `rendering` is None, nothing is known of what is attached.
+    `attached` says whether there is a depth, and a stencil attachment. None where that is not known.
     """
     if makes_none(pipeline, drawing):
         return True
-    if rendering is None or not _is_early(fragment_entry(pipeline)):
+    if attached is None or not _is_early(fragment_entry(pipeline)):
         return False
-    tests = tests_of(pipeline, drawing)
-    return not attached_tests(tests, rendering.depth is not None, rendering.stencil is not None).may_pass
+    return not attached_tests(tests_of(pipeline, drawing), *attached).may_pass
 
 
 def test_accesses(entry: ReflectedEntryPoint | None, tests: DepthStencil, stencil: bool) -> tuple[int, ...]:

@@ -13,8 +13,9 @@ from dataclasses import replace
 from harness.commands.drawing import dynamic_state, fragments
 from harness.commands.object_state import CommandBuffer, ObjectState
 from harness.commands.rendering.attachments import COLOR_READ, COLOR_WRITE, find_attachment
-from harness.spec.enums import VkImageAspect, VkPipelineBindPoint
+from harness.spec.enums import VkImageAspect, VkPipelineBindPoint, VkStructureType
 from harness.spec.scopes import ACCESS_KIND
+from harness.trace.chain import chained
 from harness.trace.effects import (
     Access,
     AttachmentOperation,
@@ -25,6 +26,7 @@ from harness.trace.effects import (
     Unmodelled,
 )
 from harness.trace.graphics_state import LOGIC_OPS_THAT_IGNORE, DepthStencil, DrawState, GraphicsPipeline, Targets
+from harness.trace.render_passes import RenderPass
 from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.resources import ImageView
 
@@ -54,6 +56,25 @@ def attachment_effects(objects: ObjectState, buffer: CommandBuffer, targets: Tar
         yield from accesses(objects, buffer.rendering, targets)
     else:
         yield Unmodelled("a draw outside a render pass instance that was seen")
+
+
+def attached_depth_stencil(objects: ObjectState, buffer: CommandBuffer) -> tuple[bool, bool] | None:
+    """Whether there is a depth, and a stencil attachment where a draw is recorded; None where that is not known.
+
+    A secondary that continues a render pass instance knows it from what it inherits (specification:
+    VkCommandBufferInheritanceInfo; VUID-vkCmdExecuteCommands-pDepthAttachment-06774).
+    """
+    if buffer.rendering is not None:
+        return buffer.rendering.depth is not None, buffer.rendering.stencil is not None
+    if buffer.inheritance is None:
+        return None
+    made = objects.get(RenderPass, buffer.inheritance["renderPass"] or 0)
+    if made is not None:
+        return made.has_depth_stencil(buffer.inheritance["subpass"])
+    formats = chained(buffer.inheritance, VkStructureType.COMMAND_BUFFER_INHERITANCE_RENDERING_INFO)
+    if formats is None:
+        return None
+    return bool(formats["depthAttachmentFormat"]), bool(formats["stencilAttachmentFormat"])
 
 
 def targets_of(pipeline: GraphicsPipeline, drawing: DrawState) -> Targets:
