@@ -148,6 +148,7 @@ _ENDS = ("color resolve_read", "color resolve_write", "color store", "depth_sten
 _DRAWN = tuple(each for each in _INSIDE if each not in _LOADS + _ENDS)
 _LAYOUTS = ("0->1", "1->2", "2->7")
 _MANY = ("1", "2", "3")
+NO_USERS: dict[str, str] = {}
 _EVENTS = ("e1", "e1", "e1", "e2")
 _FROM_HOST = ("HOST/HOST_WRITE", "HOST/HOST_WRITE", "HOST", "HOST/HOST_READ|HOST_WRITE")
 
@@ -425,10 +426,10 @@ class RandomText:
         moving = [*(at for at in range(many) if self._coin()), many]
         moves = [self._move(at, many, moving) if at in moving else "" for at in range(many)]
         final = f" i 2->7 {self._left(many)}".rstrip() if self._coin() else ""
-        kinds = _with_operations_once([self._kinds() for _ in range(many)], [*moves[:-1], moves[-1] + final])
+        kinds, users = _with_operations_once([self._kinds() for _ in range(many)], [*moves[:-1], moves[-1] + final])
         for index, (move, chosen) in enumerate(zip(moves, kinds, strict=True)):
             lines.append(f"subpass {index}{move}")
-            lines += self._inside(chosen, index in own)
+            lines += self._inside(chosen, index in own, users)
         lines.append(f"end{final}")
         return lines
 
@@ -460,9 +461,10 @@ class RandomText:
         chosen = [self.pick((*_LOADS, *_DRAWN, *_DRAWN, *_ENDS)) for _ in range(several)]
         return sorted(chosen, key=lambda each: (each in _LOADS, each in _DRAWN, each in _ENDS).index(True))
 
-    def _inside(self, chosen: list[str], barriers: bool) -> list[str]:
-        """What a subpass does: these accesses of attachments, and what its draws do beside."""
-        lines = [self._attachment(each) for each in chosen]
+    def _inside(self, chosen: list[str], barriers: bool, users: dict[str, str] = NO_USERS) -> list[str]:
+        """What a subpass does: these accesses of attachments, and what its draws do beside. `users`: by image, the
+        subpasses that use it."""
+        lines = [self._attachment(each, users) for each in chosen]
         if self._coin():
             lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.pick(('READ', 'WRITE'))} a")
         if barriers:
@@ -470,17 +472,25 @@ class RandomText:
             lines.insert(int(self.pick(("0", "1", "2"))), between)
         return lines
 
-    def _attachment(self, kind: str) -> str:
-        return "; ".join(f"{each} {_image(kind)} {kind}" for each in self.pick(_INSIDE[kind]).split("; "))
+    def _attachment(self, kind: str, users: dict[str, str]) -> str:
+        image, made = _image(kind), self.pick(_INSIDE[kind]).split("; ")
+        several = (
+            [f"users {users[image]}"] if kind.endswith((" load", " store")) and "&" in users.get(image, "") else []
+        )
+        return "; ".join([*several, *(f"{each} {image} {kind}" for each in made)])
 
 
 def _image(kind: str) -> str:
     return "d" if "depth" in kind else "j" if "resolve_write" in kind else "i"
 
 
-def _with_operations_once(kinds: list[list[str]], moves: list[str]) -> list[list[str]]:
+def _with_operations_once(kinds: list[list[str]], moves: list[str]) -> tuple[list[list[str]], dict[str, str]]:
     """The accesses of each subpass without load operations behind the first subpass that uses the attachment, and
-    without store operations before the last one: an instance has one of each. `moves`: transitions of `i`."""
+    without store operations before the last one: an instance has one of each. `moves`: transitions of `i`.
+
+    With them the subpasses that use each image.
+    """
+    users = {}
     for image in ("i", "d"):
         using = [
             at
@@ -489,7 +499,8 @@ def _with_operations_once(kinds: list[list[str]], moves: list[str]) -> list[list
         ]
         for at, chosen in enumerate(kinds):
             kinds[at] = [each for each in chosen if _image(each) != image or not _is_misplaced(each, at, using)]
-    return kinds
+        users[image] = "&".join(map(str, using))
+    return kinds, users
 
 
 def _is_misplaced(kind: str, at: int, using: list[int]) -> bool:

@@ -37,6 +37,7 @@ repeated, with commas between.
 | command | text |
 |---|---|
 | accesses of one command | `COPY_TRANSFER_READ a [FLAG]...; COPY_TRANSFER_WRITE b [FLAG]...` |
+| operations of an attachment of several subpasses | `users 0&1; ACCESS i color load; ...` |
 | barrier | `barrier [region] DEPENDENCY...` |
 | event, second form | `set e1 DEPENDENCY...`, `wait e1 DEPENDENCY... & e2 DEPENDENCY...` |
 | event, first form | `set1 e1 STAGES`, `wait1 e1 e2 DEPENDENCY...` |
@@ -61,7 +62,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import reduce
 from itertools import count
+from operator import or_
 
 from harness.spec import names
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED
@@ -72,6 +75,7 @@ from harness.trace.effects import (
     Access,
     Acquired,
     AttachmentOperation,
+    AttachmentUsers,
     AutomaticTransition,
     Barrier,
     Command,
@@ -259,6 +263,9 @@ def _command(text: str, calls: Iterator[int]) -> Command:
         held = tuple(_command(part, calls) for part in text.removeprefix("execute ").split(" / "))
         return Command(call, "vkCmdExecuteCommands", None, (Execute(((200000 + call, held),)),))
     effects = tuple(_effect(part.strip()) for part in text.split(";"))
+    if isinstance(effects[0], AttachmentUsers):
+        stages = reduce(or_, (ACCESS_KINDS[each.access_kind].stage for each in effects if isinstance(each, Access)))
+        effects = (replace(effects[0], stages=stages), *effects[1:], AttachmentUsers())
     return Command(call, f"vkCmd{text.split(maxsplit=1)[0]}", None, effects)
 
 
@@ -362,6 +369,7 @@ _EFFECTS: dict[str, Callable[[str], Effect]] = {
     "pass": _pass,
     "subpass": _subpass,
     "end": _end,
+    "users": lambda text: AttachmentUsers(tuple(map(int, text.split("&")))),
 }
 
 
@@ -402,13 +410,15 @@ def _spell_effect(effect: Effect) -> str:
             return f"subpass {index} {', '.join(_spell_transition(each, index) for each in transitions)}".rstrip()
         case Execute(((_, commands),)):
             return "execute " + " / ".join(map(_spell_command, commands))
+        case AttachmentUsers(subpasses):
+            return f"users {'&'.join(map(str, subpasses))}"
         case PassEnd(transitions):
             return f"end {', '.join(map(_spell_transition, transitions))}".rstrip()
     raise ValueError(f"stream text has no {type(effect).__name__}")
 
 
 def _spell_command(command: Command) -> str:
-    return "; ".join(map(_spell_effect, command.effects))
+    return "; ".join(_spell_effect(each) for each in command.effects if each != AttachmentUsers())
 
 
 # -- stream events -----------------------------------------------------------------------------------------------------

@@ -24,8 +24,12 @@ class InstanceStreams:
     dependencies: tuple[SubpassDependency, ...]
     number: int
     subpasses: dict[int, CommandStream] = field(default_factory=dict)
-    entered: list[tuple[AutomaticTransition, int]] = field(default_factory=list)
-    """The automatic transitions so far, with their nodes."""
+    entered: list[tuple[AutomaticTransition, int, int]] = field(default_factory=list)
+    """The automatic transitions so far, with their nodes and the subpasses at whose begin they were made."""
+    current: int = 0
+    """The subpass that began last."""
+    operations: list[tuple[tuple[int, ...], CommandStream]] = field(default_factory=list)
+    """The load and store operations of attachments that several subpasses use, with these subpasses."""
 
 
 class CommandBufferRun:

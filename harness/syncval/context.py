@@ -76,7 +76,7 @@ from harness.syncval.access import AccessRequest, after_access, after_instance, 
 from harness.syncval.barrier import Scope, after_barrier
 from harness.syncval.cross_dependency import withheld
 from harness.syncval.entries import DetectedHazard, RangeEntry, RangePiece, RangeScope, ScopesOnRange, Slot
-from harness.syncval.layout_transition import Sources, after_transition, shown_to, transition_hazard
+from harness.syncval.layout_transition import Sources, after_transition, shown_as_well, shown_to, transition_hazard
 from harness.syncval.race import NO_RACING_WORK, BatchIndex, RacingWork, race
 from harness.syncval.state import EMPTY, LAYOUT_TRANSITION, AccessOutcome, Change, State
 from harness.syncval.tracked_ranges import TrackedRanges
@@ -293,12 +293,16 @@ class Context(TrackedRanges):
                 slot = slots[state] = self._slot(after_barrier(state, scopes, self.viewer))
             self._maps[space].put(begin, end, RangeEntry(slot, entry.write, entry.reads))
 
-    def show_transition(self, space: int, spans: Iterable[Span], maker: int, receivers: Sources) -> None:
-        """Lets other viewers than the current one assume something of a transition that was just made."""
+    def show_transition(
+        self, space: int, spans: Iterable[Span], maker: int, receivers: Sources, anew: bool = True
+    ) -> None:
+        """Lets other viewers than the current one assume something of a transition that was just made, or (without
+        `anew`) that `maker` made and nothing has written over."""
         held = self._maps[space]
         for begin, end in spans:
             for low, high, entry in _pieces(held, begin, end):
-                state = shown_to(entry.slot.find().state, maker, receivers)
+                state = entry.slot.find().state
+                state = shown_to(state, maker, receivers) if anew else shown_as_well(state, maker, receivers)
                 held.put(low, high, RangeEntry(self._slot(state), entry.write, entry.reads))
 
     def with_host_token(self, scope: Scope, everywhere: bool = True) -> Scope:

@@ -43,6 +43,23 @@ def _received(state: State, dependencies: tuple[CrossDependency, ...], receiver:
     return state.with_view(_united(receiver, views))
 
 
+def before_operations(state: State, dependencies: tuple[CrossDependency, ...], receiver: int, stages: int) -> State:
+    """A state after `receiver`, which makes operations of an attachment in these stages alone, received dependencies
+    (memoised)."""
+    key = ("operations", dependencies, receiver, stages)
+    return state.after(key, lambda state: _before_operations(state, dependencies, receiver, stages))
+
+
+def _before_operations(state: State, dependencies: tuple[CrossDependency, ...], receiver: int, stages: int) -> State:
+    nothing = View(receiver, NO_ORDERING, (NO_ORDERING,) * len(state.reads))
+    view = _received(state.with_view(nothing), dependencies, receiver).view(receiver)
+    write = view.write._replace(chain=view.write.chain & stages, near_chain=view.write.near_chain & stages)
+    reads = tuple(
+        each._replace(barriers=each.barriers & stages, near_barriers=each.near_barriers & stages) for each in view.reads
+    )
+    return state.with_view(_united(receiver, [state.view(receiver), View(receiver, write, reads)]))
+
+
 def _inside(view: View) -> View:
     """What a subpass knows of what was known before its render pass instance: its own dependencies do not reach back to
     earlier subpasses (rules.md#subpass-dependencies-chain-along-a-path)."""
@@ -73,12 +90,13 @@ def _united(viewer: int, views: Iterable[View]) -> View:
     several = list(views)
     return View(
         viewer,
-        _joined(view.write for view in several),
-        tuple(_joined(orderings) for orderings in zip(*(view.reads for view in several), strict=True)),
+        joined(view.write for view in several),
+        tuple(joined(orderings) for orderings in zip(*(view.reads for view in several), strict=True)),
     )
 
 
-def _joined(orderings: Iterable[AccessOrdering]) -> AccessOrdering:
+def joined(orderings: Iterable[AccessOrdering]) -> AccessOrdering:
+    """What several orderings of one access say together."""
     several = list(orderings)
     tokens = frozenset().union(*(ordering.tokens for ordering in several))
     return AccessOrdering(

@@ -20,6 +20,7 @@ from harness.syncval.pass_execution import InstanceExecution
 from harness.syncval.state import LAYOUT_TRANSITION, OWNERSHIP_TRANSFER
 from harness.trace.effects import (
     Access,
+    AttachmentUsers,
     Barrier,
     Command,
     Execute,
@@ -135,6 +136,8 @@ class Execution:
                 self._instance = InstanceExecution(self.context, effect, queue_flags)
             case SubpassBegin() if self._instance is not None:
                 result.hazards += self._instance.begin(effect, place)
+            case AttachmentUsers() if self._instance is not None:
+                self._instance.operate(effect)
             case PassEnd() if self._instance is not None:
                 result.hazards += self._instance.end(effect, place)
                 self._instance = None

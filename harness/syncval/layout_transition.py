@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from harness.findings import Hazard
 from harness.syncval.barrier import Scope, read_in_scope, write_in_scope
+from harness.syncval.cross_dependency import joined
 from harness.syncval.shown_to_host import shown
 from harness.syncval.state import LAYOUT_TRANSITION, AccessOrdering, State, View, Write, intern, union
 
@@ -28,6 +29,21 @@ def _shown(state: State, maker: int, receivers: tuple[tuple[int, tuple[Scope, ..
     state = intern(state.write._replace(viewer=maker), state.reads, state.views)
     for viewer, scopes in receivers:
         state = state.with_view(_after(scopes, viewer))
+    return state
+
+
+def shown_as_well(state: State, maker: int, receivers: tuple[tuple[int, tuple[Scope, ...]], ...]) -> State:
+    """The state of a range with what more viewers may assume of the transition that `maker` made of it, where this is
+    still the last write (memoised). Rule: rules.md#operations-are-in-the-scopes-of-all-who-use-the-attachment."""
+    if state.write is None or (state.write.access_kind, state.write.viewer) != (LAYOUT_TRANSITION, maker):
+        return state
+    return state.after(("shown as well", maker, receivers), lambda state: _shown_as_well(state, receivers))
+
+
+def _shown_as_well(state: State, receivers: tuple[tuple[int, tuple[Scope, ...]], ...]) -> State:
+    for viewer, scopes in receivers:
+        known = state.view(viewer)
+        state = state.with_view(known._replace(write=joined((known.write, _after(scopes, viewer).write))))
     return state
 
 

@@ -5,16 +5,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import count
+
 from harness.findings import Place
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import TOP, WHOLE_FIRST, WHOLE_SECOND
 from harness.syncval.barrier import Scope, expand
 from harness.syncval.context import Context
-from harness.syncval.cross_dependency import CrossDependency, after_render_pass, import_dependencies
+from harness.syncval.cross_dependency import CrossDependency, after_render_pass, before_operations, import_dependencies
 from harness.syncval.entries import DetectedHazard, RangeScope
 from harness.syncval.race import RacingWork
 from harness.syncval.state import Change, union
-from harness.trace.effects import EXTERNAL, AutomaticTransition, Dependency, PassBegin, PassEnd, SubpassBegin
+from harness.trace.effects import (
+    EXTERNAL,
+    AttachmentUsers,
+    AutomaticTransition,
+    Dependency,
+    PassBegin,
+    PassEnd,
+    SubpassBegin,
+)
 
 NOTHING = expand(Dependency(0, 0, 0, 0), 0)
 """The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
@@ -57,8 +68,16 @@ class InstanceExecution:
         self._subpasses = begin.subpasses
         self._before: dict[int, set[int]] = {EXTERNAL: set()}
         """For each subpass that began, those from which a path of dependencies leads to it."""
-        self._shown: list[tuple[AutomaticTransition, set[int]]] = []
-        """The transitions that several subpasses enter, with those that a dependency orders after them."""
+        self._shown: list[tuple[AutomaticTransition, set[int], int]] = []
+        """The transitions that several subpasses enter, with those that a dependency orders after them, and the number
+        of the viewer that makes them: none of the subpasses."""
+        self._entered: list[tuple[AutomaticTransition, int, int]] = []
+        """The transitions, with the subpasses at whose begin they were made and the viewers that made them."""
+        self._current = 0
+        self._operations: dict[tuple[int, ...], int] = {}
+        """The numbers of the viewers that make load and store operations, by the subpasses that use the attachment."""
+        self._numbers = count(begin.subpasses)
+        """For viewers that are no subpass."""
 
     def _viewer(self, subpass: int) -> int:
         """Viewers of subpasses are negative; nothing of them outlives the instance, so that numbers are used again."""
@@ -70,14 +89,13 @@ class InstanceExecution:
         Rule: rules.md#subpasses-without-a-path-race.
         """
         strangers = {self._viewer(each) for each in range(others) if each not in before}
-        strangers |= {self._maker(at) for at, (_, after) in enumerate(self._shown) if not after & before}
+        strangers |= {self._viewer(number) for _, after, number in self._shown if not after & before}
+        strangers |= {
+            self._viewer(number) for users, number in self._operations.items() if not before & {number, *users}
+        }
         if not strangers:
             return self._racing
         return self._racing._replace(queue=self._context.queue, subpasses=frozenset(strangers))
-
-    def _maker(self, at: int) -> int:
-        """The viewer that makes a transition which several subpasses enter: none of them."""
-        return -1 - self._subpasses - at
 
     def _up_to(self, givers: Givers) -> set[int]:
         """The subpasses that give, and those before them."""
@@ -85,7 +103,17 @@ class InstanceExecution:
 
     def _givers(self, subpass: int) -> Givers:
         """(source subpass, scopes) of the dependencies into a subpass, EXTERNAL for its end."""
-        return [(src, scopes) for (src, dst), scopes in self._scopes.items() if dst == subpass]
+        return self._with_operations((src, scopes) for (src, dst), scopes in self._scopes.items() if dst == subpass)
+
+    def _with_operations(self, givers: Iterable[tuple[int, tuple[Scope, ...]]]) -> Givers:
+        """Givers, with the load and store operations of attachments that they use with other subpasses.
+
+        Rule: rules.md#operations-are-in-the-scopes-of-all-who-use-the-attachment.
+        """
+        several = list(givers)
+        return several + [
+            (number, scopes) for users, number in self._operations.items() for src, scopes in several if src in users
+        ]
 
     def _before_transition(self, transition: AutomaticTransition) -> Givers:
         """(source subpass, scopes) of the dependencies that make available what a transition comes after.
@@ -95,11 +123,11 @@ class InstanceExecution:
         Rules: rules.md#dependencies-meet-at-a-transition, rules.md#initial-transitions-wait-for-earlier-accesses.
         """
         leaves = transition.leaves
-        return [
+        return self._with_operations(
             (src, scopes)
             for (src, dst), scopes in self._scopes.items()
             if (src in leaves if leaves else src == EXTERNAL and dst in transition.users)
-        ]
+        )
 
     def begin(self, effect: SubpassBegin, place: Place) -> list[DetectedHazard]:
         """Enters a subpass: its transitions are checked against what they leave, then it receives the dependencies."""
@@ -108,7 +136,7 @@ class InstanceExecution:
         scopes = tuple(scope for _, several in givers for scope in several)
         before = [self._before_transition(each) for each in effect.transitions]
         hazards = self._transition_hazards(effect.transitions, before)
-        met = before + [self._before_transition(each) for each, _ in self._shown if index in each.later]
+        met = before + [self._before_transition(each) for each, *_ in self._shown if index in each.later]
         received = givers + [through for each in met if scopes for through in _through(each, scopes)]
         self._before[index] = self._up_to(received)
         context.racing = self._racing_with(index, {index, *self._before[index]})
@@ -117,7 +145,7 @@ class InstanceExecution:
         context.map_slots(
             Change((dependencies, viewer), lambda state: import_dependencies(state, dependencies, viewer))
         )
-        context.viewer = viewer
+        context.viewer, self._current = viewer, index
         self._move(effect.transitions, [scopes] * len(effect.transitions), place)
         for each in effect.transitions:
             self._show(each, index)
@@ -127,10 +155,53 @@ class InstanceExecution:
         """Orders a transition before what the dependencies into each subpass that enters it make visible."""
         given = {each: [scope for _, scopes in self._givers(each) for scope in scopes] for each in transition.later}
         after = {each for each, scopes in given.items() if scopes}
+        number = next(self._numbers) if after else index
         if after:
             receivers = tuple((self._viewer(each), tuple(given[each])) for each in sorted(after))
-            self._context.show_transition(transition.space, transition.spans, self._maker(len(self._shown)), receivers)
-            self._shown.append((transition, {index, *after}))
+            self._context.show_transition(transition.space, transition.spans, self._viewer(number), receivers)
+            self._shown.append((transition, {index, *after}, number))
+        self._entered.append((transition, index, self._viewer(number)))
+
+    def _operator(self, users: tuple[int, ...]) -> int:
+        """The number of the viewer that makes the operations of attachments which these subpasses use."""
+        if users not in self._operations:
+            self._operations[users] = next(self._numbers)
+        return self._operations[users]
+
+    def operate(self, effect: AttachmentUsers) -> None:
+        """Load and store operations follow: they come after the dependencies into every subpass that uses the
+        attachment, and are in the first scopes of those from each. Dependencies chain through them in their stages.
+
+        A dependency from the subpass in which they are performed, or from a later one, is not before them: loads come
+        first. Rule: rules.md#operations-are-in-the-scopes-of-all-who-use-the-attachment.
+        """
+        context, index = self._context, self._current
+        before = {index, *self._before[index]}
+        if not effect.subpasses:
+            context.viewer, context.racing = self._viewer(index), self._racing_with(index, before)
+            return
+        number = self._operator(effect.subpasses)
+        viewer, stages = self._viewer(number), effect.stages
+        received: Givers = []
+        for each in effect.subpasses:
+            given = [(src, scopes) for (src, dst), scopes in self._scopes.items() if dst == each and src < index]
+            scopes = tuple(scope for _, several in given for scope in several)
+            if each == index or not scopes:
+                continue
+            received += self._with_operations(given)
+            for transition, at, maker in self._entered:
+                if each == at or each in transition.later:
+                    received += _through(self._before_transition(transition), scopes)
+                    context.show_transition(transition.space, transition.spans, maker, ((viewer, scopes),), anew=False)
+        self._before[number] = before | self._up_to(received)
+        dependencies = (CrossDependency(self._viewer(index), (), True), *self._handed_over(received))
+        context.map_slots(
+            Change(
+                ("operations", dependencies, viewer, stages),
+                lambda state: before_operations(state, dependencies, viewer, stages),
+            )
+        )
+        context.viewer, context.racing = viewer, self._racing_with(index, self._before[number])
 
     def end(self, effect: PassEnd, place: Place) -> list[DetectedHazard]:
         """Leaves the last subpass: final transitions, and everything becomes the outer viewer's own."""

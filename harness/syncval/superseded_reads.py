@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from harness.syncval.state import AccessOrdering, Read, State
+from harness.trace.effects import AttachmentOperation
 
 READS_KEPT = 16
 """Reads of one stage of one queue that are kept. A range that is read by more subpasses, no two of which are in order,
@@ -30,7 +31,12 @@ def superseded_reads(state: State, fresh: Read) -> tuple[int, ...]:
 
 
 def _comes_first(read: Read, ordering: AccessOrdering, fresh: Read) -> bool:
-    """Whether what is ordered after the new read is ordered after an earlier one of its stage."""
+    """Whether what is ordered after the new read is ordered after an earlier one of its stage.
+
+    A load operation also comes before accesses that no dependency orders: rules.md#loads-come-first-and-stores-last.
+    """
+    if read.open and read.operation == AttachmentOperation.LOAD:
+        return False
     if read.viewer == fresh.viewer and _reaches_as_far(fresh, read):
         return True
     by_region = read.regional and fresh.regional

@@ -219,6 +219,15 @@ class SubpassBegin:
 
 
 @dataclass(frozen=True, slots=True)
+class AttachmentUsers:
+    """Says that the accesses behind it in a command are load and store operations, in these stages, of attachments that
+    these subpasses use: they are in the scopes of the dependencies of each of them. Without subpasses it ends that."""
+
+    subpasses: tuple[int, ...] = ()
+    stages: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class PassEnd:
     """The end of a render pass instance, with the final layout transitions."""
 
@@ -288,6 +297,7 @@ Effect = (
     | RenderingBegin
     | PassBegin
     | SubpassBegin
+    | AttachmentUsers
     | PassEnd
     | Execute
     | SetEvent

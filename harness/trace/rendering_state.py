@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from harness.spans import Span, merge
 from harness.spec.enums import VkImageAspect
-from harness.trace.effects import Access, Effect, PassEnd
+from harness.trace.effects import Effect, PassEnd
 from harness.trace.render_passes import ALL_VIEWS
 from harness.trace.resources import Image, ImageView
 
@@ -108,8 +108,9 @@ class RenderingState:
     """The effects of its begin."""
     at_end: tuple[Effect, ...] = field(default=(), repr=False)
     """The resolve and store operations of its end."""
-    stores_if_written: tuple[tuple[Access, ...], ...] = field(default=(), repr=False)
-    """What each store operation NONE of its end accesses if the instance wrote to its attachment; first its write."""
+    stores_if_written: tuple[tuple[Effect, ...], ...] = field(default=(), repr=False)
+    """What each store operation NONE of its end accesses if the instance wrote to its attachment. Its write is its
+    first access."""
     suspends: bool = False
     """Whether dynamic rendering is suspended at its end."""
     following: RenderingState | None = field(default=None, repr=False)

@@ -4,6 +4,7 @@ from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDepen
 from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkDependency
 from harness.suite import Rig, race, read_after_write, scenario, write_after_read, write_after_write
 
+BEGIN = "vkCmdBeginRenderPass"
 NEXT, DRAW, CLEAR, END = "vkCmdNextSubpass", "vkCmdDraw", "vkCmdClearAttachments", "vkCmdEndRenderPass"
 COPY, FILL = "vkCmdCopyBuffer", "vkCmdFillBuffer"
 UPLOAD, DOWNLOAD = "vkCmdCopyBufferToImage", "vkCmdCopyImageToBuffer"
@@ -15,7 +16,7 @@ READ_OR_USED = (
 )
 INPUT = "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ"
 COPIED = "COPY/TRANSFER_READ"
-PRESERVED = race("attachment-preserved-and-used", "vkCmdBeginRenderPass", "vkCreateRenderPass2")
+PRESERVED = race("attachment-preserved-and-used", BEGIN, "vkCreateRenderPass2")
 RAMP = bytes(range(256)) * 4
 
 
@@ -155,6 +156,55 @@ def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
         commands.draw()
         commands.end_pass()
         commands.image_to_buffer(other, out)
+
+
+@scenario(
+    without={
+        "uploaded before loaded": [read_after_write(BEGIN, UPLOAD)],
+        "stored before downloaded": [read_after_write(DOWNLOAD, END)],
+    },
+    weakened={
+        "uploaded before loaded / before shaders": [read_after_write(BEGIN, UPLOAD)],
+        "stored before downloaded / of shaders": [read_after_write(DOWNLOAD, END)],
+    },
+    rule="operations-are-in-the-scopes-of-all-who-use-the-attachment",
+)
+def scenario_operations_of_an_attachment_of_two_subpasses(rig: Rig) -> None:
+    """The load in the first subpass comes after a dependency into the second one, which uses the attachment as well; a
+    dependency from the first one makes the store in the second one available."""
+    image, data, out = rig.target(), rig.buffer(1024, data=RAMP), rig.buffer(1024)
+    made = rig.render_pass(
+        [RigAttachment(load="LOAD", initial="GENERAL")],
+        [RigSubpass([(0, "GENERAL")]), RigSubpass([(0, "GENERAL")])],
+        [
+            RigSubpassDependency(
+                "uploaded before loaded",
+                VK_SUBPASS_EXTERNAL,
+                1,
+                "COPY/TRANSFER_WRITE",
+                USED,
+                weaker={"before shaders": {"after": f"{OUTPUT}|{INPUT}"}},
+            ),
+            RigSubpassDependency("", 0, 1, WRITTEN, USED, VkDependency.BY_REGION),
+            RigSubpassDependency(
+                "stored before downloaded",
+                0,
+                VK_SUBPASS_EXTERNAL,
+                WRITTEN,
+                COPIED,
+                weaker={"of shaders": {"before": FRAGMENT}},
+            ),
+        ],
+    )
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.buffer_to_image(data, image)
+        commands.begin_pass(made, frame)
+        commands.clear_attachments((1, 0, 1), rects=[((0, 0, 4, 4), 0, 1)])
+        commands.next_subpass()
+        commands.end_pass()
+        commands.image_to_buffer(image, out)
 
 
 @scenario(

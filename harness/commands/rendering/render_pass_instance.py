@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 
 from harness.commands.rendering.attachments import load, resolve, store
 from harness.commands.rendering.other_aspect import Operation, with_rewrites
 from harness.spec.enums import VkAttachmentStoreOp, VkImageAspect, VkImageLayout, VkResolveMode
-from harness.trace.effects import AutomaticTransition, Effect, PassEnd, SubpassBegin
+from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.effects import AttachmentUsers, AutomaticTransition, Effect, PassEnd, SubpassBegin
 from harness.trace.render_passes import (
     ALL_VIEWS,
     AttachmentAspectOperation,
@@ -21,6 +24,9 @@ from harness.trace.render_passes import (
     Subpass,
 )
 from harness.trace.rendering_state import Area, Attachment, RenderingState, layers_of
+
+Users = tuple[int, ...]
+"""The subpasses that use an attachment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +43,10 @@ class PassInstance:
         framebuffer's."""
         return layers_of(views, self.layers)
 
+    def users_of(self, attachment: int) -> Users:
+        """The subpasses that use an attachment."""
+        return tuple(at for at, each in enumerate(self.render_pass.subpasses) if each.uses(attachment))
+
 
 def instance(begun: PassInstance) -> RenderingState:
     """The first subpass, which leads to the others."""
@@ -51,25 +61,43 @@ def instance(begun: PassInstance) -> RenderingState:
 def _begin_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     work = begun.render_pass.work[index]
     yield SubpassBegin(index, tuple(_transitions(begun, work.changes)))
-    loads: list[Operation] = []
+    loads: dict[Users, list[Operation]] = {}
     for each, attachment in _present(begun, index, work.loads):
         layers = begun.layers_of(each.views)
-        loads += ((attachment, one, layers) for one in load(attachment, each.operation, layers, begun.area))
-    yield from with_rewrites(loads)
+        made = ((attachment, one, layers) for one in load(attachment, each.operation, layers, begun.area))
+        loads.setdefault(begun.users_of(each.attachment), []).extend(made)
+    yield from _by_users(loads)
 
 
 def _end_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     """The resolves and then the stores of a subpass. A resolve attachment is stored as resolved."""
-    resolves = list(_resolves(begun, begun.render_pass.subpasses[index]))
-    yield from with_rewrites([*resolves, *_stores(begun, index, if_written=False)])
+    operations: dict[Users, list[Operation]] = {(): list(_resolves(begun, begun.render_pass.subpasses[index]))}
+    for users, stored in _stores(begun, index, if_written=False):
+        operations.setdefault(users, []).append(stored)
+    yield from _by_users(operations)
 
 
-def _stores(begun: PassInstance, index: int, if_written: bool) -> Iterator[Operation]:
+def _by_users(operations: dict[Users, list[Operation]]) -> Iterator[Effect]:
+    """The accesses of operations, behind the subpasses that use their attachments where these are several.
+
+    Specification: "VkSubpassDependency"; rules.md#operations-are-in-the-scopes-of-all-who-use-the-attachment.
+    """
+    for users, several in operations.items():
+        made = with_rewrites(several)
+        if len(users) < 2 or not made:
+            yield from made
+            continue
+        yield AttachmentUsers(users, reduce(or_, (ACCESS_KINDS[each.access_kind].stage for each in made)))
+        yield from made
+        yield AttachmentUsers()
+
+
+def _stores(begun: PassInstance, index: int, if_written: bool) -> Iterator[tuple[Users, Operation]]:
     """The stores of a subpass: those that are made anyway, or those that are made if their attachment was written."""
     for each, attachment in _present(begun, index, begun.render_pass.work[index].stores):
         if (each.operation == VkAttachmentStoreOp.NONE) == if_written:
-            layers = begun.layers_of(each.views)
-            yield from ((attachment, one, layers) for one in store(attachment, layers, begun.area))
+            layers, users = begun.layers_of(each.views), begun.users_of(each.attachment)
+            yield from ((users, (attachment, one, layers)) for one in store(attachment, layers, begun.area))
 
 
 def _present(
@@ -140,7 +168,9 @@ def _subpass_rendering(
         inputs=tuple(inputs),
         at_begin=tuple(_begin_subpass(begun, index)),
         at_end=tuple(_end_subpass(begun, index)),
-        stores_if_written=tuple(tuple(with_rewrites([each])) for each in _stores(begun, index, if_written=True)),
+        stores_if_written=tuple(
+            tuple(_by_users({users: [each]})) for users, each in _stores(begun, index, if_written=True)
+        ),
         following=following,
         end=end,
     )

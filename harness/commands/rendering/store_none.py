@@ -31,7 +31,7 @@ def stores(buffer: CommandBuffer, ended: RenderingState) -> Iterator[Effect]:
     made = [each for command in commands for each in _attachment_writes(command.effects)]
     made += _attachment_writes(ended.at_end)
     for stored in ended.stores_if_written:
-        store = stored[0]
+        store = next(each for each in stored if isinstance(each, Access))
         if any(each.space == store.space and overlap(each.spans, store.spans) for each in made):
             yield from stored
         elif buffer.instance_from is None:

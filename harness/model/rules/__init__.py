@@ -19,6 +19,7 @@ RULES = RuleTable(
         effects.PassBegin: subpass.pass_begin,
         effects.PassEnd: subpass.pass_end,
         effects.SubpassBegin: subpass.subpass_begin,
+        effects.AttachmentUsers: subpass.attachment_users,
     },
     stream_events={
         effects.HostSetEvent: event.host_set_event,

@@ -19,6 +19,7 @@ from harness.spec.enums import VkImageLayout, VkPipelineStage2
 from harness.trace.effects import (
     EXTERNAL,
     Access,
+    AttachmentUsers,
     AutomaticTransition,
     Dependency,
     PassBegin,
@@ -52,15 +53,41 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
         return
     stream = instance.outer.inner(next(run.program.numbers))
     instance.subpasses[effect.index] = stream
-    run.stream = stream
+    run.stream, instance.current = stream, effect.index
     into = _open(run, instance, [each for each in instance.dependencies if each.dst == effect.index])
-    for change, node in instance.entered:
+    for change, node, _ in instance.entered:
         if effect.index in change.later:
             _show(run, node, [pending for _, pending in into])
     for change in effect.transitions:
         _transition(run, instance, change, into, [pending for _, pending in into])
     for _, pending in into:
         close_scope(run, pending, stream)
+
+
+def attachment_users(run: CommandBufferRun, effect: AttachmentUsers) -> None:
+    """Load and store operations are in the scopes of dependencies of every subpass that uses the attachment.
+
+    They come after the dependencies into these subpasses, and what comes after a dependency from one of these comes
+    after them. A dependency from the subpass in which they are performed, or from a later one, is not before them:
+    loads come first. Dependencies chain through such an operation in its own stage. Specification:
+    "VkSubpassDependency". Rule: rules.md#operations-are-in-the-scopes-of-all-who-use-the-attachment.
+    """
+    instance = run.instance
+    if instance is None:
+        return
+    own = run.stream = instance.subpasses[instance.current]
+    if not effect.subpasses:
+        return
+    stream = CommandStream(next(run.program.numbers), dict(own.reached))
+    others = set(effect.subpasses) - {instance.current}
+    into = _open(run, instance, [e for e in instance.dependencies if e.dst in others and e.src < instance.current])
+    for change, node, at in instance.entered:
+        _show(run, node, [pending for each, pending in into if each.dst == at or each.dst in change.later])
+    for _, pending in into:
+        close_scope(run, pending, stream)
+    stream.issued.clear()
+    instance.operations.append((effect.subpasses, stream))
+    run.stream = stream
 
 
 def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
@@ -75,7 +102,7 @@ def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
         return
     outer = run.stream = instance.outer
     out = _open(run, instance, [each for each in instance.dependencies if each.dst == EXTERNAL])
-    for stream in instance.subpasses.values():
+    for stream in (*instance.subpasses.values(), *(each for _, each in instance.operations)):
         outer.leave(stream)
     for change in effect.transitions:
         _transition(run, instance, change, out, [pending for each, pending in out if each.src in change.users])
@@ -91,7 +118,8 @@ def _open(
     for each in dependencies:
         source: CommandStream | None = instance.outer if each.src == EXTERNAL else instance.subpasses.get(each.src)
         if source is not None and each.src != each.dst:
-            scope = FirstScope((((source, EVERY_STAGE),),), by_region=each.by_region)
+            operations = (stream for users, stream in instance.operations if each.src in users)
+            scope = FirstScope(tuple(((one, EVERY_STAGE),) for one in (source, *operations)), by_region=each.by_region)
             given = _of_graphics(each.dependency)
             opened.append((each, open_scope(run, given, scope, "first scope of a subpass dependency")))
     return opened
@@ -141,7 +169,7 @@ def _transition(
     where, number = (run.place, stream.id, run.execution), instance.number
     run.program.access(access, node, *where, automatic=True, instance=number)
     run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != VkImageLayout.UNDEFINED)
-    instance.entered.append((change, node))
+    instance.entered.append((change, node, instance.current))
     _show(run, node, shown_by)
 
 
