@@ -24,7 +24,7 @@ from harness.fuzz.random_steps import Step, make
 from harness.layer.compare import Comparison, Explained, compare
 from harness.layer.known_differences import LayerDifference, known_differences
 from harness.layer.parse import LayerMessage
-from harness.layer.silence import reason_for_silence
+from harness.layer.silence import hides_vertices, reason_for_silence
 from harness.layer.stream import EXECUTE, Stream, Touch, apart, common
 from harness.model import judge_stream_events
 from harness.trace.calls import Call
@@ -125,7 +125,8 @@ class _Mistakes:
 
     def is_news(self, finding: Finding) -> bool:
         """Whether the layer has nothing like an invented finding, and would record the accesses."""
-        return not reason_for_silence(finding, self._stream) and not self.is_told(finding)
+        silent = reason_for_silence(finding, self._stream) or hides_vertices(finding, self._stream)
+        return not silent and not self.is_told(finding)
 
     def excuse(self, findings: Sequence[Finding]) -> list[str]:
         """What explains that other findings of ours agree with the layer, too; nothing when they do not."""

@@ -464,7 +464,7 @@ class RandomText:
     def _inside(self, chosen: list[str], barriers: bool, users: dict[str, str] = NO_USERS) -> list[str]:
         """What a subpass does: these accesses of attachments, and what its draws do beside. `users`: by image, the
         subpasses that use it."""
-        lines = [self._attachment(each, users) for each in chosen]
+        lines = [_attachment(self.pick, each, users) for each in chosen]
         if self._coin():
             lines.append(f"FRAGMENT_SHADER_SHADER_STORAGE_{self.pick(('READ', 'WRITE'))} a")
         if barriers:
@@ -472,12 +472,13 @@ class RandomText:
             lines.insert(int(self.pick(("0", "1", "2"))), between)
         return lines
 
-    def _attachment(self, kind: str, users: dict[str, str]) -> str:
-        image, made = _image(kind), self.pick(_INSIDE[kind]).split("; ")
-        several = (
-            [f"users {users[image]}"] if kind.endswith((" load", " store")) and "&" in users.get(image, "") else []
-        )
-        return "; ".join([*several, *(f"{each} {image} {kind}" for each in made)])
+
+def _attachment(pick: Pick, kind: str, users: dict[str, str]) -> str:
+    """Accesses of an attachment, behind the subpasses that use it where these are load or store operations."""
+    image, made = _image(kind), pick(_INSIDE[kind]).split("; ")
+    using = users.get(image, "")
+    shared = "&" in using and kind.endswith((" load", " store"))
+    return "; ".join([f"users {using}"] * shared + [f"{each} {image} {kind}" for each in made])
 
 
 def _image(kind: str) -> str:

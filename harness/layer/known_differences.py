@@ -16,6 +16,7 @@ from typing import Any
 from harness.layer import (  # noqa: F401 (they register their conditions)
     chains,
     event_conditions,
+    operation_conditions,
     rendering_conditions,
     rendering_views,
     submit_conditions,

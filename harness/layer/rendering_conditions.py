@@ -28,7 +28,6 @@ from harness.trace.effects import (
     EXTERNAL,
     Access,
     AttachmentOperation,
-    AttachmentUsers,
     Barrier,
     Dependency,
     PassBegin,
@@ -357,60 +356,12 @@ def moved_after_other_dependencies(subject: Subject) -> bool:
                 if not transition.leaves:
                     left = each.src == EXTERNAL and each.dst in transition.users
                 others = left and each.src != each.dst and (each.src, each.dst) != asked
-                if others and image in (0, transition.resource) and _makes_available(each.dependency, prior):
+                if others and image in (0, transition.resource) and makes_available(each.dependency, prior):
                     return True
     return False
 
 
-@condition
-def operates_for_other_subpasses(subject: Subject) -> bool:
-    """One of the two accesses is a load or store operation of the image that the layer names, in an attachment that
-    several subpasses use. A dependency into another of these holds it as the second access, or one from another of
-    these as the first access."""
-    image = subject.stream.viewed(subject.message.resource) if subject.message is not None else 0
-    for second, before in subject.seconds:
-        given: list[SubpassDependency] = []
-        for call in (*before, second):
-            if call.name.startswith(BEGINS):
-                given = dependencies_of(call, subject.stream)
-            named = plain_command(call.name) == subject.key[2]
-            for access, others in _operations(subject.stream, call):
-                if image not in (0, access.resource):
-                    continue
-                name = ACCESS_KINDS[access.access_kind].name
-                into = (each for each in given if each.dst in others and each.src != each.dst)
-                if call is second and name == subject.key[3] and any(_reaches(each.dependency, name) for each in into):
-                    return True
-                out = (each for each in given if each.src in others and each.src != each.dst)
-                if named and name == subject.key[4] and any(_makes_available(each.dependency, name) for each in out):
-                    return True
-    return False
-
-
-def _operations(stream: Stream, call: Call) -> Iterator[tuple[Access, set[int]]]:
-    """The load and store operations of a command, with those subpasses beside their own that use the attachment."""
-    subpass: int | None = None
-    users: tuple[int, ...] = ()
-    waiting: list[tuple[Access, tuple[int, ...]]] = []
-    for effect in stream.facts(call).effects:
-        if isinstance(effect, AttachmentUsers):
-            users = effect.subpasses
-        elif isinstance(effect, SubpassBegin):
-            subpass = effect.index
-            yield from ((access, set(several) - {subpass - 1}) for access, several in waiting)
-            waiting.clear()
-        elif isinstance(effect, Access) and users:
-            waiting.append((effect, users))
-    # Behind the begin of a subpass stand its loads; without one, at the end of the instance, the stores of the last.
-    yield from ((access, set(several) - {max(several) if subpass is None else subpass}) for access, several in waiting)
-
-
-def _reaches(given: Dependency, access: str) -> bool:
-    """Whether a dependency has an access in its second synchronization scope."""
-    return bool(execution_scope_dst(given.dst_stages, QUEUE_FLAGS) & ACCESS_KIND[access].stage)
-
-
-def _makes_available(given: Dependency, access: str) -> bool:
+def makes_available(given: Dependency, access: str) -> bool:
     """Whether a dependency has an access in its first scope, and its write in its first access scope."""
     if access not in ACCESS_KIND:
         return False

@@ -26,12 +26,12 @@ class Only(Enum):
     """Those of atomic updates."""
 
 
-SILENCES: tuple[tuple[str, str, Only, str], ...] = (
+Table = tuple[tuple[str, str, Only, str], ...]
+
+SILENCES: Table = (
     ("*", "SYNC_HOST_*", Only.ALL, "host accesses (a documented limitation)"),
     ("*", "SYNC_QUEUE_FAMILY_OWNERSHIP_TRANSFER", Only.ALL, "queue family ownership"),
-    ("vkCmdDraw*Ind*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.ALL, "the vertex buffers of indexed and indirect draws"),
     ("vkCmdDraw*Indirect*", "SYNC_INDEX_INPUT_*", Only.ALL, "the indices of indirect draws"),
-    ("vkCmdDraw*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.INSTANCES, "vertex buffers of instance rate"),
     ("vkCmdDraw*", "SYNC_*_COLOR_ATTACHMENT_READ", Only.ALL, "what blending and logical operations read"),
     ("vkCmdDraw*", "SYNC_*_DEPTH_STENCIL_ATTACHMENT_READ", Only.ALL, "what depth and stencil tests read"),
     ("*", "SYNC_*_SHADER_STORAGE_WRITE", Only.ATOMIC, "what atomic updates write"),
@@ -40,6 +40,12 @@ SILENCES: tuple[tuple[str, str, Only, str], ...] = (
     ("*", "SYNC_*_ATTACHMENT_*", Only.INHERITED, "what secondary command buffers do to attachments"),
 )
 """What the layer does not track."""
+VERTICES: Table = (
+    ("vkCmdDraw*Ind*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.ALL, "the vertex buffers of indexed and indirect draws"),
+    ("vkCmdDraw*", "SYNC_VERTEX_ATTRIBUTE_INPUT_*", Only.INSTANCES, "vertex buffers of instance rate"),
+)
+"""What it does not track from 1.4.348 on. Older versions take whole vertex buffers, and instance rate for vertex rate:
+see `whole-vertex-buffers` and `vertices-unseen` in known_differences.toml."""
 ALIASES = "other resources in the same memory, but for images created alike with VK_IMAGE_CREATE_ALIAS_BIT"
 
 
@@ -47,9 +53,8 @@ def reason_for_silence(finding: Finding, stream: Stream) -> str:
     """What the layer does not track, if that keeps it from speaking of a finding; else nothing."""
     if finding.hazard.is_ownership:
         return "queue family ownership"
-    for place, access in ((finding.place, finding.access), (finding.prior, finding.prior_access)):
-        if reason := _reason(place.command, access, _marks(stream.at(place.call), finding.resource, stream)):
-            return reason
+    if reason := _of_either(finding, stream, SILENCES):
+        return reason
     own = stream.at(finding.place.call)
     aliases = [alias for alias in stream.facts(own).aliases if not alias.alike] if own is not None else []
     if own is not None and finding.resource in {alias.resource for alias in aliases}:
@@ -57,9 +62,21 @@ def reason_for_silence(finding: Finding, stream: Stream) -> str:
     return ""
 
 
+def hides_vertices(finding: Finding, stream: Stream) -> bool:
+    """Whether one of the two accesses reads vertices that layers from 1.4.348 on do not record."""
+    return bool(_of_either(finding, stream, VERTICES))
+
+
 def is_unrecorded(call: Call, touch: Touch, stream: Stream) -> bool:
-    """True for a touch of a recorded command that the layer does not record."""
-    return bool(_reason(call.name, touch.access, _marks(call, touch.resource, stream)))
+    """True for a touch of a recorded command that today's layer does not record."""
+    return bool(_reason(call.name, touch.access, _marks(call, touch.resource, stream), (*SILENCES, *VERTICES)))
+
+
+def _of_either(finding: Finding, stream: Stream, table: Table) -> str:
+    for place, access in ((finding.place, finding.access), (finding.prior, finding.prior_access)):
+        if reason := _reason(place.command, access, _marks(stream.at(place.call), finding.resource, stream), table):
+            return reason
+    return ""
 
 
 def _marks(call: Call | None, resource: int, stream: Stream) -> set[Only]:
@@ -74,8 +91,8 @@ def _marks(call: Call | None, resource: int, stream: Stream) -> set[Only]:
     return {only for only, holds in marks.items() if holds}
 
 
-def _reason(command: str, access: str, marks: set[Only]) -> str:
-    for commands, accesses, only, reason in SILENCES:
+def _reason(command: str, access: str, marks: set[Only], table: Table) -> str:
+    for commands, accesses, only, reason in table:
         if only in marks and fnmatchcase(access, accesses) and fnmatchcase(command, commands):
             return reason
     return ""

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from harness.layer.conditions import condition, is_about, is_unknown, matches, regions_of
 from harness.layer.parse import RECORD, LayerMessage, plain_command
-from harness.layer.silence import is_unrecorded
+from harness.layer.silence import hides_vertices, is_unrecorded
 from harness.layer.stream import TRANSITION, Executed, Stream, Touch, apart, common
 from harness.layer.subject import LAYER, ExecutedCommand, Subject
 from harness.spans import ENDLESS, Span, merge, overlap
@@ -167,6 +167,12 @@ def _seen_conflict(subject: Subject, views: Sequence[NamedView]) -> list[Span]:
 def _command_buffers(steps: Sequence[ExecutedCommand]) -> list[tuple[Executed | None, list[Call]]]:
     groups = [list(group) for _, group in groupby(steps, lambda step: step.execution)]
     return [(group[0].place, [step.call for step in group]) for group in groups]
+
+
+@condition
+def reads_vertices_unseen(subject: Subject) -> bool:
+    """One of our two accesses reads the vertices of an indexed or indirect draw, or of a binding of instance rate."""
+    return subject.finding is not None and hides_vertices(subject.finding, subject.stream)
 
 
 @view

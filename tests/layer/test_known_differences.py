@@ -66,6 +66,7 @@ no-rules-of-usage event/wait_of_the_first_form_names_the_stages_of_the_set[stage
 preserved-and-used rendering/attachment_that_is_preserved_and_used[preserved_too]
 resets-after-waits event/reset_after_wait[wait_before_reset_not_chained]
 common-scope-of-unordered-sets event/what_two_unordered_sets_both_cover[whole]
+vertices-unseen draw/bindings_of_instance_rate[without_updated_before_drawn]
 wait-without-a-match event/wait_has_the_form_and_the_dependency_of_the_set[wait_wider_second_scope]
 waits-for-unordered-sets event/wait_after_two_sets[without_one_set_before_the_other]
 whole-ranges-of-descriptors descriptor/two_halves_of_one_grid[whole]
@@ -85,7 +86,7 @@ transition-after-other-dependencies rendering/final_transition_after_a_dependenc
 """,
 }
 """By layer, lines of: entry, folder/scenario[variant]."""
-SWIFTSHADER = ("draws-in-dynamic-rendering",)
+SWIFTSHADER = ("draws-in-dynamic-rendering", "ordered-after-an-attachment-read")
 """Entries that need an extension which lavapipe lacks."""
 
 ALL = "ALL_COMMANDS/MEMORY_READ|MEMORY_WRITE"
