@@ -31,6 +31,7 @@ class Options:
     """What was asked for beside the program. `frames` is a range such as `2-5`, or empty."""
 
     json_path: Path | None
+    sarif_path: Path | None
     trace_path: Path | None
     model: str
     bounds: bool
@@ -111,8 +112,7 @@ def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
         click.echo(f"{len(idle)} more {'instance' if len(idle) == 1 else 'instances'} submitted nothing", err=True)
     options.ignored.require_use()
     codes += [UNMODELLED] * (len(captures) - len(whole))
-    if options.json_path is not None:
-        _write_json(options.json_path, documents)
+    _write(documents, options)
     return next(code for code in (HAZARDS, UNMODELLED, CLEAN) if code in codes)
 
 
@@ -120,8 +120,7 @@ def tell_of_no_call(options: Options) -> None:
     """A program without a Vulkan call is not clean: there is nothing that a verdict could be about."""
     when = f" in frames {options.frames}; a program that presents nothing has only frame 1" if options.frames else ""
     click.echo(f"unknown - no Vulkan call was seen{when}", err=True)
-    if options.json_path is not None:
-        _write_json(options.json_path, [])
+    _write([], options)
 
 
 def _follow(capture: CapturedProcess, at: int, options: Options) -> Analysis | None:
@@ -170,6 +169,16 @@ def _document(capture: CapturedProcess, analysis: Analysis, options: Options, *,
         groups = groups_of(analysis.findings)
     document = verdict_document(verdict, groups, unmodelled, answer, unjudged)
     return {"process": capture.process, "program": capture.name, **document}
+
+
+def _write(documents: list[dict[str, Any]], options: Options) -> None:
+    """Writes the files that were asked for; `documents` are those of the processes."""
+    if options.json_path is not None:
+        _write_json(options.json_path, documents)
+    if options.sarif_path is not None:
+        from harness.report.sarif import write_sarif
+
+        write_sarif(options.sarif_path, [(each["program"], each) for each in documents])
 
 
 def _write_json(path: Path, documents: list[dict[str, Any]]) -> None:

@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from harness.cli import exit_code
-from harness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION
+from harness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION
 
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
+@SARIF_OPTION
 @click.option(
     "--observed", type=click.Path(path_type=Path), help="Judge with what `vkharness observe -o` saw of this trace."
 )
@@ -24,6 +25,7 @@ def check(
     ctx: click.Context,
     trace: Path,
     json_path: Path | None,
+    sarif_path: Path | None,
     observed: Path | None,
     ignore_path: Path | None,
     model: str,
@@ -50,6 +52,7 @@ def check(
     if analysis.in_doubt:
         analysis.advise_where_in_doubt(read_trace(trace, []))
     ignored.mark(analysis.findings)
-    show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, analysis.unjudged, json_path)
+    sarif = None if sarif_path is None else (sarif_path, str(trace))
+    show(analysis.verdict, analysis.findings, analysis.unmodelled, answer, analysis.unjudged, json_path, sarif)
     ignored.require_use()
     ctx.exit(exit_code(analysis.verdict))

@@ -13,10 +13,10 @@ from pathlib import Path
 import click
 
 from harness.cli.captured import Options
-from harness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, MODEL_OPTION
+from harness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION
 from harness.findings import UserError
 
-OWN_OPTIONS = ("--json", "--trace")
+OWN_OPTIONS = ("--json", "--sarif", "--trace")
 """Options with a value that are ours also behind the program's name, unless `--` stands before them."""
 BEFORE_PROGRAM = ("--frames", "--model", "--display", IGNORE)
 """These options with a value are ours only before the program's name: programs may have some of their own."""
@@ -74,10 +74,11 @@ class FrameRange(click.ParamType):  # type: ignore[type-arg]
 
 @click.command(
     cls=RunCommand,
-    options_metavar="[--json FILE] [--trace FILE] [--frames N|A-B] [--headless | --capture] [--display WHICH]"
-    " [--ignore FILE] [--model WHEN] [--bounds]",
+    options_metavar="[--json FILE] [--sarif FILE] [--trace FILE] [--frames N|A-B] [--headless | --capture]"
+    " [--display WHICH] [--ignore FILE] [--model WHEN] [--bounds]",
 )
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write the findings to this file.")
+@SARIF_OPTION
 @click.option("--trace", "trace_path", type=click.Path(path_type=Path), help="Write the recorded trace to this file.")
 @click.option("--headless", is_flag=True, help="Python programs: windows (glfw) are of no display, on SwiftShader.")
 @click.option(
@@ -105,6 +106,7 @@ def run(
     program: Path,
     arguments: tuple[str, ...],
     json_path: Path | None,
+    sarif_path: Path | None,
     trace_path: Path | None,
     headless: bool,
     frames: tuple[int, int] | None,
@@ -120,17 +122,18 @@ def run(
     capture layer, and each of its processes gets a verdict. A Python program whose Vulkan calls do not come from the
     vulkan package runs a second time, under the capture layer.
 
-    The verdict goes to stderr, beside what the program itself prints. --json and --trace may stand before PROGRAM or
-    among its arguments; behind a -- everything is the program's. When the program fails, its exit code is passed on.
+    The verdict goes to stderr, beside what the program itself prints. --json, --sarif and --trace may stand before
+    PROGRAM or among its arguments; behind a -- everything is the program's. When the program fails, its exit code is
+    passed on.
     """
     from harness.cli import captured
     from harness.cli.verdict import ignore_file
 
     # The program may change its folder before these are written.
-    json_path, trace_path = json_path and json_path.absolute(), trace_path and trace_path.absolute()
+    json_path, sarif_path, trace_path = (each and each.absolute() for each in (json_path, sarif_path, trace_path))
     asked = "" if frames is None else f"{frames[0]}-{frames[1]}"
     ignored = ignore_file(ignore_path)
-    options = captured.Options(json_path, trace_path, model, bounds, asked, display, ignored)
+    options = captured.Options(json_path, sarif_path, trace_path, model, bounds, asked, display, ignored)
     if not captured.is_python_source(program):
         if headless:
             raise UserError(f"--headless is for Python programs; {program} runs with --display xvfb")
@@ -169,7 +172,8 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> 
         answer = ask_model(analysis, options.model)
         options.ignored.mark(session.findings)
         unmodelled, unjudged = session.unmodelled, session.unjudged
-        show(session.verdict, session.findings, unmodelled, answer, unjudged, options.json_path, stderr=True)
+        sarif = None if options.sarif_path is None else (options.sarif_path, str(program))
+        show(session.verdict, session.findings, unmodelled, answer, unjudged, options.json_path, sarif, stderr=True)
         options.ignored.require_use()
     elif not status and captured.has_driver():
         click.echo("vkharness: no call came through the vulkan package: once more, under the capture layer", err=True)

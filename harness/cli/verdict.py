@@ -34,6 +34,9 @@ BOUNDS_OPTION = click.option(
 )
 
 
+SARIF_OPTION = click.option(
+    "--sarif", "sarif_path", type=click.Path(path_type=Path), help="Write the findings to this file as SARIF 2.1.0."
+)
 IGNORE = "--ignore"
 IGNORE_OPTION = click.option(
     IGNORE, "ignore_path", type=click.Path(path_type=Path), help="Do not count the findings that this file names."
@@ -84,10 +87,13 @@ def show(
     model: str,
     unjudged: Unjudged,
     json_path: Path | None,
+    sarif: tuple[Path, str] | None = None,
     *,
     stderr: bool = False,
 ) -> list[Group]:
-    """Writes the JSON file, if asked for, then prints the verdict on stdout, or on stderr beside a program's output.
+    """Writes the files that were asked for, then prints the verdict on stdout, or on stderr beside a program's output.
+
+    `sarif` is (the file, what was judged).
 
     Returns the groups that it printed.
     """
@@ -101,5 +107,10 @@ def show(
 
         document = verdict_document(verdict, groups, unmodelled, model, unjudged)
         write_json(json_path, document)
+    if sarif is not None:
+        from harness.report.findings_json import verdict_document
+        from harness.report.sarif import write_sarif
+
+        write_sarif(sarif[0], [(sarif[1], verdict_document(verdict, groups, unmodelled, model, unjudged))])
     print_verdict(terminal(stderr=stderr), verdict, groups, unmodelled, unjudged)
     return groups

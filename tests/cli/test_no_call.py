@@ -7,7 +7,7 @@ import pytest
 from harness.cli.captured import Options, tell_of_no_call
 from harness.ignore_file import IgnoreFile
 
-OPTIONS = Options(None, None, "auto", False, "", "auto", IgnoreFile([]))
+OPTIONS = Options(None, None, None, "auto", False, "", "auto", IgnoreFile([]))
 
 
 def test_a_range_of_frames_that_never_began_is_named(capsys: pytest.CaptureFixture[str]) -> None:
