@@ -21,7 +21,8 @@ import click
     default=Path(),
     help="The folder from which the suite ran, for the code of its scenarios [the current one].",
 )
-def report(results: Path, output: Path | None, sources: Path) -> None:
+@click.option("--since", type=click.Path(path_type=Path), help="The results of an earlier run: say what changed.")
+def report(results: Path, output: Path | None, sources: Path, since: Path | None) -> None:
     """Make a page of a run: a folder that a browser opens from the disk.
 
     RESULTS is a results.jsonl, or the folder in which one is: what --vk-artifacts named. Of the records and traces
@@ -33,4 +34,5 @@ def report(results: Path, output: Path | None, sources: Path) -> None:
     found = read_results(results)
     for note in found.notes:
         click.echo(f"vkharness: note: {note}", err=True)
-    click.echo(page_of_results(found, output or found.path.parent / "report", sources))
+    earlier = None if since is None else read_results(since)
+    click.echo(page_of_results(found, output or found.path.parent / "report", sources, earlier))

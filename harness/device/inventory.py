@@ -13,10 +13,12 @@ from harness.findings import UserError
 SURVEY_TIMEOUT = 60.0
 """Seconds for a driver to say what it is."""
 
-LOADER_ERROR = re.compile(r"^ERROR(?: \|[^:]*)?:\s+(.*)$", re.MULTILINE)
+LOADER_LINE = re.compile(r"^(?:ERROR|WARNING)(?: \|[^:]*)?:\s+(.*)$", re.MULTILINE)
 """What the loader prints with `VK_LOADER_DEBUG`."""
 
-LOADER_DEBUG = {"VK_LOADER_DEBUG": "error"}
+LOADER_DEBUG = {"VK_LOADER_DEBUG": "error,warn"}
+OURS = "VK_LOADER_LAYERS_DISABLE"
+"""The variable by which we keep implicit layers out: the loader warns of each."""
 
 Job = tuple[str, Mapping[str, Any]]
 """A job as `Worker.call` takes it: its target and its arguments."""
@@ -53,4 +55,4 @@ def _asked(worker: Worker, job: Job) -> dict[str, Any] | tuple[str, list[str]]:
 
 
 def _said(printed: str) -> list[str]:
-    return list(dict.fromkeys(LOADER_ERROR.findall(printed)))
+    return list(dict.fromkeys(line for line in LOADER_LINE.findall(printed) if OURS not in line))

@@ -24,6 +24,15 @@ def comparison_lines(told: RunComparison) -> Iterator[str]:
     yield "worse" if told.is_worse else "nothing is worse"
 
 
+def page_changes(told: RunComparison) -> list[dict[str, str]]:
+    """The same for the page of the later run: `{"kind", "row", "text"}`; `row` is the id of a row where it can be."""
+    said = [{"kind": "set-up", "row": line, "text": ""} for line in told.set_up + told.incomplete]
+    for change in told.changes:
+        text = f"{change.before} -> {change.after}" + (f": {change.reason}" if change.reason else "")
+        said.append({"kind": str(change.kind), "row": change.nodeid, "text": text})
+    return said
+
+
 def change_lines(change: RowChange) -> Iterator[str]:
     """The row with what it was and is, and below it why."""
     yield printable(f"{change.name}: {change.before} -> {change.after}")

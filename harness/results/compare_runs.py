@@ -18,6 +18,8 @@ SLOWER, SECONDS = 2.0, 1.0
 CONFIDENCE = 1.959964
 """The quantile of the normal distribution for a two-sided interval of 95 %."""
 IMPROVED = frozenset({RowState.IMPROVED_PASS, RowState.IMPROVED_SKIP, RowState.IMPROVED_FAIL})
+STOPPED = (2, 3)
+"""Exit codes of pytest for a run that was interrupted, by a user or by an error of its own."""
 JUDGES = ("syncval", "unmodelled", "model", "witness", "problem")
 """Members of a row of which another value is another verdict, beside the layers."""
 
@@ -92,6 +94,8 @@ class RowChange:
     kind: ChangeKind
     name: str
     """The row: `copy/scenario_x[whole] on lavapipe`."""
+    nodeid: str
+    """Its id for pytest in the later run, or in the earlier one where it is missing."""
     before: str
     after: str
     reason: str = ""
@@ -107,6 +111,7 @@ class RowChange:
         return {
             "kind": str(self.kind),
             "row": self.name,
+            "nodeid": self.nodeid,
             "before": self.before,
             "after": self.after,
             "reason": self.reason,
@@ -151,7 +156,7 @@ def compare_runs(before: Results, after: Results) -> RunComparison:
     told.incomplete = [
         f"{which} run, {each.path}: {len(each.rows)} rows are done, and then it was ended"
         for which, each in (("earlier", before), ("later", after))
-        if each.end is None
+        if each.end is None or each.end.exit in STOPPED
     ]
     earlier, later = ({_name(row): row for row in each.rows.values()} for each in (before, after))
     for name in sorted(earlier.keys() | later.keys()):
@@ -168,26 +173,26 @@ def _name(row: RowResult) -> str:
 def _changes(name: str, before: RowResult | None, after: RowResult | None) -> Iterator[RowChange]:
     if after is None:
         assert before is not None
-        yield RowChange(ChangeKind.WENT, name, before.state, RowState.MISSING)
+        yield RowChange(ChangeKind.WENT, name, before.nodeid, before.state, RowState.MISSING)
         return
     if before is None:
         if _fails(after):
-            yield RowChange(ChangeKind.NEW_FAILURE, name, RowState.MISSING, after.state, _reason(after))
+            yield RowChange(ChangeKind.NEW_FAILURE, name, after.nodeid, RowState.MISSING, after.state, _reason(after))
         else:
-            yield RowChange(ChangeKind.CAME, name, RowState.MISSING, after.state)
+            yield RowChange(ChangeKind.CAME, name, after.nodeid, RowState.MISSING, after.state)
         return
     kind = _kind(before, after)
     if kind is not None:
-        yield RowChange(kind, name, before.state, after.state, _reason(after))
+        yield RowChange(kind, name, after.nodeid, before.state, after.state, _reason(after))
     elif said := _said(before.row, after.row):
-        yield RowChange(ChangeKind.VERDICT, name, *said)
+        yield RowChange(ChangeKind.VERDICT, name, after.nodeid, *said)
     if kind is None and after.attempt_seconds > max(before.attempt_seconds * SLOWER, before.attempt_seconds + SECONDS):
-        yield RowChange(ChangeKind.SLOWER, name, f"{before.attempt_seconds:.1f} s", f"{after.attempt_seconds:.1f} s")
+        yield RowChange(ChangeKind.SLOWER, name, after.nodeid, _seconds(before), _seconds(after))
     rates = [_rate(each.row) for each in (before, after)]
     if rates[0] is not None and rates[1] is not None:
         low, high = difference_interval(rates[0], rates[1])
         if low > 0 or high < 0:
-            yield RowChange(ChangeKind.RATE, name, str(rates[0]), str(rates[1]))
+            yield RowChange(ChangeKind.RATE, name, after.nodeid, str(rates[0]), str(rates[1]))
 
 
 def _kind(before: RowResult, after: RowResult) -> ChangeKind | None:
@@ -207,6 +212,10 @@ def _kind(before: RowResult, after: RowResult) -> ChangeKind | None:
     if after.result is RowState.PASS and before.result in EXPECTABLE | {RowState.FLAKE}:
         return ChangeKind.FIXED
     return None
+
+
+def _seconds(row: RowResult) -> str:
+    return f"{row.attempt_seconds:.1f} s"
 
 
 def _fails(row: RowResult) -> bool:

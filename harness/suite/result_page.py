@@ -11,6 +11,8 @@ from typing import Any
 
 from harness.report.page.folder import write_head, write_scenario
 from harness.report.page.scenario_data import Places, data_of_scenario
+from harness.report.run_changes import page_changes
+from harness.results.compare_runs import compare_runs
 from harness.results.read_results import Results
 from harness.suite.row_evidence import evidence
 
@@ -18,11 +20,15 @@ FEW = 24
 """Scenarios up to which other processes are not worth their start."""
 
 
-def page_of_results(results: Results, folder: Path, sources: Path) -> Path:
-    """Makes the page of a results file in `folder`; the path of its `index.html`. Raises `UserError`."""
+def page_of_results(results: Results, folder: Path, sources: Path, since: Results | None = None) -> Path:
+    """Makes the page of a results file in `folder`; the path of its `index.html`. Raises `UserError`.
+
+    With `since`, an earlier run, the page says what changed.
+    """
+    changes = None if since is None else page_changes(compare_runs(since, results))
     lines = [row.to_dict() for row in results.rows.values()]
     run = results.header.to_dict()
-    return write_page(folder, run, lines, results.path.parent, sources, notes=results.notes)
+    return write_page(folder, run, lines, results.path.parent, sources, changes=changes, notes=results.notes)
 
 
 def write_page(

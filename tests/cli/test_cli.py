@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import harness
 from harness.cli.run import split_arguments
 from harness.device.drivers import environment, find_driver
 from harness.findings import Finding, Hazard, Place, UserError
@@ -321,6 +322,10 @@ def test_drivers_lists_what_was_found(tmp_path: Path) -> None:
     assert result.returncode == 0
     assert rows["lavapipe"]["status"] == "ok"
     assert "vkCreateInstance failed" in rows["crashing"]["status"]
+    assert "vkCreateInstance: Found no drivers!" in rows["crashing"]["loader_says"]
+    uuid = rows["lavapipe"]["devices"][0]["uuid"]
+    assert len(uuid) == 32 and uuid in result.stdout
+    assert f"vkharness {harness.__version__}, Python " in result.stdout
     assert "lavapipe" in result.stdout
     assert f"unreadable manifest {broken}: not JSON" in result.stderr
     assert "VK_LAYER_KHRONOS_validation" in {layer["name"] for layer in document["layers"]}

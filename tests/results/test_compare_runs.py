@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from harness.cli.compare import compare
-from harness.report.run_changes import comparison_lines
+from harness.report.run_changes import comparison_lines, page_changes
 from harness.results.compare_runs import WORSE, ChangeKind, Rate, compare_runs, difference_interval
 from harness.results.read_results import Results
 from harness.results.result_file import ResultFile
@@ -142,6 +142,8 @@ def test_a_run_that_was_ended_early() -> None:
     told = compare_runs(run(row()), run(row(), end=None))
     assert told.is_worse and told.incomplete == ["later run, results.jsonl: 1 rows are done, and then it was ended"]
     assert not compare_runs(run(row(), end=None), run(row())).is_worse
+    assert compare_runs(run(row()), run(row(), end=replace(END, exit=2))).is_worse
+    assert not compare_runs(run(row()), run(row(), end=replace(END, exit=1))).is_worse
 
 
 def test_what_is_worse() -> None:
@@ -160,6 +162,10 @@ def test_the_words() -> None:
         "  copy/x[b] on lavapipe: Pass -> Flake",
         "2 rows, then 2: 1 new failure, 1 new flake",
         "worse",
+    ]
+    assert page_changes(told) == [
+        {"kind": "new failure", "row": failing.nodeid, "text": "Pass -> Fail: model: differs"},
+        {"kind": "new flake", "row": result("b").nodeid, "text": "Pass -> Flake"},
     ]
 
 
