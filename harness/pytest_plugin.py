@@ -13,6 +13,7 @@ a claim asks for it.
 from __future__ import annotations
 
 import sys
+from argparse import ArgumentTypeError
 from collections.abc import Generator, Sequence
 from datetime import date
 from pathlib import Path
@@ -33,6 +34,24 @@ GROUP = "vkharness"
 
 IGNORED = "vkharness-ignored"
 """What workers of xdist report: for each entry of the file, how many findings it covered."""
+
+
+def _count(text: str) -> int:
+    """A whole number from 0 on."""
+    if not text.isdecimal():
+        raise ArgumentTypeError(f"{text!r} is not a whole number from 0 on")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    """A number of seconds that something may take."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
+    return seconds
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -66,20 +85,20 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "report": {"metavar": "DIR", "help": "make a page of the run in this folder; open its index.html in a browser"},
     "native": {
-        "type": int,
+        "type": _count,
         "default": 0,
         "metavar": "N",
         "help": "also run each stream N times as recorded (on a GPU a missing barrier may show by itself)",
     },
     "retries": {
-        "type": int,
+        "type": _count,
         "default": 0,
         "metavar": "N",
         "help": "run a row that does not pass up to N more times; one that then passes is a flake",
     },
-    "timeout": {"type": float, "default": 300.0, "metavar": "S", "help": "seconds for each row (default: 300)"},
+    "timeout": {"type": _seconds, "default": 300.0, "metavar": "S", "help": "seconds for each row (default: 300)"},
     "time-limit": {
-        "type": float,
+        "type": _seconds,
         "metavar": "S",
         "help": "seconds for all rows: what is left then fails the run, and --vk-resume runs it",
     },
@@ -89,7 +108,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "go on with the run of which the results are in the folder of --vk-artifacts: run only the rest",
     },
     "min-rows": {
-        "type": int,
+        "type": _count,
         "default": 0,
         "metavar": "N",
         "help": "fail when fewer than N rows of scenarios ran; rows that are skipped do not count",

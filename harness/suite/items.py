@@ -162,7 +162,7 @@ class ScenarioItem(pytest.Item):
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str:
         """The row in words; no traceback of ours."""
-        if isinstance(excinfo.value, ScenarioFailure):
+        if isinstance(excinfo.value, ScenarioFailure | UserError):
             return str(excinfo.value)
         return str(super().repr_failure(excinfo))
 
@@ -207,7 +207,11 @@ def begin_run(config: pytest.Config, ids: Iterable[str]) -> None:
 
 def end_run(session: pytest.Session, code: int) -> None:
     """Says in the results file that the run is over; what the suite asks for beside its rows may fail it."""
-    changed = suite_run(session.config).end(code)
+    try:
+        changed = suite_run(session.config).end(code)
+    except UserError as error:
+        suite_run(session.config).closing.append(f"FAILED: {error}")
+        changed = int(pytest.ExitCode.TESTS_FAILED)
     if changed != code:
         session.exitstatus = changed
 

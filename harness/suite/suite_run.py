@@ -154,7 +154,6 @@ class SuiteRun:
         self._planned.update(ids)
         if self._has_begun:
             return
-        self._has_begun = True
         header = self._header()
         if self.earlier is not None:
             require_same(self.earlier.header, header)
@@ -163,6 +162,7 @@ class SuiteRun:
             self.file.resume(header.started)
         elif self.file is not None:
             self.file.begin(header)
+        self._has_begun = True
 
     def keep(self, result: RowResult) -> None:
         """Writes the line of a row that is done. Raises `UserError`."""

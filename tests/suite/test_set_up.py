@@ -39,6 +39,25 @@ def test_a_named_driver_that_does_not_start_is_an_error_before_collection(
     assert "collected" not in ran.output and not (tmp_path / "artifacts").exists()
 
 
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "several"])
+def test_a_driver_that_nobody_named_and_that_does_not_start_is_an_error(
+    tmp_path: Path, processes: tuple[str, ...]
+) -> None:
+    broken = manifest(tmp_path / "mine_icd.json")
+    ran = suite(tmp_path, *processes, VK_DRIVER_FILES=str(broken))
+    assert ran.code == pytest.ExitCode.USAGE_ERROR, ran.output
+    assert f"device mine ({broken}) cannot start: vkCreateInstance failed: VkErrorIncomp" in ran.output
+    assert "Traceback" not in ran.output and not (tmp_path / "artifacts").exists()
+
+
+@pytest.mark.parametrize(
+    "option", ["--vk-retries=-1", "--vk-native=x", "--vk-min-rows=1.5", "--vk-timeout=0", "--vk-time-limit=nan"]
+)
+def test_a_number_that_is_none(tmp_path: Path, option: str) -> None:
+    ran = suite(tmp_path, *QUICK, option)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR and " is not a " in ran.output
+
+
 @pytest.mark.parametrize(
     ("named", "message"),
     [
