@@ -3,11 +3,12 @@
 The copy needs the barrier that the claim calls "fill before copy". So the whole stream must be clean, and the twin
 without the barrier must show exactly the hazard that is declared. The table says what each judge found.
 
-    $ pytest --vk-device lavapipe --vk-layer off examples/scenario_own.py
+    $ pytest --vk-device lavapipe --vk-layer off --vk-table examples/scenario_own.py
     ...
-      whole                     lavapipe  clean             as expected  agrees  -      nothing to reorder  passed
-      without fill before copy  lavapipe  READ_AFTER_WRITE  as expected  agrees  -      shown 1/1           passed
-    2 rows: 2 passed; hazards shown in 1 rows, other orders held in 0
+    passed    whole                         lavapipe  clean             as expected  agrees  -      nothing to reorder
+    passed    without fill before copy      lavapipe  READ_AFTER_WRITE  as expected  agrees  -      shown 1/1
+    ...
+    2 rows: 2 Pass; hazards shown in 1 row, other orders held in 0
     artifacts: artifacts
     ... 2 passed in ...
 """

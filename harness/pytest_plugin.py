@@ -83,6 +83,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "metavar": "DIR",
         "help": "folder for pictures, records and traces of hazards",
     },
+    "table": {"action": "store_true", "help": "print a line for each row at the end (so does -v)"},
     "report": {"metavar": "DIR", "help": "make a page of the run in this folder; open its index.html in a browser"},
     "native": {
         "type": _count,
@@ -235,19 +236,24 @@ def pytest_unconfigure(config: pytest.Config) -> None:
         close_workers(config)
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """The verdict table of all rows, whichever process ran them."""
-    reports = [report for reports in terminalreporter.stats.values() for report in reports]
-    properties = [
-        each for report in reports if getattr(report, "when", "") == "call" for each in report.user_properties
-    ]
-    if "harness.suite.items" in sys.modules:
-        from harness.suite.items import print_rows
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """The report of a row carries its line of the results file, also from a process of pytest-xdist."""
+    report = yield
+    result = getattr(item, "result", None) if "harness.suite.items" in sys.modules else None
+    if result is not None:
+        from harness.suite.row_progress import carry
 
-        print_rows(terminalreporter, properties, str(config.getoption("--vk-artifacts")))
-    items = sys.modules.get("harness.suite.items")
-    if items is not None and config.getoption("--vk-report"):
-        items.make_page(terminalreporter, config.getoption("--vk-report"))
+        carry(report, result)
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """The summary of all rows, whichever process ran them, and the files that a run leaves."""
+    if "harness.suite.items" in sys.modules:
+        from harness.suite.run_end import tell_end
+
+        tell_end(terminalreporter)
 
 
 class VkSync:

@@ -94,6 +94,7 @@ def failure_text(row: Mapping[str, Any]) -> str:
             f"{row['scenario']} [{row['variant']}] on {row['device']}: {row['status']}",
             *(row["reasons"] or [row["problem"]]),
             "expected: " + ("; ".join(row["expected"]) or "clean"),
+            *([f"witness: {row['witness']}"] if row["witness"] != NONE else []),
             *(f"finding: {each}" for each in row["messages"]),
             *(f"artifacts: {each}" for each in row["artifacts"]),
         ]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -20,18 +19,12 @@ from harness.results.states import GOOD, RowState
 from harness.suite.claims import Claim, Variant
 from harness.suite.expectations import load
 from harness.suite.row import Row, settle
+from harness.suite.row_progress import follow, properties_of
 from harness.suite.runner import NoAnswer, Runner
 from harness.suite.suite_run import suite_run
 from harness.verdicts import Status
 
 EXPECTATIONS = "expectations.toml"
-PROPERTY = "vkharness-row"
-"""The property of a test's report that holds the row as JSON. It travels from the processes of pytest-xdist to the
-reporter."""
-STATE = "vkharness-state"
-"""The property that holds the state of the row (`RowState`)."""
-LOG_WIDTH = 180
-"""The width in characters of the table where the output is no terminal."""
 
 RESULT_OF = {
     Status.PASSED: RowState.PASS,
@@ -78,6 +71,8 @@ class ScenarioItem(pytest.Item):
     variant: Variant
     claim: Claim
     device: str
+    result: RowResult | None = None
+    """The row, once it is done."""
 
     def runtest(self) -> None:
         """Runs the job in the device's worker, again where retries are asked for, and keeps the row in the results
@@ -96,12 +91,12 @@ class ScenarioItem(pytest.Item):
         if run.updates:
             state, where = UPDATED.get(state, state), ""
         told = row.to_dict()
-        self.user_properties.append((PROPERTY, json.dumps(told)))
-        self.user_properties.append((STATE, str(state)))
         if run.artifacts is not None:
             told["artifacts"] = [os.path.relpath(each, run.artifacts) for each in row.artifacts]
         retried = reason_of(rows[0].to_dict()) if len(rows) > 1 else ""
-        run.keep(RowResult(self.nodeid, told, result, state, round(seconds, 3), self._claim(), results, retried))
+        self.result = RowResult(self.nodeid, told, result, state, round(seconds, 3), self._claim(), results, retried)
+        self.user_properties += properties_of(self.result)
+        run.keep(self.result)
         _conclude(row, state, where)
 
     def _attempts(self) -> Iterator[Row]:
@@ -201,6 +196,7 @@ def begin_run(config: pytest.Config, ids: Iterable[str]) -> None:
     if rows:
         try:
             suite_run(config).begin(rows)
+            follow(config, len(rows))
         except UserError as error:
             pytest.exit(str(error), returncode=pytest.ExitCode.USAGE_ERROR)
 
@@ -216,45 +212,7 @@ def end_run(session: pytest.Session, code: int) -> None:
         session.exitstatus = changed
 
 
-def make_page(reporter: pytest.TerminalReporter, folder: str) -> None:
-    """Makes the page of this run, and says where it is."""
-    from harness.results.read_results import read_results
-    from harness.suite.result_page import page_of_results
-
-    run = suite_run(reporter.config)
-    if run.file is None or not run.file.path.exists():
-        return
-    config = reporter.config
-    try:
-        target = config.invocation_params.dir / folder
-        page = page_of_results(read_results(run.file.path), target, config.rootpath)
-    except UserError as error:
-        reporter.write_line(f"no page: {error}", red=True)
-    else:
-        reporter.write_line(f"page: {page}")
-
-
 def close_workers(config: pytest.Config) -> None:
     """Ends the child processes."""
     if RUNNER in config.stash:
         config.stash[RUNNER].close()
-
-
-def print_rows(reporter: pytest.TerminalReporter, properties: Iterable[tuple[str, object]], artifacts: str) -> None:
-    """Prints the verdict table of all rows among the properties of the reports."""
-    from rich.console import Console
-
-    from harness.suite.row_table import print_table
-
-    run = suite_run(reporter.config)
-    rows = [Row.from_dict(json.loads(str(value))) for name, value in properties if name == PROPERTY]
-    rows += [Row.from_dict(each.row) for each in (run.earlier.rows.values() if run.earlier else ())]
-    if not rows and not run.closing:
-        return
-    reporter.section("scenarios")
-    writer = reporter._tw
-    # A log has no width of its own: nothing may be cut there.
-    width = max(100, writer.fullwidth) if writer.hasmarkup else LOG_WIDTH
-    print_table(rows, Console(file=writer._file, force_terminal=writer.hasmarkup, width=width), artifacts)
-    for line in run.closing:
-        reporter.write_line(line, red=line.startswith("FAILED"))

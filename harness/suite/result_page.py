@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -14,6 +14,8 @@ from harness.report.page.scenario_data import Places, data_of_scenario
 from harness.report.run_changes import page_changes
 from harness.results.compare_runs import compare_runs
 from harness.results.read_results import Results
+from harness.results.result_lines import reason_of
+from harness.results.states import GOOD, RowState
 from harness.suite.row_evidence import evidence
 
 FEW = 24
@@ -23,12 +25,23 @@ FEW = 24
 def page_of_results(results: Results, folder: Path, sources: Path, since: Results | None = None) -> Path:
     """Makes the page of a results file in `folder`; the path of its `index.html`. Raises `UserError`.
 
-    With `since`, an earlier run, the page says what changed.
+    Its changes are those since the earlier run `since`; without one, what the lists of known results did not expect.
     """
-    changes = None if since is None else page_changes(compare_runs(since, results))
     lines = [row.to_dict() for row in results.rows.values()]
     run = results.header.to_dict()
+    changes = None
+    if since is not None:
+        changes = page_changes(compare_runs(since, results))
+    elif run["options"].get("baseline"):
+        changes = list(_unexpected(results))
     return write_page(folder, run, lines, results.path.parent, sources, changes=changes, notes=results.notes)
+
+
+def _unexpected(results: Results) -> Iterator[dict[str, str]]:
+    """`{"kind", "row", "text"}` of each row that is not as its list says."""
+    for row in results.rows.values():
+        if row.state not in GOOD or row.state is RowState.FLAKE:
+            yield {"kind": str(row.state), "row": row.nodeid, "text": reason_of(row.row)}
 
 
 def write_page(

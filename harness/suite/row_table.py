@@ -1,6 +1,6 @@
-"""The verdict table on the terminal: a line a row, devices that agree joined, then the sums.
+"""The verdict table on the terminal: a line a row, devices that agree joined, then what its words mean.
 
-A star behind the layer's verdict: it agrees apart from differences that its version explains.
+The status comes first, so that it can be seen however narrow the terminal is.
 """
 
 from __future__ import annotations
@@ -19,35 +19,38 @@ COLOURS = {Status.PASSED: "green", Status.FAILED: "red", Status.UNAVAILABLE: "ye
 COLOURS |= dict.fromkeys((Status.DIED, Status.TIMED_OUT, Status.DEVICE_LOST), "bold red")
 
 
-def print_table(rows: Sequence[Row], console: Console, artifacts: str) -> None:
-    """Prints the table, the summary line and where the artifacts are."""
+LEGEND = (
+    "agrees*: apart from differences that the layer's version explains; shown 1/2: of two hazards one was seen in "
+    "bytes; held 2/2: two other legal orders left the same bytes; benign: no allowed outcome changes a byte"
+)
+
+
+def print_table(rows: Sequence[Row], console: Console) -> None:
+    """Prints the table and its legend."""
     native = any(row.native is not None for row in rows)
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("scenario", overflow="fold", min_width=36)
-    for heading in ("device", "expected", "syncval", "model", "layer", "witness", *(["native"] if native else []), ""):
-        table.add_column(heading)
+    table.add_column("status", no_wrap=True, min_width=max([6, *(len(row.status) for row in rows)]))
+    table.add_column("scenario", overflow="fold", min_width=24)
+    for heading in ("device", "expected", "syncval", "model", "layer", "witness", *(["native"] if native else [])):
+        table.add_column(heading, overflow="fold")
     scenario = ""
     for devices, row in _joined(rows):
         if row.scenario != scenario:
             scenario = row.scenario
-            table.add_row(f"[bold]{scenario.replace('scenario_', '')}[/]")
+            table.add_row("", f"[bold]{scenario.replace('scenario_', '')}[/]")
         table.add_row(*_cells(devices, row, native))
     console.print(table)
-    counts = Counter(row.status for row in rows)
-    shown = sum(row.witness is not None and row.witness.is_complete for row in rows)
-    held = sum(row.orders is not None and row.orders.held for row in rows)
-    summary = ", ".join(f"[{COLOURS[status]}]{count} {status}[/]" for status, count in counts.items())
-    console.print(f"{len(rows)} rows: {summary}; hazards shown in {shown} rows, other orders held in {held}")
-    console.print(f"artifacts: {artifacts}")
+    console.print(f"[dim]{LEGEND}[/]")
 
 
 def _cells(devices: str, row: Row, native: bool) -> list[str]:
     judged = "-" if row.problem else "as expected" if set(row.syncval) == set(row.expected) else _hazards(row.syncval)
-    cells = [f"  {row.variant.replace('_', ' ')}", devices, _hazards(row.expected), judged]
+    status = f"[{COLOURS[row.status]}]{row.status}[/]"
+    cells = [status, f"  {row.variant.replace('_', ' ')}", devices, _hazards(row.expected), judged]
     cells += [model_text(row.model), layers_in_short(row.layers), witness_in_short(row.witness, row.orders)]
     if native:
         cells.append(native_text(row.native))
-    return [*cells, f"[{COLOURS[row.status]}]{row.status}[/]"]
+    return cells
 
 
 def _hazards(several: Sequence[str]) -> str:

@@ -246,3 +246,24 @@ def test_text_of_a_results_file_is_escaped_in_the_head(tmp_path: Path) -> None:
     file.begin(header(device=[EVIL]))
     assert CliRunner().invoke(report, [str(tmp_path)]).exit_code == 0
     assert "<script>window" not in (tmp_path / "report" / "index.html").read_text()
+
+
+def changes_of(page: Path) -> list[tuple[str, str, str]]:
+    text = (page / "data" / "run.js").read_text()
+    data = json.loads(text.removeprefix("vkharness.take_run(").removesuffix(");\n"))
+    return [tuple(each.values()) for each in data["changes"]]
+
+
+def test_changes_are_those_since_an_earlier_run_or_what_no_list_expects(tmp_path: Path) -> None:
+    old, new = tmp_path / "old", tmp_path / "new"
+    passed, failed = clean_row("barrier/scenario_one"), failed_row("barrier/scenario_one", "model only: x")
+    written(old, result(passed), result(clean_row("barrier/scenario_gone")))
+    file = ResultFile(new / FILE_NAME)
+    file.begin(header(baseline="known"))
+    file.row(result(failed, RowState.FAIL))
+    for more, kinds in ((["--since", str(old)], {"new failure", "went", "set-up"}), ([], {"Fail"})):
+        assert CliRunner().invoke(report, [str(new), "-o", str(tmp_path / "page"), *more]).exit_code == 0
+        changes = {kind: (row, text) for kind, row, text in changes_of(tmp_path / "page")}
+        assert set(changes) == kinds
+        row, text = changes.get("new failure") or changes["Fail"]
+        assert row == f"{FILE}::scenario_one[whole-lavapipe]" and "model only: x" in text

@@ -32,14 +32,18 @@ IN_SIGHT = 60
 SCREEN = {"width": 1280, "height": 800}
 
 
+def program() -> str:
+    """The path of the browser that is here; empty without one."""
+    return next((found for name in BROWSERS if (found := shutil.which(name))), "")
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """Chromium, with no window."""
-    program = next((found for name in BROWSERS if (found := shutil.which(name))), None)
-    if program is None:
+    if not (found := program()):
         pytest.skip(f"no browser ({', '.join(BROWSERS)}): ci/setup installs one")
     with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
+        chromium = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
         yield chromium
         chromium.close()
 

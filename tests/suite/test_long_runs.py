@@ -135,7 +135,7 @@ def test_parts_of_a_run(tmp_path: Path) -> None:
 @pytest.mark.driver
 def test_a_row_that_differs_is_a_flake_and_counts_once(tmp_path: Path) -> None:
     ran = suite(tmp_path, *QUICK, "--vk-retries", "2", text=claims(a=FAILS, b=FLAKY, c=""))
-    assert ran.code == 1 and "1 failed, 2 passed" in ran.output and "3 rows: 1 failed, 2 passed" in ran.output
+    assert ran.code == 1 and "1 failed, 2 passed" in ran.output and "3 rows: 1 Fail, 1 Pass, 1 Flake" in ran.output
     found = rows(tmp_path)
     assert {name: each.attempts for name, each in found.items()} == {
         "a": (FAIL, FAIL, FAIL),

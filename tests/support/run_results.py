@@ -75,10 +75,10 @@ def failed_row(scenario: str, reason: str, where: str = LAVAPIPE) -> Row:
     return row
 
 
-def hazardous_row(folder: Path, where: str = LAVAPIPE) -> Row:
+def hazardous_row(folder: Path, where: str = LAVAPIPE, scenario: str = "transfer/scenario_copy") -> Row:
     """A row without its dependency, with its trace and its pictures in `folder`. A fill and a copy of 256 words, of
     which 64 differ from byte 16 on; the buffer has a name that is markup."""
-    row = Row("transfer/scenario_copy", "without_fill_before_copy", where, [READ_AFTER_WRITE], [READ_AFTER_WRITE])
+    row = Row(scenario, "without_fill_before_copy", where, [READ_AFTER_WRITE], [READ_AFTER_WRITE])
     row.model, row.layers, row.witness = ModelVerdict(), {"1.3.239": LayerVerdict(by_version=1)}, WitnessVerdict(1, 1)
     place = folder / row.scenario / row.variant / where
     place.mkdir(parents=True)

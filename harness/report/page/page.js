@@ -61,7 +61,7 @@
   };
 
   const draw_changes = (changes) => {
-    if (changes === null) return [make("p", {}, "Nothing was compared.")];
+    if (changes === null) return [make("p", {}, "Nothing was compared: the run had no --vk-baseline, and the page was made without --since.")];
     if (!changes.length) return [make("p", { class: "good" }, "None.")];
     return [...counted(changes, (each) => each.kind)].map(([kind, count]) => make("div", {}, make("h3", {}, `${kind}: ${count}`),
       make("ul", {}, ...changes.filter((each) => each.kind === kind).map((each) => make("li", {},
