@@ -1,0 +1,69 @@
+"""What becomes of a task that has no answer: a lack is no mistake, and a lost device is neither."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from harness.device.worker import answer
+from harness.findings import DeviceLostError, LacksError, UserError
+from harness.replay.objects.target import ReplayDevice
+from harness.suite.runner import work
+from harness.verdicts import Status
+
+HERE = "tests.suite.test_answers"
+
+
+class VkErrorDeviceLost(Exception):
+    """As the `vulkan` package calls it."""
+
+
+RAISED = {each.__name__: each for each in (LacksError, DeviceLostError, UserError, VkErrorDeviceLost)}
+
+
+def fail(kind: str) -> dict[str, Any]:
+    """A task that raises that exception."""
+    raise RAISED[kind]("why")
+
+
+def pass_(number: int) -> dict[str, Any]:
+    """A task that answers."""
+    return {"number": number}
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("LacksError", Status.UNAVAILABLE),
+        ("UserError", Status.FAILED),
+        ("DeviceLostError", Status.DEVICE_LOST),
+        ("VkErrorDeviceLost", Status.DEVICE_LOST),
+    ],
+)
+def test_each_kind_of_failure_has_its_status(kind: str, status: Status) -> None:
+    (found,) = work(f"{HERE}:fail", [{"kind": kind}])["answers"]
+    assert found["status"] == status and "why" in found["problem"]
+
+
+def test_an_answer_is_handed_on() -> None:
+    assert work(f"{HERE}:pass_", [{"number": 7}, {"number": 8}]) == {
+        "answers": [{"value": {"number": 7}}, {"value": {"number": 8}}]
+    }
+
+
+@pytest.mark.parametrize("kind", ["LacksError", "DeviceLostError", "UserError"])
+def test_the_kind_of_an_error_travels(kind: str) -> None:
+    request = {"target": f"{HERE}:fail", "arguments": {"kind": kind}}
+    assert answer(request, ["tests"]) == {"user_error": "why", "kind": kind}
+
+
+def test_a_replay_tells_a_lost_device_from_other_errors() -> None:
+    device = cast(ReplayDevice, SimpleNamespace(target=SimpleNamespace(name="x", result_name=str)))
+    ReplayDevice.check(device, 0, "vkQueueSubmit")
+    with pytest.raises(DeviceLostError, match="vkQueueSubmit failed on x: -4"):
+        ReplayDevice.check(device, -4, "vkQueueSubmit")
+    with pytest.raises(UserError, match="-2") as raised:
+        ReplayDevice.check(device, -2, "vkQueueSubmit")
+    assert type(raised.value) is UserError
