@@ -278,6 +278,7 @@ def test_the_value_under_the_pointer(seen: Page, small: Path) -> None:
         assert text.startswith(words)
         assert "expected 11111111  0x11111111 = 286331153" in text
     seen.click("#pane-Pixels summary")
+    seen.wait_for_selector(".hex tr")
     assert seen.locator(".hex tr").count() == 1 + 16, "a head, and the sixteen lines that differ"
     assert seen.locator(".hex .at").first.inner_text() == "0x0010"
     assert seen.locator(".hex .wrong").count() == 2 * 64
