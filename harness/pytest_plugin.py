@@ -157,6 +157,17 @@ def _ignore_file(name: str | None) -> IgnoreFile:
         raise pytest.UsageError(str(error)) from None
 
 
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+    """Files of scenarios need no setting of `python_files`: `scenario_*.py` that names this package is one."""
+    if file_path.suffix != ".py" or not file_path.name.startswith("scenario_") or parent.session.isinitpath(file_path):
+        return None
+    patterns = parent.config.getini("python_files")
+    if any(file_path.match(each) for each in patterns) or b"harness.suite" not in file_path.read_bytes():
+        return None
+    module: pytest.Module = pytest.Module.from_parent(parent, path=file_path)
+    return module
+
+
 def pytest_pycollect_makeitem(
     collector: pytest.Module | pytest.Class, name: str, obj: object
 ) -> list[pytest.Item] | None:

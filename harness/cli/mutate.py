@@ -35,7 +35,7 @@ def mutate(
     judges: bool,
     json_path: Path | None,
 ) -> None:
-    """Score how well each judge notices what is missing (SCENARIOS: files or folders; default: scenarios).
+    """Score how well each judge notices what is missing (SCENARIOS: files or folders; default: those of the suite).
 
     Every named dependency of every scenario is left out and weakened, one piece at a time. What the model calls legal
     must leave syncval silent, anything else it must catch: exit code 1 when one does not.
@@ -51,8 +51,9 @@ def mutate(
     from harness.report.findings_json import write_json
     from harness.suite.mutation import score
     from harness.suite.mutation.judge_mutants import claims, judge_mutants
+    from harness.suite.whole_suite import suite_scenarios
 
-    several = claims(scenarios or (Path("scenarios"),))
+    several = claims(scenarios or (suite_scenarios(),))
     if count is not None:
         several = [several[at] for at in sample(len(several), count, seed)]
         click.echo(f"{len(several)} scenarios, seed {seed}")
@@ -85,12 +86,13 @@ def _mutate_judges(
     from harness.suite.mutation.judge_mutants import claims
     from harness.suite.mutation.rule_judging import Corpus, judge_rules
     from harness.suite.mutation.rule_mutants import rule_mutants
+    from harness.suite.whole_suite import suite_scenarios
 
     mutants = rule_mutants()
     if count is not None:
         mutants = [mutants[at] for at in sample(len(mutants), count, seed)]
     click.echo(f"{len(mutants)} mutants of the judges, seed {seed}")
-    scenarios = scenarios or (Path("scenarios"),)
+    scenarios = scenarios or (suite_scenarios(),)
     several, corpus = claims([each for each in scenarios if each.suffix != ".toml"], every=True), Corpus()
     with progress_bars() as progress, TemporaryDirectory() as folder:
         bar = progress.add_task("scenarios", total=len(several))

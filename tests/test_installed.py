@@ -1,0 +1,128 @@
+"""What somebody has who installs the wheel: no checkout, and every command in a folder of their own.
+
+The environment has the wheel, and the other packages of the environment that runs this test. That `pip` brings these
+packages is not tested here.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import sysconfig
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("hatchling", reason="hatchling, which builds the wheel, is not installed (ci/setup installs it)")
+
+ROOT = Path(__file__).resolve().parents[1]
+TRACE = ROOT / "tests" / "data" / "gfxrecon" / "upstream-1.x.jsonl"
+SUITE = "scenarios"
+ONE = ("-k", "repeating_a_barrier_adds_nothing", "--vk-device", "lavapipe", "--vk-layer", "off", "-q")
+"""Four rows of the suite."""
+
+
+def run(*command: object, folder: Path = ROOT) -> tuple[int, str]:
+    """Exit code and output. The checkout is not where Python looks for modules."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "PYTEST"))}
+    ran = subprocess.run(
+        list(map(str, command)),
+        cwd=folder,
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    return ran.returncode, ran.stdout
+
+
+def built(target: str, folder: Path) -> Path:
+    """The wheel or sdist of this checkout."""
+    code = f"import hatchling.build as b; print(b.build_{target}({str(folder)!r}))"
+    status, output = run(sys.executable, "-P", "-c", code)
+    assert status == 0, output
+    return folder / output.splitlines()[-1]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return built("wheel", tmp_path_factory.mktemp("dist"))
+
+
+@pytest.fixture(scope="module")
+def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of programs of an environment in which the wheel is installed."""
+    folder = tmp_path_factory.mktemp("installed")
+    assert run(sys.executable, "-m", "venv", "--without-pip", folder)[0] == 0
+    python = folder / "bin" / "python"
+    status, output = run(sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", wheel)
+    assert status == 0, output
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    # A path in a .pth file is searched last, and the .pth file of the checkout that is in it does not count.
+    (Path(run(python, "-c", where)[1].strip()) / "others.pth").write_text(sysconfig.get_path("purelib"))
+    _, found = run(python, "-P", "-c", "import harness; print(harness.__file__)", folder=folder)
+    assert found.startswith(str(folder)), found
+    return python.parent
+
+
+def files(folder: str) -> set[str]:
+    listed = subprocess.run(["git", "ls-files", folder], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode != 0:
+        pytest.skip("no git, or no git checkout: nothing says which files belong to it")
+    return set(listed.stdout.splitlines())
+
+
+def test_the_wheel_has_every_file_of_the_package_and_of_the_suite(wheel: Path) -> None:
+    there = set(zipfile.ZipFile(wheel).namelist())
+    sources = {name.replace("shaders/", "harness/_shaders/", 1) for name in files("shaders")}
+    suite = {f"harness/_suite/{name}" for name in files(SUITE)}
+    assert len(suite) > 80 and len(sources) > 100
+    assert (files("harness") | sources | suite | {"vkharness_pytest.py"}) - there == set()
+
+
+def test_the_sdist_has_what_the_tests_need(tmp_path: Path) -> None:
+    with tarfile.open(built("sdist", tmp_path)) as archive:
+        there = {name.partition("/")[2] for name in archive.getnames()}
+    assert {name for name in files(".") if not name.startswith(".")} - there == set()
+
+
+@pytest.mark.driver
+def test_the_suite_runs_without_a_checkout(programs: Path, tmp_path: Path) -> None:
+    status, output = run(programs / "vkharness", "suite", *ONE, folder=tmp_path)
+    assert status == 0 and "4 passed" in output and "warning" not in output, output
+    assert (tmp_path / "artifacts" / "results.jsonl").exists()
+    row = f"{SUITE}/barrier/scenario_chains.py::nothing"
+    status, output = run(programs / "vkharness", "suite", row, *ONE, folder=tmp_path)
+    assert status == pytest.ExitCode.USAGE_ERROR and "::nothing" in output, "exit codes are pytest's"
+
+
+@pytest.mark.driver
+def test_the_other_commands_need_no_checkout(programs: Path, tmp_path: Path) -> None:
+    for status, *arguments in [
+        (1, "check", TRACE),
+        (0, "drivers"),
+        (0, "matrix", "--sample", "1", "--device", "lavapipe", "--layer", "off", "--jobs", "1"),
+        (0, "mutate", "--sample", "1", "--layer", "off", "--jobs", "1"),
+    ]:
+        found, output = run(programs / "vkharness", *arguments, folder=tmp_path)
+        assert found == status, output
+
+
+@pytest.mark.driver
+@pytest.mark.parametrize("how", [(), ("-P",)], ids=["python -m pytest", "pytest"])
+def test_a_project_with_a_folder_of_that_name_keeps_it(programs: Path, tmp_path: Path, how: tuple[str, ...]) -> None:
+    """`-P` keeps the current folder out of the path, as the program pytest does."""
+    (tmp_path / "harness").mkdir()
+    (tmp_path / "harness" / "__init__.py").touch()
+    (tmp_path / "harness" / "mine.py").write_text("X = 1\n")
+    (tmp_path / "test_mine.py").write_text("from harness.mine import X\n\n\ndef test_x():\n    assert X == 1\n")
+    status, output = run(programs / "python", *how, "-m", "pytest", "-p", "no:cacheprovider", folder=tmp_path)
+    assert status == 0, output
+    said = [line for line in output.splitlines() if line.startswith("vkharness:")]
+    assert len(said) == 1 and str(tmp_path / "harness") in said[0]
+    status, output = run(programs / "vkharness", "suite", *ONE, folder=tmp_path)
+    assert status == 0 and "4 passed" in output, output
