@@ -48,15 +48,15 @@ def properties_of(result: RowResult) -> list[tuple[str, object]]:
 
 
 def carry(report: pytest.TestReport, result: object) -> None:
-    """Puts the line of a row into a report of it."""
-    if isinstance(result, RowResult):
+    """Puts the line of a row into the report of its call: those of its set-up and tear-down are no rows."""
+    if isinstance(result, RowResult) and report.when == "call":
         setattr(report, ROW, json.dumps(result.to_dict()))
 
 
 def carried(report: object) -> RowResult | None:
-    """The row of a report of its call; None for any other report."""
+    """The row of the report of its call; None for any other report."""
     line = getattr(report, ROW, None)
-    return None if line is None or getattr(report, "when", "") != "call" else RowResult.from_dict(json.loads(line))
+    return None if line is None else RowResult.from_dict(json.loads(line))
 
 
 class RowProgress:

@@ -110,8 +110,8 @@ class Terminal:
         self.text += f"{line}\n"
 
 
-def report_of(row: RowResult) -> Any:
-    report = SimpleNamespace(when="call", passed=row.state is RowState.PASS)
+def report_of(row: RowResult, when: str = "call") -> Any:
+    report = SimpleNamespace(when=when, passed=row.state is RowState.PASS)
     carry(report, row)  # type: ignore[arg-type]
     return report
 
@@ -141,6 +141,7 @@ def test_on_a_terminal_one_line_names_the_current_row() -> None:
     assert max(map(len, (drawn[0], drawn[1], drawn[3]))) < 60
     assert terminal.text.endswith(CLEAR)
     assert progress.pytest_report_teststatus(report_of(of_family("draw"))) == ("passed", "", "")
+    assert progress.pytest_report_teststatus(report_of(of_family("draw"), "teardown")) is None, "it is no second row"
     assert not terminal.showfspath
 
 
