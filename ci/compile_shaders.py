@@ -6,16 +6,16 @@ this script. Its version is written into the header of each module, so the bytes
 
 from __future__ import annotations
 
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import click
 
+from harness.findings import UserError
+from harness.shader.own_shader import compile_glsl
+
 SHADERS = Path(__file__).resolve().parent.parent / "shaders"
 STAGES = (".comp", ".vert", ".frag")
-OPTIONS = ("--quiet", "-g0", "--target-env", "vulkan1.1")
 
 
 def compiler() -> Path:
@@ -33,13 +33,10 @@ def sources() -> list[Path]:
 
 def compile_source(source: Path) -> bytes:
     """The SPIR-V of one GLSL file, without debug information. Raises click.ClickException with the compiler's words."""
-    with tempfile.TemporaryDirectory() as folder:
-        target = Path(folder) / "module.spv"
-        command = [str(compiler()), *OPTIONS, "-o", str(target), str(source)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode or not target.is_file():
-            raise click.ClickException(f"{source.name} does not compile:\n{done.stdout}{done.stderr}")
-        return target.read_bytes()
+    try:
+        return compile_glsl(compiler(), source)
+    except UserError as error:
+        raise click.ClickException(str(error)) from None
 
 
 def differences() -> dict[Path, bytes]:

@@ -113,6 +113,24 @@ def test_the_other_commands_need_no_checkout(programs: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.driver
+def test_a_new_project_runs_with_the_wheel_alone(programs: Path, tmp_path: Path) -> None:
+    status, output = run(programs / "vkharness", "init", "mine", folder=tmp_path)
+    assert status == 0, output
+    written = {path.relative_to(tmp_path).as_posix() for path in (tmp_path / "mine").rglob("*") if path.is_file()}
+    assert written == set(output.splitlines()[:-1]) and "mine/.gitlab-ci.yml" in written
+    command = output.splitlines()[-1].partition("&& pytest ")[2].split()
+    status, output = run(programs / "python", "-P", "-m", "pytest", *command, folder=tmp_path / "mine")
+    assert status == 0 and "2 passed" in output, output
+    assert (tmp_path / "mine" / "report" / "index.html").exists()
+    for file in (".github/workflows/scenarios.yml", ".gitlab-ci.yml"):
+        assert f"pytest {' '.join(command[:4])}" in (tmp_path / "mine" / file).read_text()
+    before = {path: path.read_bytes() for path in (tmp_path / "mine").rglob("*.yml")}
+    status, output = run(programs / "vkharness", "init", "mine", folder=tmp_path)
+    assert status == 2 and len(output.splitlines()) == 1 and "nothing was written" in output
+    assert {path: path.read_bytes() for path in before} == before
+
+
+@pytest.mark.driver
 @pytest.mark.parametrize("how", [(), ("-P",)], ids=["python -m pytest", "pytest"])
 def test_a_project_with_a_folder_of_that_name_keeps_it(programs: Path, tmp_path: Path, how: tuple[str, ...]) -> None:
     """`-P` keeps the current folder out of the path, as the program pytest does."""

@@ -25,6 +25,7 @@ COMMANDS = {
     "reduce": "Make a trace as small as it can be with one finding in it.",
     "observe": "Find out what each command of a trace really reads and writes on a driver.",
     "mutate": "Drop each piece of each dependency of the scenarios, and score who notices.",
+    "init": "Make a project with one scenario, a shader and files for continuous integration.",
     "suite": "Run every scenario that comes with the harness, under pytest.",
     "report": "Make a page of a run of the suite that a browser opens from the disk.",
     "graph": "Draw what must be complete before what in a trace, and what is missing.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from harness.rig.core import RigDevice, RigPipeline
@@ -15,7 +16,7 @@ class ComputePipelines(RigDevice):
 
     def compute(
         self,
-        shader: str,
+        shader: str | Path,
         bindings: dict[int, str],
         *,
         push_bytes: int = 0,
@@ -24,7 +25,7 @@ class ComputePipelines(RigDevice):
         constants: tuple[int, ...] = (),
         flags: int = 0,
     ) -> RigPipeline:
-        """A compute pipeline for a shader of `shaders/`.
+        """A compute pipeline for a shader of `shaders/`, or of a file (`harness.shader.own_shader.load_file`).
 
         `bindings` maps numbers to descriptor types, named without VK_DESCRIPTOR_TYPE_. `push` makes set 0 a push
         descriptor set. `counts` gives array sizes, `constants` the 32-bit specialization constants from id 0. `flags`
@@ -44,8 +45,8 @@ class ComputePipelines(RigDevice):
         made = vk.vkCreateComputePipelines(self.device, None, 1, [pipeline_info], None)
         return RigPipeline(self.own("Pipeline", made[0]), layout, set_layout, types, push)
 
-    def shader_module(self, shader: str) -> Any:
-        """A VkShaderModule of a shader of `shaders/`."""
+    def shader_module(self, shader: str | Path) -> Any:
+        """A VkShaderModule of a shader of `shaders/` or of a file."""
         code = load(shader)
         info = self.vk.VkShaderModuleCreateInfo(codeSize=len(code), pCode=code)
         return self.own("ShaderModule", self.vk.vkCreateShaderModule(self.device, info, None))

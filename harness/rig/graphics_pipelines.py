@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from harness.rig.compute_pipelines import ComputePipelines
@@ -59,8 +60,8 @@ class GraphicsPipelines(ComputePipelines):
 
     def graphics(
         self,
-        fragment: str | None = "gradient",
-        vertex: str = "fullscreen",
+        fragment: str | Path | None = "gradient",
+        vertex: str | Path = "fullscreen",
         *,
         bindings: dict[int, str] | None = None,
         push_bytes: int = 0,
@@ -71,7 +72,7 @@ class GraphicsPipelines(ComputePipelines):
         extent: tuple[int, int] = (16, 16),
         **fixed: Any,
     ) -> RigPipeline:
-        """A graphics pipeline of shaders of `shaders/`, for a subpass or for dynamic rendering with these formats.
+        """A graphics pipeline of shaders as `compute` takes them, for a subpass or for dynamic rendering with formats.
 
         `bindings` maps numbers of set 0 to descriptor types, as for `compute`; both stages see them, the fragment
         stage the push constants. `fixed`: see `PipelineState`.
@@ -97,7 +98,7 @@ class GraphicsPipelines(ComputePipelines):
             handle, layout, set_layout, types, point=VkPipelineBindPoint.GRAPHICS, push_stages=push_stages
         )
 
-    def _stages(self, shaders: Mapping[int, str | None]) -> list[Any]:
+    def _stages(self, shaders: Mapping[int, str | Path | None]) -> list[Any]:
         return [
             self.vk.VkPipelineShaderStageCreateInfo(stage=stage, module=self.shader_module(shader), pName="main")
             for stage, shader in shaders.items()

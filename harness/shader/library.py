@@ -1,4 +1,4 @@
-"""The project's own shaders: SPIR-V by name, from the checkout or from an installed copy."""
+"""SPIR-V of shaders: those of the harness by name, from the checkout or from an installed copy, others by path."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from harness.findings import UserError
+from harness.shader.own_shader import load_file
 
 PACKAGE = Path(__file__).resolve().parent.parent
 FOLDERS = (PACKAGE / "_shaders", PACKAGE.parent / "shaders")
@@ -15,9 +16,16 @@ FOLDERS = (PACKAGE / "_shaders", PACKAGE.parent / "shaders")
 _NAME = re.compile(r"[a-z0-9_]+(\.(comp|vert|frag))?")
 
 
+def load(shader: str | Path) -> bytes:
+    """SPIR-V of one shader: a name as 'fill_words', or with its stage 'fill_words.comp'; a path is a user's file.
+
+    Raises UserError for an unknown name, and for a file that is no shader.
+    """
+    return load_file(shader) if isinstance(shader, Path) else _named(shader)
+
+
 @cache
-def load(name: str) -> bytes:
-    """SPIR-V of one shader: 'fill_words', or with its stage 'fill_words.comp'. Raises UserError for an unknown name."""
+def _named(name: str) -> bytes:
     if _NAME.fullmatch(name):
         found = [path for path in _files() if path.name.startswith(f"{name}.")]
         if len(found) == 1:

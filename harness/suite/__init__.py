@@ -6,7 +6,7 @@
 | `items`, `selection` | scenarios as pytest items; which of them a run runs |
 | `suite_run`, `preflight` | one run: its drivers, layers and results file; starting all of them once |
 | `baseline_update` | the lists of known results after a run |
-| `whole_suite` | the scenarios that come with the harness, under pytest |
+| `whole_suite`, `new_project` | the scenarios that come with the harness; a project to begin with (`project/`) |
 | `runner` | the work of many scenarios, cells or mutants in processes of their driver |
 | `judge_scenario`, `attack` | one variant recorded and judged by everybody; a clean one run in other legal orders |
 | `row`, `row_table`, `expectations` | what came of a variant, the table of all, the disagreements that are known |

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from harness.findings import UserError
-from harness.shader import library
+from harness.shader import library, own_shader
 from harness.shader.reflect import reflect
 from tests.support.spirv_text import complaint
 
@@ -87,6 +87,29 @@ def test_an_installed_copy_comes_before_the_checkout(tmp_path: Path, monkeypatch
     (tmp_path / "only_here.comp.spv").write_bytes(b"\x03\x02\x23\x07")
     monkeypatch.setattr(library, "FOLDERS", (tmp_path, *library.FOLDERS))
     assert library.names() == ["only_here.comp"]
+
+
+DOUBLE = ROOT / "harness" / "suite" / "project" / "scenarios" / "shaders" / "double_words.comp"
+
+
+def test_a_shader_of_a_user_is_compiled_or_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = DOUBLE.with_name("double_words.comp.spv").read_bytes()
+    source = tmp_path / "own.comp"
+    source.write_bytes(DOUBLE.read_bytes())
+    assert library.load(source) == library.load(DOUBLE) == made, "nothing but the source is here"
+    monkeypatch.setattr(own_shader, "compiler", lambda: None)
+    own_shader.load_file.cache_clear()
+    assert library.load(DOUBLE) == made
+    with pytest.raises(UserError, match=r"no glslangValidator here to compile it .*, and no own\.comp\.spv"):
+        library.load(source)
+
+
+def test_a_file_that_is_no_shader_gives_one_line(tmp_path: Path) -> None:
+    (tmp_path / "text.spv").write_text("no shader")
+    for name, message in [("absent.comp", "no such file"), ("absent.spv", "No such file"), ("text.spv", "not SPIR-V")]:
+        with pytest.raises(UserError, match=message) as raised:
+            library.load(tmp_path / name)
+        assert "\n" not in str(raised.value)
 
 
 def test_missing_shaders_give_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
