@@ -197,13 +197,13 @@ def is_led(
     for position, step in enumerate(steps[:-1]):
         made = position == first
         walk.access = access if position >= first else ""
-        _step(walk, step.call, stream, mine, made)
+        take_step(walk, step.call, stream, mine, made)
         if made:
             walk.made_in = walk.subpass
-    return _reaches(walk, steps[-1].call, subject, mine, all if surely else any)
+    return reaches(walk, steps[-1].call, subject, mine, all if surely else any)
 
 
-def _step(walk: Walk, call: Call, stream: Stream, mine: Sequence[Touch], made: bool) -> None:
+def take_step(walk: Walk, call: Call, stream: Stream, mine: Sequence[Touch], made: bool) -> None:
     """One command; `made`: that of the first access, which its own dependencies do not hold but by its transition."""
     moves = made and walk.access == TRANSITION
     access, walk.access = walk.access, "" if made else walk.access
@@ -230,7 +230,7 @@ def _step(walk: Walk, call: Call, stream: Stream, mine: Sequence[Touch], made: b
     walk.access = access
 
 
-def _reaches(
+def reaches(
     walk: Walk, second: Call, subject: Subject, mine: Sequence[Touch], enough: Callable[[Iterable[bool]], bool]
 ) -> bool:
     """Whether what was done for the first access is enough for the second one."""

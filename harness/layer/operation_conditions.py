@@ -2,99 +2,128 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
-from harness.layer.chains import dependencies_of
-from harness.layer.conditions import QUEUE_FLAGS, condition
-from harness.layer.parse import plain_command
-from harness.layer.rendering_conditions import BEGINS, ENDS, NEXT, makes_available
-from harness.layer.stream import TRANSITION, Stream
-from harness.layer.subject import Subject
-from harness.spec.scopes import ACCESS_KIND, ACCESS_KINDS, execution_scope_dst
-from harness.trace.calls import Call
-from harness.trace.effects import (
-    EXTERNAL,
-    Access,
-    AttachmentUsers,
-    Dependency,
-    PassEnd,
-    SubpassBegin,
-    SubpassDependency,
+from harness.findings import Hazard
+from harness.layer.chains import (
+    NOTHING,
+    Reached,
+    Walk,
+    candidates,
+    dependencies_of,
+    is_seen,
+    link_of,
+    reaches,
+    take_step,
 )
+from harness.layer.conditions import condition
+from harness.layer.rendering_conditions import BEGINS, ENDS, NEXT, makes_available
+from harness.layer.stream import TRANSITION, Stream, Touch
+from harness.layer.subject import Subject
+from harness.spec.scopes import ACCESS_KINDS
+from harness.trace.calls import Call
+from harness.trace.effects import EXTERNAL, Access, AttachmentUsers, PassEnd, SubpassBegin, SubpassDependency
 
 
 @condition
 def operates_for_other_subpasses(subject: Subject) -> bool:
     """One of the two accesses is a load or store operation of the image that the layer names, in an attachment that
-    several subpasses use. A dependency between the other access and another of these subpasses orders the two.
+    several subpasses use. A dependency between the other access and another of these subpasses orders the two, alone
+    or in a chain with the barriers outside of the instance.
 
     The other access is outside of the instance, or it is none of an attachment: loads come before such ones, and stores
     after them.
     """
+    _, second_name, first_name, second_access, first_access = subject.key
+    named = ((second_name, second_access), (first_name, first_access))
+    if not any(name.startswith((BEGINS, NEXT, ENDS)) and "_ATTACHMENT_" in access for name, access in named):
+        return False
     image = subject.stream.viewed(subject.message.resource) if subject.message is not None else 0
-    for second, before in subject.seconds:
-        calls = [*before, second]
-        begun = [at for at, call in enumerate(calls) if call.name.startswith(BEGINS)]
-        for at, call in enumerate(calls):
-            for access, others in _operations(subject.stream, call):
-                inside = calls[max(each for each in begun if each <= at) :]
-                orders = _orders(subject, calls[: -len(inside)], inside, call, ACCESS_KINDS[access.access_kind].name)
-                given = dependencies_of(inside[0], subject.stream) if image in (0, access.resource) else ()
-                if any(each.src != each.dst and orders(each, others) for each in given):
+    for steps, first, mine in candidates(subject):
+        calls = [step.call for step in steps]
+        second = len(calls) - 1
+        for access, at in ((subject.key[3], second), (subject.key[4], first)):
+            begun = [position for position, call in enumerate(calls[: at + 1]) if call.name.startswith(BEGINS)]
+            if not begun:
+                continue
+            pair = _Pair(subject, calls, first, mine, begun[-1])
+            leads = pair.leads_in if at == second else pair.leads_out
+            given = [each for each in dependencies_of(calls[begun[-1]], subject.stream) if each.src != each.dst]
+            for others in _operations(subject.stream, calls[at], access, image):
+                if any(leads(each, others) for each in given):
                     return True
     return False
 
 
-def _orders(
-    subject: Subject, before: Sequence[Call], inside: Sequence[Call], call: Call, name: str
-) -> Callable[[SubpassDependency, set[int]], bool]:
-    """Whether a dependency of one of these subpasses orders the two accesses, of which an operation of `call` is one.
-    `inside` has the commands from the begin of its instance to the second access."""
-    second, named = inside[-1], plain_command(call.name) == subject.key[2]
-    if call is second and name == subject.key[3]:
-        outside = any(plain_command(each.name) == subject.key[2] for each in before)
-        if outside or "_ATTACHMENT_" not in subject.key[4]:
-            return lambda each, others: (
-                each.dst in others and (each.src == EXTERNAL) == outside and _reaches(each.dependency, name)
-            )
-    if named and name == subject.key[4]:
-        leads = _leads_to_the_second(subject, inside, inside.index(call))
-        return lambda each, others: each.src in others and leads(each) and makes_available(each.dependency, name)
-    return lambda each, others: False
+class _Pair(NamedTuple):
+    """The two accesses, of which one is an operation of the instance that begins at `begin`."""
+
+    subject: Subject
+    calls: Sequence[Call]
+    """Up to the second access."""
+    first: int
+    """The position of the first access."""
+    mine: Sequence[Touch]
+    begin: int
+
+    def leads_in(self, given: SubpassDependency, others: set[int]) -> bool:
+        """Whether a dependency into one of these subpasses leads from the first access to the second, an operation."""
+        key, outside = self.subject.key, self.first < self.begin
+        if given.dst not in others or (given.src == EXTERNAL) != outside:
+            return False
+        if not outside and "_ATTACHMENT_" in key[4]:
+            return False
+        before = self._before_instance() if outside else NOTHING
+        return self._is_seen(link_of(given.dependency, subpass=True).after(key[4], before))
+
+    def leads_out(self, given: SubpassDependency, others: set[int]) -> bool:
+        """Whether a dependency from one of these subpasses leads from the first access, an operation, to the second."""
+        key, second, stream = self.subject.key, self.calls[-1], self.subject.stream
+        if given.src not in others or not makes_available(given.dependency, key[4]):
+            return False
+        reached = link_of(given.dependency, subpass=True).after(key[4], NOTHING)
+        ends = [at for at, call in enumerate(self.calls[:-1]) if at >= self.first and call.name.startswith(ENDS)]
+        if ends:
+            walk = Walk("", passes=True, outer=reached)
+            for call in self.calls[ends[0] + 1 : -1]:
+                take_step(walk, call, stream, self.mine, made=False)
+            return given.dst == EXTERNAL and reaches(walk, second, self.subject, self.mine, any)
+        if key[3] == TRANSITION:
+            effects = stream.facts(second).effects
+            moved = [each for one in effects if isinstance(one, SubpassBegin | PassEnd) for each in one.transitions]
+            return any(given.src in each.leaves for each in moved)
+        now = sum(call.name.startswith(NEXT) for call in self.calls[self.begin :])
+        return "_ATTACHMENT_" not in key[3] and given.dst == now and self._is_seen(reached)
+
+    def _is_seen(self, reached: Reached) -> bool:
+        hazard, _, _, access, _ = self.subject.key
+        return is_seen(hazard == Hazard.WRITE_AFTER_READ, access, reached)
+
+    def _before_instance(self) -> Reached:
+        """What dependencies did for the first access before the instance."""
+        walk = Walk("", passes=True)
+        for at, call in enumerate(self.calls[: self.begin]):
+            walk.access = self.subject.key[4] if at >= self.first else ""
+            take_step(walk, call, self.subject.stream, self.mine, made=at == self.first)
+            walk.made_in = walk.subpass if at == self.first else walk.made_in
+        return walk.outer
 
 
-def _leads_to_the_second(subject: Subject, inside: Sequence[Call], at: int) -> Callable[[SubpassDependency], bool]:
-    """Which dependencies lead from an operation at `at` to the second access, the last of `inside`."""
-    second = inside[-1]
-    if any(call.name.startswith(ENDS) for call in inside[at:-1]):
-        return lambda each: each.dst == EXTERNAL
-    if subject.key[3] == TRANSITION:
-        effects = subject.stream.facts(second).effects
-        moved = [each for one in effects if isinstance(one, SubpassBegin | PassEnd) for each in one.transitions]
-        left = {subpass for each in moved for subpass in each.leaves}
-        return lambda each: each.src in left
-    now = sum(call.name.startswith(NEXT) for call in inside)
-    return lambda each: "_ATTACHMENT_" not in subject.key[3] and each.dst == now
-
-
-def _operations(stream: Stream, call: Call) -> Iterator[tuple[Access, set[int]]]:
-    """The load and store operations of a command, with those subpasses beside their own that use the attachment."""
+def _operations(stream: Stream, call: Call, named: str, image: int) -> Iterator[set[int]]:
+    """For each load and store operation of a command that makes such an access of the image (0: of any): the subpasses
+    beside its own that use the attachment."""
     subpass: int | None = None
     users: tuple[int, ...] = ()
-    waiting: list[tuple[Access, tuple[int, ...]]] = []
+    waiting: list[tuple[int, ...]] = []
     for effect in stream.facts(call).effects:
         if isinstance(effect, AttachmentUsers):
             users = effect.subpasses
         elif isinstance(effect, SubpassBegin):
             subpass = effect.index
-            yield from ((access, set(several) - {subpass - 1}) for access, several in waiting)
+            yield from (set(several) - {subpass - 1} for several in waiting)
             waiting.clear()
-        elif isinstance(effect, Access) and users:
-            waiting.append((effect, users))
+        elif isinstance(effect, Access) and users and image in (0, effect.resource):
+            waiting += [users] * (ACCESS_KINDS[effect.access_kind].name == named)
     # Behind the begin of a subpass stand its loads; without one, at the end of the instance, the stores of the last.
-    yield from ((access, set(several) - {max(several) if subpass is None else subpass}) for access, several in waiting)
-
-
-def _reaches(given: Dependency, access: str) -> bool:
-    """Whether a dependency has an access in its second synchronization scope."""
-    return bool(execution_scope_dst(given.dst_stages, QUEUE_FLAGS) & ACCESS_KIND[access].stage)
+    yield from (set(several) - {max(several) if subpass is None else subpass} for several in waiting)

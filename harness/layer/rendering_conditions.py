@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from harness.commands.rendering.render_pass_plan import READ_ONLY, READ_ONLY_STENCIL, subpasses_of
-from harness.findings import Hazard
+from harness.findings import Finding, Hazard
 from harness.layer.chains import GRAPHICS, GRAPHICS_FIRST, GRAPHICS_SECOND, candidates, dependencies_of, is_led
 from harness.layer.conditions import QUEUE_FLAGS, condition, stages_after
 from harness.layer.parse import plain_command
@@ -53,7 +53,7 @@ def in_one_instance(subject: Subject) -> bool:
 @condition
 def in_two_subpasses(subject: Subject) -> bool:
     """Our two accesses are made by rendering, in two subpasses or two render pass instances of one queue. No
-    dependencies lead from one to the other."""
+    dependencies lead from one to the other. In one instance, the first is no load and the second no store operation."""
     finding, first, own = subject.finding, subject.first, subject.command
     if finding is None or first is None or own is None or finding.place.queue != finding.prior.queue:
         return False
@@ -62,8 +62,24 @@ def in_two_subpasses(subject: Subject) -> bool:
     here, before = finding.place, finding.prior
     if (here.submit, here.batch, here.position) != (before.submit, before.batch, before.position):
         return True
+    if not in_one_instance(subject):
+        return True
     between = [call for call in (first, *subject.window, own) if call.name.startswith(NEXT)]
-    return bool(between) or not in_one_instance(subject)
+    return bool(between) and not _comes_first_or_last(subject.stream, finding, first, own)
+
+
+def _comes_first_or_last(stream: Stream, finding: Finding, first: Call, own: Call) -> bool:
+    """Whether the first access can only be that of a load operation, or the second one only that of a store."""
+    known = ((first, finding.prior_access, AttachmentOperation.LOAD), (own, finding.access, AttachmentOperation.STORE))
+    return any(
+        _operates(stream, call, operation, access, finding.resource)
+        and not any(
+            _operates(stream, call, other, access, finding.resource)
+            for other in AttachmentOperation
+            if other != operation
+        )
+        for call, access, operation in known
+    )
 
 
 @condition
@@ -309,24 +325,6 @@ def _shows(given: Dependency, access: str) -> bool:
     if access not in ACCESS_KIND or access == TRANSITION:
         return True
     return bool(access_scope(given.dst_stages, given.dst_accesses, QUEUE_FLAGS) >> ACCESS_KIND[access].index & 1)
-
-
-@condition
-def shown_to_an_earlier_subpass(subject: Subject) -> bool:
-    """The first access is an automatic transition into a subpass, the second one is in a later subpass of the same
-    instance. A dependency into the first subpass has the second access in its second scope."""
-    steps = subject.occurrences[-1] if subject.occurrences else []
-    at = subject.position
-    if at < 0 or not subject.key[2].startswith((BEGINS, NEXT)):
-        return False
-    begun = max((one for one in range(at + 1) if steps[one].call.name.startswith(BEGINS)), default=at)
-    entered = sum(step.call.name.startswith(NEXT) for step in steps[begun : at + 1])
-    later = [step.call for step in steps[at + 1 :]]
-    inside = not any(call.name.startswith(ENDS) for call in later[:-1])
-    if not inside or not any(call.name.startswith(NEXT) for call in later):
-        return False
-    given = dependencies_of(steps[begun].call, subject.stream)
-    return any(each.dst == entered != each.src and _shows(each.dependency, subject.key[3]) for each in given)
 
 
 @condition

@@ -201,11 +201,6 @@ STREAMS: dict[str, dict[str, list[Step]]] = {OLD: {
         ),
         barrier("ALL_COMMANDS", FRAGMENTS, image=0, mips=(0, 2), layers=(0, 2), old="UNDEFINED"),
     ],
-    "transitions-are-shown-once": [render_pass(
-        [attachment(2, stencil=("NONE", "STORE"))], [{"depth": MOVED_DEPTH}, {"depth": MOVED_DEPTH}],
-        (0, 1, "VERTEX_INPUT/INDEX_READ", "FRAGMENT_SHADER/INPUT_ATTACHMENT_READ", VkDependency.BY_REGION),
-        area=(0, 0, 4, 8),
-    )],
     "another-of-several-reads": [fill(), copy(0, 1), dispatch("sum_uniform"), submit(0), submit(0)],
     "barriers-beside-a-transition": [barrier(WRITES, READS, (WRITES, WRITES), **MOVED), CLEAR],
     "wait-for-an-event-set-elsewhere/afterwards": [event(**MOVED), DOWNLOAD, WAIT, CLEAR],
