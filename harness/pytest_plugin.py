@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from harness.findings import Finding
     from harness.ignore_file import IgnoreFile
     from harness.record.session import Session
+    from harness.trace.calls import Block
+    from harness.trace.codec import TraceWriter
 
 CHECKED = [f"--vk-{name}" for name in ("device", "layer", "shard", "resume", "baseline", "update-baseline")]
 """Options that are looked at before anything is collected."""
@@ -52,6 +54,16 @@ def _seconds(text: str) -> float:
     if not 0 < seconds < float("inf"):
         raise ArgumentTypeError(f"{text!r} is not a number of seconds above 0")
     return seconds
+
+
+SEEN = "vkharness-seen"
+"""What workers of xdist report: the numbers of their summary."""
+MARKER = (
+    "vk_sync(allow=[NAME, ...]): hazards that do not count in this test with --vk-sync, as READ_AFTER_WRITE or "
+    "SYNC-HAZARD-READ-AFTER-WRITE"
+)
+PATHS = ("ignore", "artifacts", "report", "baseline")
+"""Options that are relative to the root folder where a file of settings gives them."""
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -132,18 +144,48 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup(GROUP, "Vulkan synchronization (vkharness)")
     for name, option in OPTIONS.items():
         group.addoption(f"--vk-{name}", **option)
+        kind: Any = {"store_true": "bool", "append": "args"}.get(option.get("action", ""), "string")
+        parser.addini(_key(name), f"as --vk-{name}", type=kind, default=None)
 
 
+def _key(name: str) -> str:
+    """The name of an option in files of settings, and in `config.option`."""
+    return f"vk_{name.replace('-', '_')}"
+
+
+def _take_settings(config: pytest.Config) -> None:
+    """Options that the command line leaves out, from the file of settings."""
+    for name, option in OPTIONS.items():
+        given, default = config.getini(_key(name)), option.get("default", None if "action" not in option else False)
+        if given is None or getattr(config.option, _key(name)) != default:
+            continue
+        try:
+            value = option["type"](given) if "type" in option else given
+        except (ValueError, ArgumentTypeError) as error:
+            raise pytest.UsageError(f"{_key(name)}: {error}") from None
+        setattr(config.option, _key(name), str(config.rootpath / value) if name in PATHS and value else value)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Attaches before test modules are imported."""
+    config.addinivalue_line("markers", MARKER)
+    _take_settings(config)
     if config.getoption("--vk-sync"):
         from harness import attach
 
         ignored = _ignore_file(config.getoption("--vk-ignore"))
-        session = attach(bounds=config.getoption("--vk-bounds"))
-        config.pluginmanager.register(VkSync(session, ignored), "vkharness-sync")
+        trace = KeptTrace(_trace_path(config))
+        session = attach(bounds=config.getoption("--vk-bounds"), sink=trace.write)
+        config.pluginmanager.register(VkSync(session, ignored, trace), "vkharness-sync")
     elif config.getoption("--vk-ignore"):
         raise pytest.UsageError("--vk-ignore goes with --vk-sync")
+
+
+def _trace_path(config: pytest.Config) -> Path | None:
+    """Where this process keeps its trace; None with an empty --vk-artifacts."""
+    folder, worker = config.getoption("--vk-artifacts"), getattr(config, "workerinput", {}).get("workerid")
+    return config.invocation_params.dir / folder / f"vk-sync{f'-{worker}' if worker else ''}.jsonl" if folder else None
 
 
 def _ignore_file(name: str | None) -> IgnoreFile:
@@ -267,23 +309,81 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         tell_end(terminalreporter)
 
 
+class KeptTrace:
+    """The trace of one process, on the disk from its first call on. It stays when a test failed by a hazard."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        self.blocks = 0
+        self._first = 1
+        self._writer: TraceWriter | None = None
+        self._wanted = False
+
+    def write(self, block: Block) -> None:
+        """Takes one block. Raises UserError where the folder takes no file."""
+        self.blocks += 1
+        if self._writer is None and self.path is not None:
+            from harness.trace.codec import TraceWriter
+
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._writer = TraceWriter(self.path)
+        if self._writer is not None:
+            self._writer.write(block)
+
+    def begin(self) -> None:
+        """A test begins."""
+        self._first = self.blocks + 1
+
+    def keep(self) -> str:
+        """Keeps the trace, and says where the calls of the test that failed are in it."""
+        if self._writer is None:
+            return ""
+        self._wanted = True
+        shown = f"vkharness replay {self.path} --mode witness --artifacts DIR"
+        return f"\ntrace: {self.path}, this test: calls {self._first} to {self.blocks}\nits pictures: {shown}"
+
+    def close(self) -> None:
+        """Puts the file in its place, or drops it."""
+        if self._writer is not None:
+            if self._wanted:
+                self._writer.close()
+            else:
+                self._writer.abort()
+
+
 class VkSync:
     """Watches the tests of one process."""
 
-    def __init__(self, session: Session, ignored: IgnoreFile) -> None:
+    def __init__(self, session: Session, ignored: IgnoreFile, trace: KeptTrace) -> None:
         self.session = session
         self.ignored = ignored
+        self.trace = trace
         self._seen = 0
         self._unjudged: set[str] = set()
+        self._of_workers = [0, 0, 0]
 
     def pytest_unconfigure(self) -> None:
         """Gives the `vulkan` package back."""
         self.session.detach()
+        self.trace.close()
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        """A marker that allows what is no hazard ends the run."""
+        from harness.findings import Hazard
+
+        known = {name for each in Hazard for name in (each.value, each.vuid)}
+        for item in items:
+            for marker in item.iter_markers("vk_sync"):
+                if marker.args or marker.kwargs.keys() - {"allow"} or isinstance(marker.kwargs.get("allow"), str):
+                    raise pytest.UsageError(f"{item.nodeid}: write the marker as vk_sync(allow=[NAME, ...])")
+            for name in sorted(_allowed(item) - known):
+                raise pytest.UsageError(f"{item.nodeid}: vk_sync(allow=[{name!r}]): no hazard has that name")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, object, object]:
         """A failing set-up keeps its failure; what a passing one did is reported with the test."""
         self._seen = len(self.session.findings)
+        self.trace.begin()
         try:
             return (yield)
         except BaseException:
@@ -307,24 +407,30 @@ class VkSync:
             self._attach_report(item, when)
             raise
         self._warn(item)
-        new = self._take()
+        new = self._take(item)
         text = _failure(new)
         if any(each.counts for each in new):
-            pytest.fail(text, pytrace=False)
+            pytest.fail(text + self.trace.keep(), pytrace=False)
         elif text:
             item.warn(VkSyncWarning(text))
         return result
 
     def _attach_report(self, item: pytest.Item, when: str) -> None:
-        text = _failure(self._take())
+        new = self._take(item)
+        text = _failure(new)
         if text:
-            item.add_report_section(when, "vkharness", text)
+            kept = self.trace.keep() if any(each.counts for each in new) else ""
+            item.add_report_section(when, "vkharness", text + kept)
 
-    def _take(self) -> list[Finding]:
-        """The findings since the last look, without those that are ignored."""
+    def _take(self, item: pytest.Item) -> list[Finding]:
+        """The findings since the last look, without those that are ignored or that the test allows."""
         new = self.session.findings[self._seen :]
         self._seen += len(new)
-        self.ignored.mark(new)
+        allowed = _allowed(item)
+        for each in new:
+            if each.hazard in allowed or each.vuid in allowed:
+                each.ignored = "allowed by the marker vk_sync of the test"
+        self.ignored.mark(each for each in new if not each.ignored)
         return [each for each in new if not each.ignored]
 
     @pytest.hookimpl(tryfirst=True)
@@ -334,23 +440,33 @@ class VkSync:
         matches = [each.matches for each in self.ignored.entries]
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[IGNORED] = matches
+            session.config.workeroutput[SEEN] = self._numbers()
         elif exitstatus == pytest.ExitCode.OK and self._unused(session.config):
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: object) -> None:
         """What a worker of xdist ignored."""
-        told = getattr(node, "workeroutput", {}).get(IGNORED, ())
+        output = getattr(node, "workeroutput", {})
+        self._of_workers = [a + b for a, b in zip(self._of_workers, output.get(SEEN, (0, 0, 0)), strict=True)]
+        told = output.get(IGNORED, ())
         for entry, matches in zip(self.ignored.entries, told, strict=False):
             entry.matches += matches
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Says how many findings were ignored, and which entries covered none."""
+        """Says what was seen, how many findings were ignored, and which entries covered none."""
+        calls, found, unjudged = (a + b for a, b in zip(self._numbers(), self._of_workers, strict=True))
+        terminalreporter.write_line(f"vkharness: {calls} calls seen, {found} findings, {unjudged} unjudged")
         times = sum(each.matches for each in self.ignored.entries)
         if times:
             terminalreporter.write_line(f"vkharness: {times} findings are ignored")
         for line in self._unused(terminalreporter.config):
             terminalreporter.write_line(f"vkharness: {line}", red=True)
+
+    def _numbers(self) -> list[int]:
+        """Calls and writes of the host that were seen, findings, and kinds of calls that could not be judged."""
+        unjudged = len(self.session.unmodelled) + len(self.session.internal_errors)
+        return [self.trace.blocks, len(self.session.findings), unjudged]
 
     def _unused(self, config: pytest.Config) -> list[str]:
         """Entries that covered nothing. Where -k or -m leave tests out, nothing is known of them."""
@@ -362,6 +478,11 @@ class VkSync:
         for text in sorted(unjudged - self._unjudged):
             item.warn(VkSyncWarning(f"no verdict without it, {text}"))
         self._unjudged |= unjudged
+
+
+def _allowed(item: pytest.Item) -> set[str]:
+    """What the markers of a test allow."""
+    return {str(name) for marker in item.iter_markers("vk_sync") for name in marker.kwargs.get("allow", ())}
 
 
 def _failure(findings: Sequence[Finding]) -> str:

@@ -6,7 +6,9 @@ import shutil
 
 import pytest
 
+from harness.check import Analysis
 from harness.device.drivers import environment, find_driver
+from harness.trace.codec import read_trace
 from tests.support.recording import PROGRAMS
 
 CONFTEST = """
@@ -192,3 +194,68 @@ def test_a_wrong_file_ends_the_run_with_one_line(project: pytest.Pytester) -> No
     alone = project.runpytest_subprocess("--vk-ignore", "known.toml")
     assert alone.ret == pytest.ExitCode.USAGE_ERROR
     alone.stderr.fnmatch_lines(["ERROR: --vk-ignore goes with --vk-sync"])
+
+
+MARKED = """
+@pytest.mark.vk_sync(allow=["READ_AFTER_WRITE"])
+def test_allowed(rig):
+    record(rig, False)
+
+@pytest.mark.vk_sync(allow=["SYNC-HAZARD-WRITE-AFTER-READ"])
+def test_allows_another(rig):
+    record(rig, False)
+"""
+
+
+def test_a_marker_allows_the_hazards_that_it_names(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=TESTS + MARKED)
+    result = project.runpytest_subprocess("--vk-sync", "--strict-markers", "-k", "allow", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=1, failed=1, deselected=6)
+    result.stdout.fnmatch_lines(["vkharness: * calls seen, 2 findings, 0 unjudged", "FAILED *::test_allows_another*"])
+
+
+@pytest.mark.parametrize(
+    ("marker", "message"),
+    [
+        ("allow=['READ']", "vk_sync(allow=['READ']): no hazard has that name"),
+        ("'READ_AFTER_WRITE'", "write the marker as vk_sync(allow=[NAME, ...])"),
+        ("allow='READ_AFTER_WRITE'", "write the marker as vk_sync(allow=[NAME, ...])"),
+    ],
+)
+def test_a_marker_that_allows_no_hazard_ends_the_run(project: pytest.Pytester, marker: str, message: str) -> None:
+    project.makepyfile(test_theirs=f"import pytest\n\n@pytest.mark.vk_sync({marker})\ndef test_a():\n    pass\n")
+    result = project.runpytest_subprocess("--vk-sync", "-p", "no:cacheprovider")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    said = [line for line in result.outlines + result.errlines if message in line]
+    assert len(said) == 1
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "1")], ids=["one process", "a worker"])
+def test_the_trace_of_a_failing_test_is_kept(project: pytest.Pytester, processes: tuple[str, ...]) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    result = project.runpytest_subprocess("--vk-sync", "-k", "racy or again", "-p", "no:cacheprovider", *processes)
+    (trace,) = (project.path / "artifacts").glob("*.jsonl")
+    result.stdout.fnmatch_lines([f"*trace: {trace}, this test: calls * to *"])
+    assert "SYNC-HAZARD-READ-AFTER-WRITE" in {each.vuid for each in Analysis().follow(read_trace(trace)).findings}
+    numbers = next(line for line in result.outlines if line.startswith("vkharness: ") and "calls seen" in line)
+    assert int(numbers.split()[1]) == len(list(read_trace(trace)))
+
+
+def test_without_a_failing_test_no_trace_is_kept(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    result = project.runpytest_subprocess("--vk-sync", "-k", "sound", "-p", "no:cacheprovider")
+    result.assert_outcomes(passed=2, deselected=4)
+    result.stdout.fnmatch_lines(["vkharness: * calls seen, 0 findings, 0 unjudged"])
+    assert list((project.path / "artifacts").iterdir()) == []
+
+
+def test_options_may_stand_in_a_file_of_settings(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    project.makeini("[pytest]\nvk_sync = true\nvk_artifacts = kept\nvk_retries = many\n")
+    result = project.runpytest_subprocess("-k", "racy", "-p", "no:cacheprovider")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: vk_retries: 'many' is not a whole number from 0 on"])
+    project.makeini("[pytest]\nvk_sync = true\nvk_artifacts = kept\n")
+    result = project.runpytest_subprocess("-k", "test_racy", "-p", "no:cacheprovider")
+    result.assert_outcomes(failed=1, deselected=5)
+    assert (project.path / "kept" / "vk-sync.jsonl").exists()
