@@ -10,7 +10,7 @@ from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import BOTTOM, TOP, access_scope, execution_scope_dst, execution_scope_src
 from harness.syncval.race import HOST_QUEUE
 from harness.syncval.shown_to_host import chained_on, marks_of, shown, signaled
-from harness.syncval.state import NO_TOKENS, AccessOrdering, Read, State, View, Write
+from harness.syncval.state import LAYOUT_TRANSITION, NO_TOKENS, AccessOrdering, Read, State, View, Write
 from harness.trace.effects import Dependency
 
 FRAMEBUFFER_SPACE = (
@@ -125,9 +125,15 @@ def write_reach(write: Write, ordering: AccessOrdering, scope: Scope, viewer: in
     if chain:
         return Ordered.EVERYWHERE
     near = ordering.near_chain | ordering.near_subpass_stages
-    if (access and write.viewer == viewer) or near & scope.src_stages:
+    if (access and write.viewer == viewer and not _is_automatic(write)) or near & scope.src_stages:
         return Ordered.REGION if scope.local else Ordered.EVERYWHERE
     return Ordered.NOWHERE
+
+
+def _is_automatic(write: Write) -> bool:
+    """Whether a write is a layout transition into a subpass of the instance that goes on. Only commands of the subpass
+    are in the first scope of a barrier there. Rule: rules.md#dependencies-meet-at-a-transition."""
+    return write.viewer < 0 and write.access_kind == LAYOUT_TRANSITION
 
 
 def read_reach(read: Read, ordering: AccessOrdering, scope: Scope, viewer: int) -> Ordered:

@@ -28,6 +28,8 @@ from harness.trace.effects import (
 )
 
 NOTHING = expand(Dependency(0, 0, 0, 0), 0)
+NO_SCOPE = Scope(0, 0, 0, 0)
+"""Of a transition before no dependency: nothing chains with it."""
 """The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
 Givers = list[tuple[int, tuple[Scope, ...]]]
 """Source subpasses (EXTERNAL for what is outside) with the scopes of dependencies."""
@@ -248,7 +250,7 @@ class InstanceExecution:
             RangeScope(each.space, span, scope, True)
             for each, several in zip(transitions, scopes, strict=True)
             for span in each.spans
-            for scope in several or (NOTHING,)
+            for scope in several or (NO_SCOPE,)
         ]
         if ranges:
             self._context.barrier((), ranges, place)

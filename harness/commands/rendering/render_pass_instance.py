@@ -43,9 +43,10 @@ class PassInstance:
         framebuffer's."""
         return layers_of(views, self.layers)
 
-    def users_of(self, attachment: int) -> Users:
-        """The subpasses that use an attachment."""
-        return tuple(at for at, each in enumerate(self.render_pass.subpasses) if each.uses(attachment))
+    def users_of(self, attachment: int, views: int) -> Users:
+        """The subpasses that use these views of an attachment, or some of them."""
+        subpasses = enumerate(self.render_pass.subpasses)
+        return tuple(at for at, each in subpasses if each.uses(attachment) and each.view_mask & views)
 
 
 def instance(begun: PassInstance) -> RenderingState:
@@ -65,7 +66,7 @@ def _begin_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     for each, attachment in _present(begun, index, work.loads):
         layers = begun.layers_of(each.views)
         made = ((attachment, one, layers) for one in load(attachment, each.operation, layers, begun.area))
-        loads.setdefault(begun.users_of(each.attachment), []).extend(made)
+        loads.setdefault(begun.users_of(each.attachment, each.views), []).extend(made)
     yield from _by_users(loads)
 
 
@@ -96,7 +97,7 @@ def _stores(begun: PassInstance, index: int, if_written: bool) -> Iterator[tuple
     """The stores of a subpass: those that are made anyway, or those that are made if their attachment was written."""
     for each, attachment in _present(begun, index, begun.render_pass.work[index].stores):
         if (each.operation == VkAttachmentStoreOp.NONE) == if_written:
-            layers, users = begun.layers_of(each.views), begun.users_of(each.attachment)
+            layers, users = begun.layers_of(each.views), begun.users_of(each.attachment, each.views)
             yield from ((users, (attachment, one, layers)) for one in store(attachment, layers, begun.area))
 
 

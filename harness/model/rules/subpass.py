@@ -108,6 +108,8 @@ def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
         _transition(run, instance, change, out, [pending for each, pending in out if each.src in change.users])
     for _, pending in out:
         close_scope(run, pending, outer)
+    for _, node, _ in instance.entered:
+        outer.issue(TRANSITION_STAGE, run.program.order.set_of(node))
 
 
 def _open(
@@ -164,7 +166,6 @@ def _transition(
         (sources, "a transition is after the first scopes"),
         (stream.before(TRANSITION_STAGE), IN_ALL_COMMANDS),
     )
-    stream.issue(TRANSITION_STAGE, order.set_of(node))
     access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
     where, number = (run.place, stream.id, run.execution), instance.number
     run.program.access(access, node, *where, automatic=True, instance=number)
