@@ -44,10 +44,22 @@ class Reached(NamedTuple):
     available: bool = False
     accesses: int = 0
     """The kinds of access to which it is visible, as bits of ACCESS_KINDS indices."""
+    chain: int = 0
+    """More stages with which later dependencies chain. No later command waits in them: they were of a subpass."""
 
     def joined(self, other: Reached) -> Reached:
         """Both together."""
-        return Reached(self.stages | other.stages, self.available or other.available, self.accesses | other.accesses)
+        return Reached(
+            self.stages | other.stages,
+            self.available or other.available,
+            self.accesses | other.accesses,
+            self.chain | other.chain,
+        )
+
+    @property
+    def chains(self) -> int:
+        """The stages with which later dependencies chain."""
+        return self.stages | self.chain
 
 
 NOTHING = Reached()
@@ -66,9 +78,9 @@ class DependencyScopes(NamedTuple):
         it cannot."""
         kind = ACCESS_KIND[access] if access else None
         held = kind is not None and bool((BOTTOM if access == TRANSITION else kind.stage) & self.src_stages)
-        if not held and not reached.stages & self.src_stages:
+        if not held and not reached.chains & self.src_stages:
             return NOTHING
-        chained = reached.available and bool((reached.stages | BOTTOM) & self.src_stages)
+        chained = reached.available and bool((reached.chains | BOTTOM) & self.src_stages)
         available = chained or (kind is not None and bool(self.src_accesses >> kind.index & 1))
         return Reached(self.dst_stages, available, self.dst_accesses if available else 0)
 
@@ -124,6 +136,7 @@ class Walk:
         """The render pass instance ends."""
         reached = self.outer
         for subpass, before in self.inside.items():
+            reached = reached.joined(Reached(available=before.available, chain=before.chains))
             for each in self.given:
                 if (each.src, each.dst) == (subpass, EXTERNAL):
                     reached = reached.joined(link_of(each.dependency, subpass=True).after(self._held(subpass), before))

@@ -328,6 +328,24 @@ def _shows(given: Dependency, access: str) -> bool:
 
 
 @condition
+def shown_to_an_earlier_subpass(subject: Subject) -> bool:
+    """The first access is an automatic transition into a subpass, the second one is in a later subpass of the same
+    instance. A dependency into the first subpass has the second access in its second scope."""
+    steps = subject.occurrences[-1] if subject.occurrences else []
+    at = subject.position
+    if at < 0 or not subject.key[2].startswith((BEGINS, NEXT)):
+        return False
+    begun = max((one for one in range(at + 1) if steps[one].call.name.startswith(BEGINS)), default=at)
+    entered = sum(step.call.name.startswith(NEXT) for step in steps[begun : at + 1])
+    later = [step.call for step in steps[at + 1 :]]
+    inside = not any(call.name.startswith(ENDS) for call in later[:-1])
+    if not inside or not any(call.name.startswith(NEXT) for call in later):
+        return False
+    given = dependencies_of(steps[begun].call, subject.stream)
+    return any(each.dst == entered != each.src and _shows(each.dependency, subject.key[3]) for each in given)
+
+
+@condition
 def moved_after_other_dependencies(subject: Subject) -> bool:
     """The second access is an automatic transition of the image that the layer names. The first access is made
     available by a subpass dependency before it that the layer does not ask.

@@ -77,13 +77,14 @@ order-outlives-the-subpass rendering/two_instances_on_one_attachment[without_fir
 raster-ordered-accesses rendering/rasterization_order_attachment_access[whole]
 read-only-transitions rendering/two_read_only_layouts[whole]
 moved-once-for-several-subpasses rendering/readers_of_an_attachment_that_one_of_them_moves[whole]
+transitions-are-shown-once rendering/readers_of_an_attachment_that_one_of_them_moves[without_colour_before_second_reader]
 resolves-are-not-stored rendering/depth_resolve_of_a_subpass[whole]
 resolves-in-the-render-area rendering/upload_beside_a_resolved_part[without_resolve_before_upload]
 store-none-after-a-write rendering/clear_of_one_aspect[aspect_stencil]
 operations-of-one-subpass rendering/operations_of_an_attachment_of_two_subpasses[whole]
 transition-after-other-dependencies rendering/initial_transition_after_a_dependency_into_a_later_subpass[whole]
 transition-after-other-dependencies rendering/final_transition_after_a_dependency_into_another_subpass[whole]
-""",
+""",  # noqa: E501 (one row a line)
 }
 """By layer, lines of: entry, folder/scenario[variant]."""
 SWIFTSHADER = ("draws-in-dynamic-rendering", "ordered-after-an-attachment-read")
