@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,18 +26,28 @@ esac""",
 """Programs that ci/setup calls, as short scripts that do nothing and say much."""
 
 
-def set_up(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Runs a copy of ci/setup in a folder of its own, on a machine that lacks everything."""
+SHARED = ("harness/device/bring_drivers.bash", "harness/device/layer_manifest.py")
+"""What ci/setup and `vkharness setup` both use."""
+
+
+def bare_machine(folder: Path) -> dict[str, str]:
+    """The environment of a machine that lacks everything."""
     programs = folder / "programs"
     programs.mkdir()
     for name, text in STAND_INS.items():
         (programs / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
         (programs / name).chmod(0o755)
-    for name in ("ci/setup", "ci/constraints.txt", "ci/layer_manifest.py", "pyproject.toml"):
-        (folder / "checkout" / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / "checkout" / name)
     environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "XDG_CACHE_HOME": str(folder / "cache")}
     environment.pop("PYTHON", None)
+    return environment
+
+
+def set_up(folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Runs a copy of ci/setup in a folder of its own, on such a machine."""
+    environment = bare_machine(folder)
+    for name in ("ci/setup", "ci/constraints.txt", *SHARED, "pyproject.toml"):
+        (folder / "checkout" / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, folder / "checkout" / name)
     return subprocess.run(
         [folder / "checkout" / "ci" / "setup"], env=environment | variables, capture_output=True, text=True, check=False
     )
@@ -59,3 +70,15 @@ def test_the_end_of_the_log_is_shown_on_failure(tmp_path: Path, failing: str) ->
     assert "ci/setup: the end of " in ran.stderr
     assert ("noise 200" if failing == "APT_STATUS" else "the last words of pip") in ran.stderr
     assert len(ran.stderr.splitlines()) < 50
+
+
+@pytest.mark.parametrize("status", ["0", "7"])
+def test_the_command_brings_the_same_without_a_checkout(tmp_path: Path, status: str) -> None:
+    program = Path(sys.executable).with_name("vkharness")
+    environment = bare_machine(tmp_path) | {"APT_STATUS": status}
+    ran = subprocess.run([program, "setup"], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == (2 if status == "7" else 0), ran.stderr
+    lines = ran.stderr.splitlines()
+    assert lines[0].startswith("vkharness setup: installing libvulkan1 mesa-vulkan-drivers vulkan-validationlayers")
+    assert ("noise 200" in lines) == (status == "7")
+    assert status == "7" or len(lines) <= 10

@@ -34,6 +34,7 @@ COMMANDS = {
     "fuzz": "Hunt for disagreements on random streams: with the model, with the Khronos layer, on legal orders.",
     "campaign": "Hunt over many seeds, on every core or on many machines.",
     "compare": "Say what changed from one run of the suite to another.",
+    "setup": "Install software drivers, layers and the capture tools.",
     "drivers": "List the drivers and layers of this machine and what each can do.",
 }
 """Subcommand, which is also its module here and the function in it, to its line of help."""

@@ -1,0 +1,207 @@
+#!/usr/bin/env bash
+# Brings Vulkan drivers, layers and the capture tools: with apt, and into the cache folder. `vkharness setup` runs it with the
+# Python that asks libraries what they are; ci/setup sources it.
+set -euo pipefail
+
+parts=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd -P)
+cache=${XDG_CACHE_HOME:-${HOME:-$(cd ~ && pwd)}/.cache}/vkharness
+system_packages=(libvulkan1 mesa-vulkan-drivers vulkan-validationlayers)
+log=$cache/setup.log # what apt, pip and venv say; the end of it is shown when something fails
+updated=
+made=() # files that are there afterwards
+python=${1:-} # of the environment with the harness
+speaker=${speaker:-vkharness setup}
+
+say() { printf '%s: %s\n' "$speaker" "$*" >&2; }
+fail() {
+    say "$*"
+    exit 1
+}
+show_log() { # how it ended
+    ((!$1)) || [[ ! -s $log ]] || { say "the end of $log:" && tail -n 30 -- "$log" >&2; }
+}
+
+as_root() {
+    if ((EUID == 0)); then
+        env DEBIAN_FRONTEND=noninteractive "$@"
+    elif command -v sudo >/dev/null; then
+        sudo env DEBIAN_FRONTEND=noninteractive "$@"
+    else
+        fail "needs root (or sudo) for: $*"
+    fi
+}
+
+has_apt() { command -v apt-get >/dev/null && command -v dpkg-query >/dev/null; }
+
+update_lists() {
+    [[ -n $updated ]] || as_root apt-get update -qq >>"$log" 2>&1 || say "apt-get update failed; going on with the lists there are"
+    updated=1
+}
+
+installed() { [[ $(dpkg-query -W -f '${Status}' "$1" 2>/dev/null) == *" installed" ]]; }
+
+candidate() { [[ $(LC_ALL=C apt-cache policy "$1" 2>/dev/null) =~ Candidate:\ [^\(] ]]; }
+
+install_packages() { # installs those of its arguments that are missing; never removes or downgrades anything
+    local package missing=()
+    for package in "$@"; do
+        installed "$package" || missing+=("$package")
+    done
+    ((${#missing[@]})) || return 0
+    say "installing ${missing[*]}"
+    for package in "${missing[@]}"; do
+        candidate "$package" || update_lists
+    done
+    local command=(apt-get install -y -qq --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 "${missing[@]}")
+    as_root "${command[@]}" >>"$log" 2>&1 && return 0
+    update_lists # the lists were older than the archive
+    as_root "${command[@]}" >>"$log" 2>&1 || fail "could not install: ${missing[*]}"
+}
+
+# What is useful and not needed: a display that shows nothing (tests with windows), Graphviz (pictures of an order), a real
+# program with a hazard (docs/reproduce.md), and a browser (tests of the page of a run). What misses them says so.
+has_browser() { command -v chromium-headless-shell >/dev/null || command -v chromium >/dev/null; }
+
+optional_packages() {
+    local package wanted=() there=() missing
+    for package in xvfb graphviz ffmpeg; do
+        installed "$package" || wanted+=("$package")
+    done
+    has_browser || wanted+=(chromium-headless-shell)
+    ((${#wanted[@]})) || return 0
+    for package in "${wanted[@]}"; do
+        candidate "$package" || update_lists
+        if candidate "$package"; then there+=("$package"); fi
+    done
+    if ((${#there[@]})) && { ((EUID == 0)) || command -v sudo >/dev/null; }; then
+        say "installing ${there[*]}"
+        as_root apt-get install -y -qq --no-install-recommends --no-remove -o Dpkg::Use-Pty=0 "${there[@]}" >>"$log" 2>&1 || true
+    fi
+    missing=()
+    for package in "${wanted[@]}"; do
+        installed "$package" || missing+=("$package")
+    done
+    ((!${#missing[@]})) || say "not to be had here: ${missing[*]}; what needs them will say so"
+}
+
+# Unpacks the named files of a package into a folder, without installing it. Returns 1 if the package is not to be had.
+unpack() { # PACKAGE FOLDER FILE-NAME...
+    local package=$1 folder=$2 work file options=(-qq)
+    shift 2
+    candidate "$package" || update_lists
+    candidate "$package" || return 1
+    work=$(mktemp -d "$cache/unpack.XXXXXX")
+    # apt's own user cannot write to this folder.
+    ((EUID)) || options+=(-o APT::Sandbox::User=root)
+    if ! (cd "$work" && apt-get "${options[@]}" download "$package" >>"$log" 2>&1); then
+        update_lists # the lists were older than the archive
+        (cd "$work" && apt-get "${options[@]}" download "$package" >>"$log" 2>&1) || { rm -rf "$work" && return 1; }
+    fi
+    dpkg-deb --fsys-tarfile "$work"/*.deb >"$work/package.tar"
+    mkdir "$work/files"
+    # A name that the package lacks is for the caller to miss.
+    (cd "$work/files" && tar -x --wildcards --no-anchored -f ../package.tar "$@" 2>/dev/null) || true
+    mkdir -p "$folder"
+    while IFS= read -r -d '' file; do
+        mv -f "$file" "$folder/" # same file system: a rename, so never half a file
+    done < <(find "$work/files" -type f -print0)
+    rm -rf "$work"
+}
+
+all_exist() {
+    local path
+    for path in "$@"; do
+        [[ -e $path ]] || return 1
+    done
+}
+
+keep() { # FOLDER FILE...
+    [[ -e $2 ]] || return 0
+    mkdir -p "$1"
+    mv -f "${@:2}" "$1/"
+}
+
+# SwiftShader, and today's Khronos layer, which the same package ships (the distribution's own is years older).
+chromium_parts() {
+    local driver=("$cache"/swiftshader/{libvk_swiftshader.so,vk_swiftshader_icd.json})
+    local layer=("$cache"/khronos/{libVkLayer_khronos_validation.so,VkLayer_khronos_validation.json})
+    local package
+    for package in chromium-common chromium; do
+        if all_exist "${driver[@]}" "${layer[0]}"; then break; fi
+        update_lists # old lists have an older layer, about which the harness knows less
+        say "unpacking SwiftShader and the Khronos layer from $package"
+        unpack "$package" "$cache/unpacked" libvk_swiftshader.so vk_swiftshader_icd.json \
+            libVkLayer_khronos_validation.so || break
+        keep "$cache/swiftshader" "$cache"/unpacked/*swiftshader*
+        keep "$cache/khronos" "$cache"/unpacked/*khronos*
+        rm -rf "$cache/unpacked"
+        if all_exist "${driver[@]}"; then break; fi
+    done
+    if all_exist "${driver[@]}"; then
+        made+=("${driver[@]}")
+    else
+        say "SwiftShader is not to be had here (no 'chromium' package): what needs it will say so"
+    fi
+    if all_exist "${layer[0]}"; then
+        if ! all_exist "${layer[1]}"; then
+            "$python" "$parts/layer_manifest.py" "${layer[0]}" >"${layer[1]}.new"
+            mv -f "${layer[1]}.new" "${layer[1]}"
+        fi
+        made+=("${layer[@]}")
+    fi
+}
+
+# The capture layer and its converter.
+gfxreconstruct() {
+    local files=("$cache"/gfxreconstruct/{gfxrecon-convert,gfxrecon-extract,libVkLayer_gfxreconstruct.so,VkLayer_gfxreconstruct.json})
+    if ! all_exist "${files[@]}"; then
+        say "unpacking gfxreconstruct"
+        unpack gfxreconstruct "$cache/gfxreconstruct" gfxrecon-convert gfxrecon-extract gfxrecon-info libVkLayer_gfxreconstruct.so \
+            VkLayer_gfxreconstruct.json || true
+        # The package's manifest names its library by the system's folders; here the library lies beside it.
+        if all_exist "${files[-1]}"; then
+            sed -i 's|"libVkLayer_gfxreconstruct.so"|"./libVkLayer_gfxreconstruct.so"|' "${files[-1]}"
+        fi
+    fi
+    if all_exist "${files[@]}"; then
+        made+=("${files[@]}")
+    else
+        say "gfxreconstruct is not to be had here: what needs it will say so"
+    fi
+}
+
+begin() { # one at a time, with an empty log
+    mkdir -p "$cache"
+    exec 9>"$cache/setup.lock"
+    if command -v flock >/dev/null; then
+        flock 9
+    fi
+    : >"$log"
+    trap 'show_log $?' EXIT
+}
+
+bring_packages() {
+    if has_apt; then
+        install_packages "${system_packages[@]}"
+        optional_packages
+    fi
+}
+
+bring_files() {
+    if has_apt; then
+        while IFS= read -r path; do
+            made+=("$path")
+        done < <(dpkg-query -L "${system_packages[@]}" | grep -E '/(libvulkan\.so\.1|lvp_icd.*\.json|VkLayer_khronos.*\.json)$')
+        chromium_parts
+        gfxreconstruct
+    else
+        say "no apt here: install a Vulkan loader, Mesa's lavapipe, the Khronos validation layers and SwiftShader by hand"
+    fi
+}
+
+if [[ ${BASH_SOURCE[0]} == "$0" ]]; then
+    begin
+    bring_packages
+    bring_files
+    say "done"
+fi
