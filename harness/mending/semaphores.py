@@ -93,7 +93,8 @@ def waits_before(trace: EditedTrace, finding: Finding) -> Iterator[tuple[BatchPl
 
 
 def with_semaphore(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTrace | None:
-    """Makes a semaphore for each pair of batches of two queues. None where a finding is not between two batches."""
+    """Makes a semaphore for each pair of batches of two queues. None where a finding is not between two batches: a
+    present operation, too, has a queue, and takes no more semaphores."""
     pairs: dict[tuple[BatchPlace, BatchPlace], list[int]] = {}
     for finding in findings:
         place, prior = finding.place, finding.prior
@@ -103,6 +104,8 @@ def with_semaphore(trace: EditedTrace, findings: Sequence[Finding]) -> EditedTra
         late = BatchPlace(place.submit - 1, place.batch), later_stages(trace, finding)
         if early[0].submit > late[0].submit:  # nothing orders them: the one that is submitted first can signal
             early, late = late, early
+        if not all(is_submit(trace.call(each.submit).name) for each in (early[0], late[0])):
+            return None
         held = pairs.setdefault((early[0], late[0]), [0, 0])
         held[0], held[1] = held[0] | early[1], held[1] | late[1]
     for count, ((early_batch, late_batch), (signal, wait)) in enumerate(sorted(pairs.items(), key=_by_submit)):

@@ -193,7 +193,8 @@ def _differences(before: Call, after: Call) -> Iterator[str]:
     """`pDependencies[0].srcStageMask: TOP_OF_PIPE -> COPY`, a line for each member that is another."""
     for path, holder, member, old, new in _changed(before.args, after.args, before.name, ""):
         type = type_of(holder, member)
-        if type in tables.BITMASKS or tables.TYPE_ALIASES.get(type, type) in tables.BITMASKS:
+        named = type in tables.BITMASKS or tables.TYPE_ALIASES.get(type, type) in tables.BITMASKS
+        if named and not isinstance(new, list):
             yield f"{path}: {short(type, old or 0)} -> {short(type, new)}"
         elif isinstance(new, list) and isinstance(old, list | None):
             yield f"{path}: {len(new) - len(old or [])} more"

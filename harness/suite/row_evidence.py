@@ -40,9 +40,14 @@ def evidence(trace: Path) -> dict[str, Any]:
     try:
         if trace.stat().st_size > MOST_BYTES:
             return _nothing(f"the trace is longer than {MOST_BYTES >> 20} MiB: `vkharness check` and `mend` say more")
-        blocks = load(trace)
+        return _of_stream(load(trace))
     except (UserError, OSError) as error:
         return _nothing(str(error))
+    except Exception as error:  # one row must not cost the page of all
+        return _nothing(f"internal error: {type(error).__name__}: {error}; `vkharness mend` on the trace shows where")
+
+
+def _of_stream(blocks: list[Block]) -> dict[str, Any]:
     analysis = Analysis().follow(blocks)
     opinion = judge(blocks)
     note_opinion(analysis, opinion)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from harness.findings import Finding, Hazard, Place
 from harness.mending.mend import mend
 from harness.mending.pieces import pieces
 from harness.mending.proof import is_clean, judge
+from harness.mending.semaphores import with_semaphore
+from harness.report.mends import changes_in_words
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.masks import scope
 from harness.trace.barrier_calls import BarrierCommand, is_barrier
 from harness.trace.calls import Call, HostRead
-from harness.trace.edits import Edit
+from harness.trace.edits import Edit, EditedTrace
 from tests.support.streams import Stream, struct
 
 TRANSFER = VkPipelineStage2.ALL_TRANSFER
@@ -60,6 +63,33 @@ def test_two_queues_get_a_semaphore() -> None:
     assert first.after.args["pSubmits"][0]["pSignalSemaphores"] == [semaphore]
     assert second.after.args["pSubmits"][0]["pWaitSemaphores"] == [semaphore]
     assert second.after.args["pSubmits"][0]["pWaitDstStageMask"] == [TRANSFER]
+
+
+def test_what_a_semaphore_adds_to_a_batch_is_said_in_words() -> None:
+    stream, other, a, b = two_queues()
+    fill, copy = filled_and_copied(stream, a, b)
+    submit(stream, stream.queue, fill)
+    submit(stream, other, copy)
+    found = mend(stream.blocks)
+    lines = [
+        line.strip() for _, lines in changes_in_words(found.trace, found.applied, ("Python", "C")) for line in lines
+    ]
+    assert "pSubmits[0].pWaitSemaphores: 1 more" in lines
+    assert "pSubmits[0].pWaitDstStageMask: 1 more" in lines
+
+
+def test_a_present_operation_takes_no_new_semaphore() -> None:
+    stream, other, a, b = two_queues()
+    fill, _ = filled_and_copied(stream, a, b)
+    present = stream.call("vkQueuePresentKHR", queue=other, pPresentInfo={"pWaitSemaphores": []})
+    late = submit(stream, stream.queue, fill)
+    place, prior = (
+        Place(at, name, None, submit=at, queue=queue)
+        for at, name, queue in ((late, "vkCmdFillBuffer", stream.queue), (present, "vkQueuePresentKHR", other))
+    )
+    access = "SYNC_CLEAR_TRANSFER_WRITE"
+    found = Finding(Hazard.WRITE_AFTER_PRESENT, access, access, place, prior, a, "VkBuffer", ((0, 16),), ())
+    assert with_semaphore(EditedTrace.of(stream.blocks), [found]) is None
 
 
 def test_a_wait_at_another_stage_is_edited() -> None:

@@ -22,6 +22,7 @@ from harness.report.surface_values import VALUES, drawing_of, load_values, save_
 from harness.results.result_file import ResultFile
 from harness.results.result_lines import FILE_NAME, RowResult, RunEnd
 from harness.results.states import RowState
+from harness.suite import row_evidence
 from harness.suite.row_evidence import evidence
 from tests.support.run_results import (
     EVIL,
@@ -212,6 +213,17 @@ def written(folder: Path, *results: RowResult) -> Path:
     for each in results:
         file.row(each)
     return file.path
+
+
+def test_an_error_of_ours_costs_the_evidence_of_one_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    row = hazardous_row(tmp_path)
+
+    def broken(*args: object) -> None:
+        raise KeyError("pSubmits")
+
+    monkeypatch.setattr(row_evidence, "judge", broken)
+    problem = evidence(tmp_path / row.scenario / row.variant / LAVAPIPE / "trace.jsonl")["problem"]
+    assert problem == "internal error: KeyError: 'pSubmits'; `vkharness mend` on the trace shows where"
 
 
 def test_the_command_makes_the_page_of_a_run_that_was_killed(tmp_path: Path) -> None:
