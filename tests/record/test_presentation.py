@@ -151,7 +151,11 @@ def check_screen(trace: Path, folder: Path, wrong: bool) -> None:
     assert finding["count"] == FRAMES and finding["prior_frame"] > 1, "in frame 1 no image is on a screen"
     pictures = [Path(each).name for each in result["pictures"]]
     kinds = ("expected", "observed", "difference")
-    assert pictures == [*(f"screen-of-image-{finding['resource']}-{kind}.png" for kind in kinds), "record.json"]
+    assert pictures == [
+        *(f"screen-of-image-{finding['resource']}-{kind}.png" for kind in kinds),
+        "values.npz",
+        "record.json",
+    ]
     expected, observed = (Image.open(folder / "pictures" / "finding-1" / name) for name in pictures[:2])
     shown = expected.getpixel((expected.width // 2, expected.height // 2))
     assert shown in {(0, 128, 64), (255, 128, 64)}, "one of the two colours of the frames"
