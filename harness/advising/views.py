@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from harness.advising.written import Written
-from harness.agreement import MODEL_LIMIT, ask_model, ask_opinion, key_of, keys_in_conflict, note_opinion
+from harness.agreement import ask_model, ask_opinion, key_of
 from harness.check import Analysis
 from harness.findings import Finding
-from harness.mending.proof import Pair, is_clean, of_origin
+from harness.mending.proof import Pair, asked, is_clean, of_origin
 from harness.model.order import ExecutionOrder
 from harness.reduction.windows import LONG, MOST_FRAMES, Windows, part_of
 from harness.trace.calls import Call
@@ -35,14 +35,9 @@ class JudgedPart:
             for origin, block in zip(trace.origins, trace.blocks, strict=True)
             if isinstance(block, Call) and block.args is getattr(source[origin], "args", None)
         }
-        analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(trace.blocks)
-        opinion = ask_opinion(analysis)
-        keys = {key_of(each) for each in analysis.findings}
-        if opinion is not None:
-            note_opinion(analysis, opinion)
-            keys |= keys_in_conflict(opinion)
+        analysis, opinion, pairs = asked(trace)
         self.order: ExecutionOrder | None = None if opinion is None else opinion.order
-        self.pairs: set[Pair] = {of_origin(trace, key) for key in keys}
+        self.pairs: set[Pair] = pairs
         self.unmodelled = tuple(sorted({*analysis.unmodelled, *analysis.unjudged.left_out}))
 
     def has(self, origin: int) -> bool:

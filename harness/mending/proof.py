@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from harness.agreement import MODEL_LIMIT, ask_opinion, key_of, keys_in_conflict, note_opinion
 from harness.check import Analysis
 from harness.findings import Finding
+from harness.model import Opinion
 from harness.trace.edits import EditedTrace
 
 Pair = tuple[int, int, str, str]
@@ -32,16 +33,22 @@ class JudgedTrace:
         return of_origin(self.trace, key_of(finding))
 
 
-def judge(trace: EditedTrace) -> JudgedTrace:
-    """Asks syncval, and the model where the trace is not too long."""
+def asked(trace: EditedTrace) -> tuple[Analysis, Opinion | None, set[Pair]]:
+    """Asks syncval, and the model where the trace is not too long: what each says, and the pairs of accesses that
+    either has something against."""
     analysis = Analysis(keep_events=True, keep_at_most=MODEL_LIMIT).follow(trace.blocks)
     opinion = ask_opinion(analysis)
     keys = {key_of(each) for each in analysis.findings}
     if opinion is not None:
         note_opinion(analysis, opinion)
         keys |= keys_in_conflict(opinion)
+    return analysis, opinion, {of_origin(trace, key) for key in keys}
+
+
+def judge(trace: EditedTrace) -> JudgedTrace:
+    """As `asked`, for a mend."""
+    analysis, opinion, pairs = asked(trace)
     counting = [each for each in analysis.findings if each.counts]
-    pairs = {of_origin(trace, key) for key in keys}
     return JudgedTrace(trace, counting, pairs, analysis.unmodelled, analysis.findings, opinion is not None)
 
 

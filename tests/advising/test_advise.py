@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from harness.advising.advise import Advising, advise
-from harness.mending.proof import judge
-from harness.report.advice import Advice, AdviceKind, advice_text
+from harness.advising.advise import advise
+from harness.report.advice import AdviceKind, advice_text
 from harness.spec.enums import VkAccess2, VkPipelineStage2
 from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, Masks
 from harness.trace.calls import Call
+from tests.support.advice import advised, only
 from tests.support.streams import DST, SRC, UNDEFINED, Stream, struct, two_buffers
 
 COPY_MASKS = Masks(
     VkPipelineStage2.CLEAR, VkAccess2.TRANSFER_WRITE, VkPipelineStage2.COPY, VkAccess2.TRANSFER_READ
 )  # fmt: skip
-
-
-def advised(stream: Stream) -> Advising:
-    """Advice on a stream; the trace with all of it is as clean as the stream, and there is nothing more to advise."""
-    found = advise(stream.blocks, seconds=120)
-    assert found.trace is not None and found.done == found.dependencies
-    assert judge(found.trace).pairs <= judge(found.trace.of(stream.blocks)).pairs
-    return found
-
-
-def only(found: Advising) -> Advice:
-    [advice] = found.advice
-    return advice
 
 
 def second_form(stream: Stream, *entries: BarrierEntry) -> int:

@@ -4,31 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from harness.advising.advise import Advising, advise
-from harness.mending.proof import judge
-from harness.report.advice import Advice, AdviceKind, advice_text
+from harness.report.advice import AdviceKind, advice_text
 from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkAccess2, VkPipelineStage2
 from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, ImagePart, Masks
 from harness.trace.calls import Call
+from tests.support.advice import advised, only
 from tests.support.streams import COLOR, DST, GENERAL, SRC, UNDEFINED, Stream, layers, struct, two_buffers
 
 FILLED = Masks(VkPipelineStage2.CLEAR, VkAccess2.TRANSFER_WRITE, VkPipelineStage2.COPY, VkAccess2.TRANSFER_READ)
 CLEARED = FILLED
 START = Masks(0, 0, VkPipelineStage2.CLEAR, VkAccess2.TRANSFER_WRITE)
 REST = (0, VK_REMAINING_ARRAY_LAYERS)
-
-
-def advised(stream: Stream) -> Advising:
-    """Advice on a stream; the trace with all of it is as clean as the stream."""
-    found = advise(stream.blocks, seconds=300)
-    assert found.trace is not None and found.done == found.dependencies
-    assert judge(found.trace).pairs <= judge(found.trace.of(stream.blocks)).pairs
-    return found
-
-
-def only(found: Advising) -> Advice:
-    [advice] = found.advice
-    return advice
 
 
 def barrier(stream: Stream, *entries: BarrierEntry) -> int:
