@@ -302,7 +302,8 @@ def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
 def test_an_interrupt_ends_it_as_the_signal_would(tmp_path: Path) -> None:
     pipe = tmp_path / "trace.jsonl"
     os.mkfifo(pipe)
-    with subprocess.Popen([sys.executable, "-c", MAIN, "check", pipe], cwd=ROOT, stderr=subprocess.PIPE) as process:
+    heard = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {MAIN}"  # a shell's & ignores it
+    with subprocess.Popen([sys.executable, "-c", heard, "check", pipe], cwd=ROOT, stderr=subprocess.PIPE) as process:
         with pipe.open("w"):  # opens when the command has begun to read
             process.send_signal(signal.SIGINT)
             process.wait()
