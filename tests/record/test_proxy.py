@@ -282,12 +282,16 @@ def test_an_interrupt_inside_a_raw_call_reaches_the_program() -> None:
                 signal.raise_signal(signal.SIGINT)
             return []
 
-    with harness.attach(mirror=Interrupted()):
-        rig = make_rig()
-        with pytest.raises(KeyboardInterrupt):
-            vk.lib.vkDeviceWaitIdle(rig.device)
-            threading.Event().wait(60)  # long over when the interrupt comes
-        rig.close()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's & ignores it
+    try:
+        with harness.attach(mirror=Interrupted()):
+            rig = make_rig()
+            with pytest.raises(KeyboardInterrupt):
+                vk.lib.vkDeviceWaitIdle(rig.device)
+                threading.Event().wait(60)  # long over when the interrupt comes
+            rig.close()
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_sites_name_the_line_of_the_program(session: Session, keeper: Keeper, tmp_path: Path) -> None:
