@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import fcntl
 import json
-import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -19,10 +18,12 @@ from typing import Any, NamedTuple, Self
 import harness
 from harness.campaign.plan import ChunkResult, Discovery, Plan
 from harness.findings import UserError
+from harness.line_file import append_line, cut_half_line, read_lines
 
 FORMAT, VERSION = "vkharness campaign", 1
 LONGEST_LINE = 64 << 20
 """Bytes of one line that are read."""
+TROUBLE = "not a line of a campaign"
 
 
 class CampaignFile:
@@ -48,8 +49,8 @@ class CampaignFile:
             raise
 
     def _begin(self, plan: Plan) -> None:
-        known, whole = _read(self.path)
-        self._file.truncate(whole)
+        known = _read(self.path)
+        cut_half_line(self._file.fileno())
         if known is None:
             self._append({"format": FORMAT, "version": VERSION, "harness": harness.__version__, "plan": plan.to_dict()})
         elif known.plan != plan:
@@ -72,9 +73,7 @@ class CampaignFile:
             self.results[result.number] = result
 
     def _append(self, value: dict[str, Any]) -> None:
-        self._file.write(json.dumps(value, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        append_line(self._file.fileno(), json.dumps(value, separators=(",", ":")))
 
     def close(self) -> None:
         """Closes the file."""
@@ -99,7 +98,7 @@ class Known(NamedTuple):
 def read_campaign(path: Path) -> Known:
     """The plan and the results of a campaign's file. Raises `UserError` where it is none."""
     try:
-        known, _ = _read(path)
+        known = _read(path)
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from None
     if known is None:
@@ -107,24 +106,22 @@ def read_campaign(path: Path) -> Known:
     return known
 
 
-def _read(path: Path) -> tuple[Known | None, int]:
-    """(what a file holds, the bytes of its whole lines); None for an empty file."""
-    plan, results, whole = None, {}, 0
+def _read(path: Path) -> Known | None:
+    """What a file holds, without a last line that was cut off; None for an empty file."""
+    plan, results = None, {}
     with open(path, "rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(LONGEST_LINE), b""), 1):
-            if not line.endswith(b"\n"):
+        for number, value in enumerate(read_lines(path, file, LONGEST_LINE, f"{TROUBLE}: "), 1):
+            if value is None:
                 break
             try:
-                value = json.loads(line)
                 if plan is None:
                     plan = _plan_of(value)
                 else:
                     result = ChunkResult.from_dict(value)
                     results[result.number] = result
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError, UserError) as error:
-                raise UserError(f"{path}:{number}: not a line of a campaign: {error}") from None
-            whole += len(line)
-    return (None if plan is None else Known(plan, results)), whole
+            except (ValueError, KeyError, TypeError, AttributeError, UserError) as error:
+                raise UserError(f"{path}:{number}: {TROUBLE}: {error}") from None
+    return None if plan is None else Known(plan, results)
 
 
 def _plan_of(value: dict[str, Any]) -> Plan:

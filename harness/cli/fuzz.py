@@ -39,10 +39,10 @@ def agreement(ctx: click.Context, count: int, seed: int, features: tuple[str, ..
     """
     from rich.progress import Progress
 
-    from harness.fuzz.agreement_fuzz import Disagreement, hunt
+    from harness.fuzz.agreement_fuzz import Disagreement, feature_sets, hunt
     from harness.report.console import terminal
 
-    chosen = [(each,) for each in (features or FEATURES)] + [()] * (not features)
+    chosen = feature_sets(features)
     each_count = -(-count // len(chosen))
     code = CLEAN
     console = terminal(stderr=True)

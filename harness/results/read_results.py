@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
+from harness.line_file import read_lines
 from harness.results.result_lines import FILE_NAME, MalformedLineError, RowResult, RunEnd, RunHeader, member
 
 LONGEST_LINE = 16 << 20
@@ -46,7 +45,7 @@ def read_results(place: Path) -> Results:
     results: Results | None = None
     try:
         with path.open("rb") as file:
-            for number, value in enumerate(_lines(path, file), 1):
+            for number, value in enumerate(read_lines(path, file, LONGEST_LINE), 1):
                 try:
                     if results is None:
                         results = Results(path, _header(value))
@@ -63,25 +62,6 @@ def read_results(place: Path) -> Results:
     if results.end is None:
         results.notes.append(f"{path}: the run did not come to its end; {len(results.rows)} rows are done")
     return results
-
-
-def _lines(path: Path, file: Any) -> Iterator[dict[str, Any] | None]:
-    """The lines as objects; None for a last one that was cut off."""
-    number = 0
-    while line := file.readline(LONGEST_LINE + 1):
-        number += 1
-        if len(line) > LONGEST_LINE:
-            raise UserError(f"{path}:{number}: a line is longer than {LONGEST_LINE} bytes")
-        if not line.endswith(b"\n"):
-            yield None
-            return
-        try:
-            value = json.loads(line)
-        except (ValueError, RecursionError):
-            raise UserError(f"{path}:{number}: not JSON") from None
-        if not isinstance(value, dict):
-            raise UserError(f"{path}:{number}: not a JSON object")
-        yield value
 
 
 def _header(value: dict[str, Any] | None) -> RunHeader:

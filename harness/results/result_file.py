@@ -15,10 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from harness.findings import UserError
+from harness.line_file import append_line, cut_half_line
 from harness.results.result_lines import RowResult, RunEnd, RunHeader
-
-TAIL = 1 << 16
-"""Bytes that are read at once while the end of the last whole line is looked for."""
 
 
 class ResultFile:
@@ -31,7 +29,7 @@ class ResultFile:
         """Starts the file of a new run; what was there before is gone. Raises `UserError`."""
         with self._locked(os.O_CREAT) as handle:
             os.ftruncate(handle, 0)
-            self._write(handle, header.to_dict())
+            append_line(handle, json.dumps(header.to_dict()))
 
     def resume(self, started: str) -> None:
         """Says that a run goes on that was ended before its end. Raises `UserError`."""
@@ -47,8 +45,8 @@ class ResultFile:
 
     def _append(self, line: Mapping[str, Any]) -> None:
         with self._locked(0) as handle:
-            _cut_half_line(handle)
-            self._write(handle, line)
+            cut_half_line(handle)
+            append_line(handle, json.dumps(line))
 
     @contextmanager
     def _locked(self, flags: int) -> Iterator[int]:
@@ -63,23 +61,3 @@ class ResultFile:
                 os.close(handle)
         except OSError as error:
             raise UserError(f"{self.path}: cannot be written: {error.strerror}") from None
-
-    def _write(self, handle: int, line: Mapping[str, Any]) -> None:
-        unsent = memoryview(json.dumps(line).encode() + b"\n")
-        os.lseek(handle, 0, os.SEEK_END)
-        while unsent:
-            unsent = unsent[os.write(handle, unsent) :]
-        os.fsync(handle)
-
-
-def _cut_half_line(handle: int) -> None:
-    """Ends the file behind its last whole line."""
-    end = os.fstat(handle).st_size
-    while end:
-        begin = max(0, end - TAIL)
-        newline = os.pread(handle, end - begin, begin).rfind(b"\n")
-        if newline >= 0:
-            end = begin + newline + 1
-            break
-        end = begin
-    os.ftruncate(handle, end)
