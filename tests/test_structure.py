@@ -41,7 +41,7 @@ ALLOWED = {
     "refutation": "findings spans trace",
     "check": "findings spans trace commands syncval report",
     "agreement": "findings verdicts trace model check report",
-    "reduction": "agreement check commands findings replay spans spec trace",
+    "reduction": "agreement check commands findings replay shader spans spec trace",
     "mending": "agreement check device findings groups layer model reduction replay report spec trace",
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
     "reproduction": "check findings mending rig shader spec trace",

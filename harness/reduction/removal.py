@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from harness.reduction.fences import needless_fences
 from harness.reduction.paths import DESCRIPTORS, Path, element, without_elements
 from harness.reduction.serving import serving
+from harness.reduction.shader_state import ShaderStates
 from harness.reduction.structure import BRACKETS, Structure, command_buffers, semaphore_operations
 from harness.reduction.visible_state import unseen
 from harness.spec.command_classes import ACQUIRES, BEGINS_RENDERING, PRESENT, QUEUE_WORK, is_recorded, is_submit
@@ -40,6 +41,7 @@ class _Removal:
         self.structure = structure
         self.objects = objects
         self.gone: set[Path] = set(dropped)
+        self._states = ShaderStates(structure)
         self._signals_of: dict[Path, list[Path]] = defaultdict(list)
         for wait, signal in structure.partners.items():
             self._signals_of[signal].append(wait)
@@ -188,7 +190,7 @@ class _Removal:
         for recording in self.structure.recordings.values():
             if self.is_there(recording.begin):
                 commands = [self.structure.call(each) for each in recording.commands if self.is_there(each)]
-                self.gone.update((each,) for each in unseen(commands))
+                self.gone.update((each,) for each in unseen(commands, self._states))
 
     def _drop_useless_resets(self) -> None:
         """Resets of queries go with the last other command of their pool."""

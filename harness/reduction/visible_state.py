@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
+from harness.reduction.shader_state import NOT_KNOWN, ShaderState, ShaderStates
 from harness.replay.schedule.steps import StepKind, kind_of
 from harness.spec._generated import HANDLES
 from harness.spec.command_classes import DRAWS, RUNS_SHADERS
@@ -14,27 +16,75 @@ from harness.trace.calls import Call
 _ANY_ACTION = ("vkCmdPush", "vkCmdBindShaders", "vkCmdBindDescriptorBuffers", "vkCmdSetDescriptorBufferOffsets")
 _NAMES_A_PLACE = ("first", "binding", "index", "faceMask", "set", "offset", "size", "stageFlags", "pipelineBindPoint")
 _DRAWS, _OTHERS = "draw", "other"
+_POINTS = (VkPipelineBindPoint.GRAPHICS, VkPipelineBindPoint.COMPUTE)
+"""Those whose pipelines are looked into: rays are traced with more shaders than a pipeline names."""
 
 
-def unseen(commands: Sequence[Call]) -> set[int]:
+@dataclass(slots=True)
+class _Following:
+    """What the actions of one kind use that come after a command."""
+
+    sets: set[int] = field(default_factory=set)
+    push_constants: bool = False
+
+    def add(self, state: ShaderState) -> None:
+        self.sets |= state.sets
+        self.push_constants |= state.push_constants
+
+
+def unseen(commands: Sequence[Call], states: ShaderStates) -> set[int]:
     """The indices of the state commands, among those of one command buffer, that no action after them sees.
 
-    Specification: "Command Buffer Lifecycle", "Pipeline Binding": state stays until a later command replaces it.
+    Specification: "Command Buffer Lifecycle", "Pipeline Binding": state stays until a later command replaces it. Of
+    descriptor sets and push constants, an action sees those that its shaders statically use.
     """
+    used = _used(commands, states)
     found: set[int] = set()
-    follows: set[str] = set()
+    follows: dict[str, _Following] = {}
     replaced: set[tuple[object, ...]] = set()
     for call in reversed(commands):
         if kind_of(call.name) is StepKind.ACTION:
             if call.name.startswith(RUNS_SHADERS):
-                follows.add(_DRAWS if call.name.startswith(DRAWS) else _OTHERS)
+                follows.setdefault(_kind(call), _Following()).add(used[call.index])
                 replaced.clear()
         elif kind_of(call.name) is StepKind.STATE:
             place = _place(call)
-            if not follows & _seen_by(call) or place in replaced:
+            seen = any(_is_used(call, follows[each]) for each in follows.keys() & _seen_by(call))
+            if not seen or place in replaced:
                 found.add(call.index)
             replaced.add(place)
     return found
+
+
+def _used(commands: Sequence[Call], states: ShaderStates) -> dict[int, ShaderState]:
+    """What the shaders of each action use."""
+    bound: dict[str, ShaderState] = {}
+    found: dict[int, ShaderState] = {}
+    for call in commands:
+        if call.name == "vkCmdBindPipeline" and call.args["pipelineBindPoint"] in _POINTS:
+            (kind,) = _seen_by(call)
+            bound[kind] = states.of(call.args["pipeline"])
+        elif call.name.startswith("vkCmdBindShaders"):
+            bound.clear()
+        elif call.name.startswith(RUNS_SHADERS):
+            traces = call.name.startswith("vkCmdTraceRays")
+            found[call.index] = NOT_KNOWN if traces else bound.get(_kind(call), NOT_KNOWN)
+    return found
+
+
+def _kind(action: Call) -> str:
+    return _DRAWS if action.name.startswith(DRAWS) else _OTHERS
+
+
+def _is_used(call: Call, following: _Following) -> bool:
+    """Whether the shaders of following actions use what a state command sets."""
+    name = main_name(call.name)
+    if name == "vkCmdPushConstants":
+        return following.push_constants
+    if name == "vkCmdBindDescriptorSets":
+        first = call.args["firstSet"]
+        return not following.sets.isdisjoint(range(first, first + call.args["descriptorSetCount"]))
+    return True
 
 
 def _seen_by(call: Call) -> set[str]:

@@ -61,8 +61,12 @@ def _is_named(edit: Edit) -> bool:
     """Whether a twin can leave a change out: a barrier, or a wait of the host that was inserted."""
     name = main_name(edit.after.name)
     if edit.before is None:
-        return name.startswith("vkCmdPipelineBarrier") or name in _HOST
-    return name.startswith("vkCmdPipelineBarrier") or _changed_waits(edit) is not None
+        return _is_barrier(edit.after) or name in _HOST
+    return _is_barrier(edit.after) or _changed_waits(edit) is not None
+
+
+def _is_barrier(call: Call) -> bool:
+    return main_name(call.name).startswith("vkCmdPipelineBarrier")
 
 
 def _changed_waits(edit: Edit) -> dict[tuple[int, int], int] | None:
@@ -253,8 +257,20 @@ class _Writer:
         edit = self.edits.get(call.index)
         if edit is None:
             write_command(self.script, variable, call)
-        else:
+        elif edit.before is None or _is_barrier(edit.before):
             self.script.line(barrier_text(self.script, variable, call, self.dependency, edit.before))
+        else:
+            self._either(variable, call, edit.before)
+
+    def _either(self, variable: str, call: Call, before: Call) -> None:
+        """A barrier in place of another command, which the twin records."""
+        script, weaker = self.script, f"{{{text(AS_RECORDED)}: False}}"
+        script.line(f"mended = rig.choose({text(self.dependency)}, True, {weaker})")
+        for line, command in (("if mended:", call), ("else:", before)):
+            script.line(line)
+            script.depth += 1
+            write_command(script, variable, command)
+            script.depth -= 1
 
     # -- submits and the host ------------------------------------------------------------------------------------------
 

@@ -142,6 +142,22 @@ def semaphore_submit(stream: Stream, commands: int, waits: list[int], signals: l
     stream.call("vkQueueSubmit", queue=stream.queue, pSubmits=[info])
 
 
+def test_sets_and_push_constants_that_no_shader_uses_are_left_out() -> None:
+    """A set that is bound and never written is valid beside shaders that do not use it; drivers die of it."""
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    dispatch = stream.compute("copy_words", [a, b], push=bytes(4))
+    stream.begin()
+    stream.fill(a, 7)
+    bind = {"pipelineBindPoint": 1, "layout": dispatch.layout, "pDescriptorSets": [dispatch.set]}
+    stream.cmd("BindDescriptorSets", firstSet=1, **bind)
+    dispatch.run()
+    stream.submit()
+    finding = Analysis().follow(stream.blocks).findings[0]
+    left = commands(reduce(stream.blocks, finding))
+    assert left == ["vkCmdFillBuffer", "vkCmdBindPipeline", "vkCmdBindDescriptorSets", "vkCmdDispatch"]
+
+
 def test_a_wait_goes_with_its_signal() -> None:
     stream = Stream()
     a, b = stream.buffer(64), stream.buffer(64)

@@ -112,6 +112,25 @@ def transition_does_not_wait() -> list[Block]:
     return stream.blocks
 
 
+def wait_too_early() -> list[Block]:
+    """The wait for an event makes a transition, and the event is set before the clear: a barrier takes its place."""
+    stream = Stream()
+    image = stream.image((8, 8, 1))
+    event = stream.make("vkCreateEvent", "pEvent", struct("VkEventCreateInfo"))
+    stream.begin()
+    stream.transition(image, UNDEFINED, GENERAL)
+    part = struct("VkImageSubresourceRange", aspectMask=1, levelCount=1, layerCount=1)
+    barrier = struct("VkImageMemoryBarrier", oldLayout=GENERAL, newLayout=6, image=image, subresourceRange=part,
+                     srcAccessMask=0x1000, dstAccessMask=0x800,
+                     srcQueueFamilyIndex=0xFFFFFFFF, dstQueueFamilyIndex=0xFFFFFFFF)  # fmt: skip
+    stream.cmd("SetEvent", event=event, stageMask=0x1000)
+    stream.clear(image, (1, 0, 0, 1), layout=GENERAL)
+    stream.cmd("WaitEvents", eventCount=1, pEvents=[event], srcStageMask=0x1000, dstStageMask=0x1000,
+               pImageMemoryBarriers=[barrier])  # fmt: skip
+    stream.submit()
+    return stream.blocks
+
+
 def test_it_reads_as_if_somebody_wrote_it(tmp_path: Path) -> None:
     _, made = written(copies_after_fill(), tmp_path)
     assert (
@@ -151,6 +170,7 @@ def scenario_race(rig: Rig) -> None:
         (dispatches_after_fill, ["whole", "without_fill_buffer_before_dispatch"]),
         (clears_twice, ["whole", "without_clear_color_image_before_clear_color_image"]),
         (transition_does_not_wait, ["whole", "clear_color_image_before_pipeline_barrier_as_recorded"]),
+        (wait_too_early, ["whole", "clear_color_image_before_wait_events_as_recorded"]),
     ],
 )
 def test_the_whole_is_clean_and_the_twin_shows_the_finding(
