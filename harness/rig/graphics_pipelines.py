@@ -10,6 +10,8 @@ from typing import Any
 from harness.rig.compute_pipelines import ComputePipelines
 from harness.rig.core import COLOR_FORMAT, RigPipeline
 from harness.rig.render_passes import RigRenderPass
+from harness.shader.library import load
+from harness.shader.reflect import reflect
 from harness.spec.enums import VkCompareOp, VkCullMode, VkPipelineBindPoint, VkPrimitiveTopology, VkShaderStage
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
@@ -40,7 +42,6 @@ class PipelineState:
     topology: int = VkPrimitiveTopology.TRIANGLE_LIST
     samples: int = 1
     blend: bool = False
-    write_masks: Sequence[int] = ()
     depth_test: bool = False
     depth_write: bool = False
     depth_compare: int = VkCompareOp.ALWAYS
@@ -89,7 +90,7 @@ class GraphicsPipelines(ComputePipelines):
         # Named, to live until the call: the package copies the structs, and what pName points at dies with them.
         stages = self._stages({VkShaderStage.VERTEX: vertex, VkShaderStage.FRAGMENT: fragment})
         info = vk.VkGraphicsPipelineCreateInfo(
-            pStages=stages, layout=layout, **members, **_fixed_state(vk, state, extent, count)
+            pStages=stages, layout=layout, **members, **_fixed_state(vk, state, extent, _write_masks(fragment, count))
         )
         handle = vk.vkCreateGraphicsPipelines(self.device, None, 1, [info], None)[0]
         push_stages = both if push_bytes else 0
@@ -106,7 +107,16 @@ class GraphicsPipelines(ComputePipelines):
         ]
 
 
-def _fixed_state(vk: Any, state: PipelineState, extent: tuple[int, int], colors: int) -> dict[str, Any]:
+def _write_masks(fragment: str | Path | None, count: int) -> list[int]:
+    """Nothing is written to attachments for which the fragment shader declares no output.
+
+    They may not be modified in any case ("Fragment Output Interface"), and older drivers write undefined values there.
+    """
+    declared = range(count) if fragment is None else reflect(load(fragment), "main").declared_outputs
+    return [ALL_CHANNELS if location in declared else 0 for location in range(count)]
+
+
+def _fixed_state(vk: Any, state: PipelineState, extent: tuple[int, int], masks: Sequence[int]) -> dict[str, Any]:
     """The members of VkGraphicsPipelineCreateInfo for fixed-function stages."""
     return {
         "pVertexInputState": _vertex_input(vk, state),
@@ -117,7 +127,7 @@ def _fixed_state(vk: Any, state: PipelineState, extent: tuple[int, int], colors:
         ),
         "pMultisampleState": vk.VkPipelineMultisampleStateCreateInfo(rasterizationSamples=state.samples),
         "pDepthStencilState": _depth_stencil(vk, state),
-        "pColorBlendState": _blend(vk, colors, state),
+        "pColorBlendState": _blend(vk, masks, state),
         "pDynamicState": _dynamic(vk, state),
     }
 
@@ -175,8 +185,7 @@ def _depth_stencil(vk: Any, state: PipelineState) -> Any:
     )
 
 
-def _blend(vk: Any, count: int, state: PipelineState) -> Any:
-    masks = [*state.write_masks, *[ALL_CHANNELS] * count][:count]
+def _blend(vk: Any, masks: Sequence[int], state: PipelineState) -> Any:
     one = 1
     return vk.VkPipelineColorBlendStateCreateInfo(
         flags=int(state.raster_ordered),
