@@ -186,6 +186,8 @@ def table_files(types: Types) -> Iterable[TableFile]:
     yield TableFile("COMMAND_ALIASES", known, aliases, types.command_aliases())
     yield TableFile("TASKS", "dict[str, tuple[str, ...]]", tasks, ordered(types.tasks()))
     yield TableFile("FORMATS", "dict[int, Format]", "Value of VkFormat to its layout.", formats(types.registry))
+    extensions = {each.name: "device" if each.device else "instance" for each in types.registry.extensions.values()}
+    yield TableFile("EXTENSIONS", known, 'Extension to "device" or "instance".', ordered(extensions))
     newer = NewerTypes(types)
     lacks = "that the registry has and the header lacks"
     yield TableFile("NEWER_STRUCTS", members, f"Like STRUCTS, those {lacks}.", ordered(newer.structs()), 2)

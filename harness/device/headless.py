@@ -10,10 +10,12 @@ import os
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, Self
 
 from harness.findings import LacksError, UserError
+from harness.spec import _generated as spec
 from harness.spec.enums import VkQueueFlag
 
 API_1_1 = (1 << 22) | (1 << 12)
@@ -108,7 +110,7 @@ class Headless:
     `layers` and `instance_extensions` are names. `queues` asks for one queue each: a mask of
     VkQueueFlagBits that its family must have. `device_extensions` and `features` are required, the optional ones
     taken where offered; one after "no " must be missing. Raises `LacksError` when the device lacks something required,
-    `UserError` when there is no device to ask.
+    `UserError` when there is no device to ask, and when no device extension has a required name.
     """
 
     def __init__(
@@ -222,6 +224,7 @@ class Headless:
         have = {extension.extensionName for extension in found}
         absent = {name.removeprefix(WITHOUT) for name in required if name.startswith(WITHOUT)}
         required = [name for name in required if not name.startswith(WITHOUT)]
+        _require_known({*required, *absent} - have)
         if absent & have:
             raise LacksError(f"{self.device_name} has {', '.join(sorted(absent & have))}")
         _require("device extension", required, have, self.device_name)
@@ -341,6 +344,14 @@ def _feature_names(ffi: Any, struct: Any) -> list[str]:
     kind = ffi.typeof(struct)
     fields = (kind.item if kind.kind == "pointer" else kind).fields
     return [name for name, field in fields if field.type.kind == "primitive"]
+
+
+def _require_known(extensions: Iterable[str]) -> None:
+    """Raises `UserError` for a name that no device extension has: no device can be said to lack it."""
+    for name in sorted(extensions):
+        if spec.EXTENSIONS.get(name) != "device":
+            near = [each for each in get_close_matches(name, spec.EXTENSIONS, 1) if each != name]
+            raise UserError(f"no device extension is called {name}" + (f"; did you mean {near[0]}?" if near else ""))
 
 
 def _require(what: str, wanted: Iterable[str], have: Iterable[str], where: str) -> None:

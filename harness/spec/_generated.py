@@ -705,6 +705,9 @@ TASKS: dict[str, tuple[str, ...]]
 FORMATS: dict[int, Format]
 """Value of VkFormat to its layout."""
 
+EXTENSIONS: dict[str, str]
+"""Extension to "device" or "instance"."""
+
 NEWER_STRUCTS: Mapping[str, tuple[Member, ...]]
 """Like STRUCTS, those that the registry has and the header lacks."""
 

@@ -87,7 +87,7 @@ class Claim:
     function: Callable[[Rig], None]
     variants: Mapping[Variant, tuple[ExpectedHazard, ...]]
     needs: tuple[str, ...] = ()
-    """Device extensions without which the scenario cannot be recorded."""
+    """Extensions without which the scenario cannot be recorded; with "no " before its name, one that must be absent."""
     queues: tuple[str, ...] = ()
     """Kinds of the queues that it takes beside the first (`harness.rig.queues.QUEUE_KINDS`)."""
     rule: str = ""

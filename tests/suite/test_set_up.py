@@ -99,17 +99,31 @@ def test_a_misspelt_dependency_is_an_error(tmp_path: Path) -> None:
 
 
 LACKS = '''
-@scenario(needs=["VK_EXT_of_nobody"])
+@scenario(needs=["VK_GOOGLE_display_timing"])
 def scenario_lacks(rig: Rig) -> None:
-    """No device has what this needs."""
+    """No device without a screen has what this needs."""
 '''
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        ("VK_KHR_synchronisation2", "VK_KHR_synchronisation2; did you mean VK_KHR_synchronization2?"),
+        ("no VK_KHR_maintenence7", "VK_KHR_maintenence7; did you mean VK_KHR_maintenance7?"),
+        ("VK_EXT_debug_utils", "VK_EXT_debug_utils\n"),
+    ],
+)
+def test_an_extension_that_no_device_can_have_is_an_error(tmp_path: Path, named: str, message: str) -> None:
+    ran = suite(tmp_path, *QUICK, "-k", "lacks", text=CLAIM + LACKS.replace("VK_GOOGLE_display_timing", named))
+    assert ran.code == pytest.ExitCode.TESTS_FAILED and states(tmp_path) == [RowState.FAIL]
+    assert f"no device extension is called {message}" in ran.output
 
 
 def test_what_a_device_lacks_is_skipped_and_counted(tmp_path: Path) -> None:
     ran = suite(tmp_path, *QUICK, "-k", "lacks", text=CLAIM + LACKS)
     assert ran.code == 0 and states(tmp_path) == [RowState.SKIP]
     name = read_results(tmp_path / "artifacts").header.devices[0].name
-    assert f"skipped: 1 rows: {name} has no device extension VK_EXT_of_nobody" in ran.output
+    assert f"skipped: 1 rows: {name} has no device extension VK_GOOGLE_display_timing" in ran.output
 
 
 @pytest.mark.parametrize(("floor", "code"), [(2, 0), (3, 1)])
