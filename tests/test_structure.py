@@ -24,6 +24,7 @@ ALLOWED = {
     "groups": "findings",
     "ignore_file": "findings",
     "line_file": "findings",
+    "planned_file": "findings line_file",
     "verdicts": "",
     "spec": "findings",
     "trace": "findings spans spec",
@@ -46,10 +47,10 @@ ALLOWED = {
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
     "reproduction": "check findings mending rig shader spec trace",
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
-    "campaign": "findings line_file device fuzz suite verdicts",
+    "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
-    "mending advising results check groups",
+    "mending advising results check groups planned_file",
     "pytest_plugin": "findings groups ignore_file record report suite trace",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file mending model record "
     "reduction refutation replay report reproduction results suite trace verdicts",

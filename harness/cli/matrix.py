@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli import CLEAN, HAZARDS
+
+if TYPE_CHECKING:
+    from harness.suite.kept_answers import KeptAnswers
+    from harness.suite.matrix.cells import Cell
+    from harness.suite.row import Row
 
 
 @click.command()
@@ -21,6 +28,8 @@ from harness.cli import CLEAN, HAZARDS
 @click.option("--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Processes side by side.")
 @click.option("--page", type=click.Path(path_type=Path), help="Write the tables to this HTML file.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every row to this file.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Keep each row here once it is done.")
+@click.option("--resume", is_flag=True, help="Go on with the file of --out.")
 @click.pass_context
 def matrix(
     ctx: click.Context,
@@ -33,6 +42,8 @@ def matrix(
     jobs: int,
     page: Path | None,
     json_path: Path | None,
+    out: Path | None,
+    resume: bool,
 ) -> None:
     """Order pairs of operations by each primitive, right and with each thing wrong.
 
@@ -41,23 +52,20 @@ def matrix(
     """
     from harness.device.drivers import SOFTWARE_DEVICES
     from harness.device.pool import sample
-    from harness.report.console import progress_bars, terminal
+    from harness.report.console import terminal
     from harness.report.findings_json import write_json
+    from harness.suite.kept_answers import MATRIX, KeptAnswers
     from harness.suite.matrix import totals as table
     from harness.suite.matrix.cells import cells
-    from harness.suite.matrix.judge_cells import judge_cells
     from harness.verdicts import Status
 
     numbers = list(range(len(cells()))) if everything else sample(len(cells()), count, seed)
     chosen = devices or SOFTWARE_DEVICES
     how = "" if everything else f", seed {seed}"
     click.echo(f"{len(numbers)} of {len(cells())} cells on {', '.join(chosen)}{how}")
-    judged: list[table.Judged] = []
-    with progress_bars() as progress:
-        for device in chosen:
-            bar = progress.add_task(device, total=len(numbers))
-            found = judge_cells(numbers, device, layer, execute, jobs, partial(progress.advance, bar))
-            judged += [(cells()[number], row) for number, row in sorted(found, key=lambda each: each[0])]
+    plan = {"sample": None if everything else [count, seed], "devices": [*chosen], "layer": layer, "execute": execute}
+    with KeptAnswers(out, MATRIX, plan, resume=resume) as kept:
+        judged = [each for device in chosen for each in _judged(kept, numbers, device, layer, execute, jobs)]
     if json_path is not None:
         write_json(json_path, {"version": 1, "rows": [row.to_dict() for _, row in judged]})
     if page is not None:
@@ -72,3 +80,21 @@ def matrix(
     for row in failed:
         click.echo(f"{row.status}: {row.scenario} on {row.device}: {'; '.join(row.reasons) or row.problem}")
     ctx.exit(HAZARDS if failed else CLEAN)
+
+
+def _judged(
+    kept: KeptAnswers, numbers: Sequence[int], device: str, layer: str, execute: bool, jobs: int
+) -> list[tuple[Cell, Row]]:
+    """Each cell with its row on a device. What is kept is not asked again."""
+    from harness.report.console import progress_bars
+    from harness.suite.matrix.cells import cells
+    from harness.suite.matrix.judge_cells import judge_cells
+    from harness.suite.row import Row
+
+    keys = {number: f"{device}: {cells()[number].name}" for number in numbers}
+    left = [number for number, key in keys.items() if key not in kept.answers]
+    with progress_bars() as progress:
+        advance = partial(progress.advance, progress.add_task(device, total=len(left)))
+        for number, row in judge_cells(left, device, layer, execute, jobs, advance):
+            kept.keep(keys[number], row.to_dict())
+    return [(cells()[number], Row.from_dict(kept.answers[key])) for number, key in keys.items()]

@@ -6,10 +6,14 @@ from __future__ import annotations
 import os
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from harness.cli import CLEAN, HAZARDS
+
+if TYPE_CHECKING:
+    from harness.suite.kept_answers import KeptAnswers
 
 RANDOM_STREAMS = 330
 
@@ -23,6 +27,8 @@ RANDOM_STREAMS = 330
 @click.option("--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Processes side by side.")
 @click.option("--judges", is_flag=True, help="Disable rules of syncval and the model instead, one at a time.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every mutant to this file.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Keep each answer here once it is there.")
+@click.option("--resume", is_flag=True, help="Go on with the file of --out.")
 @click.pass_context
 def mutate(
     ctx: click.Context,
@@ -34,6 +40,8 @@ def mutate(
     jobs: int,
     judges: bool,
     json_path: Path | None,
+    out: Path | None,
+    resume: bool,
 ) -> None:
     """Score how well each judge notices what is missing (SCENARIOS: files or folders; default: those of the suite).
 
@@ -44,13 +52,31 @@ def mutate(
     scenarios, the kept streams beside them, 330 random streams or the pixels must notice: exit code 1 when no change of
     a function is noticed. --sample then is a number of changes.
     """
-    if judges:
-        ctx.exit(_mutate_judges(scenarios, device, count, seed, jobs, json_path))
+    from harness.suite.kept_answers import MUTATE, KeptAnswers
+
+    plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed, "judges": judges}
+    with KeptAnswers(out, MUTATE, plan | ({} if judges else {"layer": layer}), resume=resume) as kept:
+        if judges:
+            ctx.exit(_mutate_judges(scenarios, device, count, seed, jobs, json_path, kept))
+        ctx.exit(_mutate_scenarios(scenarios, device, layer, count, seed, jobs, json_path, kept))
+
+
+def _mutate_scenarios(
+    scenarios: tuple[Path, ...],
+    device: str,
+    layer: str,
+    count: int | None,
+    seed: int,
+    jobs: int,
+    json_path: Path | None,
+    kept: KeptAnswers,
+) -> int:
     from harness.device.pool import sample
     from harness.report.console import progress_bars, terminal
     from harness.report.findings_json import write_json
     from harness.suite.mutation import score
     from harness.suite.mutation.judge_mutants import claims, judge_mutants
+    from harness.suite.mutation.mutant import Mutant
     from harness.suite.whole_suite import suite_scenarios
 
     several = claims(scenarios or (suite_scenarios(),))
@@ -59,8 +85,13 @@ def mutate(
         click.echo(f"{len(several)} scenarios, seed {seed}")
     console = terminal()
     with progress_bars() as progress:
-        bar = progress.add_task("mutants", total=len(several))
-        mutants = sorted(judge_mutants(several, device, layer, jobs, partial(progress.advance, bar)), key=str)
+        keys = {each: f"{each[0]}::{each[1]}" for each in several}
+        left = [each for each, key in keys.items() if key not in kept.answers]
+        bar = progress.add_task("mutants", total=len(left))
+        for named, made in judge_mutants(left, device, layer, jobs, partial(progress.advance, bar)):
+            kept.keep(keys[named], {"mutants": [each.to_dict() for each in made]})
+    answers = [each for key in keys.values() for each in kept.answers[key]["mutants"]]
+    mutants = sorted(map(Mutant.from_dict, answers), key=str)
     if json_path is not None:
         write_json(json_path, {"version": 1, "mutants": [each.to_dict() for each in mutants]})
     console.print(score.table(mutants))
@@ -70,11 +101,17 @@ def mutate(
     for mutant in disagreements:
         kind = "syncval is not silent" if mutant.legal else "syncval misses it"
         click.echo(f"{kind}: {mutant}: {'; '.join(mutant.syncval or mutant.model)}")
-    ctx.exit(HAZARDS if disagreements else CLEAN)
+    return HAZARDS if disagreements else CLEAN
 
 
 def _mutate_judges(
-    scenarios: tuple[Path, ...], device: str, count: int | None, seed: int, jobs: int, json_path: Path | None
+    scenarios: tuple[Path, ...],
+    device: str,
+    count: int | None,
+    seed: int,
+    jobs: int,
+    json_path: Path | None,
+    kept: KeptAnswers,
 ) -> int:
     from tempfile import TemporaryDirectory
 
@@ -84,7 +121,7 @@ def _mutate_judges(
     from harness.report.findings_json import write_json
     from harness.suite.mutation import rule_score
     from harness.suite.mutation.judge_mutants import claims
-    from harness.suite.mutation.rule_judging import Corpus, judge_rules
+    from harness.suite.mutation.rule_judging import Corpus, Noticed, judge_rules
     from harness.suite.mutation.rule_mutants import rule_mutants
     from harness.suite.whole_suite import suite_scenarios
 
@@ -99,11 +136,13 @@ def _mutate_judges(
         corpus.add_scenarios(several, device, Path(folder), jobs, partial(progress.advance, bar))
         corpus.add_kept(kept_streams(scenarios))
         corpus.add_random(RANDOM_STREAMS, seed)
-        bar = progress.add_task("mutants", total=len(mutants))
-        noticed = []
-        for each in judge_rules(mutants, corpus, jobs):
-            noticed.append(each)
+        keys = {f"{each} ({each.number})": each for each in mutants}
+        left = [each for key, each in keys.items() if key not in kept.answers]
+        bar = progress.add_task("mutants", total=len(left))
+        for each in judge_rules(left, corpus, jobs):
+            kept.keep(f"{each.mutant} ({each.mutant.number})", each.to_dict())
             progress.advance(bar)
+    noticed = [Noticed.from_dict(mutant, kept.answers[key]) for key, mutant in keys.items()]
     noticed.sort(key=lambda each: (each.mutant.module, each.mutant.line, each.mutant.number))
     if json_path is not None:
         write_json(json_path, {"version": 1, "seed": seed, "mutants": [each.to_dict() for each in noticed]})

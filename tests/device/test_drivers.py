@@ -153,7 +153,7 @@ def test_the_driver_without_hardware_survives_being_asked() -> None:
     ("request_", "message"),
     [
         ({"features": ["noSuchFeature"]}, "has no feature noSuchFeature"),
-        ({"device_extensions": ["VK_NO_such"]}, "has no device extension VK_NO_such"),
+        ({"device_extensions": ["VK_GOOGLE_display_timing"]}, "has no device extension VK_GOOGLE_display_timing"),
         ({"layers": ["VK_LAYER_NO_such"]}, "has no layer VK_LAYER_NO_such"),
         ({"queues": [1, 1]}, "has no further queue"),
         ({"physical_device": 7}, "no physical device 7"),

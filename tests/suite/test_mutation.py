@@ -86,7 +86,7 @@ def test_a_sample_is_caught_exactly_where_the_model_says_so() -> None:
     several = claims([SCENARIOS])
     chosen = [several[at] for at in sample(len(several), SAMPLE, SEED)]
     print(f"{SAMPLE} scenarios, seed {SEED}")
-    found = list(judge_mutants(chosen, "swiftshader", "off", 1))
+    found = [each for _, made in judge_mutants(chosen, "swiftshader", "off", 1) for each in made]
     assert [str(each) for each in score.wrong(found)] == []
     assert len(found) > SAMPLE
     assert {each.operator for each in found} <= {"", *OPERATORS}

@@ -36,15 +36,15 @@ def claims(paths: Sequence[Path], *, every: bool = False) -> list[Named]:
 
 def judge_mutants(
     several: Sequence[Named], device: str, layer: str, processes: int, advance: Callable[[int], object] = lambda _: None
-) -> Iterator[Mutant]:
-    """The mutants of these scenarios, recorded on `device`; `advance` is called with how many scenarios are done."""
+) -> Iterator[tuple[Named, list[Mutant]]]:
+    """The mutants of each of these scenarios, recorded on `device`; `advance` is called with how many are done."""
     tasks = [{"module": str(file), "scenario": name, "layer": layer} for file, name in several]
     for at, answer in run_tasks(f"{__name__}:run", tasks, device, processes, advance=advance):
         if isinstance(answer, NoAnswer):
             file, name = several[at]
-            yield Mutant(f"{file.parent.name}/{name}", "", "", "", problem=answer.problem)
+            yield several[at], [Mutant(f"{file.parent.name}/{name}", "", "", "", problem=answer.problem)]
         else:
-            yield from (Mutant.from_dict(each) for each in answer["mutants"])
+            yield several[at], [Mutant.from_dict(each) for each in answer["mutants"]]
 
 
 def run(module: str, scenario: str, layer: str) -> dict[str, Any]:

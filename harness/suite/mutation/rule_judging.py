@@ -21,7 +21,7 @@ import json
 import multiprocessing
 import random
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -82,6 +82,11 @@ class Noticed:
         """JSON-able form."""
         names = (*WAYS, "error")
         return {"mutant": str(self.mutant), "rule": self.mutant.rule, **{name: getattr(self, name) for name in names}}
+
+    @classmethod
+    def from_dict(cls, mutant: RuleMutant, value: Mapping[str, str]) -> Noticed:
+        """Inverse of `to_dict`, for that mutant."""
+        return cls(mutant, **{name: value[name] for name in (*WAYS, "error")})
 
 
 @dataclass(slots=True)
