@@ -8,6 +8,7 @@ from typing import Any
 
 NAMED = (
     "VkAccessFlagBits2",
+    "VkAttachmentDescriptionFlagBits",
     "VkAttachmentLoadOp",
     "VkAttachmentStoreOp",
     "VkBlendFactor",

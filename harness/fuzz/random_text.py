@@ -441,8 +441,11 @@ class RandomText:
         return f"{text} later {later}" if later else text
 
     def _left(self, many: int) -> str:
-        """Of the subpasses before one, those that a transition leaves: the last ones that use the image."""
+        """Of the subpasses before one, those that a transition leaves: the last ones that use the image. With EXTERNAL
+        they used an aliased one."""
         left = [str(each) for each in range(many) if each == many - 1 or self._coin()] if self._coin() else []
+        if left and self.pick(("own", "own", "aliased")) == "aliased":
+            left.insert(0, "EXTERNAL")
         return f"after {'&'.join(left)}" if left else ""
 
     def _dependencies(self, many: int) -> tuple[str, set[int]]:

@@ -53,7 +53,8 @@ SCOPE is `STAGES/ACCESSES` or `STAGES`, names joined by `\|`. DEPENDENCY is `[a]
 SCOPE > SCOPE`; a layout is a number and an outer subpass `EXTERNAL`. A barrier of a range is also an execution
 dependency of everything, as in the API. A transfer between families is that only with `stages`, which says that the
 stages count on both sides of it. An automatic transition leaves the layout in which the subpasses behind `after` used
-the attachment, or initialLayout. The subpasses behind `used` use it; without `used` these are those behind `after` and
+the attachment, or initialLayout; `after EXTERNAL&0` leaves initialLayout and subpass 0, which used an attachment on the
+same memory. The subpasses behind `used` use it; without `used` these are those behind `after` and
 the one that begins. Those behind `later` use it in the new layout, behind the subpass that begins.
 """
 
@@ -205,11 +206,19 @@ def _spell_dependency(each: Dependency) -> str:
 
 def _pair(text: str) -> tuple[int, int]:
     before, _, after = text.partition("->")
-    return (EXTERNAL if before == "EXTERNAL" else int(before), EXTERNAL if after == "EXTERNAL" else int(after))
+    return _end_of(before), _end_of(after)
+
+
+def _end_of(text: str) -> int:
+    return EXTERNAL if text == "EXTERNAL" else int(text)
+
+
+def _spell_ends(several: Iterable[int], between: str) -> str:
+    return between.join("EXTERNAL" if each == EXTERNAL else str(each) for each in several)
 
 
 def _spell_pair(before: int, after: int) -> str:
-    return "->".join("EXTERNAL" if each == EXTERNAL else str(each) for each in (before, after))
+    return _spell_ends((before, after), "->")
 
 
 def _barrier(text: str) -> Barrier:
@@ -344,9 +353,14 @@ def _transition(words: list[str], into: tuple[int, ...]) -> AutomaticTransition:
     if given.keys() - {"after", "used", "later"}:
         raise ValueError(f"a transition has no {' '.join(words[2:])!r}")
     after, used, later = (
-        tuple(map(int, filter(None, given.get(key, "").split("&")))) for key in ("after", "used", "later")
+        tuple(map(_end_of, filter(None, given.get(key, "").split("&")))) for key in ("after", "used", "later")
     )
-    return AutomaticTransition(resource, resource, (span,), *_pair(words[1]), after, used or (*after, *into), later)
+    return AutomaticTransition(resource, resource, (span,), *_pair(words[1]), after, used or _own(after, into), later)
+
+
+def _own(after: tuple[int, ...], into: tuple[int, ...]) -> tuple[int, ...]:
+    """The subpasses that use an attachment if no others are named."""
+    return (*(each for each in after if each != EXTERNAL), *into)
 
 
 def _subpass(text: str) -> Effect:
@@ -374,8 +388,8 @@ _EFFECTS: dict[str, Callable[[str], Effect]] = {
 
 
 def _spell_transition(each: AutomaticTransition, *into: int) -> str:
-    after = f" after {'&'.join(map(str, each.leaves))}" if each.leaves else ""
-    used = f" used {'&'.join(map(str, each.users))}" if each.users != (*each.leaves, *into) else ""
+    after = f" after {_spell_ends(each.leaves, '&')}" if each.leaves else ""
+    used = f" used {'&'.join(map(str, each.users))}" if each.users != _own(each.leaves, into) else ""
     later = f" later {'&'.join(map(str, each.later))}" if each.later else ""
     moved = f"{_spell_range(each.resource, each.spans)} {_spell_pair(each.old_layout, each.new_layout)}"
     return f"{moved}{after}{used}{later}"

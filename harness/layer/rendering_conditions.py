@@ -377,6 +377,18 @@ def moved_after_other_dependencies(subject: Subject) -> bool:
     return False
 
 
+@condition
+def moved_beside_an_alias(subject: Subject) -> bool:
+    """Our second access is the transition of an attachment away from its initial layout, behind a use of another one
+    on the same memory. Our first access is made in the same instance."""
+    finding, own = subject.finding, subject.command
+    if finding is None or own is None or not in_one_instance(subject):
+        return False
+    effects = subject.stream.facts(own).effects
+    moved = (each for one in effects if isinstance(one, SubpassBegin | PassEnd) for each in one.transitions)
+    return any(each.resource == finding.resource and EXTERNAL in each.leaves for each in moved)
+
+
 def makes_available(given: Dependency, access: str) -> bool:
     """Whether a dependency has an access in its first scope, and its write in its first access scope."""
     if access not in ACCESS_KIND:

@@ -11,7 +11,7 @@ from typing import Any
 
 from harness.findings import UserError
 from harness.rig.core import COLOR_FORMAT, RigDevice, RigImage, layout
-from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkFramebufferCreate
+from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkAttachmentDescription, VkFramebufferCreate
 from harness.spec.formats import format_of
 from harness.spec.masks import scope
 from harness.spec.names import enum_value, flags_value
@@ -43,6 +43,7 @@ class RigAttachment:
     final: str = "GENERAL"
     stencil: tuple[str, str] = ("DONT_CARE", "DONT_CARE")
     samples: int = 1
+    may_alias: bool = False
 
 
 Use = int | tuple[int, str]
@@ -179,6 +180,7 @@ class _KeptStructs(list[Any]):
 
 def _describe(vk: Any, each: RigAttachment, two: str) -> Any:
     return getattr(vk, f"VkAttachmentDescription{two}")(
+        flags=VkAttachmentDescription.MAY_ALIAS if each.may_alias else 0,
         format=enum_value("VkFormat", each.format),
         samples=each.samples,
         loadOp=load_op(each.load),

@@ -101,6 +101,12 @@ class VkAccess2:
     RESOURCE_HEAP_READ_EXT = 0x400000000000000
 
 
+class VkAttachmentDescription:
+    MAY_ALIAS = 0x1
+    RESOLVE_SKIP_TRANSFER_FUNCTION_KHR = 0x2
+    RESOLVE_ENABLE_TRANSFER_FUNCTION_KHR = 0x4
+
+
 class VkAttachmentLoadOp:
     LOAD = 0
     CLEAR = 1

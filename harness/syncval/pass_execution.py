@@ -122,13 +122,14 @@ class InstanceExecution:
 
         These are the dependencies from the subpasses that it leaves, wherever they lead. Away from initialLayout these
         are the dependencies from outside into subpasses that use the attachment.
-        Rules: rules.md#dependencies-meet-at-a-transition, rules.md#initial-transitions-wait-for-earlier-accesses.
+        Rules: rules.md#dependencies-meet-at-a-transition, rules.md#initial-transitions-wait-for-earlier-accesses,
+        rules.md#aliased-attachments-share-their-users.
         """
-        leaves = transition.leaves
+        leaves = transition.leaves or (EXTERNAL,)
         return self._with_operations(
             (src, scopes)
             for (src, dst), scopes in self._scopes.items()
-            if (src in leaves if leaves else src == EXTERNAL and dst in transition.users)
+            if src in leaves and (src != EXTERNAL or dst in transition.users)
         )
 
     def begin(self, effect: SubpassBegin, place: Place) -> list[DetectedHazard]:
@@ -241,6 +242,9 @@ class InstanceExecution:
             context.racing = self._racing_with(self._subpasses, self._up_to(givers))
             sources = tuple((self._viewer(source), scopes) for source, scopes in givers or [(EXTERNAL, (NOTHING,))])
             hazards += context.check_transition(each.space, each.spans, sources, each.resource)
+            for alias in each.aliases:
+                met = context.check_transition(alias.space, alias.spans, sources, alias.resource)
+                hazards += context.report_alias_hazards(alias, each.resource, list(met))
         return hazards
 
     def _move(

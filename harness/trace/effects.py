@@ -193,12 +193,15 @@ class AutomaticTransition:
     old_layout: int
     new_layout: int
     leaves: tuple[int, ...] = ()
-    """The subpasses that used the attachment in the layout that it leaves; none if it leaves initialLayout."""
+    """The subpasses that used the attachment in the layout that it leaves; none if it leaves initialLayout. Those
+    behind them which used an aliased attachment are among them, and then EXTERNAL stands for initialLayout."""
     users: tuple[int, ...] = ()
-    """All subpasses that use the attachment."""
+    """All subpasses that use the attachment, or an aliased one."""
     later: tuple[int, ...] = ()
     """The subpasses behind the one that begins which use the attachment in the layout that it enters, up to the next
     transition."""
+    aliases: tuple[Alias, ...] = ()
+    """Addresses of other resources on the same memory."""
 
 
 @dataclass(frozen=True, slots=True)

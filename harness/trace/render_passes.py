@@ -40,6 +40,8 @@ class AttachmentDescription:
 
     format: int
     parts: tuple[AttachmentAspect, ...]
+    may_alias: bool = False
+    """VK_ATTACHMENT_DESCRIPTION_MAY_ALIAS_BIT: other attachments may be the same memory."""
 
     @property
     def aspects(self) -> int:

@@ -1,7 +1,8 @@
 """Several resources in one memory object (specification: "Memory Aliasing"): uses of what overlaps need an order."""
 
 from harness.rig.core import RigBuffer, RigImage
-from harness.spec.enums import VkImageCreate
+from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
+from harness.spec.enums import VK_SUBPASS_EXTERNAL, VkImageCreate
 from harness.suite import Rig, read_after_write, scenario, write_after_read, write_after_write
 
 FILL, COPY = "vkCmdFillBuffer", "vkCmdCopyBuffer"
@@ -143,3 +144,30 @@ def scenario_two_names_of_one_image(rig: Rig) -> None:
             },
         )
         commands.image_to_buffer(other, out)
+
+
+@scenario(
+    without={"buffer before attachment": [write_after_read("vkCmdBeginRenderPass", COPY)]},
+    weakened={"buffer before attachment / from clears": [write_after_read("vkCmdBeginRenderPass", COPY)]},
+    rule="an-image-overlaps-all-of-its-memory",
+)
+def scenario_memory_of_a_buffer_becomes_an_attachment(rig: Rig) -> None:
+    """The initial transition of an attachment waits for what a buffer in its memory was read for."""
+    image, out = rig.target(), rig.buffer()
+    buffer = rig.buffer(256, image.memory)
+    before = RigSubpassDependency(
+        "buffer before attachment",
+        VK_SUBPASS_EXTERNAL,
+        0,
+        "COPY",
+        "COLOR_ATTACHMENT_OUTPUT/COLOR_ATTACHMENT_WRITE",
+        weaker={"from clears": {"before": "CLEAR"}},
+    )
+    made = rig.render_pass([RigAttachment()], [RigSubpass([0])], [before])
+    frame = rig.framebuffer(made, [rig.view(image)])
+    with rig.submission() as commands:
+        commands.fill(buffer, 0x11223344)
+        commands.barrier("", "CLEAR/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.copy(buffer, out)
+        commands.begin_pass(made, frame, clear=[9])
+        commands.end_pass()

@@ -10,7 +10,7 @@ from harness.agreement import compare
 from harness.check import Analysis
 from harness.findings import Hazard
 from harness.model import judge_stream_events
-from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL, VkImageLayout
+from harness.spec.enums import VK_ATTACHMENT_UNUSED, VK_SUBPASS_EXTERNAL, VkAttachmentDescription, VkImageLayout
 from harness.trace import effects
 from harness.trace.effects import (
     Access,
@@ -192,6 +192,22 @@ class TestSubpasses:
         assert begin[0].dependencies == ()
         assert accesses(begin) + accesses(end) == [(image, COLOR_WRITE, "LOAD"), (image, COLOR_WRITE, "STORE")]
         assert end[-1] == PassEnd((effects.AutomaticTransition(other, other, ((0, 64),), 1, READ_ONLY),))
+
+    @pytest.mark.parametrize(
+        ("may", "middle", "ends"),
+        [(True, [(-1, 0)], [((0, 1), (0, 1)), ((1,), (0, 1))]), (False, [()], [((0,), (0,)), ((1,), (1,))])],
+    )
+    def test_aliased_attachments_leave_one_anothers_subpasses(
+        self, may: bool, middle: list[tuple[int, ...]], ends: list[tuple[tuple[int, ...], tuple[int, ...]]]
+    ) -> None:
+        stream = Stream()
+        _, view = target(stream)
+        made = [{**described(final=READ_ONLY), "flags": VkAttachmentDescription.MAY_ALIAS * may} for _ in range(2)]
+        passed = passes.render_pass(stream, made, [subpass([refer(0)]), subpass([refer(1)])])
+        _, second, end = self.run(passed, stream, [view, view], 2)
+        begun = next(each for each in second if isinstance(each, SubpassBegin))
+        assert [each.leaves for each in begun.transitions] == middle
+        assert [(each.leaves, each.users) for each in end[-1].transitions] == ends
 
     def test_resolves_come_at_the_end_of_their_subpass_before_stores(self) -> None:
         stream = Stream()

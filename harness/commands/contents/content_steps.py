@@ -14,7 +14,18 @@ from harness.commands.contents.known_memory import KnownMemory
 from harness.spans import Span
 from harness.spec.enums import VkPipelineStage2
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import Access, Barrier, Command, Effect, RangeBarrier, Unmodelled, WaitEvents
+from harness.trace.effects import (
+    Access,
+    AutomaticTransition,
+    Barrier,
+    Command,
+    Effect,
+    PassEnd,
+    RangeBarrier,
+    SubpassBegin,
+    Unmodelled,
+    WaitEvents,
+)
 from harness.trace.resources import Buffer
 
 _WRITES = tuple(kind.write for kind in ACCESS_KINDS)
@@ -211,12 +222,15 @@ def overwritten(effects: Iterable[Effect]) -> Overwritten | None:
         elif type(effect) is Barrier:
             for part in effect.ranges:
                 places += _aliases(part) if part.transition else ()
+        elif type(effect) is SubpassBegin or type(effect) is PassEnd:
+            for each in effect.transitions:
+                places += _aliases(each)
         elif type(effect) is Unmodelled or (type(effect) is WaitEvents and _waits_for_host(effect)):
             return ANYTHING
     return Overwritten(tuple(places)) if places else None
 
 
-def _aliases(written: Access | RangeBarrier) -> list[tuple[int, Span]]:
+def _aliases(written: Access | RangeBarrier | AutomaticTransition) -> list[tuple[int, Span]]:
     return [(alias.space, span) for alias in written.aliases for span in alias.spans]
 
 

@@ -71,7 +71,7 @@ def begin_render_pass(objects: ObjectState, buffer: CommandBuffer, args: dict[st
     if first is None:
         several = range(len(render_pass.attachments))
         attachments = tuple(find_attachment(objects, views[at]) if at < len(views) else None for at in several)
-        first = instance(PassInstance(render_pass, attachments, framebuffer.layers, area))
+        first = instance(PassInstance(render_pass, attachments, framebuffer.layers, area), objects.aliasing)
         if None in attachments:
             named.append(Unmodelled("an attachment that was not seen"))
         else:

@@ -5,16 +5,20 @@ They depend on nothing else, so that they are worked out once for all instances 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
+from itertools import permutations
 from operator import or_
 
 from harness.commands.rendering.attachments import load, resolve, store
 from harness.commands.rendering.other_aspect import Operation, with_rewrites
+from harness.commands.resources.aliasing import Aliasing
+from harness.spans import overlap
 from harness.spec.enums import VkAttachmentStoreOp, VkImageAspect, VkImageLayout, VkResolveMode
 from harness.spec.scopes import ACCESS_KINDS
-from harness.trace.effects import AttachmentUsers, AutomaticTransition, Effect, PassEnd, SubpassBegin
+from harness.trace.effects import EXTERNAL, AttachmentUsers, AutomaticTransition, Effect, PassEnd, SubpassBegin
 from harness.trace.render_passes import (
     ALL_VIEWS,
     AttachmentAspectOperation,
@@ -37,6 +41,8 @@ class PassInstance:
     attachments: tuple[Attachment | None, ...]
     layers: int
     area: Area
+    aliased: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """For each attachment that shares memory with others, and may: the indices of these."""
 
     def layers_of(self, views: int) -> Sequence[int]:
         """The layers for which a view mask stands, from the first of a view. ALL_VIEWS stands for all of the
@@ -48,20 +54,39 @@ class PassInstance:
         subpasses = enumerate(self.render_pass.subpasses)
         return tuple(at for at, each in subpasses if each.uses(attachment) and each.view_mask & views)
 
+    def users_of_aliases(self, attachment: int) -> set[int]:
+        """The subpasses that use another attachment on the same memory."""
+        return {at for each in self.aliased.get(attachment, ()) for at in self.users_of(each, ALL_VIEWS)}
 
-def instance(begun: PassInstance) -> RenderingState:
+
+def instance(begun: PassInstance, aliasing: Aliasing) -> RenderingState:
     """The first subpass, which leads to the others."""
-    end = PassEnd(tuple(_transitions(begun, begun.render_pass.final)))
+    begun = replace(begun, aliased=_aliased(begun, aliasing))
     count = len(begun.render_pass.subpasses)
+    end = PassEnd(tuple(_transitions(begun, begun.render_pass.final, count)))
     following = _subpass_rendering(begun, count - 1, None, end)
     for index in range(count - 2, -1, -1):
         following = _subpass_rendering(begun, index, following, end)
     return following
 
 
+def _aliased(begun: PassInstance, aliasing: Aliasing) -> dict[int, list[int]]:
+    """The attachments that share memory, out of those that may."""
+    layers, found = begun.layers_of(begun.render_pass.views), defaultdict[int, list[int]](list)
+    able = [
+        (at, attachment.image.id, attachment.subresources(layers))
+        for at, attachment in enumerate(begun.attachments)
+        if attachment is not None and begun.render_pass.attachments[at].may_alias
+    ]
+    for (at, image, spans), (other, other_image, others) in permutations(able, 2):
+        if overlap(spans, others) if image == other_image else aliasing.overlap(image, other_image):
+            found[at].append(other)
+    return found
+
+
 def _begin_subpass(begun: PassInstance, index: int) -> Iterator[Effect]:
     work = begun.render_pass.work[index]
-    yield SubpassBegin(index, tuple(_transitions(begun, work.changes)))
+    yield SubpassBegin(index, tuple(_transitions(begun, work.changes, index)))
     loads: dict[Users, list[Operation]] = {}
     for each, attachment in _present(begun, index, work.loads):
         layers = begun.layers_of(each.views)
@@ -115,17 +140,33 @@ def _present(
             yield each, replace(attachment.only(each.aspect), feedback_loop=each.attachment in feedback)
 
 
-def _transitions(begun: PassInstance, changes: Iterable[AttachmentTransition]) -> Iterator[AutomaticTransition]:
+def _transitions(
+    begun: PassInstance, changes: Iterable[AttachmentTransition], entered: int
+) -> Iterator[AutomaticTransition]:
     """Transitions of whole layers of a view: as many as the framebuffer has, or those of the views that any subpass
-    uses."""
+    uses. `entered` is the subpass that begins, or the number of subpasses at the end."""
     layers = begun.layers_of(begun.render_pass.views)
     for change in changes:
         attachment = begun.attachments[change.attachment]
         if attachment is not None:
             spans = attachment.only(change.aspects).subresources(layers)
             image = attachment.image.id
-            given = (change.old, change.new, change.leaves, change.users, change.later)
-            yield AutomaticTransition(image, image, spans, *given)
+            leaves, users = _with_aliases(begun, change, entered)
+            yield AutomaticTransition(image, image, spans, change.old, change.new, leaves, users, change.later)
+
+
+def _with_aliases(begun: PassInstance, change: AttachmentTransition, entered: int) -> tuple[Users, Users]:
+    """The subpasses that a transition leaves, and all that use the attachment. Those that use another attachment on the
+    same memory count: for what a transition leaves, those since it was used in the old layout.
+
+    Specification: "Render Pass Creation" (VK_ATTACHMENT_DESCRIPTION_MAY_ALIAS_BIT), "Automatic Layout Transitions".
+    Rule: rules.md#aliased-attachments-share-their-users.
+    """
+    others = begun.users_of_aliases(change.attachment)
+    own = change.leaves or (EXTERNAL,)
+    since = {each for each in others if own[0] < each < entered}
+    leaves = tuple(sorted({*own, *since})) if since else change.leaves
+    return leaves, tuple(sorted({*change.users, *others}))
 
 
 def _resolves(begun: PassInstance, subpass: Subpass) -> Iterator[Operation]:

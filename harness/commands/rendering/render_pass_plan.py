@@ -14,6 +14,7 @@ from harness.findings import Hazard, Place, UserError
 from harness.spec.enums import (
     VK_ATTACHMENT_UNUSED,
     VK_SUBPASS_EXTERNAL,
+    VkAttachmentDescription,
     VkDependency,
     VkImageAspect,
     VkImageLayout,
@@ -91,7 +92,7 @@ def _description(info: dict[str, Any]) -> AttachmentDescription:
         parts.append(
             AttachmentAspect(VkImageAspect.STENCIL, info["stencilLoadOp"], info["stencilStoreOp"], *stencil_layouts)
         )
-    return AttachmentDescription(info["format"], tuple(parts))
+    return AttachmentDescription(info["format"], tuple(parts), bool(info["flags"] & VkAttachmentDescription.MAY_ALIAS))
 
 
 def subpasses_of(info: dict[str, Any]) -> tuple[Subpass, ...]:

@@ -23,7 +23,20 @@ from typing import NamedTuple
 from harness.findings import UserError
 from harness.spans import Span, SpanMap
 from harness.spec.enums import VkImageCreate, VkImageTiling
-from harness.trace.effects import Access, Alias, Barrier, Command, Effect, Execute, RangeBarrier, SetEvent, WaitEvents
+from harness.trace.effects import (
+    Access,
+    Alias,
+    AutomaticTransition,
+    Barrier,
+    Command,
+    Effect,
+    Execute,
+    PassEnd,
+    RangeBarrier,
+    SetEvent,
+    SubpassBegin,
+    WaitEvents,
+)
 from harness.trace.resources import Buffer, Image
 
 
@@ -101,6 +114,10 @@ class Aliasing:
         """Whether any resources overlap."""
         return bool(self._overlaps)
 
+    def overlap(self, one: int, other: int) -> bool:
+        """Whether two images share memory."""
+        return any(each.other.id == other for each in self._overlaps.get(one, ()))
+
     @property
     def overlapping(self) -> set[int]:
         """Ids of the resources that overlap others, of which at least one of two is an image."""
@@ -122,12 +139,19 @@ class Aliasing:
                 return replace(effect, barriers=tuple(map(self._barrier, effect.barriers)))
             case SetEvent():
                 return replace(effect, barrier=self._barrier(effect.barrier))
+            case SubpassBegin() | PassEnd():
+                return replace(effect, transitions=tuple(map(self._transition, effect.transitions)))
             case Execute():  # accesses of inherited attachments are made when they are executed
                 return Execute(tuple((id, tuple(map(self._command, inner))) for id, inner in effect.buffers))
         return effect
 
     def _command(self, command: Command) -> Command:
         return replace(command, effects=self.widen(command.effects))
+
+    def _transition(self, each: AutomaticTransition) -> AutomaticTransition:
+        if each.resource not in self._overlaps:
+            return each
+        return replace(each, aliases=self._of_access(each.resource, each.spans))
 
     def _barrier(self, barrier: Barrier) -> Barrier:
         ranges = tuple(

@@ -101,11 +101,14 @@ def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
     if instance is None:
         return
     outer = run.stream = instance.outer
-    out = _open(run, instance, [each for each in instance.dependencies if each.dst == EXTERNAL])
+    moved = effect.transitions
+    asked = [e for e in instance.dependencies if e.dst == EXTERNAL or any(_is_before(e, change) for change in moved)]
+    opened = _open(run, instance, asked)
+    out = [(each, pending) for each, pending in opened if each.dst == EXTERNAL]
     for stream in (*instance.subpasses.values(), *(each for _, each in instance.operations)):
         outer.leave(stream)
-    for change in effect.transitions:
-        _transition(run, instance, change, out, [pending for each, pending in out if each.src in change.users])
+    for change in moved:
+        _transition(run, instance, change, opened, [pending for each, pending in out if each.src in change.users])
     for _, pending in out:
         close_scope(run, pending, outer)
     for _, node, _ in instance.entered:
@@ -166,7 +169,7 @@ def _transition(
         (sources, "a transition is after the first scopes"),
         (stream.before(TRANSITION_STAGE), IN_ALL_COMMANDS),
     )
-    access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource)
+    access = Access(LAYOUT_TRANSITION, change.space, change.spans, change.resource, aliases=change.aliases)
     where, number = (run.place, stream.id, run.execution), instance.number
     run.program.access(access, node, *where, automatic=True, instance=number)
     run.own(access, ACCESS_KINDS[LAYOUT_TRANSITION].name, node, change.old_layout != VkImageLayout.UNDEFINED)
@@ -182,10 +185,14 @@ def _show(run: CommandBufferRun, node: int, shown_by: Iterable[OpenDependency]) 
 
 
 def _is_before(each: SubpassDependency, change: AutomaticTransition) -> bool:
-    """Whether a transition comes after what a dependency makes available."""
-    if change.leaves:
+    """Whether a transition comes after what a dependency makes available.
+
+    Rule: rules.md#aliased-attachments-share-their-users.
+    """
+    if each.src != EXTERNAL:
         return each.src in change.leaves
-    return each.src == EXTERNAL and each.dst in change.users
+    leaves_initial_layout = not change.leaves or EXTERNAL in change.leaves
+    return leaves_initial_layout and each.dst in change.users
 
 
 def _union_of(run: CommandBufferRun, nodes: Iterable[int]) -> NodeSet:
