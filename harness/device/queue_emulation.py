@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from harness.device.headless import place_queues
-from harness.record.proxy import rebind
+from harness.record.rebind import rebind
 from harness.spec.enums import VK_QUEUE_FAMILY_IGNORED, VkPipelineStage2, VkResult, VkSemaphoreType, VkStructureType
 from harness.spec.shapes import new_struct
 from harness.trace.pending_batches import PendingBatch, PendingBatches, Values

@@ -28,6 +28,7 @@ from harness.record.decode import Decoder
 from harness.record.forward import CallSink, Function, make_converter, make_forwarder
 from harness.record.handles import HandleRegistry
 from harness.record.lifetime import keeping
+from harness.record.rebind import rebind
 from harness.record.sites import Sites
 from harness.spec.shapes import signature
 
@@ -249,18 +250,6 @@ def address_of(mapped: Any) -> tuple[int, int] | None:
     except TypeError:
         return None
     return int(ffi.cast("uintptr_t", held)), ffi.sizeof(held)
-
-
-def rebind(old: object, new: object) -> None:
-    """Makes every global name of every module that is bound to `old` be bound to `new`."""
-    wanted = id(old)
-    for module in list(sys.modules.values()):
-        names = getattr(module, "__dict__", None)
-        if type(names) is not dict or wanted not in map(id, list(names.values())):
-            continue
-        for name, value in list(names.items()):
-            if value is old:
-                names[name] = new
 
 
 def _reraise_interrupt(kind: type[BaseException], error: BaseException, trace: Any) -> None:

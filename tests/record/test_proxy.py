@@ -90,6 +90,26 @@ def test_a_module_that_imported_the_package_while_attached_gets_the_real_one_bac
     del sys.modules["a_late_program"]
 
 
+def test_a_module_that_an_earlier_session_saw_is_looked_at_again(keeper: Keeper) -> None:
+    import vulkan as vk
+
+    real = vk.lib
+    seen = module_of("import vulkan", "a_program_that_two_sessions_see")
+    with harness.attach(mirror=keeper):
+        pass
+    exec("from vulkan import lib as early", seen.__dict__)
+    with harness.attach(mirror=keeper):
+        assert seen.early is not real
+        exec("from vulkan import lib as late; early = None", seen.__dict__)
+        assert seen.late is not real
+    assert seen.late is real and seen.early is None
+    exec("del late; from vulkan import lib as other", seen.__dict__)
+    with harness.attach(mirror=keeper):
+        assert seen.other is not real
+    assert seen.other is real
+    del sys.modules["a_program_that_two_sessions_see"]
+
+
 def test_package_functions_taken_before_are_mirrored(star: Any, keeper: Keeper) -> None:
     early = star.vkCmdFillBuffer
     with harness.attach(mirror=keeper):
