@@ -11,6 +11,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, lru_cache
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
@@ -40,6 +41,8 @@ GAP = 4
 FRAME = 17
 """Pixels that the frame around the first wrong texel encloses at least."""
 BACKGROUND = (40, 40, 40)
+LEADING = 2
+"""Pixels between the rows of a caption."""
 TEXT = (230, 230, 230)
 MARK = (255, 0, 255)
 WRONG = (255, 64, 32)
@@ -116,14 +119,27 @@ def surface_text(surface: Surface) -> str:
 
 def captioned(picture: Picture.Image, lines: Sequence[str]) -> Picture.Image:
     """The picture with lines of text below it, wrapped to its width."""
-    font = ImageFont.load_default()
-    letter = font.getlength("m")
-    columns = max(20, int((picture.width - 2 * GAP) / letter))
-    text = "\n".join(row for line in lines for row in wrap(line, columns))
-    _, _, _, bottom = ImageDraw.Draw(picture).multiline_textbbox((0, 0), text, font=font)
-    made = Picture.new("RGB", (picture.width, picture.height + int(bottom) + 2 * GAP), BACKGROUND)
+    columns = max(20, int((picture.width - 2 * GAP) / _font().getlength("m")))
+    rows = [row for line in lines for row in wrap(line, columns)]
+    high = _lettering("").height
+    made = Picture.new("RGB", (picture.width, picture.height + len(rows) * high + 2 * GAP), BACKGROUND)
     made.paste(picture, (0, 0))
-    ImageDraw.Draw(made).multiline_text((GAP, picture.height + GAP), text, fill=TEXT, font=font)
+    for number, row in enumerate(rows):
+        made.paste(_lettering(row), (GAP, picture.height + GAP + number * high))
+    return made
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default()
+
+
+@lru_cache(512)
+def _lettering(row: str) -> Picture.Image:
+    """One row of a caption. The three pictures of a surface share most rows."""
+    high = math.ceil(_font().getbbox("Ag")[3]) + LEADING
+    made = Picture.new("RGB", (math.ceil(_font().getlength(row)) + 1, high), BACKGROUND)
+    ImageDraw.Draw(made).text((0, 0), row, fill=TEXT, font=_font())
     return made
 
 
