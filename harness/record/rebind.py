@@ -15,7 +15,7 @@ class _Look(NamedTuple):
     """What was seen in a module: its names, how many there were, and those bound to the object that was moved."""
 
     names: dict[str, Any]
-    count: int
+    size: int
     moved: list[str]
 
 
@@ -44,5 +44,5 @@ def rebind(old: object, new: object) -> None:
 
 def _holds(look: _Look, names: dict[str, Any], wanted: object) -> bool:
     """Whether a module is as it was at the last look."""
-    is_same = look.names is names and look.count == len(names)
+    is_same = look.names is names and look.size == len(names)
     return is_same and all(names.get(name) is wanted for name in look.moved)
