@@ -22,11 +22,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
+    from harness.failing_tests import KeptTrace
     from harness.findings import Finding
     from harness.ignore_file import IgnoreFile
     from harness.record.session import Session
-    from harness.trace.calls import Block
-    from harness.trace.codec import TraceWriter
 
 CHECKED = [f"--vk-{name}" for name in ("device", "layer", "shard", "resume", "baseline", "update-baseline")]
 """Options that are looked at before anything is collected."""
@@ -58,6 +57,8 @@ def _seconds(text: str) -> float:
 
 SEEN = "vkharness-seen"
 """What workers of xdist report: the numbers of their summary."""
+DRAWN = "vkharness-drawn"
+"""What workers of xdist report: lines about the pictures of failing tests."""
 MARKER = (
     "vk_sync(allow=[NAME, ...]): hazards that do not count in this test with --vk-sync, as READ_AFTER_WRITE or "
     "SYNC-HAZARD-READ-AFTER-WRITE"
@@ -173,6 +174,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _take_settings(config)
     if config.getoption("--vk-sync"):
         from harness import attach
+        from harness.failing_tests import KeptTrace
 
         ignored = _ignore_file(config.getoption("--vk-ignore"))
         trace = KeptTrace(_trace_path(config))
@@ -309,48 +311,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         tell_end(terminalreporter)
 
 
-class KeptTrace:
-    """The trace of one process, on the disk from its first call on. It stays when a test failed by a hazard."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.path = path
-        self.blocks = 0
-        self._first = 1
-        self._writer: TraceWriter | None = None
-        self._wanted = False
-
-    def write(self, block: Block) -> None:
-        """Takes one block. Raises UserError where the folder takes no file."""
-        self.blocks += 1
-        if self._writer is None and self.path is not None:
-            from harness.trace.codec import TraceWriter
-
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._writer = TraceWriter(self.path)
-        if self._writer is not None:
-            self._writer.write(block)
-
-    def begin(self) -> None:
-        """A test begins."""
-        self._first = self.blocks + 1
-
-    def keep(self) -> str:
-        """Keeps the trace, and says where the calls of the test that failed are in it."""
-        if self._writer is None:
-            return ""
-        self._wanted = True
-        shown = f"vkharness replay {self.path} --mode witness --artifacts DIR"
-        return f"\ntrace: {self.path}, this test: calls {self._first} to {self.blocks}\nits pictures: {shown}"
-
-    def close(self) -> None:
-        """Puts the file in its place, or drops it."""
-        if self._writer is not None:
-            if self._wanted:
-                self._writer.close()
-            else:
-                self._writer.abort()
-
-
 class VkSync:
     """Watches the tests of one process."""
 
@@ -361,11 +321,13 @@ class VkSync:
         self._seen = 0
         self._unjudged: set[str] = set()
         self._of_workers = [0, 0, 0]
+        self._drawn: list[str] = []
 
     def pytest_unconfigure(self) -> None:
         """Gives the `vulkan` package back."""
         self.session.detach()
         self.trace.close()
+        self.trace.clear()
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         """A marker that allows what is no hazard ends the run."""
@@ -410,7 +372,7 @@ class VkSync:
         new = self._take(item)
         text = _failure(new)
         if any(each.counts for each in new):
-            pytest.fail(text + self.trace.keep(), pytrace=False)
+            pytest.fail(text + self.trace.keep(item.nodeid, new), pytrace=False)
         elif text:
             item.warn(VkSyncWarning(text))
         return result
@@ -419,7 +381,7 @@ class VkSync:
         new = self._take(item)
         text = _failure(new)
         if text:
-            kept = self.trace.keep() if any(each.counts for each in new) else ""
+            kept = self.trace.keep(item.nodeid, new) if any(each.counts for each in new) else ""
             item.add_report_section(when, "vkharness", text + kept)
 
     def _take(self, item: pytest.Item) -> list[Finding]:
@@ -435,12 +397,15 @@ class VkSync:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """A worker of xdist tells what it ignored. Elsewhere an entry that covered nothing in a whole run is an
-        error."""
+        """Draws what made tests fail. A worker of xdist tells of that, and what it ignored. Elsewhere an entry that
+        covered nothing in a whole run is an error."""
+        self.trace.close()
+        self._drawn += self.trace.draw(session.config.getoption("--vk-device"))
         matches = [each.matches for each in self.ignored.entries]
         if hasattr(session.config, "workeroutput"):
             session.config.workeroutput[IGNORED] = matches
             session.config.workeroutput[SEEN] = self._numbers()
+            session.config.workeroutput[DRAWN] = self._drawn
         elif exitstatus == pytest.ExitCode.OK and self._unused(session.config):
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
 
@@ -449,6 +414,7 @@ class VkSync:
         """What a worker of xdist ignored."""
         output = getattr(node, "workeroutput", {})
         self._of_workers = [a + b for a, b in zip(self._of_workers, output.get(SEEN, (0, 0, 0)), strict=True)]
+        self._drawn += output.get(DRAWN, ())
         told = output.get(IGNORED, ())
         for entry, matches in zip(self.ignored.entries, told, strict=False):
             entry.matches += matches
@@ -457,6 +423,8 @@ class VkSync:
         """Says what was seen, how many findings were ignored, and which entries covered none."""
         calls, found, unjudged = (a + b for a, b in zip(self._numbers(), self._of_workers, strict=True))
         terminalreporter.write_line(f"vkharness: {calls} calls seen, {found} findings, {unjudged} unjudged")
+        for line in self._drawn:
+            terminalreporter.write_line(f"vkharness: {line}")
         times = sum(each.matches for each in self.ignored.entries)
         if times:
             terminalreporter.write_line(f"vkharness: {times} findings are ignored")

@@ -51,7 +51,8 @@ ALLOWED = {
     "report": "findings groups results spans verdicts spec trace model replay",
     "suite": "findings verdicts spec trace commands model syncval device rig replay layer agreement report fuzz "
     "mending advising results check groups planned_file",
-    "pytest_plugin": "findings groups ignore_file record report suite trace",
+    "failing_tests": "findings trace device",
+    "pytest_plugin": "findings groups ignore_file record report suite failing_tests",
     "cli": "advising agreement campaign capture check device findings fuzz groups ignore_file mending model record "
     "reduction refutation replay report reproduction results suite trace verdicts",
 }

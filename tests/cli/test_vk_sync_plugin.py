@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -246,7 +248,47 @@ def test_without_a_failing_test_no_trace_is_kept(project: pytest.Pytester) -> No
     result = project.runpytest_subprocess("--vk-sync", "-k", "sound", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=2, deselected=4)
     result.stdout.fnmatch_lines(["vkharness: * calls seen, 0 findings, 0 unjudged"])
+    assert not (project.path / "artifacts").exists()
+
+
+def test_a_folder_that_was_there_stays(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    (project.path / "artifacts").mkdir()
+    project.runpytest_subprocess("--vk-sync", "-k", "sound", "-p", "no:cacheprovider").assert_outcomes(
+        passed=2, deselected=4
+    )
     assert list((project.path / "artifacts").iterdir()) == []
+
+
+@pytest.mark.parametrize("processes", [(), ("-n", "2")], ids=["one process", "workers"])
+def test_pictures_of_failing_tests_are_kept(project: pytest.Pytester, processes: tuple[str, ...]) -> None:
+    project.makepyfile(test_theirs=TESTS)
+    result = project.runpytest_subprocess("--vk-sync", "-k", "test_racy", "-p", "no:cacheprovider", *processes)
+    result.assert_outcomes(failed=1, deselected=0 if processes else 5)
+    (line,) = (line for line in result.outlines if line.startswith("vkharness: test_theirs.py::test_racy: "))
+    folder = Path(line.partition("pictures in ")[2])
+    assert folder.is_relative_to(project.path / "artifacts") and folder.name.endswith("test_racy")
+    record = json.loads((folder / "record.json").read_text())
+    assert record["finding"]["hazard"] == "READ_AFTER_WRITE" and record["shown"]
+    assert {path.stem.rpartition("-")[2] for path in folder.glob("*.png")} == {"expected", "observed", "difference"}
+
+
+SAME_BYTES = """
+from vulkan import *
+
+def test_same_bytes(rig):
+    commands = rig.commands()
+    for _ in range(2):
+        vkCmdFillBuffer(commands, rig.a, 0, 64, 7)
+    rig.submit(commands)
+"""
+
+
+def test_why_a_failing_test_has_no_pictures(project: pytest.Pytester) -> None:
+    project.makepyfile(test_theirs=SAME_BYTES)
+    result = project.runpytest_subprocess("--vk-sync", "-p", "no:cacheprovider")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["vkharness: test_theirs.py::test_same_bytes: no pictures: *"])
 
 
 def test_options_may_stand_in_a_file_of_settings(project: pytest.Pytester) -> None:
