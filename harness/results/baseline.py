@@ -13,7 +13,7 @@ lines and lines that begin with `#` say nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,24 @@ class Baseline:
         if result in better:
             return better[result], where
         return (RowState.IMPROVED_FAIL if result is RowState.FAIL else result), where
+
+
+def unmatched_lines(baselines: Mapping[str, Baseline], names: Mapping[str, Collection[str]]) -> list[str]:
+    """The lines of lists that are about no row, as `FILE:LINE: TEXT`. Both are given by driver; a line of the lists for
+    all drivers counts where it is about a row of any."""
+    lines: dict[str, str] = {}
+    met: set[str] = set()
+    for driver, baseline in baselines.items():
+        rows = names.get(driver, ())
+        for name, (_, where) in baseline.fails.items():
+            lines[where] = name
+            if name in rows:
+                met.add(where)
+        for each in [*baseline.skips, *baseline.flakes]:
+            lines[each.where] = each.expression.pattern
+            if any(map(each.expression.search, rows)):
+                met.add(each.where)
+    return [f"{where}: {text}" for where, text in lines.items() if where not in met]
 
 
 def row_name(row: Mapping[str, Any]) -> str:

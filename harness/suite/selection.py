@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from pathlib import Path
+
+import pytest
 
 from harness.findings import UserError
 from harness.results.result_lines import RunHeader
@@ -23,6 +26,19 @@ def in_shard(nodeid: str, shard: Shard) -> bool:
     """Whether a row belongs to that part. Its name alone decides, so that a new row moves no other one."""
     number = int.from_bytes(blake2b(nodeid.encode(), digest_size=8).digest())
     return number % shard[1] == shard[0] - 1
+
+
+def is_part(config: pytest.Config) -> bool:
+    """Whether options choose among the rows of the files that this run collects."""
+    chosen = ("--vk-shard", "-k", "-m", "--deselect", "--lf", "--sw")
+    return any(config.getoption(each, default=None) for each in chosen) or any("::" in each for each in config.args)
+
+
+def name_in_lists(nodeid: str, device: str) -> str:
+    """What lists of known results call the row with that id; empty where it is on another device."""
+    file, _, item = nodeid.partition("::")
+    ending = f"-{device}]"
+    return f"{Path(file).parent.name}/{item.removesuffix(ending)}]" if item.endswith(ending) else ""
 
 
 def require_same(before: RunHeader, now: RunHeader) -> None:

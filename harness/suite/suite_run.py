@@ -25,20 +25,22 @@ from harness.findings import UserError
 from harness.layer import manifest
 from harness.layer.manifest import AUTO, LayerInfo, chosen_layers
 from harness.report.run_header import header_lines
-from harness.results.baseline import Baseline, read_baseline
+from harness.results.baseline import Baseline, read_baseline, unmatched_lines
 from harness.results.read_results import Results, read_results
 from harness.results.result_file import ResultFile
 from harness.results.result_lines import FILE_NAME, RowResult, RunEnd, RunHeader
 from harness.results.states import GOOD, RowState
 from harness.suite.baseline_update import update_baseline
 from harness.suite.preflight import Started, start_all
-from harness.suite.selection import Shard, in_shard, parse_shard, require_same
+from harness.suite.selection import Shard, in_shard, is_part, name_in_lists, parse_shard, require_same
 
 SEED_VARIABLE = "VKHARNESS_SEED"
 OPTIONS = ("device", "layer", "native", "retries", "timeout", "baseline")
 """Options of the suite, without their prefix, that the results file notes."""
 UNFINISHED = {pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR}
 """Exit codes of runs that did not come to their end."""
+SHOWN = 3
+"""Lines of a baseline that are shown where more match no row."""
 TOLD = "vkharness"
 """What the controller of pytest-xdist tells its workers."""
 
@@ -178,6 +180,7 @@ class SuiteRun:
         skipped = Counter(each.row["problem"] for each in rows if each.result is RowState.SKIP)
         self.closing += [f"skipped: {count} rows: {reason}" for reason, count in skipped.most_common()]
         self.closing += [f"{each.state}: {each.nodeid}: {each.retried}" for each in rows if each.retried]
+        self.closing += self._idle_lines({*self._planned, *found.rows})
         failures = list(self._failures(found, len(rows) - skipped.total()))
         self.closing += [f"FAILED: {line}" for line in failures]
         if self.earlier is not None and code == pytest.ExitCode.NO_TESTS_COLLECTED:
@@ -189,6 +192,16 @@ class SuiteRun:
             self.closing += [f"baseline: {path} written" for path in written]
         self.file.end(RunEnd(len(rows), round(time.time() - self._start, 3), code))
         return code
+
+    def _idle_lines(self, ids: Iterable[str]) -> list[str]:
+        """Says which lines of the baseline are about no row. Where options choose among rows, nobody can know."""
+        if is_part(self._config):
+            return []
+        names = {device: {name_in_lists(each, device) for each in ids} - {""} for device in self.drivers}
+        idle = unmatched_lines(self.baselines, names)
+        more = f"; and {len(idle) - SHOWN} more" if len(idle) > SHOWN else ""
+        said = f"note: {len(idle)} lines of the baseline match no row of this run: {'; '.join(idle[:SHOWN])}{more}"
+        return [said] if idle else []
 
     def _failures(self, found: Results, ran: int) -> Iterable[str]:
         """What fails the run beside its rows."""

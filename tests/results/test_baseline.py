@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harness.findings import UserError
-from harness.results.baseline import EXPECTABLE, Baseline, read_baseline, updated_fails, updated_flakes
+from harness.results.baseline import EXPECTABLE, Baseline, read_baseline, unmatched_lines, updated_fails, updated_flakes
 from harness.results.result_lines import RowResult
 from harness.results.states import GOOD, RESULTS, RowState
 from tests.results.test_results_file import result
@@ -68,6 +68,19 @@ def test_a_result_held_against_the_lists(tmp_path: Path, name: str, result: RowS
     found, where = read_baseline(folder(tmp_path, LISTS), "lavapipe").hold(name, result)
     assert found is state
     assert bool(where) == (state not in (PASS, FLAKE) and name != "copy/x[f]")
+
+
+def test_lines_that_are_about_no_row(tmp_path: Path) -> None:
+    lists = folder(tmp_path, LISTS | {"all-flakes.txt": "x\\[f\n"})
+    both = {name: read_baseline(lists, name) for name in ("lavapipe", "swiftshader")}
+    rows = {"lavapipe": {"copy/x[a]", "copy/x[d]"}, "swiftshader": {"copy/x[f]", "query/y[whole]"}}
+    assert unmatched_lines(both, rows) == [
+        f"{tmp_path}/all-fails.txt:1: copy/x[e]",
+        f"{tmp_path}/lavapipe-fails.txt:4: copy/x[b, c]",
+        f"{tmp_path}/lavapipe-skips.txt:1: ^query/",
+    ]
+    everything = {"copy/x[e]", "copy/x[b, c]", "query/y[whole]"}
+    assert unmatched_lines(both, rows | {"lavapipe": rows["lavapipe"] | everything}) == []
 
 
 def test_every_result_without_lists_is_its_own_state() -> None:

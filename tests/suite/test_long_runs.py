@@ -207,6 +207,21 @@ def test_lists_of_skips_and_flakes(tmp_path: Path) -> None:
 
 
 @pytest.mark.driver
+def test_lines_of_lists_that_are_about_no_row_are_told(tmp_path: Path) -> None:
+    lists = tmp_path / "known"
+    lists.mkdir()
+    (lists / "lavapipe-fails.txt").write_text("".join(f"copy/gone_{number}[whole],Fail\n" for number in range(4)))
+    (lists / "all-flakes.txt").write_text("_good\n")
+    chosen = (*QUICK, "--vk-baseline", lists)
+    said = f"note: 4 lines of the baseline match no row of this run: {lists}/lavapipe-fails.txt:1: copy/gone_0[whole]; "
+    ran = suite(tmp_path, *chosen, text=claims(good="", other=""))
+    assert ran.code == 0 and said in ran.output and "3: copy/gone_2[whole]; and 1 more" in ran.output
+    for part in (("-k", "good"), ("--vk-shard", "1/1")):
+        ran = suite(tmp_path, *chosen, *part, text=claims(good="", other=""))
+        assert ran.code == 0 and "match no row" not in ran.output
+
+
+@pytest.mark.driver
 def test_an_update_writes_flakes_and_nothing_else_fails(tmp_path: Path) -> None:
     lists, retries = tmp_path / "known", ("--vk-retries", "1")
     text = claims(a=FLAKY, b="")
