@@ -1,20 +1,23 @@
 """Dependencies that part a finding from others: what else is wrong with a small stream is put right.
 
 Some findings cannot be left out, since they are between commands that the wanted one needs. A full barrier before the
-later command of such a finding mends it, or a dependency of the render pass. The barrier gets the number of a call that
-was left out, or else a new one.
+later command of such a finding mends it, or a dependency of the render pass. Where that mends the wanted finding, too,
+a barrier that waits for the earlier access alone may do. The barrier gets the number of a call that was left out, or
+else a new one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+from harness.reduction.oracle import Identity
 from harness.reduction.structure import Structure
-from harness.spec.enums import VkAccess2, VkPipelineStage2, VkStructureType
+from harness.spec.enums import VK_WHOLE_SIZE, VkAccess2, VkPipelineStage2, VkStructureType
+from harness.spec.scopes import ACCESS_KIND
 from harness.spec.shapes import main_name
-from harness.trace.barrier_calls import full_barrier
+from harness.trace.barrier_calls import BarrierCommand, BarrierEntry, BufferPart, Masks, form_of, full_barrier
 from harness.trace.calls import Block, Call
 from harness.trace.effects import EXTERNAL
 
@@ -25,15 +28,33 @@ def with_barriers(blocks: Sequence[Block], calls: Sequence[int]) -> Iterator[lis
     """The stream with a full barrier before one of these commands, or before the render pass instance that it is in."""
     structure = Structure(blocks)
     for call in dict.fromkeys(calls):
-        begin = structure.recording_of.get(call)
-        if begin is None:
-            continue
-        before = structure.instance_of(call)
-        at = structure.order.index(before)
-        free = before - 1 > structure.order[at - 1]
-        barrier = full_barrier(before - 1 if free else max(structure.order) + 1, structure.recordings[begin].buffer)
-        position = _position(blocks, before)
-        yield [*blocks[:position], barrier, *blocks[position:]]
+        if call in structure.recording_of:
+            yield _with_barrier(blocks, structure, call, full_barrier(0, 0))
+
+
+def with_narrow_barriers(blocks: Sequence[Block], others: Iterable[Identity]) -> Iterator[list[Block]]:
+    """The stream with a barrier before the later command of one of these findings that waits for its earlier access
+    alone, limited to the resource where that is a buffer."""
+    structure = Structure(blocks)
+    buffers = {block.args["pBuffer"] for block in blocks if isinstance(block, Call) and block.name == "vkCreateBuffer"}
+    for _, _, prior_access, call, _, resource in sorted(others):
+        kind = ACCESS_KIND.get(prior_access)
+        if kind is not None and kind.stage and call in structure.recording_of:
+            masks = Masks(kind.stage, kind.access, VkPipelineStage2.ALL_COMMANDS, _EVERYTHING)
+            part = BufferPart(resource, 0, VK_WHOLE_SIZE) if resource in buffers else None
+            barrier = BarrierCommand(0, (BarrierEntry(masks, part),)).call(form_of(blocks))
+            yield _with_barrier(blocks, structure, call, barrier)
+
+
+def _with_barrier(blocks: Sequence[Block], structure: Structure, call: int, barrier: Call) -> list[Block]:
+    """The stream with a barrier before a command, or before the render pass instance that it is in."""
+    buffer = structure.recordings[structure.recording_of[call]].buffer
+    before = structure.instance_of(call)
+    free = before - 1 > structure.order[structure.order.index(before) - 1]
+    index = before - 1 if free else max(structure.order) + 1
+    made = replace(barrier, index=index, args={**barrier.args, "commandBuffer": buffer})
+    position = _position(blocks, before)
+    return [*blocks[:position], made, *blocks[position:]]
 
 
 def _position(blocks: Sequence[Block], index: int) -> int:

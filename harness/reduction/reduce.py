@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, pairwise
 
 from harness.agreement import ask_model
 from harness.check import Analysis
@@ -19,7 +19,7 @@ from harness.findings import Finding, UserError
 from harness.reduction.history import PastCommand, accessed, executed
 from harness.reduction.levels import LEVELS, Piece, descriptors
 from harness.reduction.oracle import Answer, Identity, Oracle, by_model_alone, identity, others_of
-from harness.reduction.parting import with_barriers, with_subpass_dependencies
+from harness.reduction.parting import with_barriers, with_narrow_barriers, with_subpass_dependencies
 from harness.reduction.removal import remove
 from harness.reduction.sizes import SIZES
 from harness.reduction.slicing import slices
@@ -43,8 +43,8 @@ class Reduction:
     others: frozenset[Identity]
     """Other findings that count and could not be parted from it."""
     alike: frozenset[Identity] = frozenset()
-    """Those of the others that lack the same dependency: they are between the same two commands or render pass
-    instances, or one dependency that mends the finding mends them, too."""
+    """Those of the others that are between the same two commands or render pass instances, in either order, or go with
+    one dependency that mends the finding."""
     asked: int = 0
     """How many streams were judged."""
     complete: bool = True
@@ -89,7 +89,7 @@ def _restored(blocks: Sequence[Block], old: Sequence[int]) -> list[Block]:
 
 
 def _with_old_numbers(small: Reduction, old: Sequence[int]) -> Reduction:
-    """A reduction of a trace whose blocks had numbers of their own, with the numbers of the trace."""
+    """A reduction of a trace whose blocks had numbers in another order, with the numbers of the trace."""
     restored = _restored(small.blocks, old)
     small.finding = _same_in(restored, small.blocks, small.finding)
     small.blocks = restored
@@ -122,7 +122,7 @@ def reduce(
     """
     deadline = time.monotonic() + seconds
     old = [block.index for block in blocks]
-    if len(set(old)) == len(old):
+    if all(one < following for one, following in pairwise(old)):
         return _Loop(blocks, finding, deadline, steps, progress, keep, shows).run()
     fresh = [replace(block, index=number) for number, block in enumerate(blocks)]
     wanted = _same_in(fresh, blocks, finding)
@@ -259,8 +259,10 @@ class _Loop:
         while self.best.others:
             calls = sorted({each[3] for each in self.best.others} - {self.best.finding.place.call})
             fewer = len(self.best.others)
-            barriers = with_barriers(self.best.blocks, [*calls, self.best.finding.place.call])
-            for parted in chain(barriers, with_subpass_dependencies(self.best.blocks)):
+            blocks = self.best.blocks
+            barriers = with_barriers(blocks, [*calls, self.best.finding.place.call])
+            narrow = with_narrow_barriers(blocks, self.best.others)
+            for parted in chain(barriers, with_subpass_dependencies(blocks), narrow):
                 answer = self._ask(parted, both=True)
                 if answer.finding is None or len(answer.others) >= fewer:
                     continue
@@ -278,7 +280,7 @@ class _Loop:
         structure, finding = Structure(self.best.blocks), self.best.finding
         wanted = [structure.instance_of(each) for each in (finding.prior.call, finding.place.call)]
         pairs = {each: [structure.instance_of(each[4]), structure.instance_of(each[3])] for each in self.best.others}
-        alike = {each for each, pair in pairs.items() if pair == wanted}
+        alike = {each for each, pair in pairs.items() if pair in (wanted, wanted[::-1])}
         blocks = self.best.blocks
         for mended in chain(with_barriers(blocks, [finding.place.call]), with_subpass_dependencies(blocks)):
             answer = self.oracle.ask(mended, both=True)

@@ -48,6 +48,7 @@ class _Removal:
         self._runs: dict[int, list[Path]] = defaultdict(list)
         for path, begin in structure.executed.items():
             self._runs[begin].append(path)
+        self._resumed = {each.begin: structure.resumed(each) for each in structure.recordings.values()}
 
     def is_gone(self, path: Path) -> bool:
         """Whether a piece is left out, or something that it is a part of."""
@@ -79,7 +80,8 @@ class _Removal:
     # -- what follows from what is gone --------------------------------------------------------------------------------
 
     def _drop_with_recordings(self) -> None:
-        """A recording goes with its begin, and when nothing executes it any more. What was begun goes with its end."""
+        """A recording goes with its begin, and when nothing executes it any more. What was begun goes with its end,
+        what was suspended with what resumes it."""
         for recording in self.structure.recordings.values():
             runs = self._runs[recording.begin]
             if runs and all(map(self.is_gone, runs)):
@@ -90,6 +92,9 @@ class _Removal:
                 if recording.end is not None:
                     self.gone.add((recording.end,))
                 continue
+            for pair in self._resumed[recording.begin].items():
+                if any(not self.is_there(each) for each in pair):
+                    self.gone.update((each,) for each in pair)
             for begin, end in recording.closes.items():
                 if self.is_there(begin) != self.is_there(end):
                     self.gone |= {(begin,), (end,)}

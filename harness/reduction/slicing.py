@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from harness.findings import Finding, Place
 from harness.reduction.history import PastCommand, needed_transitions
 from harness.reduction.paths import Path
-from harness.reduction.structure import Structure, command_buffers, is_work
+from harness.reduction.structure import RecordedBuffer, Structure, command_buffers, is_work
 from harness.replay.schedule.steps import StepKind, kind_of
 from harness.spec.command_classes import BEGINS_RENDERING, ENDS_RENDERING, NEXT_SUBPASS, is_recorded, is_submit
 from harness.trace.calls import Block, Call
@@ -72,7 +72,7 @@ class _Slicer:
         recording = self.structure.recordings[begin]
         self.kept |= {begin, *([recording.end] if recording.end is not None else [])}
         self._keep_queries(index, recording.commands)
-        around = self.structure.enclosing(index)
+        around = self._around(index, recording)
         self.kept.update(around)
         for open_at, close in recording.closes.items():
             if open_at in around:
@@ -81,6 +81,15 @@ class _Slicer:
                     for each in recording.commands
                     if open_at <= each <= close and self.structure.call(each).name.startswith(_AROUND)
                 )
+
+    def _around(self, index: int, recording: RecordedBuffer) -> set[int]:
+        """The begins and ends of what is open around a command, with the parts of the instance if it was suspended."""
+        around = set(self.structure.enclosing(index))
+        for resuming, suspended in sorted(self.structure.resumed(recording).items(), reverse=True):
+            around |= {suspended, recording.closes[suspended]} if resuming in around else set()
+        for resuming, suspended in sorted(self.structure.resumed(recording).items()):
+            around |= {resuming, recording.closes[resuming]} if suspended in around else set()
+        return around
 
     def _keep_queries(self, index: int, commands: Iterable[int]) -> None:
         """Keeps what begins, ends, writes and resets the queries of a command."""

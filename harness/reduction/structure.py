@@ -23,7 +23,7 @@ from harness.spec.command_classes import (
     is_submit,
     nesting,
 )
-from harness.spec.enums import VkStructureType
+from harness.spec.enums import VkRendering, VkStructureType
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 from harness.trace.chain import chained
@@ -203,11 +203,29 @@ class Structure:
             and main_name(self.call(end).name).startswith(ENDS_RENDERING)
         }
 
+    def resumed(self, recording: RecordedBuffer) -> dict[int, int]:
+        """The begins of instances that resume another one of the same recording to the begin of that one."""
+        found: dict[int, int] = {}
+        suspended = None
+        for begin in sorted(self.passes(recording)):
+            flags = (self.call(begin).args.get("pRenderingInfo") or {}).get("flags", 0)
+            if flags & VkRendering.RESUMING and suspended is not None:
+                found[begin] = suspended
+            suspended = begin if flags & VkRendering.SUSPENDING else None
+        return found
+
     def instance_of(self, index: int) -> int:
-        """The begin of the render pass instance that a command is in, or else the command itself."""
+        """The begin of the render pass instance that a command is in, of its first part if it was suspended; or else
+        the command itself."""
         begin = self.recording_of.get(index)
-        passes = self.passes(self.recordings[begin]) if begin is not None else {}
-        return next((opened for opened, close in passes.items() if opened <= index <= close), index)
+        if begin is None:
+            return index
+        recording = self.recordings[begin]
+        found = next((at for at, close in self.passes(recording).items() if at <= index <= close), index)
+        resumed = self.resumed(recording)
+        while found in resumed:
+            found = resumed[found]
+        return found
 
 
 def _says_something(block: Block) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,6 +33,10 @@ REFUSED = ("vkCreateAccelerationStructure", "vkQueueBindSparse")
 _PREFIX = "vkCreate"
 MOST_FILLED = 1 << 16
 """Bytes of a buffer up to which it gets contents of its own."""
+MOST_DRAWS = 256
+"""The most draws of one indirect command that get parameters."""
+_ONES = {"vkCmdDispatchIndirect": 3, "vkCmdDrawIndirect": 2, "vkCmdDrawIndexedIndirect": 2}
+"""How many words of the parameters of an indirect command are one: its workgroups, or its vertices and instances."""
 
 
 class ObjectWriter:
@@ -50,6 +54,8 @@ class ObjectWriter:
         self._sizes: dict[int, int] = {}
         self._read: set[int] = set()
         """Buffers that copies and shaders read: other bytes in each make a wrong read visible."""
+        self._parameters: dict[int, dict[int, int]] = defaultdict(dict)
+        """Buffers to the words at offsets in them with which an indirect command runs."""
         for block in blocks:
             if isinstance(block, Call):
                 self._note(block)
@@ -57,6 +63,7 @@ class ObjectWriter:
 
     def _note(self, call: Call) -> None:
         args = call.args
+        self._note_parameters(call)
         if call.name.startswith("vkCmdCopyBuffer"):
             self._read.add((args.get("pCopyBufferInfo") or args.get("pCopyBufferToImageInfo") or args)["srcBuffer"])
         for write in args.get("pDescriptorWrites") or () if call.name.startswith("vkUpdateDescriptorSets") else ():
@@ -69,11 +76,27 @@ class ObjectWriter:
         elif call.name == "vkCreateBuffer":
             self._buffers[args["pBuffer"]] = args["pCreateInfo"]["size"]
 
+    def _note_parameters(self, call: Call) -> None:
+        """Notes where an indirect command reads its parameters: it runs once unless the stream writes other ones."""
+        name, args = main_name(call.name), call.args
+        ones = next((count for start, count in _ONES.items() if name.startswith(start)), 0)
+        count = args.get("drawCount", args.get("maxDrawCount", 1))
+        for draw in range(min(count, MOST_DRAWS) if ones else 0):
+            at = args["offset"] + draw * args.get("stride", 0)
+            self._parameters[args["buffer"]].update(dict.fromkeys(range(at, at + 4 * ones, 4), 1))
+        if "countBuffer" in args:
+            self._parameters[args["countBuffer"]][args["countBufferOffset"]] = 1
+
     def write(self, block: Block) -> bool:
         """Writes one block if it makes an object or speaks of one; whether it did, or the rig does it by itself."""
         if isinstance(block, HostWrite | HostRead):
             return self._host(block)
         block = plain(block)
+        made = self._object(block)
+        self.pipelines.write_sets(block)
+        return made
+
+    def _object(self, block: Call) -> bool:
         name = main_name(block.name)
         if self.swapchains.write(block):
             return True
@@ -86,7 +109,7 @@ class ObjectWriter:
         elif name == "vkCreateImage":
             self._image(block.args)
         elif name == "vkCreateComputePipelines" and self.pipelines.by_pipeline:
-            self._compute(block.args["pPipelines"][0])
+            self.pipelines.write(block.args["pPipelines"][0])
         elif name == "vkAllocateDescriptorSets":
             self._descriptor_sets(block)
         elif name == "vkUpdateDescriptorSets":
@@ -111,7 +134,11 @@ class ObjectWriter:
         memory, offset = self._memory(args["pBuffer"])
         more = f", {memory}, {offset}" if memory else ""
         variable, size = self.script.name(args["pBuffer"], "VkBuffer"), args["pCreateInfo"]["size"]
-        if args["pBuffer"] in self._read and size <= MOST_FILLED:
+        if held := self._parameters.get(args["pBuffer"]):
+            last = max(held)
+            filled = b"".join(held.get(at, 0).to_bytes(4, "little") for at in range(0, last + 4, 4))
+            more += f", data={filled!r}" if last < min(size, MOST_FILLED) else ""
+        elif args["pBuffer"] in self._read and size <= MOST_FILLED:
             more += f", data=bytes([{args['pBuffer'] % 255 + 1}]) * {size}"
         self.script.line(f"{variable} = rig.buffer({size}{more})")
 
@@ -134,13 +161,6 @@ class ObjectWriter:
         info = script.struct("VkDescriptorSetAllocateInfo", call.args["pAllocateInfo"])
         several = [script.name(each, "VkDescriptorSet") for each in call.args["pDescriptorSets"]]
         script.line(f"{', '.join(several)}, = vk.vkAllocateDescriptorSets(rig.device, {info})")
-
-    def _compute(self, pipeline: int) -> None:
-        self.pipelines.write(pipeline)
-        simple, script = self.pipelines.by_pipeline[pipeline], self.script
-        script.given[simple.layout] = f"{script.names[pipeline]}.layout"
-        script.given[pipeline] = f"{script.names[pipeline]}.handle"
-        script.given.update((each, f"{script.names[each]}.handle") for each in simple.sets)
 
     def _create(self, call: Call) -> None:
         """Any other vkCreate*, with the structs as they are."""

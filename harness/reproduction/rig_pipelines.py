@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -43,7 +44,12 @@ class SimplePipelines:
         self.whole = len(found) == len(several) and len({each.layout for each in found}) == len(found)
         """Whether all compute pipelines are simple; the stream is written without their parts then."""
         self.by_pipeline = {each.pipeline: each for each in found} if self.whole else {}
-        self.by_layout = {each.layout: each for each in found} if self.whole else {}
+        self._completed: dict[int, list[tuple[SimplePipeline, int]]] = defaultdict(list)
+        """The last call that makes or fills a set, or makes its pipeline, to the pipelines and sets."""
+        last = {id: call.index for call in self._calls for id in (*_outputs(call), *_filled(call))}
+        for each in self.by_pipeline.values():
+            for identity in each.sets:
+                self._completed[max(last[identity], last[each.pipeline])].append((each, identity))
 
     def _pipeline(self, call: Call) -> SimplePipeline | None:
         infos = call.args["pCreateInfos"]
@@ -125,20 +131,26 @@ class SimplePipelines:
         return bool(_outputs(call)) and set(_outputs(call)) <= parts | modules
 
     def write(self, pipeline: int) -> None:
-        """Writes a pipeline and its descriptor sets."""
+        """Writes a pipeline."""
         each, script = self.by_pipeline[pipeline], self.script
         bindings = ", ".join(f"{at}: {text(kind)}" for at, kind in sorted(each.bindings.items()))
         push = f", push_bytes={each.push_bytes}" if each.push_bytes else ""
         variable = script.name(pipeline, "VkPipeline")
         script.line(f"{variable} = rig.compute({text(each.shader)}, {{{bindings}}}{push})")
-        for identity, held in each.sets.items():
+        script.given[each.layout] = f"{variable}.layout"
+        script.given[pipeline] = f"{variable}.handle"
+
+    def write_sets(self, last: Call) -> None:
+        """Writes the descriptor sets of which this is the last call: their pipeline and buffers are there now."""
+        script = self.script
+        for each, identity in self._completed.get(last.index, ()):
             given = [
                 f"b{at}=({script.names[info['buffer']]}, {info['offset']}, {info['range']})"
-                for at, info in sorted(held.items())
+                for at, info in sorted(each.sets[identity].items())
             ]
-            script.line(
-                f"{script.name(identity, 'VkDescriptorSet')} = rig.descriptors({', '.join([variable, *given])})"
-            )
+            variable = script.name(identity, "VkDescriptorSet")
+            script.line(f"{variable} = rig.descriptors({', '.join([script.names[each.pipeline], *given])})")
+            script.given[identity] = f"{variable}.handle"
 
     def bind(self, variable: str, call: Call, following: Call | None) -> tuple[str, bool] | None:
         """The text of a bind of a pipeline, with the bind of its set if that follows; whether it is taken in."""
@@ -155,6 +167,12 @@ class SimplePipelines:
         ):
             return f"{variable}.bind({name}, {self.script.names[sets[0]]})", True
         return f"{variable}.bind({name})", False
+
+
+def _filled(call: Call) -> list[int]:
+    """The descriptor sets that a call writes."""
+    writes = call.args.get("pDescriptorWrites") if call.name.startswith("vkUpdateDescriptorSet") else None
+    return [write["dstSet"] for write in writes or ()]
 
 
 def _outputs(call: Call) -> list[int]:

@@ -24,12 +24,22 @@ from harness.spec.command_classes import PRESENT, is_debug, is_recorded, is_subm
 from harness.spec.enums import VkCommandBufferUsage, VkQueueFlag
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
-from harness.trace.edits import Edit
+from harness.trace.edits import Edit, EditedTrace
 from harness.trace.effects import SemaphoreOperation
 from harness.trace.submits import SubmitBatch, batches
 
 _HOST = {"vkQueueWaitIdle": 'rig.host_wait({name}, "queue")', "vkDeviceWaitIdle": 'rig.host_wait({name}, "device")'}
 _PLAIN = {"vkQueueWaitIdle": "rig.wait()", "vkDeviceWaitIdle": 'rig.host_wait("", "device")'}
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The findings that a claim declares, advice among them."""
+
+    found: Sequence[Finding]
+    """Those of the stream as it was recorded."""
+    left: Sequence[Finding] = ()
+    """Those of the mended stream: advice, which no dependency mends."""
 
 
 @dataclass
@@ -48,13 +58,15 @@ def write_claim(blocks: Sequence[Block], finding: Finding, path: Path, source: s
     """
     if finding.judges == ("model",):
         raise UserError("no scenario can be written: the model alone finds this, and a claim is about both judges")
-    found = [each for each in Analysis().follow(blocks).findings if each.counts]
+    found = Analysis().follow(blocks).findings
     mended = mend(blocks).trace
     edits = {edit.after.index: edit for edit in mended.edits()}
-    clean = not any(each.counts for each in Analysis().follow(mended.blocks).findings)
+    left = Analysis().follow(mended.blocks).findings
+    clean = not any(each.counts for each in left)
     if not clean or not all(map(_is_named, edits.values())) or len({e.before is None for e in edits.values()}) != 1:
-        return _Writer(blocks, {}, finding, found, path, source).file()
-    return _Writer(mended.blocks, edits, finding, found, path, source).file()
+        in_order = EditedTrace.of(blocks).blocks  # a barrier that reduction added has any free number
+        return _Writer(in_order, {}, finding, Shown(found), path, source).file()
+    return _Writer(mended.blocks, edits, finding, Shown(found, left), path, source).file()
 
 
 def _is_named(edit: Edit) -> bool:
@@ -87,15 +99,9 @@ class _Writer:
     """Writes one scenario."""
 
     def __init__(
-        self,
-        blocks: Sequence[Block],
-        edits: dict[int, Edit],
-        finding: Finding,
-        found: Sequence[Finding],
-        path: Path,
-        source: str,
+        self, blocks: Sequence[Block], edits: dict[int, Edit], finding: Finding, shown: Shown, path: Path, source: str
     ) -> None:
-        self.blocks, self.edits, self.finding, self.found = blocks, edits, finding, found
+        self.blocks, self.edits, self.finding, self.shown = blocks, edits, finding, shown
         self.path, self.source = path, source
         self.script = Script()
         self.shaders: dict[str, bytes] = {}
@@ -153,22 +159,15 @@ class _Writer:
 
     def _claims(self) -> tuple[str, list[str]]:
         """The arguments of `scenario`, and what they need to be imported."""
-        plain = {"READ_AFTER_WRITE": "read_after_write", "WRITE_AFTER_READ": "write_after_read",
-                 "WRITE_AFTER_WRITE": "write_after_write"}  # fmt: skip
-        imports: set[str] = set()
-        hazards: dict[str, None] = {}
-        for each in self.found:
-            pair = f'"{each.place.command}", "{each.prior.command}"'
-            function = plain.get(each.hazard, "race")
-            imports.add(function)
-            hazards[f"{function}({pair})" if function != "race" else f'race("{each.hazard}", {pair})'] = None
-        expected = f"[{', '.join(hazards)}]"
+        expected = _expectations(self.shown.found)
         if not self.edits:
             claim = f"expects={expected}"
-        elif all(edit.before is None for edit in self.edits.values()):
-            claim = f"without={{{text(self.dependency)}: {expected}}}"
         else:
-            claim = f"weakened={{{text(f'{self.dependency} / {AS_RECORDED}')}: {expected}}}"
+            claim = f"expects={_expectations(self.shown.left)}, " if self.shown.left else ""
+            inserted = all(edit.before is None for edit in self.edits.values())
+            key = self.dependency if inserted else f"{self.dependency} / {AS_RECORDED}"
+            claim += f"{'without' if inserted else 'weakened'}={{{text(key)}: {expected}}}"
+        imports = set(re.findall(r"\b(\w+)\(", claim))
         extensions = self._extensions()
         claim += f", needs=[{', '.join(map(text, extensions))}]" if extensions else ""
         kinds = [self._kind(queue) for queue in self.queues][1:]
@@ -318,6 +317,18 @@ class _Writer:
             self.script.line(_HOST[name].format(name=text(self.dependency)) if edited else _PLAIN[name])
             return
         self.script.line(f"{function(call.name)}({', '.join(self.script.arguments(call))})")
+
+
+def _expectations(findings: Iterable[Finding]) -> str:
+    """Findings as a claim declares them."""
+    plain = {"READ_AFTER_WRITE": "read_after_write", "WRITE_AFTER_READ": "write_after_read",
+             "WRITE_AFTER_WRITE": "write_after_write"}  # fmt: skip
+    hazards: dict[str, None] = {}
+    for each in findings:
+        pair = f'"{each.place.command}", "{each.prior.command}"'
+        function = plain.get(each.hazard)
+        hazards[f"{function}({pair})" if function else f'race("{each.hazard}", {pair})'] = None
+    return f"[{', '.join(hazards)}]"
 
 
 def _words(command: str) -> str:

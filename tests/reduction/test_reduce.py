@@ -14,7 +14,9 @@ from harness.findings import Hazard
 from harness.fuzz import reduce_fuzz
 from harness.reduction.oracle import identity
 from harness.reduction.reduce import Reduction, reduce
+from harness.spec.enums import VkAccess2, VkRendering
 from harness.trace.calls import Call, HostWrite
+from tests.support.passes import attached, begin_rendering, rect, view
 from tests.support.streams import DST, GENERAL, SRC, UNDEFINED, Stream, struct
 
 
@@ -214,6 +216,78 @@ def test_a_barrier_parts_the_finding_from_another_of_the_same_commands() -> None
     stream.submit(commands_, wait=False)
     small = reduced(stream, Hazard.WRITE_AFTER_WRITE, "CopyBuffer", "FillBuffer")
     assert commands(small) == ["vkCmdCopyBuffer", "vkCmdPipelineBarrier", "vkCmdFillBuffer"]
+
+
+def test_the_same_two_commands_may_meet_in_the_other_order_again() -> None:
+    """No barrier orders the copy before the transition: it is in the wait's dependency, which begins at the set."""
+    stream = Stream()
+    image, target = stream.image((8, 8, 1)), stream.buffer(256)
+    event = stream.make("vkCreateEvent", "pEvent", struct("VkEventCreateInfo"))
+    stream.begin()
+    stream.transition(image, UNDEFINED, GENERAL)
+    stream.submit()
+    part = struct("VkImageSubresourceRange", aspectMask=1, levelCount=1, layerCount=1)
+    barrier = struct("VkImageMemoryBarrier2", newLayout=GENERAL, image=image, subresourceRange=part,
+                     srcStageMask=0x80, dstStageMask=0x800, dstAccessMask=0x20,
+                     srcQueueFamilyIndex=0xFFFFFFFF, dstQueueFamilyIndex=0xFFFFFFFF)  # fmt: skip
+    info = struct("VkDependencyInfo", pImageMemoryBarriers=[barrier])
+    commands_ = stream.begin()
+    stream.cmd("SetEvent2", event=event, pDependencyInfo=info)
+    copy = stream.image_to_buffer(image, target, (8, 8, 1), layout=GENERAL)
+    wait = stream.cmd("WaitEvents2", pEvents=[event], pDependencyInfos=[info])
+    stream.end()
+    stream.submit(commands_, wait=False)
+    stream.submit(commands_, wait=False)
+    findings = Analysis().follow(stream.blocks).findings
+    wanted = next(each for each in findings if each.counts and (each.place.call, each.prior.call) == (copy, wait))
+    small = reduce(stream.blocks, wanted)
+    assert {(call, prior) for _, _, _, call, prior, _ in small.alike} == {(wait, copy)}
+    assert small.others == small.alike
+
+
+def test_a_barrier_for_one_access_parts_what_a_full_barrier_does_not() -> None:
+    """A full barrier before the transition, which does not wait for the copy's read, would mend the copy's write."""
+    stream = Stream()
+    image, target = stream.image((8, 8, 1)), stream.buffer(256)
+    part = struct("VkImageSubresourceRange", aspectMask=1, levelCount=1, layerCount=1)
+    barrier = struct("VkImageMemoryBarrier", newLayout=SRC, image=image, subresourceRange=part, dstAccessMask=0x800,
+                     srcQueueFamilyIndex=0xFFFFFFFF, dstQueueFamilyIndex=0xFFFFFFFF)  # fmt: skip
+    commands_ = stream.begin()
+    stream.cmd("PipelineBarrier", srcStageMask=1, dstStageMask=0x1000, pImageMemoryBarriers=[barrier])
+    copy = stream.image_to_buffer(image, target, (8, 8, 1))
+    stream.end()
+    stream.submit(commands_, wait=False)
+    stream.submit(commands_, wait=False)
+    findings = Analysis().follow(stream.blocks).findings
+    assert len(findings) == 2
+    wanted = next(each for each in findings if each.place.call == each.prior.call == copy)
+    small = reduce(stream.blocks, wanted)
+    assert not small.others
+    [added] = [each for each in small.blocks if isinstance(each, Call) and each.args.get("pMemoryBarriers")]
+    assert added.args["pMemoryBarriers"][0]["srcAccessMask"] == VkAccess2.TRANSFER_READ
+
+
+def test_a_suspended_instance_stays_with_what_resumes_it() -> None:
+    stream = Stream()
+    image = stream.image((8, 8, 1))
+    seen = view(stream, image)
+    stream.begin()
+    stream.transition(image, UNDEFINED, GENERAL)
+    stream.submit()
+    for flags in ((), (VkRendering.SUSPENDING, VkRendering.RESUMING)):
+        stream.begin()
+        for each in flags or (0,):
+            begin_rendering(stream, rect((8, 8)), [attached(seen)], flags=each)
+            stream.cmd("EndRendering")
+        stream.submit(wait=False)
+    findings = Analysis().follow(stream.blocks).findings
+    assert findings
+    for wanted in findings:
+        small = reduce(stream.blocks, wanted)
+        begun = [each.args for each in small.blocks if isinstance(each, Call) and each.name == "vkCmdBeginRendering"]
+        flags_left = [each["pRenderingInfo"]["flags"] for each in begun]
+        assert flags_left == [0, VkRendering.SUSPENDING, VkRendering.RESUMING]
+        assert small.others == small.alike
 
 
 def test_the_limit_of_steps_leaves_the_best_so_far() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,79 @@ def test_the_whole_is_clean_and_the_twin_shows_the_finding(
     for row in found:
         assert (row["syncval"], row["model"], row["problem"]) == (row["expected"], "agrees", "")
     assert found[0]["expected"] == [] and found[1]["expected"]
+
+
+def pipeline_before_its_buffer() -> list[Block]:
+    """The pipeline is made before one of the buffers of its descriptor set."""
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    dispatch = stream.compute("copy_words", [a, b])
+    stream.begin()
+    stream.fill(a, 7)
+    dispatch.run()
+    stream.submit()
+    names = [block.name if isinstance(block, Call) else "" for block in stream.blocks]
+    first, update = names.index("vkCreateBuffer") + 3, names.index("vkUpdateDescriptorSets")
+    order = [*range(first), *range(first + 3, update), *range(first, first + 3), *range(update, len(names))]
+    return [replace(stream.blocks[at], index=number) for number, at in enumerate(order, 1)]
+
+
+def submitted_twice() -> list[Block]:
+    """Reduction parts the finding from others by a barrier, for which there is no number between its neighbours."""
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    commands = stream.begin()
+    stream.copy(a, b, 16)
+    stream.fill(b, 3)
+    stream.end()
+    stream.submit(commands, wait=False)
+    stream.submit(commands, wait=False)
+    return stream.blocks
+
+
+def waits_for_an_event_that_the_host_sets_late() -> list[Block]:
+    """Advice beside the finding: the event is set while a submitted wait is pending."""
+    stream = Stream()
+    memory = stream.memory(64)
+    a, b = stream.buffer(64, memory), stream.buffer(64)
+    event = stream.make("vkCreateEvent", "pEvent", struct("VkEventCreateInfo"))
+    stream.begin()
+    stream.cmd("WaitEvents", pEvents=[event], srcStageMask=VkPipelineStage2.HOST, dstStageMask=0x800)
+    stream.copy(a, b, 16)
+    stream.submit(wait=False)
+    stream.host_write(memory, 0, bytes(16))
+    stream.call("vkSetEvent", device=stream.device, event=event)
+    return stream.blocks
+
+
+def dispatches_as_unknown_words_say() -> list[Block]:
+    """Nobody writes the parameters of the indirect dispatch."""
+    stream = Stream()
+    a, b, parameters = (stream.buffer(64) for _ in range(3))
+    dispatch = stream.compute("copy_words", [a, b])
+    stream.begin()
+    dispatch.run()
+    stream.cmd("DispatchIndirect", buffer=parameters, offset=8)
+    stream.submit()
+    return stream.blocks
+
+
+@pytest.mark.parametrize(
+    "make_stream",
+    [
+        pipeline_before_its_buffer,
+        submitted_twice,
+        waits_for_an_event_that_the_host_sets_late,
+        dispatches_as_unknown_words_say,
+    ],
+)
+def test_each_variant_shows_what_it_declares(make_stream: Any, tmp_path: Path) -> None:
+    path, _ = written(make_stream(), tmp_path)
+    with Worker(find_driver("lavapipe")) as worker:
+        found = list(rows(worker, path))
+    for row in found:
+        assert (row["syncval"], row["model"], row["problem"]) == (row["expected"], "agrees", "")
+    assert found[-1]["expected"]
 
 
 def two_frames(starts: int) -> list[Block]:
