@@ -1,5 +1,7 @@
 """Swapchains as calls of the rig: on a surface without a window, and shown once before the stream begins.
 
+One that is made later, mostly in place of another one, is not shown, since the host would wait in mid-stream for that.
+
 The images that the stream acquires are numbered anew, in the order in which they are acquired first: a presentation
 engine hands out whichever image it likes, and the smallest swapchain leaves it the least choice.
 """
@@ -11,7 +13,7 @@ from collections.abc import Collection, Sequence
 from harness.findings import UserError
 from harness.reproduction.script import Script, text, word
 from harness.rig.swapchains import USAGE
-from harness.spec.command_classes import ACQUIRES
+from harness.spec.command_classes import ACQUIRES, is_submit
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 from harness.trace.references import references
@@ -26,11 +28,18 @@ class SwapchainWriter:
         """By swapchain, the ids of its images by index."""
         self._order: dict[int, dict[int, int]] = {}
         """By swapchain: the indices of the images that are needed, with their new ones."""
+        self._replaced: dict[int, int] = {}
+        """Swapchains to those that they retire."""
+        self._late: set[int] = set()
+        """Swapchains that are made after a submit."""
         calls = [block for block in blocks if isinstance(block, Call)]
         self._viewed = {call.args["pCreateInfo"]["image"] for call in calls if call.name == "vkCreateImageView"}
         """Images whose format matters to what is made of them."""
+        first = next((call.index for call in calls if is_submit(call.name)), len(blocks) + 1)
         for call in calls:
             self._note(call)
+            if main_name(call.name) == "vkCreateSwapchainKHR" and call.index > first:
+                self._late.add(call.args["pSwapchain"])
         self._note_others({each.id for call in calls for each in references(call) if not each.made})
 
     @property
@@ -42,6 +51,7 @@ class SwapchainWriter:
         name = main_name(call.name)
         if name == "vkCreateSwapchainKHR":
             self._order[call.args["pSwapchain"]] = {}
+            self._replaced[call.args["pSwapchain"]] = call.args["pCreateInfo"]["oldSwapchain"]
         elif name == "vkGetSwapchainImagesKHR":
             self._images[call.args["swapchain"]] = list(call.args["pSwapchainImages"] or ())
         elif name in ACQUIRES:
@@ -67,8 +77,10 @@ class SwapchainWriter:
 
     def _create(self, call: Call) -> None:
         info, chain, script = call.args["pCreateInfo"], call.args["pSwapchain"], self.script
-        if info["oldSwapchain"] or info["imageArrayLayers"] != 1:
-            raise UserError("no scenario can be written: a swapchain replaces another one, or has layers")
+        if info["imageArrayLayers"] != 1:
+            raise UserError("no scenario can be written: a swapchain has layers")
+        if not self._is_needed(chain):
+            return
         extent = (info["imageExtent"]["width"], info["imageExtent"]["height"])
         order = self._order[chain]
         given = [f"images={max(1, len(order))}", f"extent={extent}"]
@@ -77,11 +89,19 @@ class SwapchainWriter:
         given += [f"usage={hex(info['imageUsage'])}"] if info["imageUsage"] & ~USAGE else []
         variable = script.name(chain, "VkSwapchainKHR")
         script.given[chain] = f"{variable}.handle"
-        script.line(f"{variable} = rig.shown_swapchain({', '.join(given)})")
+        given += [f"old={script.names[info['oldSwapchain']]}"] if self._is_needed(info["oldSwapchain"]) else []
+        method = "swapchain" if chain in self._late else "shown_swapchain"
+        script.line(f"{variable} = rig.{method}({', '.join(given)})")
         for old, new in order.items():
             images = self._images.get(chain, [])
             if old < len(images):
                 script.names[images[old]] = f"{variable}.images[{new}]"
+
+    def _is_needed(self, chain: int) -> bool:
+        """Whether the stream has images of a swapchain, or of one that it retires."""
+        while chain and not self._order.get(chain):
+            chain = self._replaced.get(chain, 0)
+        return bool(chain)
 
     def _acquire(self, call: Call) -> None:
         info, script = _info(call), self.script

@@ -33,11 +33,17 @@ class Presenter(Stream):
 
     def __init__(self, count: int = 1) -> None:
         super().__init__()
+        self.swapchain = 0
+        self.replace(count)
+
+    def replace(self, count: int = 1) -> None:
+        """Makes a swapchain, in place of the one that is there."""
         extent = {"width": SIDE, "height": SIDE}
         usage = VkImageUsage.TRANSFER_DST
         info = struct(
-            "VkSwapchainCreateInfoKHR", imageFormat=R8G8B8A8, imageExtent=extent, imageArrayLayers=1, imageUsage=usage
-        )
+            "VkSwapchainCreateInfoKHR", imageFormat=R8G8B8A8, imageExtent=extent, imageArrayLayers=1, imageUsage=usage,
+            oldSwapchain=self.swapchain,
+        )  # fmt: skip
         self.swapchain = self.make("vkCreateSwapchainKHR", "pSwapchain", info)
         self.images = [self.id() for _ in range(count)]
         images = {"pSwapchainImageCount": count, "pSwapchainImages": self.images}

@@ -29,12 +29,17 @@ from tests.support.streams import GENERAL, UNDEFINED, Stream, struct
 SECONDARIES = Path(__file__).resolve().parents[2] / "scenarios" / "secondary" / "scenario_inside.py"
 
 
-def written(blocks: list[Block], folder: Path, name: str = "race") -> tuple[Path, ScenarioFile]:
-    """The scenario of a stream's first finding that counts, and the file that holds it."""
+def written(
+    blocks: list[Block], folder: Path, name: str = "race", *, in_full: bool = False
+) -> tuple[Path, ScenarioFile]:
+    """The scenario of a stream's first finding that counts, and the file that holds it. It is reduced, unless
+    `in_full`."""
     finding = next(each for each in Analysis().follow(blocks).findings if each.counts)
-    small = reduce(blocks, finding)
+    if not in_full:
+        small = reduce(blocks, finding)
+        blocks, finding = small.blocks, small.finding
     path = folder / f"scenario_{name}.py"
-    made = write_claim(small.blocks, small.finding, path, "whole.jsonl")
+    made = write_claim(blocks, finding, path, "whole.jsonl")
     path.write_text(made.text, encoding="utf-8")
     for file, code in made.shaders.items():
         (folder / file).write_bytes(code)
@@ -297,13 +302,27 @@ def test_a_stream_that_presents_becomes_a_claim_on_a_headless_surface(make_strea
     assert race["syncval"] == race["expected"] == ["WRITE_AFTER_READ vkCmdPipelineBarrier after vkAcquireNextImageKHR"]
 
 
-def test_a_swapchain_that_replaces_another_one_is_refused_in_one_line(tmp_path: Path) -> None:
-    blocks = two_frames(TOP)
-    calls = [block for block in blocks if isinstance(block, Call)]
-    next(call for call in calls if call.name == "vkCreateSwapchainKHR").args["pCreateInfo"]["oldSwapchain"] = 77
-    finding = Analysis().follow(blocks).findings[0]
-    with pytest.raises(UserError, match="a swapchain replaces another one"):
-        write_claim(blocks, finding, tmp_path / "race.py", "whole.jsonl")
+def replaced() -> list[Block]:
+    """A frame of one swapchain, then two of another one that replaces it. The last transition does not wait for its
+    acquire."""
+    presenter = Presenter()
+    presenter.frame(RED)
+    presenter.replace()
+    presenter.frame(RED)
+    presenter.frame(GREEN, starts=TOP)
+    return presenter.blocks
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_swapchain_that_replaces_another_one_becomes_a_claim(whole: bool, tmp_path: Path) -> None:
+    """Of the whole stream the first swapchain is needed, too."""
+    path, made = written(replaced(), tmp_path, in_full=whole)
+    assert ("rig.swapchain(images=1, extent=(8, 8), old=swapchain_" in made.text) == whole
+    with Worker(find_driver("swiftshader")) as worker:
+        clean, race = rows(worker, path, "swiftshader")
+    assert (clean["syncval"], clean["expected"], clean["problem"]) == ([], [], "")
+    assert race["syncval"] == race["expected"] == ["WRITE_AFTER_READ vkCmdPipelineBarrier after vkAcquireNextImageKHR"]
+    assert race["problem"] == ""
 
 
 def test_secondaries_that_continue_rendering_become_claims(tmp_path: Path) -> None:
