@@ -45,7 +45,7 @@ ALLOWED = {
     "reduction": "agreement check commands findings replay shader spans spec trace",
     "mending": "agreement check device findings groups layer model reduction replay report spec trace",
     "advising": "agreement check commands findings mending model reduction report spans spec trace",
-    "reproduction": "check findings mending rig shader spec trace",
+    "reproduction": "agreement check findings mending rig shader spec trace",
     "fuzz": "agreement check device findings layer mending model reduction replay report rig spec syncval trace",
     "campaign": "findings planned_file device fuzz suite verdicts",
     "report": "findings groups results spans verdicts spec trace model replay",

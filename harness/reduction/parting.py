@@ -21,6 +21,8 @@ from harness.trace.barrier_calls import BarrierCommand, BarrierEntry, BufferPart
 from harness.trace.calls import Block, Call
 from harness.trace.effects import EXTERNAL
 
+_OF_NO_COMMAND = 1 << 64
+"""Stages from here on are ours: layout transitions, the presentation engine."""
 _EVERYTHING = VkAccess2.MEMORY_READ | VkAccess2.MEMORY_WRITE
 
 
@@ -39,7 +41,7 @@ def with_narrow_barriers(blocks: Sequence[Block], others: Iterable[Identity]) ->
     buffers = {block.args["pBuffer"] for block in blocks if isinstance(block, Call) and block.name == "vkCreateBuffer"}
     for _, _, prior_access, call, _, resource in sorted(others):
         kind = ACCESS_KIND.get(prior_access)
-        if kind is not None and kind.stage and call in structure.recording_of:
+        if kind is not None and 0 < kind.stage < _OF_NO_COMMAND and call in structure.recording_of:
             masks = Masks(kind.stage, kind.access, VkPipelineStage2.ALL_COMMANDS, _EVERYTHING)
             part = BufferPart(resource, 0, VK_WHOLE_SIZE) if resource in buffers else None
             barrier = BarrierCommand(0, (BarrierEntry(masks, part),)).call(form_of(blocks))

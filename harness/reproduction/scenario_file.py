@@ -12,8 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.agreement import ask_model
 from harness.check import Analysis
-from harness.findings import Finding, UserError
+from harness.findings import Finding
 from harness.mending.mend import mend
 from harness.reproduction.rig_barriers import AS_RECORDED, barrier_text
 from harness.reproduction.rig_commands import write_command
@@ -53,20 +54,27 @@ class ScenarioFile:
 def write_claim(blocks: Sequence[Block], finding: Finding, path: Path, source: str) -> ScenarioFile:
     """The scenario of a reduced stream, for a file of that name; `source` is the trace that it comes from.
 
-    Raises `UserError` where the rig cannot record the stream, and for a finding of the model alone: a scenario claims
-    what syncval finds.
+    What the model alone finds is claimed like anything else: the row fails until syncval finds it, too. Raises
+    `UserError` where the rig cannot record the stream.
     """
-    if finding.judges == ("model",):
-        raise UserError("no scenario can be written: the model alone finds this, and a claim is about both judges")
-    found = Analysis().follow(blocks).findings
+    by_model = finding.judges == ("model",)
+    found = _findings(blocks, by_model)
     mended = mend(blocks).trace
     edits = {edit.after.index: edit for edit in mended.edits()}
-    left = Analysis().follow(mended.blocks).findings
+    left = _findings(mended.blocks, by_model)
     clean = not any(each.counts for each in left)
     if not clean or not all(map(_is_named, edits.values())) or len({e.before is None for e in edits.values()}) != 1:
         in_order = EditedTrace.of(blocks).blocks  # a barrier that reduction added has any free number
         return _Writer(in_order, {}, finding, Shown(found), path, source).file()
     return _Writer(mended.blocks, edits, finding, Shown(found, left), path, source).file()
+
+
+def _findings(blocks: Sequence[Block], by_model: bool) -> Sequence[Finding]:
+    """What syncval finds in a stream, and the model where it is to be asked."""
+    analysis = Analysis(keep_events=by_model).follow(blocks)
+    if by_model:
+        ask_model(analysis)
+    return analysis.findings
 
 
 def _is_named(edit: Edit) -> bool:

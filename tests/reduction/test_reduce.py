@@ -13,6 +13,7 @@ from harness.device.process import Worker
 from harness.findings import Hazard
 from harness.fuzz import reduce_fuzz
 from harness.reduction.oracle import identity
+from harness.reduction.parting import with_narrow_barriers
 from harness.reduction.reduce import Reduction, reduce
 from harness.spec.enums import VkAccess2, VkRendering
 from harness.trace.calls import Call, HostWrite
@@ -265,6 +266,21 @@ def test_a_barrier_for_one_access_parts_what_a_full_barrier_does_not() -> None:
     assert not small.others
     [added] = [each for each in small.blocks if isinstance(each, Call) and each.args.get("pMemoryBarriers")]
     assert added.args["pMemoryBarriers"][0]["srcAccessMask"] == VkAccess2.TRANSFER_READ
+
+
+def test_a_barrier_is_only_made_for_stages_of_commands() -> None:
+    stream = Stream()
+    a = stream.buffer(64)
+    stream.begin()
+    fill = stream.fill(a, 7)
+    stream.end()
+    for access, made in (
+        ("CLEAR_TRANSFER_WRITE", 1),
+        ("IMAGE_LAYOUT_TRANSITION", 0),
+        ("PRESENT_ENGINE_SYNCVAL_PRESENT_ACQUIRE_READ_SYNCVAL", 0),
+    ):
+        other = ("WRITE_AFTER_WRITE", "SYNC_CLEAR_TRANSFER_WRITE", f"SYNC_{access}", fill, fill, a)
+        assert len(list(with_narrow_barriers(stream.blocks, [other]))) == made
 
 
 def test_a_suspended_instance_stays_with_what_resumes_it() -> None:
