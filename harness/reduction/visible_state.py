@@ -48,11 +48,11 @@ def unseen(commands: Sequence[Call], states: ShaderStates) -> set[int]:
                 follows.setdefault(_kind(call), _Following()).add(used[call.index])
                 replaced.clear()
         elif kind_of(call.name) is StepKind.STATE:
-            place = _place(call)
+            places = _places(call)
             seen = any(_is_used(call, follows[each]) for each in follows.keys() & _seen_by(call))
-            if not seen or place in replaced:
+            if not seen or places <= replaced:
                 found.add(call.index)
-            replaced.add(place)
+            replaced |= places | _pushed_over(call)
     return found
 
 
@@ -94,8 +94,11 @@ def _seen_by(call: Call) -> set[str]:
     return {_DRAWS} if point in (None, VkPipelineBindPoint.GRAPHICS) else {_OTHERS}
 
 
-def _place(call: Call) -> tuple[object, ...]:
-    """What a command sets: two that set the same place replace each other."""
+def _places(call: Call) -> set[tuple[object, ...]]:
+    """What a command sets: a command is replaced by later ones that set all its places."""
+    if main_name(call.name) == "vkCmdBindDescriptorSets":
+        first = call.args["firstSet"]
+        return {_set(call, each) for each in range(first, first + call.args["descriptorSetCount"])}
     listed = signature(call.name)
     assert listed is not None
     values = [
@@ -105,4 +108,14 @@ def _place(call: Call) -> tuple[object, ...]:
         and isinstance(call.args[each.name], int)
         and (each.name.startswith(_NAMES_A_PLACE) or each.name.endswith("Count"))
     ]
-    return (main_name(call.name), *values)
+    return {(main_name(call.name), *values)}
+
+
+def _pushed_over(call: Call) -> set[tuple[object, ...]]:
+    """The bound descriptor set that pushed descriptors take the place of: its layout is not compatible with theirs."""
+    pushes = call.name.startswith("vkCmdPushDescriptorSet") and "pipelineBindPoint" in call.args
+    return {_set(call, call.args["set"])} if pushes else set()
+
+
+def _set(call: Call, number: int) -> tuple[object, ...]:
+    return ("descriptor set", call.args["pipelineBindPoint"], number)

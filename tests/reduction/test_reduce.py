@@ -15,6 +15,9 @@ from harness.fuzz import reduce_fuzz
 from harness.reduction.oracle import identity
 from harness.reduction.parting import with_narrow_barriers
 from harness.reduction.reduce import Reduction, reduce
+from harness.reduction.shader_state import ShaderStates
+from harness.reduction.structure import Structure
+from harness.reduction.visible_state import unseen
 from harness.spec.enums import VkAccess2, VkRendering
 from harness.trace.calls import Call, HostWrite
 from tests.support.passes import attached, begin_rendering, rect, view
@@ -159,6 +162,23 @@ def test_sets_and_push_constants_that_no_shader_uses_are_left_out() -> None:
     finding = Analysis().follow(stream.blocks).findings[0]
     left = commands(reduce(stream.blocks, finding))
     assert left == ["vkCmdFillBuffer", "vkCmdBindPipeline", "vkCmdBindDescriptorSets", "vkCmdDispatch"]
+
+
+def test_a_bound_set_is_unseen_where_descriptors_are_pushed_or_a_set_is_bound_over_it() -> None:
+    stream = Stream()
+    a, b = stream.buffer(64), stream.buffer(64)
+    dispatch = stream.compute("copy_words", [a, b])
+    point = {"pipelineBindPoint": 1, "layout": dispatch.layout}
+    stream.begin()
+    stream.cmd("BindPipeline", pipelineBindPoint=1, pipeline=dispatch.pipeline)
+    under = stream.cmd("BindDescriptorSets", **point, pDescriptorSets=[dispatch.set])
+    stream.cmd("BindDescriptorSets", **point, pDescriptorSets=[dispatch.set, dispatch.set])
+    stream.cmd("Dispatch", groupCountX=1)
+    pushed_over = stream.cmd("BindDescriptorSets", **point, pDescriptorSets=[dispatch.set])
+    stream.cmd("PushDescriptorSetKHR", **point, set=0, pDescriptorWrites=[])
+    stream.cmd("Dispatch", groupCountX=1)
+    recorded = [block for block in stream.blocks if isinstance(block, Call) and block.name.startswith("vkCmd")]
+    assert unseen(recorded, ShaderStates(Structure(stream.blocks))) == {under, pushed_over}
 
 
 def test_a_wait_goes_with_its_signal() -> None:
