@@ -25,6 +25,8 @@ from typing import Any
 
 from harness.findings import Finding, UserError
 
+VERSION = 1
+"""Of this format; a file may name it as `version`."""
 PATTERNS = ("hazard", "resource", "site", "label")
 KEYS = {*PATTERNS, "reason", "expires"}
 LABELS = " / "
@@ -97,8 +99,11 @@ def read_ignore_file(path: Path, today: date) -> IgnoreFile:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UserError(f"{path}: is no TOML: {error}") from None
     listed = document.get("ignore", [])
-    if document.keys() - {"ignore"} or not isinstance(listed, list):
-        raise UserError(f"{path}: has [[ignore]] entries and nothing else")
+    version = document.get("version", VERSION)
+    if type(version) is int and version > VERSION:
+        raise UserError(f"{path}: version {version} of a newer vkharness; this one reads version {VERSION}")
+    if document.keys() - {"ignore", "version"} or version != VERSION or not isinstance(listed, list):
+        raise UserError(f"{path}: has [[ignore]] entries and nothing else but version = {VERSION}")
     return IgnoreFile([_entry(f"{path}: entry {at}", each, today) for at, each in enumerate(listed, start=1)])
 
 

@@ -23,6 +23,7 @@ ALLOWED = {
     "findings": "",
     "groups": "findings",
     "ignore_file": "findings",
+    "schemas": "",
     "line_file": "findings",
     "planned_file": "findings line_file",
     "verdicts": "",

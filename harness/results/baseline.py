@@ -7,7 +7,8 @@ A folder has up to three files for each driver, and for all drivers under the na
     lavapipe-flakes.txt    queue/scenario_y\\[.*                 regular expressions of rows that may fail
 
 A row is called `FAMILY/SCENARIO[VARIANT]`. Expressions are searched anywhere in the name, as deqp-runner does. Empty
-lines and lines that begin with `#` say nothing.
+lines and lines that begin with `#` say nothing. A first line `# vkharness baseline, version 1` may name the version: a
+later one is refused.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ ALL = "all"
 """The driver whose lists hold for every driver."""
 LONGEST_LIST = 16 << 20
 """Bytes."""
+VERSION = 1
+"""Of the lists; they say so at most in a comment, since they are deqp-runner's."""
+VERSION_LINE = re.compile(r"# vkharness baseline, version (\d{1,9})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,4 +182,7 @@ def read_list(path: Path) -> str:
         raise UserError(f"{path}: not text in UTF-8") from None
     if len(text) > LONGEST_LIST:
         raise UserError(f"{path}: longer than {LONGEST_LIST} bytes")
+    version = VERSION_LINE.match(text)
+    if version and int(version[1]) > VERSION:
+        raise UserError(f"{path}:1: version {version[1]} of a newer vkharness; this one reads version {VERSION}")
     return text

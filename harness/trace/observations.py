@@ -100,10 +100,10 @@ class Observation:
         try:
             return cls(
                 tuple(_command(each) for each in value["commands"]),
-                **{name: _spans(value[name]) for name in RANGES},
+                **{name: _spans(value.get(name, []) if name in LATER else value[name]) for name in RANGES},
                 figures=tuple(_figure(each) for each in value["figures"]),
                 notes=tuple(_text(each) for each in value["notes"]),
-                shaders=_text(value["shaders"]),
+                shaders=_text(value.get("shaders", NOT_INSTRUMENTED)),
                 problem=_text(value["problem"]),
             )
         except (KeyError, TypeError, ValueError) as error:
@@ -112,6 +112,10 @@ class Observation:
 
 RANGES = ("writes", "reads", "shader_writes", "shader_reads", "undeclared_writes", "undeclared_reads")
 """Members of an `Observation` that hold ranges."""
+LATER = ("shader_writes", "shader_reads")
+"""Those that the first files of version 1 lack."""
+NOT_INSTRUMENTED = "the shaders were not instrumented"
+"""`Observation.shaders` of a piece in such a file."""
 
 
 def _ranges(spans: Spans) -> list[dict[str, Any]]:

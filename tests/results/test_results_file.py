@@ -23,7 +23,7 @@ from harness.results.states import RowState
 from harness.suite.row import Row
 
 ROOT = Path(__file__).resolve().parents[2]
-KEPT = ROOT / "tests" / "data" / "results"
+KEPT = ROOT / "tests" / "data" / "formats" / "results"
 HEADER = RunHeader("0.1.0", "3.11.2", "2026-01-31T02:00:00+00:00")
 
 
