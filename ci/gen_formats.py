@@ -34,8 +34,8 @@ The files that vkharness writes and reads, member by member. This page is made f
 def kind(value: dict[str, Any]) -> str:
     """The type of a member in words."""
     if "$ref" in value:
-        name = value["$ref"].rpartition("/")[2]
-        return f"`{name.replace('_', ' ')}` (below)"
+        name = value["$ref"].rpartition("/")[2].replace("#", "such an object")
+        return name if "#" in value["$ref"][-1:] else f"`{name.replace('_', ' ')}` (below)"
     if "const" in value:
         return f"`{value['const']}`"
     if "enum" in value:

@@ -30,8 +30,8 @@ STEM = "calls"
 class CapturedProcess:
     """A capture file, and the process that wrote it: its number and its name, 0 and empty when it was gone already.
 
-    `instance` counts the captures of one process, which has one for each of its instances; 0 for the only one. `shared`
-    says that several processes wrote it.
+    `executable` is the file that the process ran, by its whole path. `instance` counts the captures of one process, which
+    has one for each of its instances; 0 for the only one. `shared` says that several processes wrote it.
     """
 
     path: Path
@@ -39,6 +39,7 @@ class CapturedProcess:
     name: str = ""
     shared: bool = False
     instance: int = 0
+    executable: str = ""
 
     def __str__(self) -> str:
         instance = f", instance {self.instance}" if self.instance else ""
@@ -91,7 +92,9 @@ class _Gatherer(FileSystemEventHandler):
             except FileNotFoundError:
                 return
             writers = _writers_of(target) or [(0, "")]
-            self.captures.append(CapturedProcess(target, *writers[0], shared=len(writers) > 1))
+            process, name = writers[0]
+            shared, executable = len(writers) > 1, _executable_of(process)
+            self.captures.append(CapturedProcess(target, process, name, shared, executable=executable))
 
 
 def run_captured(
@@ -171,5 +174,12 @@ def _holds(process: int, wanted: os.stat_result) -> bool:
 def _name_of(process: int) -> str:
     try:
         return Path(f"/proc/{process}/comm").read_text().strip()
+    except OSError:
+        return ""
+
+
+def _executable_of(process: int) -> str:
+    try:
+        return os.readlink(f"/proc/{process}/exe")
     except OSError:
         return ""

@@ -52,11 +52,12 @@ def is_python_source(program: Path) -> bool:
     return not os.access(program, os.X_OK) if b"\0" not in first and not first.startswith(b"#!") else b"python" in first
 
 
-def command_of(program: Path, arguments: Sequence[str]) -> list[str]:
+def command_of(program: str, arguments: Sequence[str]) -> list[str]:
     """The command line of a program: a file, or a name to be found on the path. `UserError` when there is none."""
     found = shutil.which(program)
     if found is None:
-        why = "is not executable" if program.is_file() else "no such program"
+        here = shutil.which(f"./{program}") and "not on the path; write ./ before it for the one in this folder"
+        why = here or ("is not executable" if Path(program).is_file() else "no such program")
         raise UserError(f"{program}: {why}")
     return [found, *arguments]
 
@@ -81,6 +82,8 @@ def run_under_capture(command: Sequence[str], options: Options) -> int:
         ended = run_captured(command, folder, environment, stop_after_capture=bool(options.frames))
         if ended.signal_name:
             click.echo(f"vkharness: the program was ended by {ended.signal_name}; judged up to there", err=True)
+        for each in ended.captures:
+            each.executable = each.executable or str(Path(command[0]).absolute())
         code = _judge(ended.captures, options)
     return ended.status or code
 
@@ -168,7 +171,7 @@ def _document(capture: CapturedProcess, analysis: Analysis, options: Options, *,
     else:
         groups = groups_of(analysis.findings)
     document = verdict_document(verdict, groups, unmodelled, answer, unjudged)
-    return {"process": capture.process, "program": capture.name, **document}
+    return {"process": capture.process, "program": capture.name, "executable": capture.executable, **document}
 
 
 def _write(documents: list[dict[str, Any]], options: Options) -> None:
@@ -178,7 +181,7 @@ def _write(documents: list[dict[str, Any]], options: Options) -> None:
     if options.sarif_path is not None:
         from harness.report.sarif import write_sarif
 
-        write_sarif(options.sarif_path, [(each["program"], each) for each in documents])
+        write_sarif(options.sarif_path, [(each["executable"], each) for each in documents])
 
 
 def _write_json(path: Path, documents: list[dict[str, Any]]) -> None:

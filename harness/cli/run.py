@@ -98,12 +98,12 @@ class FrameRange(click.ParamType):  # type: ignore[type-arg]
 @IGNORE_OPTION
 @MODEL_OPTION
 @BOUNDS_OPTION
-@click.argument("program", type=click.Path(path_type=Path))
+@click.argument("program")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGS]...")
 @click.pass_context
 def run(
     ctx: click.Context,
-    program: Path,
+    program: str,
     arguments: tuple[str, ...],
     json_path: Path | None,
     sarif_path: Path | None,
@@ -134,19 +134,20 @@ def run(
     asked = "" if frames is None else f"{frames[0]}-{frames[1]}"
     ignored = ignore_file(ignore_path)
     options = captured.Options(json_path, sarif_path, trace_path, model, bounds, asked, display, ignored)
-    if not captured.is_python_source(program):
+    source = Path(program)
+    if not captured.is_python_source(source):
         if headless:
             raise UserError(f"--headless is for Python programs; {program} runs with --display xvfb")
         ctx.exit(captured.run_under_capture(captured.command_of(program, arguments), options))
     if capture:
-        ctx.exit(captured.run_again_captured(program, arguments, options))
+        ctx.exit(captured.run_again_captured(source, arguments, options))
     if frames is not None and not headless:
         raise UserError("--frames of a Python program goes with --headless or --capture")
     if headless:
         from harness.device.windowless import make_windowless
 
         make_windowless(30 if frames is None else frames[1])
-    ctx.exit(_run_python(program, arguments, options))
+    ctx.exit(_run_python(source, arguments, options))
 
 
 def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> int:

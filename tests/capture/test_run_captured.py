@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log
 
 from harness.check import Analysis
 from harness.device.drivers import environment, find_driver
 from harness.trace.codec import read_trace
 from tests.support.capture import capture_folder
+from tests.support.formats import require_documented
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
 FILL_COPY = str(PROGRAMS / "fill_copy.py")
@@ -62,6 +64,40 @@ def test_each_process_has_its_verdict(tmp_path: Path) -> None:
     assert printed.count("process ") == 2
     assert [each["verdict"] for each in document(file)["processes"]] == ["clean", "hazards"]
     assert document(file)["verdict"] == "hazards"
+
+
+def test_findings_as_sarif_stand_in_the_executable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    capture_folder()
+    monkeypatch.chdir(tmp_path)
+    program = tmp_path / "my app"
+    program.write_text(f"#!/bin/sh\n{sys.executable} {FILL_COPY} --barrier && exec {sys.executable} {FILL_COPY}\n")
+    program.chmod(0o755)
+    own = ["--sarif", "out.sarif", "--json", "out.json", "--display", "none"]
+    code, printed = run(*own, "./my app", GFXRECON_MEMORY_TRACKING_MODE="unassisted")
+    assert code == 1, printed
+    text = Path("out.sarif").read_text()
+    Log.model_validate_json(text)
+    clean, hazards = json.loads(text)["runs"]
+    assert clean["results"] == [] and clean["invocations"][0]["properties"]["verdict"] == "clean"
+    (found,) = hazards["results"]
+    assert (found["ruleId"], found["level"]) == ("READ_AFTER_WRITE", "error")
+    place = {"artifactLocation": {"uri": Path(sys.executable).resolve().as_uri()}}
+    assert found["locations"][0]["physicalLocation"] == place
+    assert found["relatedLocations"][0]["physicalLocation"] == place
+    assert "vkCmdFillBuffer" in found["relatedLocations"][0]["message"]["text"]
+    require_documented("findings", [document(Path("out.json"))])
+
+
+def test_a_program_of_this_folder_is_named_with_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("app").write_text("#!/bin/sh\nexit 7\n")
+    code, printed = run("./app")
+    assert (code, printed.strip()) == (2, "vkharness: ./app: is not executable")
+    Path("app").chmod(0o755)
+    code, printed = run("app")
+    assert code == 2 and "app: not on the path; write ./ before it" in printed
+    capture_folder()
+    assert run("./app")[0] == 7
 
 
 def test_instances_that_submit_nothing_are_counted_together(tmp_path: Path) -> None:

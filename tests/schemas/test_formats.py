@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from harness.trace.calls import Block, Call, HostRead, HostWrite
 from harness.trace.codec import load, read_header, save
 from harness.trace.observations import ALL, NOT_INSTRUMENTED, Observation, ObservedCommand, Spans, read_observations
 from tests.support import run_results
+from tests.support.formats import require_documented
 from tests.support.streams import Stream
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -67,25 +68,6 @@ def documents(path: Path) -> list[Any]:
     if path.suffix == ".toml":
         return [json.loads(json.dumps(tomllib.loads(text), default=date.isoformat))]
     return [json.loads(text)] if path.suffix == ".json" else [json.loads(line) for line in text.splitlines()]
-
-
-def closed(value: Any) -> Any:
-    """The schema without room for members that it does not name."""
-    if isinstance(value, list):
-        return [closed(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    made = {key: closed(each) for key, each in value.items()}
-    return {"additionalProperties": False, **made} if isinstance(value.get("properties"), dict) else made
-
-
-def require_documented(name: str, values: Iterable[Any]) -> None:
-    """Each value fits the schema, and has no member that it does not name."""
-    validator = Draft202012Validator(closed(schema(name)))
-    several = list(values)
-    assert several, "nothing was written"
-    for value in several:
-        validator.validate(value)
 
 
 @pytest.mark.parametrize("name", FORMATS)
