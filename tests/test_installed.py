@@ -15,6 +15,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytest.importorskip("hatchling", reason="hatchling, which builds the wheel, is not installed (ci/setup installs it)")
 
@@ -128,6 +129,74 @@ def test_a_new_project_runs_with_the_wheel_alone(programs: Path, tmp_path: Path)
     status, output = run(programs / "vkharness", "init", "mine", folder=tmp_path)
     assert status == 2 and len(output.splitlines()) == 1 and "nothing was written" in output
     assert {path: path.read_bytes() for path in before} == before
+
+
+def steps_of(file: str, text: str) -> list[str]:
+    """The scripts of a file for continuous integration, each for a shell of its own."""
+    jobs = yaml.safe_load(text)
+    if "gitlab" in file:
+        (job,) = jobs.values()
+        return ["\n".join(job["script"])]
+    (job,) = jobs["jobs"].values()
+    assert all(len({"uses", "run"} & step.keys()) == 1 for step in job["steps"])
+    return [step["run"] for step in job["steps"] if "run" in step]
+
+
+def stand_ins(folder: Path, wheel: Path) -> dict[str, str]:
+    """The whole environment of a new machine. `pip` takes the wheel in place of the index, and the other packages of
+    this environment with it; apt-get only notes what it was asked for."""
+    (folder / "bin").mkdir()
+    assert run(sys.executable, "-m", "venv", "--without-pip", folder / "venv")[0] == 0
+    python = folder / "venv" / "bin" / "python"
+    where = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))")[1].strip()
+    others = f"echo {sysconfig.get_path('purelib')} > {where}/others.pth"
+    for name, text in {
+        "sudo": 'exec "$@"',
+        "apt-get": f'echo "$@" >> {folder}/apt-get',
+        "pip": f'{sys.executable} -m pip --python {python} "$@" && {others}',
+        "pytest": f'exec {python} -P -m pytest "$@"',
+    }.items():
+        (folder / "bin" / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / "bin" / name).chmod(0o755)
+    return {
+        "PATH": f"{folder}/bin:{folder}/venv/bin:/usr/bin:/bin",
+        "HOME": str(folder),
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_DEPS": "1",
+        "PIP_FIND_LINKS": str(wheel.parent),
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+    }
+
+
+@pytest.mark.driver
+@pytest.mark.slow
+@pytest.mark.parametrize("file", [".github/workflows/scenarios.yml", ".gitlab-ci.yml"], ids=["GitHub", "GitLab"])
+def test_the_steps_for_continuous_integration_run_as_written(
+    wheel: Path, programs: Path, tmp_path: Path, file: str
+) -> None:
+    project, machine = tmp_path / "mine", tmp_path / "machine"
+    assert run(programs / "vkharness", "init", project, folder=tmp_path)[0] == 0
+    machine.mkdir()
+    environ = stand_ins(machine, wheel)
+    for step in steps_of(file, (project / file).read_text()):
+        ran = subprocess.run(
+            ["bash", "-e", "-c", step],
+            cwd=project,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, f"{step}\n{ran.stdout}"
+    assert "2 passed" in ran.stdout
+    update, install = (machine / "apt-get").read_text().splitlines()
+    asked = {word for word in install.split()[1:] if not word.startswith("-")}
+    assert update == "update" and asked == {"libvulkan1", "mesa-vulkan-drivers", "vulkan-validationlayers"}
+    brought = (ROOT / "harness" / "device" / "bring_drivers.bash").read_text()
+    assert [name for name in asked if name not in brought] == []
+    assert (project / "report" / "index.html").exists() and (project / "artifacts" / "results.jsonl").exists()
+    assert (project / "junit.xml").exists() == ("gitlab" in file)
 
 
 @pytest.mark.driver

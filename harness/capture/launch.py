@@ -30,8 +30,8 @@ STEM = "calls"
 class CapturedProcess:
     """A capture file, and the process that wrote it: its number and its name, 0 and empty when it was gone already.
 
-    `executable` is the file that the process ran, by its whole path. `instance` counts the captures of one process, which
-    has one for each of its instances; 0 for the only one. `shared` says that several processes wrote it.
+    `executable` is the file that the process ran, by its whole path. `instance` counts the captures of one process,
+    which has one for each of its instances; 0 for the only one. `shared` says that several processes wrote it.
     """
 
     path: Path
