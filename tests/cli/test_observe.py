@@ -52,18 +52,18 @@ def test_a_trace_is_observed_and_the_file_says_what_was_seen(driver: str, tmp_pa
 
 
 @on_each_driver
-def test_a_sample_of_the_suite_touches_only_what_is_declared(driver: str, fresh_seed: int) -> None:
-    print(f"seed {fresh_seed}")
+def test_a_sample_of_the_suite_touches_only_what_is_declared(driver: str, given_seed: int) -> None:
+    print(f"seed {given_seed}")
     folder = ROOT / "scenarios"
-    result = run("--scenarios", folder, "--sample", "25", "--seed", str(fresh_seed), "--device", driver)
+    result = run("--scenarios", folder, "--sample", "25", "--seed", str(given_seed), "--device", driver)
     assert "streams observed" in result.output
     assert result.exit_code == 0
 
 
 @on_each_driver
-def test_random_streams_touch_only_what_is_declared(driver: str, fresh_seed: int) -> None:
-    result = run("--random", "10", "--seed", str(fresh_seed), "--device", driver)
-    assert f"seeds {fresh_seed} to {fresh_seed + 9}" in result.output
+def test_random_streams_touch_only_what_is_declared(driver: str, given_seed: int) -> None:
+    result = run("--random", "10", "--seed", str(given_seed), "--device", driver)
+    assert f"seeds {given_seed} to {given_seed + 9}" in result.output
     assert "10 of 10 streams observed" in result.output
     assert result.exit_code == 0
 

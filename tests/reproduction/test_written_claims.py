@@ -341,8 +341,8 @@ def test_secondaries_that_continue_rendering_become_claims(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_random_streams_become_claims_that_show_the_same(tmp_path: Path, fresh_seed: int) -> None:
-    first, shown = fresh_seed % 1_000_000, 0
+def test_random_streams_become_claims_that_show_the_same(tmp_path: Path, given_seed: int) -> None:
+    first, shown = given_seed % 1_000_000, 0
     print(f"seeds {first} to {first + 5}")
     with Worker(find_driver("lavapipe")) as worker:
         for seed in range(first, first + 6):

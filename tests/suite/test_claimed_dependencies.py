@@ -23,15 +23,15 @@ def sampled(count: int, seed: int) -> list[Named]:
     return [several[at] for at in sample(len(several), count, seed)]
 
 
-def test_no_dependency_of_a_sample_is_called_needless(fresh_seed: int) -> None:
-    found = [each for each in advise_scenarios(sampled(12, fresh_seed), "lavapipe", 1) if not each["problem"]]
+def test_no_dependency_of_a_sample_is_called_needless(given_seed: int) -> None:
+    found = [each for each in advise_scenarios(sampled(12, given_seed), "lavapipe", 1) if not each["problem"]]
     assert [each for each in found if each["needless"]] == []
     assert found
 
 
-def test_a_sample_is_mended_with_no_more_than_is_needed(fresh_seed: int) -> None:
+def test_a_sample_is_mended_with_no_more_than_is_needed(given_seed: int) -> None:
     """Each twin without a dependency is mended with nothing that can be left out."""
-    found = [each for each in mend_scenarios(sampled(8, fresh_seed), "lavapipe", 1) if not each["problem"]]
+    found = [each for each in mend_scenarios(sampled(8, given_seed), "lavapipe", 1) if not each["problem"]]
     assert [each for each in found if each["open"] or each["wider"]] == []
     assert found
 
