@@ -71,9 +71,13 @@ def parse(raw: bytes) -> dict[str, Any]:
 def open_trace(path: Path) -> BinaryIO:
     """The file opened for reading; raises UserError when it cannot be."""
     try:
-        return path.open("rb")
+        file = path.open("rb")
     except OSError as error:
         raise UserError(f"{path}: cannot be read: {error.strerror or error}") from None
+    if file.seekable():
+        return file
+    file.close()
+    raise UserError(f"{path}: a trace is read more than once, which this cannot be: save it to a file first")
 
 
 def is_capture(path: Path) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -175,6 +177,16 @@ def test_the_target_appears_when_the_writer_closes(tmp_path: Path) -> None:
     writer.close()
     assert read_header(path)["vkharness"] == {"version": 1, "program": "p.py"}
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_trace_from_a_pipe_is_refused_in_one_line(tmp_path: Path) -> None:
+    pipe = tmp_path / "trace.jsonl"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_bytes, args=(b"{}\n",))
+    writer.start()
+    with pytest.raises(UserError, match="save it to a file first"):
+        load(pipe)
+    writer.join()
 
 
 def test_a_trace_cannot_be_written_into_a_folder_that_is_not_there(tmp_path: Path) -> None:
