@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from harness.commands.debug_info import DebugInfo
@@ -109,6 +109,14 @@ class Opinion:
 
     debug: DebugInfo = field(default_factory=DebugInfo)
     """What the program calls its objects and its work; empty where the opinion is of stream events."""
+    submitted: bool = True
+    """Whether the order is that of what was submitted; False for that of one recording that never was."""
+
+    def around(self, conflict: Conflict | None) -> Opinion:
+        """The opinion with the order that a conflict is in: that of its recording where this was never submitted."""
+        if conflict is None or conflict.order is self.order:
+            return self
+        return replace(self, order=conflict.order, submitted=False)
 
     @property
     def clean(self) -> bool:

@@ -30,6 +30,7 @@ PALE = "#d8d8d8"
 
 def draw(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:
     """The order around a conflict, or all of it, in Graphviz' language. At most about `limit` commands are drawn."""
+    opinion = opinion.around(conflict)
     order, part = opinion.order, part_of(opinion, conflict, limit)
     path = order.chain(conflict.prior.node, conflict.current.node) if conflict is not None else []
     graph = graphviz.Digraph(

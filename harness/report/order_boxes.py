@@ -75,7 +75,9 @@ def box_of(opinion: Opinion, conflict: Conflict | None, nodes: Sequence[int]) ->
 
 
 def queue_name(opinion: Opinion, queue: int) -> str:
-    """`queue 4 "graphics"`; `host` for 0."""
+    """`queue 4 "graphics"`; `host` for 0, which stands for a recording where that was never submitted."""
+    if not opinion.submitted:
+        return "recorded, not submitted"
     name = opinion.debug.names.get(queue, "")
     return f"queue {queue}{f' {quoted((name,))}' if name else ''}" if queue else "host"
 

@@ -81,6 +81,7 @@ class _Drawing:
     """The picture as it is made."""
 
     def __init__(self, opinion: Opinion, conflict: Conflict | None, limit: int) -> None:
+        opinion = opinion.around(conflict)
         self.opinion, self.conflict = opinion, conflict
         self.part = part_of(opinion, conflict, limit)
         self.title = title_of(opinion, conflict, self.part.left_out)

@@ -142,6 +142,21 @@ def test_the_command_names_conflicts_and_what_it_drew(tmp_path: Path) -> None:
     assert (tmp_path / "order.dot").read_text().startswith("digraph")
 
 
+def test_a_hazard_of_a_recording_that_was_never_submitted_is_drawn(tmp_path: Path) -> None:
+    """A program that crashes leaves such recordings. Their order is their own."""
+    stream, a, b = two_buffers(64)
+    stream.begin()
+    stream.fill(a, 7)
+    stream.copy(a, b, 16)
+    save(tmp_path / "trace.jsonl", stream.blocks)
+    for drawn_to in ("order.dot", "order.svg"):
+        result = CliRunner().invoke(graph, [str(tmp_path / "trace.jsonl"), "-o", str(tmp_path / drawn_to)])
+        assert result.exit_code == 0, result.output
+        assert "recorded, not submitted" in (tmp_path / drawn_to).read_text()
+    opinion = judge(stream.blocks)
+    assert "recorded, not submitted" in draw_svg(opinion, opinion.conflicts[0], 9)
+
+
 def test_findings_are_numbered_as_check_numbers_them(tmp_path: Path) -> None:
     """Two resources of one missing dependency are two conflicts and one finding."""
     stream, a, b = two_buffers(256)
