@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from harness.commands.contents.at_submit import without_bounds
+from harness.commands.debug_info import DebugInfo
 from harness.commands.device_writes import device_writes
 from harness.commands.interpret import Interpreter
 from harness.findings import Certainty, Finding, Hazard, Unjudged
@@ -73,7 +74,7 @@ class Analysis:
     def annotate(self, finding: Finding) -> None:
         """Gives a finding its words, and what the program calls its objects, its places and its frames."""
         finding.explain = explain
-        self._interpreter.objects.debug.annotate(finding)
+        self.debug.annotate(finding)
 
     @property
     def in_doubt(self) -> bool:
@@ -101,6 +102,11 @@ class Analysis:
         new = self._validator.finish()
         self._tell(new)
         return new
+
+    @property
+    def debug(self) -> DebugInfo:
+        """What the program calls its objects and its places."""
+        return self._interpreter.objects.debug
 
     @property
     def unmodelled(self) -> dict[str, int]:

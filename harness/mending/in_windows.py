@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cached_property
 
 from harness.findings import Finding
-from harness.reduction.windows import LONG, MOST_FRAMES, Windows, part_of
+from harness.reduction.windows import LONG, MOST_FRAMES, Windows, at_most, part_of
 from harness.trace.edits import EditedTrace
 
 BESIDE = 1
@@ -17,12 +18,15 @@ class TraceWindows:
 
     def __init__(self, trace: EditedTrace) -> None:
         self._trace = trace
-        self._windows = Windows(trace.blocks)
+
+    @cached_property
+    def _windows(self) -> Windows:
+        return Windows(self._trace.blocks)
 
     @property
     def is_long(self) -> bool:
         """Whether a trace has so many frames that windows pay."""
-        return self._windows.count > LONG
+        return at_most(self._trace.blocks) > LONG and self._windows.count > LONG
 
     def of_finding(self, finding: Finding) -> EditedTrace | None:
         """A window with both sides of a finding; None where they are too far apart."""

@@ -74,8 +74,14 @@ def mend(
     """Mends a trace, or only the findings that are `wanted`, which are about the blocks as they are.
 
     `tell` is told what is being done."""
-    trace = EditedTrace.of(blocks)
-    judged = judge(trace)
+    return mend_judged(judge(EditedTrace.of(blocks)), wanted, tell)
+
+
+def mend_judged(
+    judged: JudgedTrace, wanted: Sequence[Finding] | None = None, tell: Callable[[str], object] = lambda _: None
+) -> Mending:
+    """As `mend`, for a trace that nobody has edited and that was judged already."""
+    trace = judged.trace
     asked = None if wanted is None else {key_of(each) for each in wanted}
     mending = Mending(trace, trace, unmodelled=judged.unmodelled, by_model=judged.by_model)
     numbers = _numbers_of(judged)

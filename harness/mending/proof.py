@@ -47,7 +47,11 @@ def asked(trace: EditedTrace) -> tuple[Analysis, Opinion | None, set[Pair]]:
 
 def judge(trace: EditedTrace) -> JudgedTrace:
     """As `asked`, for a mend."""
-    analysis, opinion, pairs = asked(trace)
+    return judged_by(trace, *asked(trace))
+
+
+def judged_by(trace: EditedTrace, analysis: Analysis, opinion: Opinion | None, pairs: set[Pair]) -> JudgedTrace:
+    """What `asked` said of a trace, for a mend."""
     counting = [each for each in analysis.findings if each.counts]
     return JudgedTrace(trace, counting, pairs, analysis.unmodelled, analysis.findings, opinion is not None)
 

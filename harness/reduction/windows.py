@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from harness.reduction.removal import remove
@@ -28,8 +28,15 @@ MOST_FRAMES = 12
 
 LONG = 2 * MOST_FRAMES
 """A trace of more frames is judged in windows."""
+ENDS_FRAME = {PRESENT, *QUEUE_WORK}
+"""Calls that can be the last of a frame."""
 LATEST_WRITES = 256
 """How many writes of the host before a window it keeps: contents decide what some draws read."""
+
+
+def at_most(blocks: Iterable[Block]) -> int:
+    """How many frames a trace has at most, found without a look at what its calls do."""
+    return sum(isinstance(block, Call) and main_name(block.name) in ENDS_FRAME for block in blocks)
 
 
 class Windows:

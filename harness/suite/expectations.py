@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,13 @@ class KnownDisagreement:
 
 def load(path: Path) -> list[KnownDisagreement]:
     """Entries of one file, none when it does not exist; UserError for one that is malformed or gives no reason."""
-    if not path.exists():
-        return []
+    return _entries(path, path.read_text()) if path.exists() else []
+
+
+@lru_cache(4)  # each row asks, and most rows have the same file
+def _entries(path: Path, text: str) -> list[KnownDisagreement]:
     try:
-        rows = tomllib.loads(path.read_text()).get("expect", [])
+        rows = tomllib.loads(text).get("expect", [])
     except tomllib.TOMLDecodeError as error:
         raise UserError(f"{path.name}: {error}") from None
     return [_entry(path, number, row) for number, row in enumerate(rows, 1)]

@@ -5,7 +5,6 @@ The row itself has the verdicts. This is for people who want to understand them;
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,15 @@ from harness.agreement import key_of, keys_of_conflict, note_opinion
 from harness.check import Analysis
 from harness.findings import Finding, UserError
 from harness.groups import groups_of
-from harness.mending.mend import Mending, mend
+from harness.mending.mend import Mending, mend, mend_judged
+from harness.mending.proof import JudgedTrace, asked, judged_by
 from harness.model import Opinion, judge
 from harness.report.mends import changes_in_words
 from harness.report.order_svg import draw_svg
 from harness.report.rules import PAGE, rule_of
 from harness.trace.calls import Block
 from harness.trace.codec import load
+from harness.trace.edits import EditedTrace
 
 MOST_BYTES = 4 << 20
 """Of a trace: scenarios have a hundredth of it. What a longer one lacks has the commands that are made for it."""
@@ -48,11 +49,11 @@ def evidence(trace: Path) -> dict[str, Any]:
 
 
 def _of_stream(blocks: list[Block]) -> dict[str, Any]:
-    analysis = Analysis().follow(blocks)
-    opinion = judge(blocks)
-    note_opinion(analysis, opinion)
+    analysis, opinion, judged = _judged(blocks)
     groups = groups_of(analysis.findings)[:MOST_GROUPS]
-    mends = _mends(blocks) if any(group.counts for group in groups) else {}
+    mends = {}
+    if any(group.counts for group in groups):
+        mends = _mends(mend(blocks) if judged is None else mend_judged(judged))
     return {
         "problem": "",
         "groups": [
@@ -70,6 +71,21 @@ def _of_stream(blocks: list[Block]) -> dict[str, Any]:
     }
 
 
+def _judged(blocks: list[Block]) -> tuple[Analysis, Opinion, JudgedTrace | None]:
+    """What both judges say of a trace, and the same for a mend.
+
+    A mend numbers the blocks from 1, and does not ask the model about a long trace: None where that differs."""
+    trace = EditedTrace.of(blocks)
+    if trace.origins == tuple(range(1, len(blocks) + 1)):
+        analysis, said, pairs = asked(trace)
+        if said is not None:
+            said.debug = analysis.debug
+            return analysis, said, judged_by(trace, analysis, said, pairs)
+    analysis, opinion = Analysis().follow(blocks), judge(blocks)
+    note_opinion(analysis, opinion)
+    return analysis, opinion, None
+
+
 def _nothing(problem: str) -> dict[str, Any]:
     return {"problem": problem, "groups": [], "names": {}}
 
@@ -81,9 +97,8 @@ def _order(opinion: Opinion, finding: Finding) -> str:
     return draw_svg(opinion, found, COMMANDS)
 
 
-def _mends(blocks: Sequence[Block]) -> dict[int, dict[str, Any]]:
+def _mends(mending: Mending) -> dict[int, dict[str, Any]]:
     """By the number of the group: the lines of all of its changes, or why there is none."""
-    mending: Mending = mend(blocks)
     changes = changes_in_words(mending.trace, mending.applied, LANGUAGES)
     return {
         outcome.number: {

@@ -221,7 +221,7 @@ def test_an_error_of_ours_costs_the_evidence_of_one_row(tmp_path: Path, monkeypa
     def broken(*args: object) -> None:
         raise KeyError("pSubmits")
 
-    monkeypatch.setattr(row_evidence, "judge", broken)
+    monkeypatch.setattr(row_evidence, "asked", broken)
     problem = evidence(tmp_path / row.scenario / row.variant / LAVAPIPE / "trace.jsonl")["problem"]
     assert problem == "internal error: KeyError: 'pSubmits'; `vkharness mend` on the trace shows where"
 

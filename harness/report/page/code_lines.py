@@ -7,6 +7,7 @@ import io
 import keyword
 import tokenize
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ def code_of(root: Path, name: str, line: int) -> dict[str, Any] | None:
     """
     text = _read(root, name)
     try:
-        function = None if text is None else _function_at(ast.parse(text), line)
+        function = None if text is None else _function_at(_parsed(text), line)
     except (SyntaxError, ValueError, RecursionError):
         return None
     if text is None or function is None:
@@ -59,6 +60,11 @@ def _read(root: Path, name: str) -> str | None:
         return None
 
 
+@lru_cache(8)
+def _parsed(text: str) -> ast.Module:
+    return ast.parse(text)
+
+
 def _function_at(module: ast.Module, line: int) -> ast.FunctionDef | None:
     for node in module.body:
         if isinstance(node, ast.FunctionDef):
@@ -77,6 +83,7 @@ def _dependencies(function: ast.FunctionDef) -> dict[str, list[int]]:
     return found
 
 
+@lru_cache(8)  # a file has several scenarios, and those of a page come in the order of their files
 def _coloured(text: str) -> list[list[list[str]]]:
     """Each line as `[kind, text]` pieces."""
     lines = text.split("\n")
