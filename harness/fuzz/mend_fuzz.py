@@ -8,6 +8,7 @@ from typing import Any
 import harness
 from harness.device.process import Died, Worker
 from harness.findings import HostStep, UserError
+from harness.fuzz.driver_deaths import dies_of_the_whole
 from harness.fuzz.order_fuzz import leaves_contents_undefined, resolves_into_a_later_layer
 from harness.fuzz.random_steps import Step
 from harness.fuzz.step_player import StepPlayer, open_rig
@@ -21,6 +22,8 @@ from harness.trace.calls import Block
 
 HOPELESS = "left out: the host would wait for ever"
 """The verdict on a stream in which the host needs what only an earlier submit could give it."""
+DRIVER_DIES = "the driver dies of the whole stream"
+"""The verdict where nothing is known of the mended stream."""
 
 
 def attack(steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
@@ -62,11 +65,14 @@ def _run(blocks: list[Block], seed: int, device: str) -> str:
 
 
 def is_bad(answer: dict[str, Any]) -> bool:
-    """Whether an answer of `attack` shows a fault."""
-    return answer["verdict"] not in ("mended", HOPELESS)
+    """Whether an answer of `ask` shows a fault of ours."""
+    return answer["verdict"] not in ("mended", HOPELESS, DRIVER_DIES)
 
 
 def ask(worker: Worker, steps: Sequence[Step], seed: int, device: str) -> dict[str, Any]:
     """`attack` in the worker. A driver that died is a verdict."""
     answer = worker.call("harness.fuzz.mend_fuzz:attack", {"steps": steps, "seed": seed, "device": device})
-    return {"verdict": f"died: {answer.reason}"} if isinstance(answer, Died) else answer
+    if not isinstance(answer, Died):
+        return answer
+    verdict = DRIVER_DIES if dies_of_the_whole(worker, steps, device) else f"died: {answer.reason}"
+    return {"verdict": verdict, "groups": 0, "pieces": 0}

@@ -17,6 +17,7 @@ from harness.agreement import ask_model
 from harness.check import Analysis
 from harness.device.process import Died, Worker
 from harness.findings import UserError
+from harness.fuzz.driver_deaths import dies_of_the_whole
 from harness.fuzz.random_steps import Step, make
 from harness.fuzz.step_player import StepPlayer, open_rig
 from harness.reduction.oracle import identity
@@ -35,6 +36,8 @@ class ReductionTally:
     asked: int = 0
     clean: int = 0
     """Streams without a finding that counts."""
+    died: dict[int, str] = field(default_factory=dict)
+    """Seeds of whose whole stream the driver dies: nothing is known of the reduced one."""
     bad: dict[int, str] = field(default_factory=dict)
     """What is wrong with the reduced stream of a seed."""
 
@@ -61,6 +64,7 @@ class ReductionTally:
             f"average, {self.mean:.1f} left, {max(self.after, default=0)} at most, {self.asked / count:.0f} streams "
             f"judged for each, {len(self.bad)} wrong"
         ]
+        lines += [f"  seed {seed}: the driver {what} of the whole stream" for seed, what in self.died.items()]
         return "\n".join(lines + [f"  seed {seed}: {what}" for seed, what in self.bad.items()])
 
 
@@ -102,7 +106,13 @@ def run(seeds: Iterable[int], worker: Worker, device: str) -> ReductionTally:
     """Reduces the stream of each seed in a worker of the device."""
     tally = ReductionTally()
     for seed in seeds:
-        arguments = {"steps": make(seed), "seed": seed, "device": device}
+        steps = make(seed)
+        arguments = {"steps": steps, "seed": seed, "device": device}
         answer = worker.call("harness.fuzz.reduce_fuzz:attempt", arguments)
-        tally.add(seed, {"wrong": f"died: {answer.reason}"} if isinstance(answer, Died) else answer)
+        if not isinstance(answer, Died):
+            tally.add(seed, answer)
+        elif dies_of_the_whole(worker, steps, device):
+            tally.died[seed] = answer.reason
+        else:
+            tally.add(seed, {"wrong": f"died: {answer.reason}"})
     return tally
