@@ -11,7 +11,7 @@
 | `oracle` | whether a stream still shows the finding, and how many others |
 | `slicing` | the first small stream: the two commands of the finding and what they cannot do without |
 | `levels`, `sizes` | what is tried, from frames to regions; smaller dispatches, draws, images and buffers |
-| `render_pass_parts` | render passes with fewer subpasses and attachments |
+| `render_pass_parts`, `rendering_parts` | render passes and dynamic rendering with fewer parts |
 | `parting` | dependencies that put other findings right |
 | `reduce` | the loop |
 """

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from harness.reduction.render_pass_parts import fewer_attachments, fewer_subpasses
+from harness.reduction.rendering_parts import fewer_rendering_attachments
 from harness.spec.command_classes import is_recorded
 from harness.trace.calls import Block, Call, HostWrite
 from harness.trace.references import references
@@ -199,6 +200,7 @@ def smaller_host_writes(blocks: Sequence[Block]) -> Iterator[Blocks]:
 
 SIZES: tuple[tuple[str, Callable[[Sequence[Block]], Iterator[Blocks]]], ...] = (
     ("fewer attachments", fewer_attachments),
+    ("fewer attachments", fewer_rendering_attachments),
     ("fewer subpasses", fewer_subpasses),
     ("smaller dispatches and draws", smaller_counts),
     ("smaller images", smaller_images),

@@ -11,12 +11,16 @@ from harness.check import Analysis
 from harness.device.drivers import find_driver
 from harness.device.process import Worker
 from harness.reduction.reduce import Reduction, reduce
-from harness.spec.enums import VK_ATTACHMENT_UNUSED
+from harness.reduction.rendering_parts import fewer_rendering_attachments
+from harness.spec.enums import VK_ATTACHMENT_UNUSED, VkRendering
 from harness.trace.calls import Call
 from harness.trace.codec import save
+from tests.support.drawing import bind, bind_vertices, blend, color_target, depth_target, draw, pipeline
 from tests.support.passes import (
     WHITE,
+    attached,
     begin_pass,
+    begin_rendering,
     depends,
     described,
     end_pass,
@@ -28,7 +32,7 @@ from tests.support.passes import (
     subpass,
     view,
 )
-from tests.support.streams import GENERAL, Stream
+from tests.support.streams import DEPTH, GENERAL, R8G8B8A8, STENCIL, UNDEFINED, Stream
 
 SIZE = (8, 8)
 COLOR_OUTPUT, COLOR_WRITE = 0x400, 0x100
@@ -142,3 +146,69 @@ def test_a_subpass_in_which_something_is_needed_stays() -> None:
     [left] = calls(small, "vkCreateRenderPass")
     assert (left["pCreateInfo"]["subpassCount"], left["pCreateInfo"]["attachmentCount"]) == (2, 1)
     assert len(calls(small, "vkCmdNextSubpass")) == 1 and len(calls(small, "vkCmdClearAttachments")) == 2
+
+
+def test_attachments_of_dynamic_rendering_that_the_finding_does_not_need_are_left_out(tmp_path: Path) -> None:
+    """The finding is a copy from the first of two colours, beside a resolve, depth and stencil."""
+    stream = Stream()
+    (kept, seen), (resolved, other), (depth, depths) = color_target(stream), color_target(stream), depth_target(stream)
+    many, out = stream.image((*SIZE, 1), samples=4), stream.buffer(1024)
+    stream.begin()
+    for image in (kept, resolved, many):
+        stream.transition(image, UNDEFINED, GENERAL)
+    stream.transition(depth, UNDEFINED, GENERAL, DEPTH | STENCIL)
+    target = {"resolveMode": 2, "resolveImageView": other, "resolveImageLayout": GENERAL}
+    colors = [attached(seen), attached(view(stream, many), **target)]
+    begin_rendering(stream, rect(SIZE), colors, attached(depths), attached(depths))
+    stream.cmd("EndRendering")
+    stream.image_to_buffer(kept, out, (*SIZE, 1), layout=GENERAL)
+    stream.submit()
+    small = reduced(stream)
+    [begun] = calls(small, "vkCmdBeginRendering")
+    info = begun["pRenderingInfo"]
+    assert [each["imageView"] for each in info["pColorAttachments"]] == [seen]
+    assert (info["colorAttachmentCount"], info["pDepthAttachment"], info["pStencilAttachment"]) == (1, None, None)
+    assert [each["pImage"] for each in calls(small, "vkCreateImage") if "pImage" in each] == [kept]
+    assert can_run(small, tmp_path)
+
+
+def test_pipelines_lose_the_format_of_an_attachment_that_is_left_out() -> None:
+    stream = Stream()
+    (dropped, one), (kept, other) = color_target(stream), color_target(stream)
+    out = stream.buffer(1024)
+    drawn = pipeline(stream, colors=[blend(), blend()], formats=[R8G8B8A8, R8G8B8A8])
+    vertices = stream.buffer(64)
+    stream.begin()
+    for image in (dropped, kept):
+        stream.transition(image, UNDEFINED, GENERAL)
+    begin_rendering(stream, rect(SIZE), [attached(one), attached(other)])
+    bind(stream, drawn)
+    bind_vertices(stream, vertices)
+    draw(stream)
+    stream.cmd("EndRendering")
+    stream.image_to_buffer(kept, out, (*SIZE, 1), layout=GENERAL)
+    stream.submit()
+    findings = Analysis().follow(stream.blocks).findings
+    small = reduce(stream.blocks, next(each for each in findings if each.place.command == "vkCmdCopyImageToBuffer"))
+    [begun] = calls(small, "vkCmdBeginRendering")
+    assert [each["imageView"] for each in begun["pRenderingInfo"]["pColorAttachments"]] == [0, other]
+    several = fewer_rendering_attachments(stream.blocks)
+    formats = [
+        block.args["pCreateInfos"][0]["pNext"]["pColorAttachmentFormats"]
+        for edited in several
+        for block in edited
+        if isinstance(block, Call) and block.name == "vkCreateGraphicsPipelines"
+    ]
+    assert formats == [[0, R8G8B8A8], [R8G8B8A8, 0]]
+
+
+def test_parts_of_a_suspended_instance_lose_the_same_attachments() -> None:
+    stream = Stream()
+    _, seen = color_target(stream)
+    stream.begin()
+    for flags in (VkRendering.SUSPENDING, VkRendering.RESUMING):
+        begin_rendering(stream, rect(SIZE), [attached(seen)], flags=flags)
+        stream.cmd("EndRendering")
+    [edited] = fewer_rendering_attachments(stream.blocks)
+    begun = [each.args for each in edited if isinstance(each, Call) and each.name == "vkCmdBeginRendering"]
+    assert [each["pRenderingInfo"]["colorAttachmentCount"] for each in begun] == [0, 0]
