@@ -16,7 +16,7 @@ from harness.advising.host_waits import HostWaits, host_may_read, host_waits
 from harness.advising.merging import merged, neighbours
 from harness.advising.narrowed_dependency import NarrowedDependency, path_text
 from harness.advising.overlap import serialized
-from harness.advising.ranges import image_sizes
+from harness.advising.ranges import resource_sizes
 from harness.advising.round_trips import joined, round_trips, told
 from harness.advising.semaphore_waits import SemaphoreWaits
 from harness.advising.smaller_forms import may_be_left_out
@@ -104,7 +104,7 @@ class _Adviser:
         self._more: dict[Written, list[JudgedPart]] = {}
         """Windows that showed why the whole trace needs what was taken."""
         self._kept: list[_Kept] = []
-        self._sizes = image_sizes(trace.source)
+        self._sizes = resource_sizes(trace.source)
         index = {origin: at for at, origin in enumerate(trace.origins, 1)}
         self._waits = SemaphoreWaits(self._views.structure, trace.origin, index.__getitem__)
         whole, took = self._views.whole, time.monotonic() - begin
@@ -224,7 +224,7 @@ class _Adviser:
             overlap = serialized(view.with_edits(before), orders[0], orders[1])
         held = edits[written.origins[0]]
         narrow = None if held is None else replace(held, index=written.call.index)
-        sets = tuple(each for each in written.sets if each in edits)
+        sets = tuple(each for each in written.sets if each in edits and edits[each] != self._now(each))
         advice = Advice(kind, written.call, written.origins, tuple(lines), narrow, overlap, sets)
         self._kept.append(_Kept(written, dict(edits), advice))
 

@@ -73,16 +73,13 @@ class NarrowedDependency:
         """Takes as much as it can from one end of a range, in units."""
         unit = UNITS[range.what]
         less = partial(cut, sizes=self._sizes, path=range.path, what=range.what, at_end=at_end)
-        low, high = 0, (range.end - range.begin) // unit
-        middle = 1
-        while low < high and self._try(partial(less, many=middle * unit)):
-            low, high = 0, high - middle
-            middle *= 2
-            middle = min(middle, max(high, 1))
-        while middle > 1:
-            middle //= 2
-            if middle <= high and self._try(partial(less, many=middle * unit)):
-                high -= middle
+        left, step = (range.end - range.begin) // unit, 1
+        while left and self._try(partial(less, many=step * unit)):
+            left -= step
+            step = min(2 * step, left)
+        while step > 1:  # fewer than that can go
+            half = step // 2
+            step = step - half if self._try(partial(less, many=half * unit)) else half
 
     def _try(self, change: Change) -> bool:
         after = _changed(self._calls, change)
@@ -92,11 +89,12 @@ class NarrowedDependency:
         return True
 
     def _with_sets(self, calls: Mapping[int, Call]) -> dict[int, Call]:
-        """Calls, and the sets of events with the dependencies of their waits."""
+        """Calls, and the sets of events with the dependencies or first stages of their waits."""
         made = dict(calls)
         for origin, (wait, number) in self.written.sets.items():
-            info = calls[wait].args["pDependencyInfos"][number]
-            made[origin] = replace(self._sets[origin], args={**self._sets[origin].args, "pDependencyInfo": info})
+            args, infos = calls[wait].args, calls[wait].args.get("pDependencyInfos")
+            same = {"pDependencyInfo": infos[number]} if infos else {"stageMask": args["srcStageMask"]}
+            made[origin] = replace(self._sets[origin], args={**self._sets[origin].args, **same})
         return made
 
     def lines(self) -> list[str]:

@@ -15,8 +15,8 @@ from harness.trace.calls import Block, Call
 from harness.trace.edits import value_at, with_value
 
 Args = dict[str, Any]
-Sizes = Mapping[int, tuple[int, int]]
-"""Image to its mip levels and its array layers."""
+Sizes = Mapping[int, tuple[int, ...]]
+"""Image to its mip levels and its array layers, buffer to its bytes."""
 _MEMBERS = {
     "bytes": ("offset", "size"),
     "levels": ("baseMipLevel", "levelCount"),
@@ -37,31 +37,32 @@ class Range(NamedTuple):
     end: int
 
 
-def image_sizes(blocks: Iterable[Block]) -> Sizes:
-    """The images whose levels and layers the trace gives. Slices of a 3D image are not looked at."""
-    infos = {
-        block.args["pImage"]: block.args["pCreateInfo"]
-        for block in blocks
-        if isinstance(block, Call) and block.name == "vkCreateImage" and block.succeeded
-    }
-    return {
-        image: (info["mipLevels"], info["arrayLayers"])
-        for image, info in infos.items()
-        if info["imageType"] != VkImageType.TYPE_3D
-    }
+def resource_sizes(blocks: Iterable[Block]) -> Sizes:
+    """The sizes of buffers, and the levels and layers of images. Slices of a 3D image are not looked at."""
+    found: dict[int, tuple[int, ...]] = {}
+    for block in blocks:
+        if not isinstance(block, Call) or not block.succeeded:
+            continue
+        if block.name == "vkCreateBuffer":
+            found[block.args["pBuffer"]] = (block.args["pCreateInfo"]["size"],)
+        elif block.name == "vkCreateImage":
+            info = block.args["pCreateInfo"]
+            if info["imageType"] != VkImageType.TYPE_3D:
+                found[block.args["pImage"]] = (info["mipLevels"], info["arrayLayers"])
+    return found
 
 
 def ranges(value: object, sizes: Sizes, path: Path = ()) -> Iterator[Range]:
-    """The ranges in a call that can be less, with what VK_REMAINING_* stands for. One of VK_WHOLE_SIZE is left out."""
+    """The ranges in a call that can be less, with what VK_WHOLE_SIZE and VK_REMAINING_* stand for."""
     if isinstance(value, dict):
         if {"buffer", "offset", "size"} <= value.keys():
-            if value["size"] != VK_WHOLE_SIZE:
-                yield Range(path, "bytes", value["offset"], value["offset"] + value["size"])
+            begin, size = value["offset"], value["size"]
+            if size != VK_WHOLE_SIZE or value["buffer"] in sizes:
+                yield Range(path, "bytes", begin, sizes[value["buffer"]][0] if size == VK_WHOLE_SIZE else begin + size)
         elif value.get("image") in sizes and "subresourceRange" in value and _only_orders(value):
-            size = dict(zip(("levels", "layers"), sizes[value["image"]], strict=True))
-            for what in ("levels", "layers"):
+            for what, whole in zip(("levels", "layers"), sizes[value["image"]], strict=True):
                 first, count = (value["subresourceRange"][member] for member in _MEMBERS[what])
-                end = size[what] if count == VK_REMAINING_ARRAY_LAYERS else first + count
+                end = whole if count == VK_REMAINING_ARRAY_LAYERS else first + count
                 yield Range((*path, "subresourceRange"), what, first, end)
         for name, each in value.items():
             yield from ranges(each, sizes, (*path, name))

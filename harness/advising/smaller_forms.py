@@ -126,13 +126,12 @@ def _fitted(args: Args, path: Path, mask: int, kind: str) -> Args:
 
 
 def mask_paths(name: str, kind: str, args: Args, matched: bool = False) -> list[Path]:
-    """The masks of a call that may be narrower. Those of vkCmdWaitEvents2 have to be as where the events are set: they
-    may be where all of these are known (`matched`) and change alike. So have the first stages of vkCmdWaitEvents. A
+    """The masks of a call that may be narrower. Those of vkCmdWaitEvents2, and the first stages of vkCmdWaitEvents,
+    have to be as where the events are set: they may be where all of these are known (`matched`) and change alike. A
     subpass's dependency on itself is what barriers inside need."""
-    second = main_name(name) == "vkCmdWaitEvents2"
-    if second and not matched:
+    if main_name(name) == "vkCmdWaitEvents2" and not matched:
         return []
-    paths = [path for path in masks_in(args, ()) if second or path[-1] != "srcStageMask" or kind != EVENTS]
+    paths = [path for path in masks_in(args, ()) if matched or path[-1] != "srcStageMask" or kind != EVENTS]
     if kind == RENDER_PASS:
         paths = [path for path in paths if "pDependencies" in path and not _is_own(args, path)]
     ends = {END["srcStageMask"], END["dstStageMask"], 0}

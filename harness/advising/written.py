@@ -29,8 +29,9 @@ class Written:
     origins: tuple[int, ...]
     """The indices of all calls that write it."""
     sets: Mapping[int, tuple[int, int]] = field(default_factory=dict)
-    """Of waits for events the vkCmdSetEvent2 that have their dependencies, to the wait and the number of the event
-    there. Empty where they are not all known, or other waits wait for them, too."""
+    """Of waits for events the vkCmdSetEvent2 that have their dependencies, or the vkCmdSetEvent that have their first
+    stages, to the wait and the number of the event there. Empty where they are not all known, or other waits wait for
+    them, too."""
 
 
 def dependencies(blocks: Sequence[Block]) -> list[Written]:
@@ -66,7 +67,8 @@ def dependencies(blocks: Sequence[Block]) -> list[Written]:
 
 
 class _EventSets:
-    """For each vkCmdWaitEvents2 the sets before it that have its dependencies ("vkCmdWaitEvents2")."""
+    """For each wait the sets before it that have its dependencies or first stages ("vkCmdWaitEvents2": each set has the
+    dependency of the wait; "vkCmdWaitEvents": srcStageMask is that of all sets together)."""
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         self._matching: dict[int, list[int]] = {}
@@ -76,20 +78,15 @@ class _EventSets:
             name = main_name(call.name) if isinstance(call, Call) else ""
             if not isinstance(call, Call) or "Event" not in name:
                 continue
-            if name == "vkCmdWaitEvents2":
+            if name in ("vkCmdWaitEvents", "vkCmdWaitEvents2"):
                 self._follow(call, last)
             elif "SetEvent" in name:
                 last[call.args["event"]] = call
 
     def _follow(self, wait: Call, last: Mapping[int, Call]) -> None:
-        infos = wait.args["pDependencyInfos"] or ()
         sets = [last.get(event) for event in wait.args["pEvents"] or ()]
-        matching = [
-            each.index
-            for each, info in zip(sets, infos, strict=False)
-            if each is not None and each.args.get("pDependencyInfo") == info
-        ]
-        self._matching[wait.index] = matching if len(matching) == len(infos) else []
+        matching = [each.index for at, each in enumerate(sets) if each is not None and _matches(wait, at, each)]
+        self._matching[wait.index] = matching if len(matching) == len(sets) else []
         for index in matching:
             self._waits.setdefault(index, []).append(wait.index)
 
@@ -103,6 +100,14 @@ class _EventSets:
                 return {}
             found |= {each: (wait, number) for number, each in enumerate(matching)}
         return found
+
+
+def _matches(wait: Call, number: int, set_event: Call) -> bool:
+    """Whether a set says the same as the wait for its event, so that both can change alike."""
+    infos = wait.args.get("pDependencyInfos")
+    if infos is not None:
+        return bool(number < len(infos) and set_event.args.get("pDependencyInfo") == infos[number])
+    return set_event.args.get("stageMask") == wait.args.get("srcStageMask")
 
 
 def kind_of(call: Call) -> str:

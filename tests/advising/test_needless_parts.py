@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from harness.report.advice import AdviceKind, advice_text
-from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VkAccess2, VkPipelineStage2
+from harness.spec.enums import VK_REMAINING_ARRAY_LAYERS, VK_WHOLE_SIZE, VkAccess2, VkPipelineStage2
 from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, BufferPart, ImagePart, Masks
 from harness.trace.calls import Call
 from tests.support.advice import advised, only
@@ -97,6 +97,52 @@ def test_a_wait_that_does_not_match_its_set_is_left_alone() -> None:
     wide = replace(FILLED, dst_stages=VkPipelineStage2.ALL_COMMANDS, dst_accesses=VkAccess2.MEMORY_READ)
     stream, _, _ = with_event(FILLED, wide)
     assert all(each.kind is not AdviceKind.WIDER for each in advised(stream).advice)
+
+
+def with_first_form_event(set_stages: int, second_stages: int) -> tuple[Stream, int, int]:
+    """An event that is set after a fill and waited for before a copy."""
+    stream, a, b = two_buffers(64)
+    event = stream.make("vkCreateEvent", "pEvent", struct("VkEventCreateInfo"))
+    stream.begin()
+    stream.fill(a, 1, size=64)
+    set_ = stream.cmd("SetEvent", event=event, stageMask=set_stages)
+    memory = struct("VkMemoryBarrier", srcAccessMask=VkAccess2.TRANSFER_WRITE, dstAccessMask=VkAccess2.TRANSFER_READ)
+    wait = stream.cmd(
+        "WaitEvents", pEvents=[event], srcStageMask=set_stages, dstStageMask=second_stages, pMemoryBarriers=[memory]
+    )
+    stream.copy(a, b, 64)
+    stream.submit()
+    return stream, set_, wait
+
+
+def test_the_first_stages_of_a_wait_for_events_change_together_with_the_set() -> None:
+    stream, set_, wait = with_first_form_event(VkPipelineStage2.ALL_COMMANDS, VkPipelineStage2.ALL_TRANSFER)
+    found = advised(stream)
+    assert only(found).lines == ("srcStageMask: ALL_COMMANDS -> TRANSFER",)
+    assert found.trace is not None
+    calls = dict(zip(found.trace.origins, found.trace.blocks, strict=True))
+    early, late = calls[set_], calls[wait]
+    assert isinstance(early, Call) and isinstance(late, Call)
+    assert early.args["stageMask"] == late.args["srcStageMask"] == VkPipelineStage2.ALL_TRANSFER
+    assert f"    the set in call {set_} changes alike" in list(advice_text(1, only(found), ()))
+
+
+def test_second_stages_change_alone() -> None:
+    stream, _, _ = with_first_form_event(VkPipelineStage2.ALL_TRANSFER, VkPipelineStage2.ALL_COMMANDS)
+    found = only(advised(stream))
+    assert found.lines == ("dstStageMask: ALL_COMMANDS -> TRANSFER",)
+    assert not found.sets
+
+
+def test_a_whole_buffer_becomes_the_bytes_that_are_needed() -> None:
+    stream, a, b = two_buffers(256)
+    stream.begin()
+    stream.fill(a, 1)
+    barrier(stream, BarrierEntry(FILLED, BufferPart(a, 16, VK_WHOLE_SIZE)))
+    stream.copy(a, b, 32, from_=64)
+    stream.submit()
+    path = "pDependencyInfo.pBufferMemoryBarriers[0]"
+    assert only(advised(stream)).lines == (f"{path}: bytes [16, 256) -> [64, 96)",)
 
 
 def two_submits(needed: bool, queues: int = 1, fence: int = 0) -> tuple[Stream, int, int]:
