@@ -9,6 +9,7 @@ from typing import Any
 
 from harness.reproduction.script import Script, text, word
 from harness.shader.library import load, names
+from harness.spec.enums import VK_WHOLE_SIZE
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 from harness.trace.templates import plain
@@ -144,13 +145,17 @@ class SimplePipelines:
         """Writes the descriptor sets of which this is the last call: their pipeline and buffers are there now."""
         script = self.script
         for each, identity in self._completed.get(last.index, ()):
-            given = [
-                f"b{at}=({script.names[info['buffer']]}, {info['offset']}, {info['range']})"
-                for at, info in sorted(each.sets[identity].items())
-            ]
+            given = [f"b{at}={self._held(info)}" for at, info in sorted(each.sets[identity].items())]
             variable = script.name(identity, "VkDescriptorSet")
             script.line(f"{variable} = rig.descriptors({', '.join([script.names[each.pipeline], *given])})")
             script.given[identity] = f"{variable}.handle"
+
+    def _held(self, info: dict[str, Any]) -> str:
+        """What a binding holds, as the rig takes it."""
+        name = self.script.names[info["buffer"]]
+        if (info["offset"], info["range"]) == (0, VK_WHOLE_SIZE):
+            return name
+        return f"({name}, {info['offset']}, {'vk.VK_WHOLE_SIZE' if info['range'] == VK_WHOLE_SIZE else info['range']})"
 
     def bind(self, variable: str, call: Call, following: Call | None) -> tuple[str, bool] | None:
         """The text of a bind of a pipeline, with the bind of its set if that follows; whether it is taken in."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from harness.agreement import ask_model
@@ -22,8 +22,9 @@ from harness.reproduction.rig_objects import ObjectWriter
 from harness.reproduction.script import Script, function, scope_text, text, wrapped
 from harness.rig.requirements import PRESENTS
 from harness.spec.command_classes import PRESENT, is_debug, is_recorded, is_submit
-from harness.spec.enums import VkCommandBufferUsage, VkQueueFlag
+from harness.spec.enums import VK_WHOLE_SIZE, VkCommandBufferUsage, VkQueueFlag
 from harness.spec.shapes import main_name
+from harness.trace.barrier_calls import BarrierCommand, BufferPart
 from harness.trace.calls import Block, Call
 from harness.trace.edits import Edit, EditedTrace
 from harness.trace.effects import SemaphoreOperation
@@ -265,6 +266,8 @@ class _Writer:
         if edit is None:
             write_command(self.script, variable, call)
         elif edit.before is None or _is_barrier(edit.before):
+            if edit.before is None and "_SHADER_" in self.finding.access + self.finding.prior_access:
+                call = _of_whole_buffers(call)
             self.script.line(barrier_text(self.script, variable, call, self.dependency, edit.before))
         else:
             self._either(variable, call, edit.before)
@@ -325,6 +328,19 @@ class _Writer:
             self.script.line(_HOST[name].format(name=text(self.dependency)) if edited else _PLAIN[name])
             return
         self.script.line(f"{function(call.name)}({', '.join(self.script.arguments(call))})")
+
+
+def _of_whole_buffers(barrier: Call) -> Call:
+    """A barrier for all bytes of its buffers. A layer takes the whole range of a descriptor for accessed, also where
+    the dispatch reaches a part of it, and would report the rest."""
+    held = BarrierCommand.of(barrier)
+    entries = tuple(
+        replace(each, part=replace(each.part, offset=0, size=VK_WHOLE_SIZE))
+        if isinstance(each.part, BufferPart)
+        else each
+        for each in held.entries
+    )
+    return replace(held, entries=entries).call(barrier.name)
 
 
 def _expectations(findings: Iterable[Finding]) -> str:

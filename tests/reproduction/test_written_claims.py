@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -232,6 +233,28 @@ def waits_for_an_event_that_the_host_sets_late() -> list[Block]:
     stream.host_write(memory, 0, bytes(16))
     stream.call("vkSetEvent", device=stream.device, event=event)
     return stream.blocks
+
+
+def dispatches_that_reach_a_part_of_what_is_bound() -> list[Block]:
+    stream = Stream()
+    a, b, c = (stream.buffer(4096) for _ in range(3))
+    one, other = stream.compute("copy_words", [a, b]), stream.compute("copy_words", [b, c])
+    stream.begin()
+    one.run(16)
+    other.run(16)
+    stream.submit()
+    return stream.blocks
+
+
+def test_a_barrier_between_shaders_is_about_all_that_is_bound(tmp_path: Path) -> None:
+    """Layers take the whole range of a descriptor for accessed, and would report what a narrower barrier leaves."""
+    path, made = written(dispatches_that_reach_a_part_of_what_is_bound(), tmp_path)
+    [barrier] = re.findall(r"commands_\d+\.barrier\((.*?)\)", made.text, re.DOTALL)
+    assert re.search(r"buffer=buffer_\d+,?\s*$", barrier)
+    assert re.search(r"rig\.descriptors\(pipeline_\d+, b0=buffer_\d+, b1=buffer_\d+\)", made.text)
+    with Worker(find_driver("lavapipe")) as worker:
+        whole, race = rows(worker, path)
+    assert (whole["syncval"], whole["problem"], race["syncval"]) == ([], "", race["expected"])
 
 
 def dispatches_as_unknown_words_say() -> list[Block]:
