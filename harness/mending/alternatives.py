@@ -67,17 +67,22 @@ def alternatives(trace: EditedTrace, findings: Sequence[Finding]) -> Iterator[Al
     ends = list(dict.fromkeys(ends_of(trace, recordings, first)))
     for number, _ in enumerate(ends):
         yield Alternative("subpass dependency", _SubpassDependency(number, by_region=False, add=False))
-    for number, _ in enumerate(waits_before(trace, first)):
+    added = partial(_added_subpass_dependencies, len(ends), findings)
+    waits = list(waits_before(trace, first))
+    once = bool(waits) and transition and len({each.place.submit for each in findings}) > 1
+    if once:  # in one render pass, where a wait would have to be wider in each submit
+        yield from added()
+    for number, _ in enumerate(waits):
         yield Alternative("wait", partial(with_wider_wait, number=number))
     for number, _ in enumerate(nearly_right(trace, recordings, first)):
         yield Alternative("edit", partial(_edit, number=number))
     within = not transition and any(src != dst and EXTERNAL not in (src, dst) for _, src, dst in ends)
-    if transition or within:
-        yield from _added_subpass_dependencies(len(ends), findings)
+    if (transition or within) and not once:
+        yield from added()
     yield Alternative("barrier", partial(with_barriers, ranged=True))
     yield Alternative("barrier", partial(with_barriers, ranged=False))
     if not (transition or within):
-        yield from _added_subpass_dependencies(len(ends), findings)
+        yield from added()
     yield Alternative("subpass barrier", with_subpass_barrier)
     yield Alternative("split", with_split_rendering)
     if crosses_queues(first):

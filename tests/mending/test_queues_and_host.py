@@ -8,11 +8,13 @@ from harness.mending.pieces import pieces
 from harness.mending.proof import is_clean, judge
 from harness.mending.semaphores import with_semaphore
 from harness.report.mends import changes_in_words
-from harness.spec.enums import VkPipelineStage2
+from harness.spec.enums import VkImageLayout, VkPipelineStage2
 from harness.spec.masks import scope
 from harness.trace.barrier_calls import BarrierCommand, is_barrier
 from harness.trace.calls import Call, HostRead
 from harness.trace.edits import Edit, EditedTrace
+from tests.replay.test_witness_presentation import Presenter
+from tests.support.passes import WHITE, begin_pass, described, framebuffer, rect, refer, render_pass, subpass, view
 from tests.support.streams import Stream, struct
 
 TRANSFER = VkPipelineStage2.ALL_TRANSFER
@@ -139,3 +141,37 @@ def test_no_wait_of_the_host_stands_where_a_barrier_does() -> None:
     edits = mended(stream)
     assert all(is_barrier(each.after) for each in edits)
     assert all(isinstance(each.after, Call) for each in edits)
+
+
+def frames(count: int) -> Presenter:
+    """Frames whose render pass has no dependency from VK_SUBPASS_EXTERNAL: its transition waits for no acquire, since
+    the submit waits in the stage of colour output alone."""
+    presenter = Presenter()
+    image = presenter.images[0]
+    shown = [described(final=VkImageLayout.PRESENT_SRC_KHR)]
+    made = render_pass(presenter, shown, [subpass([refer(0)])], form=1)
+    frame = framebuffer(presenter, made, [view(presenter, image)], (8, 8))
+    for _ in range(count):
+        acquired, done = presenter.semaphore(), presenter.semaphore()
+        presenter.acquire(0, acquired)
+        presenter.begin()
+        begin_pass(presenter, made, frame, rect((8, 8)), [WHITE], 1)
+        presenter.cmd("EndRenderPass")
+        presenter.end()
+        waits = {"pWaitSemaphores": [acquired], "pWaitDstStageMask": [VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT]}
+        submit(presenter, presenter.queue, presenter.commands, **waits, pSignalSemaphores=[done])
+        presenter.present(0, done)
+    return presenter
+
+
+def test_one_frame_waits_in_all_stages() -> None:
+    [edit] = mended(frames(1))
+    assert edit.after.name == "vkQueueSubmit"
+
+
+def test_many_frames_get_one_subpass_dependency() -> None:
+    [edit] = mended(frames(4))
+    assert edit.after.name == "vkCreateRenderPass"
+    [added] = edit.after.args["pCreateInfo"]["pDependencies"]
+    assert (added["srcSubpass"], added["dstSubpass"]) == (0xFFFFFFFF, 0)
+    assert added["srcStageMask"] == VkPipelineStage2.COLOR_ATTACHMENT_OUTPUT
