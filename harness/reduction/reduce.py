@@ -9,7 +9,7 @@ Blocks and objects keep their numbers, so that call 2002 of the whole trace is c
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 
@@ -71,6 +71,21 @@ def _same_in(others: Sequence[Block], blocks: Sequence[Block], finding: Finding)
     return _judged(others, asks).findings[known.index(wanted)]
 
 
+def _known_as(findings: Iterable[Finding], wanted: Finding, old: Sequence[int]) -> Finding:
+    """The finding, among those of a stream with other numbers, that is `wanted` by the numbers that the blocks had.
+    Raises `UserError` where there is none."""
+    for each in findings:
+        hazard, access, prior_access, call, prior, resource = identity(each)
+        named = (hazard, access, prior_access, _old(old, call), _old(old, prior), resource)
+        if (named, each.ranges, each.boxes) == (identity(wanted), wanted.ranges, wanted.boxes):
+            return each
+    raise UserError("the stream does not have the finding that is to be kept")
+
+
+def _old(old: Sequence[int], index: int) -> int:
+    return old[index] if 0 <= index < len(old) else index
+
+
 def _judged(blocks: Sequence[Block], by_model: bool) -> Analysis:
     """What syncval says of a stream, and the model where it is to be asked."""
     analysis = Analysis(keep_events=True).follow(blocks)
@@ -123,20 +138,28 @@ def reduce(
     deadline = time.monotonic() + seconds
     old = [block.index for block in blocks]
     if all(one < following for one, following in pairwise(old)):
-        return _Loop(blocks, finding, deadline, steps, progress, keep, shows).run()
-    fresh = [replace(block, index=number) for number, block in enumerate(blocks)]
-    wanted = _same_in(fresh, blocks, finding)
-    small = _Loop(fresh, wanted, deadline, steps, progress, lambda left: keep(_restored(left, old)), shows).run()
+        analysis = _judged(blocks, by_model_alone(finding))
+        return _Loop(blocks, finding, analysis, deadline, steps, progress, keep, shows).run()
+    old = [0, *old]  # a finding may name no call: 0
+    fresh = [replace(block, index=number) for number, block in enumerate(blocks, 1)]
+    analysis = _judged(fresh, by_model_alone(finding))
+    wanted = _known_as(analysis.findings, finding, old)
+
+    def keep_restored(left: list[Block]) -> None:
+        keep(_restored(left, old))
+
+    small = _Loop(fresh, wanted, analysis, deadline, steps, progress, keep_restored, shows).run()
     return _with_old_numbers(small, old)
 
 
 class _Loop:
-    """One reduction. `best` only ever gets smaller."""
+    """One reduction of a stream that was judged. `best` only ever gets smaller."""
 
     def __init__(
         self,
         blocks: Sequence[Block],
         finding: Finding,
+        analysis: Analysis,
         deadline: float,
         steps: int,
         progress: Callable[[str, int, int], object],
@@ -149,7 +172,6 @@ class _Loop:
         self.accesses: frozenset[tuple[int, int]] | None = None
         """What commands must access, while descriptors are tried."""
         structure = Structure(blocks)
-        analysis = _judged(blocks, by_model_alone(finding))
         history = executed(analysis.events)
         self.oracle = Oracle(finding, analysis, history)
         wanted = identity(finding)
