@@ -28,10 +28,11 @@ _ENDS = {
 
 def conflict_text(conflict: Conflict) -> str:
     """One line: `unordered: vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ (call 12) after ...`."""
-    return f"{conflict.kind}: {_use(conflict.current)} after {_use(conflict.prior)}"
+    return f"{conflict.kind}: {use_text(conflict.current)} after {use_text(conflict.prior)}"
 
 
-def _use(use: ModelAccess) -> str:
+def use_text(use: ModelAccess) -> str:
+    """`vkCmdCopyBuffer SYNC_COPY_TRANSFER_READ (call 12)`."""
     return f"{use.command}{f' {use.access}' if use.access else ''} (call {use.call})"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from harness.model import Conflict, Opinion
+from harness.model.explanation import PairExplanation
 from harness.model.order import ACTION, DST, EVENT, SRC, TRANSITION, Edge, ExecutionOrder
 from harness.model.stages import indices
 
@@ -36,10 +37,9 @@ def group_of(order: ExecutionOrder, node: int) -> Group:
     return (place.queue or 0, place.submit or 0, place.batch or 0, place.position or 0, place.call, alone)
 
 
-def part_of(opinion: Opinion, conflict: Conflict | None, limit: int) -> Neighbourhood:
-    """At most about `limit` groups, nearest in the stream to the two ends of the conflict, which are always among them.
-
-    Without a conflict these are the groups nearest to the beginning.
+def part_of(opinion: Opinion, conflict: Conflict | PairExplanation | None, limit: int) -> Neighbourhood:
+    """At most about `limit` groups, nearest in the stream to the two ends of the conflict, or of the pair that is in
+    order. These are always among them. Without a pair these are the groups nearest to the beginning.
     """
     order = opinion.order
     groups: dict[Group, list[int]] = {}

@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from harness.findings import Place
 from harness.model import Conflict, Opinion
+from harness.model.explanation import PairExplanation
 from harness.model.order import ACTION, DST, FENCE, HOST, SRC, SUBMIT, TRANSITION, Node
-from harness.report.conflicts import conflict_text, missing_text
+from harness.report.conflicts import conflict_text, missing_text, use_text
 from harness.report.printable import printable, quoted
 from harness.spec import names
 
@@ -19,6 +20,10 @@ FAINT = (SUBMIT, HOST, FENCE)
 """Kinds of nodes with very many arrows, which are drawn pale."""
 MOST_STAGES = 3
 """The most names of stages in a cell. Further stages are counted."""
+
+
+Ends = Conflict | PairExplanation
+"""Two accesses that a picture is about: they conflict, or they are in order."""
 
 
 class CellText(NamedTuple):
@@ -46,7 +51,7 @@ class BoxText(NamedTuple):
     own_is_end: bool
 
 
-def box_of(opinion: Opinion, conflict: Conflict | None, nodes: Sequence[int]) -> BoxText:
+def box_of(opinion: Opinion, conflict: Ends | None, nodes: Sequence[int]) -> BoxText:
     """The command, what the program says of it, then the sides of its dependencies and its work, a row each kind."""
     order = opinion.order
     first = order.nodes[nodes[0]]
@@ -82,9 +87,12 @@ def queue_name(opinion: Opinion, queue: int) -> str:
     return f"queue {queue}{f' {quoted((name,))}' if name else ''}" if queue else "host"
 
 
-def title_of(opinion: Opinion, conflict: Conflict | None, left_out: int) -> list[str]:
+def title_of(opinion: Opinion, conflict: Ends | None, left_out: int) -> list[str]:
     """What is drawn, a few lines."""
-    lines = [conflict_text(conflict) if conflict is not None else "no conflict"]
+    if isinstance(conflict, PairExplanation):
+        lines = [f"in order: {use_text(conflict.current)} after {use_text(conflict.prior)}"]
+    else:
+        lines = [conflict_text(conflict) if conflict is not None else "no conflict"]
     if conflict is not None and conflict.resource in opinion.debug.names:
         lines.append(f"on {conflict.resource} {quoted((opinion.debug.names[conflict.resource],))}")
     return [*lines, *([f"{left_out} commands further away are not drawn"] if left_out else ())]
@@ -116,7 +124,7 @@ def _cell(node: Node) -> list[str]:
     return [node.kind if node.kind == TRANSITION else brief(node.label)]
 
 
-def _uses(node: int, conflict: Conflict | None) -> list[str]:
+def _uses(node: int, conflict: Ends | None) -> list[str]:
     uses = (conflict.prior, conflict.current) if conflict is not None else ()
     return [
         f"{'writes' if use.write else 'reads'} {use.access.removeprefix('SYNC_')}" for use in uses if use.node == node

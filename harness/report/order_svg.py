@@ -14,8 +14,9 @@ from html import escape
 from itertools import pairwise
 
 from harness.model import Conflict, Opinion
+from harness.model.explanation import PairExplanation
 from harness.report.neighbourhood import Group, group_of, part_of
-from harness.report.order_boxes import FAINT, BoxText, CellText, box_of, missing_label, queue_name, title_of
+from harness.report.order_boxes import FAINT, BoxText, CellText, Ends, box_of, missing_label, queue_name, title_of
 
 CHARACTER, BOLD_CHARACTER, LINE = 6.8, 7.4, 15.0
 """Width and height of text in pixels, at most about."""
@@ -80,8 +81,7 @@ class DrawnBox:
 class _Drawing:
     """The picture as it is made."""
 
-    def __init__(self, opinion: Opinion, conflict: Conflict | None, limit: int) -> None:
-        opinion = opinion.around(conflict)
+    def __init__(self, opinion: Opinion, conflict: Ends | None, limit: int) -> None:
         self.opinion, self.conflict = opinion, conflict
         self.part = part_of(opinion, conflict, limit)
         self.title = title_of(opinion, conflict, self.part.left_out)
@@ -91,7 +91,12 @@ class _Drawing:
             group: DrawnBox.of(box_of(opinion, conflict, nodes), queues.index(group[0]))
             for group, nodes in self.part.groups.items()
         }
-        self.edges = [edge for edge in self.part.edges if self._group(edge.first) != self._group(edge.second)]
+        edges = dict.fromkeys(self.part.edges)
+        if isinstance(conflict, PairExplanation):  # a shortest path may take edges that others imply
+            drawn = {node for nodes in self.part.groups.values() for node in nodes}
+            edges |= dict.fromkeys(each for each in conflict.path if {each.first, each.second} <= drawn)
+        self.edges = [edge for edge in edges if self._group(edge.first) != self._group(edge.second)]
+        self._look = " ordered" if isinstance(conflict, PairExplanation) else ""
         self.places: dict[int, Rectangle] = {}
         self.parts: list[str] = []
 
@@ -115,11 +120,11 @@ class _Drawing:
         self._draw_edges()
         for box in self.boxes.values():
             self._draw_box(box)
-        if self.conflict is not None:
+        if isinstance(self.conflict, Conflict):
             self._draw_missing(self.conflict)
         width = max(width, max(map(len, self.title)) * CHARACTER + 2 * TOP)
         return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" class="order" viewBox="0 0 {width:.0f} {height:.0f}" '
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="order{self._look}" viewBox="0 0 {width:.0f} {height:.0f}" '
             f'width="{width:.0f}" height="{height:.0f}" role="img"><defs>{_MARKERS}</defs>{"".join(self.parts)}</svg>'
         )
 
@@ -154,20 +159,27 @@ class _Drawing:
     def _room_for_name(self, lefts: Sequence[float]) -> float:
         """Pixels that the name of the missing edge needs more than there are left of the column in which both ends
         are."""
-        if self.conflict is None:
+        if not isinstance(self.conflict, Conflict):
             return 0
         name = max(map(len, missing_label(self.conflict))) * BOLD_CHARACTER
         return max(0.0, name + LANE_GAP - lefts[self._box_at(self.conflict.prior.node).lane])
 
     def _draw_edges(self) -> None:
-        order, conflict = self.opinion.order, self.conflict
-        chain = order.chain(conflict.prior.node, conflict.current.node) if conflict is not None else []
-        on_chain = set(pairwise(chain))
+        order, on_chain = self.opinion.order, set(pairwise(self._chain()))
         for edge in self.edges:
             faint = " faint" if order.nodes[edge.first].kind in FAINT else ""
             kind = " chain" if (edge.first, edge.second) in on_chain else faint
             path = self._between(edge.first, edge.second)
             self._add("path", f"<title>{escape(edge.rule)}</title>", d=path, class_=f"edge{kind}", marker_end=_ARROW)
+
+    def _chain(self) -> list[int]:
+        """The nodes from the first of the two accesses to the second, or as far as there is an order."""
+        if isinstance(self.conflict, PairExplanation):
+            path = self.conflict.path
+            return [each.first for each in path] + [each.second for each in path[-1:]]
+        if self.conflict is None:
+            return []
+        return self.opinion.order.chain(self.conflict.prior.node, self.conflict.current.node)
 
     def _draw_box(self, box: DrawnBox) -> None:
         self._add("rect", class_=f"box{_END if box.text.own_is_end else ''}", rx=3, **box.place.attributes())
@@ -215,7 +227,12 @@ def draw_svg(opinion: Opinion, conflict: Conflict | None, limit: int) -> str:
 
     The colours are those of the document around it: `standalone` gives the picture its own.
     """
-    return _Drawing(opinion, conflict, limit).text()
+    return _Drawing(opinion.around(conflict), conflict, limit).text()
+
+
+def draw_ordered_svg(pair: PairExplanation, limit: int) -> str:
+    """The same around two accesses that are in order, with the path between them."""
+    return _Drawing(Opinion(order=pair.order, debug=pair.debug), pair, limit).text()
 
 
 def standalone(svg: str) -> str:

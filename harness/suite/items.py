@@ -130,6 +130,7 @@ class ScenarioItem(pytest.Item):
             "artifacts": None if run.artifacts is None else str(run.artifacts),
             "layers": [str(each.manifest) for each in run.layers],
             "native": config.getoption("--vk-native"),
+            "keep": self.device == next(iter(run.drivers)),
         }
         runner = config.stash.setdefault(RUNNER, Runner())
         answer = runner.run("harness.suite.judge_scenario:run", task, run.drivers[self.device], timeout)

@@ -32,7 +32,7 @@ from harness.rig.core import Amend
 from harness.rig.requirements import queue_masks
 from harness.rig.rig import Rig
 from harness.suite.attack import attack
-from harness.suite.claims import Claim, ExpectedHazard
+from harness.suite.claims import WHOLE, Claim, ExpectedHazard
 from harness.suite.row import Row
 from harness.suite.twins import Twin
 from harness.trace.calls import Block
@@ -54,15 +54,27 @@ def load_module(path: Path) -> ModuleType:
 
 
 def run(
-    module: str, scenario: str, variant: str, device: str, artifacts: str | None, layers: list[str], native: int
+    module: str,
+    scenario: str,
+    variant: str,
+    device: str,
+    artifacts: str | None,
+    layers: list[str],
+    native: int,
+    keep: bool = False,
 ) -> dict[str, Any]:
     """One row, as a dictionary (`harness.suite.row.Row`). `layers` are the Khronos layers to ask (`chosen_layers`);
-    `native` is how often to run as recorded (0: never)."""
+    `native` is how often to run as recorded (0: never); `keep`: a whole scenario leaves its trace also when it is
+    clean."""
     claim = getattr(load_module(Path(module)), scenario)
     assert isinstance(claim, Claim)
     chosen = claim.variant(variant)
     row = Row(f"{Path(module).parent.name}/{scenario}", variant, device, [str(e) for e in claim.expected(chosen)])
-    ask(row, claim, *layers, native=native, artifacts=artifacts)
+    blocks = ask(row, claim, *layers, native=native, artifacts=artifacts)
+    if keep and artifacts and chosen.kind == WHOLE and blocks and not row.syncval:
+        folder = Path(artifacts) / row.scenario / row.variant / row.device
+        folder.mkdir(parents=True, exist_ok=True)
+        save(folder / "trace.jsonl", blocks)
     return row.to_dict()
 
 

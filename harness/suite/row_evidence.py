@@ -15,8 +15,11 @@ from harness.groups import groups_of
 from harness.mending.mend import Mending, mend, mend_judged
 from harness.mending.proof import JudgedTrace, asked, judged_by
 from harness.model import Opinion, judge
+from harness.model.explanation import PairExplanation, explain_pairs
+from harness.model.order import DST, SRC, TRANSITION
+from harness.report.explanations import explanation_text
 from harness.report.mends import changes_in_words
-from harness.report.order_svg import draw_svg
+from harness.report.order_svg import draw_ordered_svg, draw_svg
 from harness.report.rules import PAGE, rule_of
 from harness.trace.calls import Block
 from harness.trace.codec import load
@@ -26,13 +29,16 @@ MOST_BYTES = 4 << 20
 """Of a trace: scenarios have a hundredth of it. What a longer one lacks has the commands that are made for it."""
 MOST_GROUPS = 8
 """Groups of findings of one row that are drawn."""
+MOST_PAIRS = 64
+"""Pairs of accesses of a clean row that are looked at."""
 COMMANDS = 12
 """Commands that are drawn of an order, at most about."""
 LANGUAGES = ("Python", "C")
 
 
 def evidence(trace: Path) -> dict[str, Any]:
-    """`{"problem", "groups", "names"}`: why there is nothing, or each group of findings, as `check` numbers them.
+    """`{"problem", "groups", "names", "ordered"}`: why there is nothing, or each group of findings, as `check` numbers
+    them. Where there is none, `ordered` has two accesses with what orders them: `lines` of text and `order` (SVG).
 
     A group has `number`, `finding` (`Finding.to_dict()` of the first), `count`, `rule` (a link into the documentation),
     `order` (SVG), `mend` (lines of text and code) and `not_mended` (why). `names` are debug names of the program, by
@@ -68,6 +74,7 @@ def _of_stream(blocks: list[Block]) -> dict[str, Any]:
             for group in groups
         ],
         "names": {str(id): name for id, name in opinion.debug.names.items()},
+        "ordered": [] if groups else _ordered(blocks),
     }
 
 
@@ -87,7 +94,22 @@ def _judged(blocks: list[Block]) -> tuple[Analysis, Opinion, JudgedTrace | None]
 
 
 def _nothing(problem: str) -> dict[str, Any]:
-    return {"problem": problem, "groups": [], "names": {}}
+    return {"problem": problem, "groups": [], "names": {}, "ordered": []}
+
+
+def _ordered(blocks: list[Block]) -> list[dict[str, Any]]:
+    """The last pair of a clean stream that a dependency between commands orders, else the last that anything orders;
+    nothing where no two accesses meet."""
+    pairs, _, _ = explain_pairs(blocks, MOST_PAIRS)
+    in_order = [each for each in pairs if each.conflict is None and each.path]
+    chosen = ([each for each in in_order if _by_dependency(each)] or in_order)[-1:]
+    return [
+        {"lines": explanation_text(each).splitlines(), "order": draw_ordered_svg(each, COMMANDS)} for each in chosen
+    ]
+
+
+def _by_dependency(pair: PairExplanation) -> bool:
+    return any(pair.order.nodes[edge.second].kind in (SRC, DST, TRANSITION) for edge in pair.path[:-1])
 
 
 def _order(opinion: Opinion, finding: Finding) -> str:

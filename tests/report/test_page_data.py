@@ -33,6 +33,7 @@ from tests.support.run_results import (
     hazardous_row,
     header,
     result,
+    write_clean_trace,
     write_source,
 )
 
@@ -205,6 +206,26 @@ def test_evidence_of_a_trace(tmp_path: Path) -> None:
     assert "<script" not in group["order"]
     (tmp_path / "broken.jsonl").write_text("{")
     assert "broken.jsonl" in evidence(tmp_path / "broken.jsonl")["problem"]
+
+
+def test_evidence_of_a_clean_trace_says_what_orders_two_accesses(tmp_path: Path) -> None:
+    found = evidence(write_clean_trace(tmp_path, clean_row("copy/scenario_x")))
+    assert (found["problem"], found["groups"]) == ("", [])
+    (pair,) = found["ordered"]
+    said = "\n".join(pair["lines"])
+    assert "first   vkCmdFillBuffer" in said and "then    vkCmdCopyBuffer" in said
+    assert "available by vkCmdPipelineBarrier" in said
+    assert "in order: vkCmdCopyBuffer" in pair["order"] and "missing" not in pair["order"]
+    assert pair["order"].count(" chain") >= 2 and 'class="order ordered"' in pair["order"]
+
+
+def test_a_clean_row_has_commands_that_explain_it(tmp_path: Path) -> None:
+    row = clean_row("copy/scenario_x")
+    write_clean_trace(tmp_path, row)
+    data = data_of_scenario([result(row).to_dict()], 1, Places(tmp_path, tmp_path, tmp_path / "page"), evidence)
+    assert len(data["evidence"]["whole"]["ordered"]) == 1
+    (said,) = data["rows"].values()
+    assert [command.split()[1] for _, command in said["commands"][1:]] == ["check", "explain"]
 
 
 def written(folder: Path, *results: RowResult) -> Path:

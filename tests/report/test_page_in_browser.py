@@ -22,6 +22,7 @@ from tests.support.run_results import (
     hazardous_row,
     header,
     result,
+    write_clean_trace,
     write_source,
 )
 
@@ -62,6 +63,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
         result(clean_row("barrier/scenario_wide"), title=EVIL),
         result(clean_row("barrier/scenario_narrow"), RowState.SKIP),
     ]
+    write_clean_trace(folder, clean_row("barrier/scenario_wide"))
     changes = [
         {"kind": "new failures", "row": results[2].nodeid, "text": EVIL},
         {"kind": "rows that went", "row": "gone", "text": ""},
@@ -220,6 +222,15 @@ def test_a_row_says_everything(seen: Page, small: Path) -> None:
     assert "VK_ACCESS_2_TRANSFER_WRITE_BIT" in mend
     assert "pytest 'scenarios/transfer/scenario_copies.py::scenario_copy[without_fill_before_copy-lavapipe]'" in mend
     assert "vkharness replay" in mend
+
+
+def test_a_clean_row_says_what_orders_its_accesses(seen: Page, small: Path) -> None:
+    opened(seen, small, "#text=wide+lavapipe")
+    seen.click(".row")
+    order = seen.locator("#pane-Order")
+    assert "available by vkCmdPipelineBarrier" in order.inner_text()
+    assert order.locator("svg .chain").count() >= 2 and order.locator("svg .missing").count() == 0
+    assert "vkharness explain" in seen.locator("#pane-Mend").inner_text()
 
 
 def test_the_slider_divides_expected_from_observed(seen: Page, small: Path) -> None:

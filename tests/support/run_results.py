@@ -107,6 +107,20 @@ def hazardous_row(folder: Path, where: str = LAVAPIPE, scenario: str = "transfer
     return row
 
 
+def write_clean_trace(folder: Path, row: Row) -> Path:
+    """The trace of a clean row in `folder`: a fill, a barrier and a copy."""
+    stream, a, b = two_buffers(64)
+    stream.begin()
+    stream.fill(a, 7)
+    stream.barrier()
+    stream.copy(a, b, 64)
+    stream.submit()
+    place = folder / row.scenario / row.variant / row.device
+    place.mkdir(parents=True)
+    save(place / "trace.jsonl", stream.blocks)
+    return place / "trace.jsonl"
+
+
 def write_source(folder: Path) -> None:
     """Writes the file of the scenarios below `folder`."""
     (folder / FILE).parent.mkdir(parents=True)

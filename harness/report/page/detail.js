@@ -105,7 +105,9 @@
     view.scrollLeft = box.left + box.width / 2 - around.left - around.width / 2;
   };
 
-  const order_pane = (groups) => groups.flatMap((group) => [group_head(group), make("p", {}, `Missing: ${group.finding.missing}`), drawing(group.order)]);
+  const order_pane = (groups, ordered) => [
+    ...groups.flatMap((group) => [group_head(group), make("p", {}, `Missing: ${group.finding.missing}`), drawing(group.order)]),
+    ...ordered.flatMap((pair) => [make("h3", {}, "Why it is clean"), make("pre", {}, pair.lines.join("\n")), drawing(pair.order)])];
 
   const mend_pane = (said, groups) => {
     const parts = groups.flatMap((group) => [group_head(group),
@@ -118,14 +120,14 @@
   // Fills the pane on the right with a row; `data` are those of its scenario.
   vkharness.show_detail = (row, data) => {
     const said = data.rows[row.id];
-    const evidence = data.evidence[row.variant] || { groups: [], problem: "" };
+    const evidence = data.evidence[row.variant] || { groups: [], ordered: [], problem: "" };
     const groups = row.hazards.length ? evidence.groups : [];
     vkharness.forget_surfaces();
     const panes = {
       Verdict: verdict_pane(row, said),
       Pixels: pixels_pane(said, data),
       Code: code_pane(said, data, groups),
-      Order: evidence.problem ? [make("p", {}, evidence.problem)] : order_pane(groups),
+      Order: evidence.problem ? [make("p", {}, evidence.problem)] : order_pane(groups, evidence.ordered),
       Mend: mend_pane(said, groups),
     };
     const there = Object.fromEntries(PANES.map((name) => [name, panes[name].length > 0]));

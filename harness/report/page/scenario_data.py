@@ -20,7 +20,7 @@ NOTHING_SAID = (NONE, NOT_ASKED, "nothing to reorder", "not run")
 """Words of judges that neither agree nor disagree."""
 TRACE, BINARIES = "trace.jsonl", "trace.bin"
 Evidence = Callable[[Path], dict[str, Any]]
-"""What a trace tells: `{"problem", "groups", "names"}`, see `harness.suite.row_evidence`."""
+"""What a trace tells: `{"problem", "groups", "names", "ordered"}`, see `harness.suite.row_evidence`."""
 
 
 class Places(NamedTuple):
@@ -52,6 +52,8 @@ def data_of_scenario(
             found = evidence(trace)
             for group in found["groups"]:
                 group["mend"] = [_shorter(each, places.sources) for each in group["mend"]]
+            for pair in found["ordered"]:
+                pair["lines"] = [_shorter(each, places.sources) for each in pair["lines"]]
             data["evidence"][row["variant"]] = found
             _add_excerpts(data["excerpts"], found["groups"], code, places.sources)
         names = data["evidence"].get(row["variant"], {}).get("names", {})
@@ -97,9 +99,7 @@ def judges(row: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _trace_of(results: Path, row: Mapping[str, Any]) -> Path | None:
-    """The trace of a row with hazards, or of a clean one that did not hold."""
-    if not row["syncval"] and not row["artifacts"]:
-        return None
+    """The trace of a row with hazards, of a clean one that did not hold, or of a whole scenario on the first device."""
     folder = _inside(results, f"{row['scenario']}/{row['variant']}/{row['device']}")
     found = None if folder is None else folder / TRACE
     return found if found is not None and found.is_file() else None
@@ -156,10 +156,11 @@ def _commands(line: Mapping[str, Any], trace: Path | None, folder: str, places: 
         if copy is not None:
             shown, note = copy.relative_to(places.page).as_posix(), " (in the folder of this page)"
     name = shlex.quote(shown)
+    judged = [f"judge its trace{note}", f"vkharness check {name}"]
+    if not line["row"]["syncval"]:
+        return [*commands, judged, [f"say why it is in order{note}", f"vkharness explain {name}"]]
     commands.append([f"show its hazards{note}", f"vkharness replay {name} --mode witness --device {device}"])
-    commands.append([f"judge its trace{note}", f"vkharness check {name}"])
-    commands.append([f"mend it{note}", f"vkharness mend {name}"])
-    return commands
+    return [*commands, judged, [f"mend it{note}", f"vkharness mend {name}"]]
 
 
 def _copy(trace: Path, target: Path) -> Path | None:
