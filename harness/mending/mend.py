@@ -7,6 +7,7 @@ mended in its turn.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -25,6 +26,8 @@ from harness.trace.edits import EditedTrace
 
 MOST_CHANGES = 4
 """How many changes are made at most for each finding: one can bring others to light, which have to be mended, too."""
+MANY = 8
+"""How many groups of one kind are mended at once."""
 MOST_ROUNDS = 6
 """How often one change is asked about what it left over."""
 
@@ -87,7 +90,7 @@ def mend_judged(
     numbers = _numbers_of(judged)
     given_up, mended = set[Pair](), set[Pair]()
     most = MOST_CHANGES * (len(judged.findings) + 1)
-    while len(mending.groups) < most and (group := _next_group(judged, given_up, asked)):
+    while len(mending.groups) < most and (group := next(iter(_open_groups(judged, given_up, asked)), None)):
         tell(f"{len(judged.findings)} findings left, {len(mending.groups)} groups mended or given up")
         several = group
         found = _mend_group(judged, several)
@@ -105,6 +108,13 @@ def mend_judged(
         mending.groups.append(Mended(read, alternative.name, touched, number=number))
         mended |= pairs
         judged = after
+        alike = [each for each in _open_groups(judged, given_up, asked) if each[0].key == group[0].key]
+        if len(alike) >= MANY and (together := _mend_alike(judged, alternative, alike)) is not None:
+            for several, origins in zip(alike, _touched_by_each(judged, together, alike), strict=True):
+                read, number = _as_read(judged.trace, several), numbers.get(judged.pair(several[0]), 0)
+                mending.groups.append(Mended(read, alternative.name, origins, number=number))
+                mended |= {judged.pair(each) for each in several}
+            judged = together
     left = {judged.pair(each) for each in judged.findings}
     tell("trying what can be left out")
     mending.trace = minimal(judged.trace, left, judged.by_model)
@@ -128,14 +138,36 @@ def _reason(finding: Finding) -> str:
     return f"no change that was tried orders it; it lacks {finding.missing}"
 
 
-def _next_group(judged: JudgedTrace, given_up: set[Pair], asked: set[Pair] | None) -> list[Finding]:
-    """The first group of findings that are neither given up nor unwanted; empty when there is none."""
+def _open_groups(judged: JudgedTrace, given_up: set[Pair], asked: set[Pair] | None) -> list[list[Finding]]:
+    """The groups of findings that are neither given up nor unwanted."""
     open_findings = [
         each
         for each in judged.findings
         if judged.pair(each) not in given_up and (asked is None or judged.pair(each) in asked)
     ]
-    return groups_of(open_findings)[0].findings if open_findings else []
+    return [each.findings for each in groups_of(open_findings)]
+
+
+def _mend_alike(judged: JudgedTrace, alternative: Alternative, groups: Sequence[list[Finding]]) -> JudgedTrace | None:
+    """The trace with groups mended at once in the way that mended one of their kind; None where that leaves something.
+
+    A long trace is judged once for all of them then, and not once for each."""
+    findings = [each for several in groups for each in several]
+    after, left = _asked(alternative, judged, findings, {judged.pair(each) for each in findings})
+    return None if left else after
+
+
+def _touched_by_each(
+    before: JudgedTrace, after: JudgedTrace, groups: Sequence[list[Finding]]
+) -> Iterator[tuple[int, ...]]:
+    """For each group the call that was touched for it: the nearest one before its later command, else the first one."""
+    touched = set(_touched(before.trace, after.trace))
+    position = {origin: at for at, origin in enumerate(after.trace.origins)}
+    places = [at for at, origin in enumerate(after.trace.origins) if origin in touched]
+    for several in groups:
+        last = position[before.trace.origin(several[0].place.call)]
+        at = places[max(bisect_right(places, last) - 1, 0)]
+        yield (after.trace.origins[at],)
 
 
 def _of_first_pair(group: Sequence[Finding]) -> list[Finding]:

@@ -58,3 +58,30 @@ def test_the_whole_trace_is_judged_a_few_times(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(mending, "judge", counted)
     assert mend(stream.blocks).complete
     assert judged.count(FRAMES) <= 3 < len(judged)
+
+
+def test_groups_of_one_kind_are_mended_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without presents there are no frames, so that the same race of each submit is a group of its own."""
+    stream = Stream()
+    source, target = stream.buffer(64), stream.buffer(64)
+    count = 3 * mending.MANY
+    for _ in range(count):
+        stream.begin()
+        stream.fill(source, 1, size=64)
+        stream.copy(source, target, 64)
+        stream.submit()
+    judged: list[int] = []
+
+    def counted(trace: EditedTrace) -> JudgedTrace:
+        judged.append(len(trace.blocks))
+        return judge(trace)
+
+    monkeypatch.setattr(mending, "judge", counted)
+    found = mend(stream.blocks)
+    assert len(found.groups) == count and found.complete and judge(found.applied).findings == []
+    assert len(judged) < count
+    position = {origin: at for at, origin in enumerate(found.trace.origins)}
+    for each in found.groups:
+        [origin] = each.origins
+        prior, late = each.findings[0].prior.call, each.findings[0].place.call
+        assert position[prior] < position[origin] < position[late]
