@@ -23,6 +23,7 @@ from harness.trace.barrier_calls import (
     form_of,
     is_barrier,
 )
+from harness.trace.calls import Call
 from harness.trace.edits import EditedTrace
 
 MOST_PARTS = 4
@@ -40,9 +41,11 @@ def with_barriers(trace: EditedTrace, findings: Sequence[Finding], ranged: bool)
         if site is None or not entries:
             return None
         wanted.setdefault(site, []).extend(entries)
-    for site in sorted(wanted, reverse=True):
-        trace = insert_entries(trace, recordings, site, wanted[site])
-    return trace
+    several: dict[int, Call] = {}
+    for site, entries in wanted.items():
+        trace, added = _with_entries(trace, recordings, site, entries)
+        several |= {} if added is None else {site: added}
+    return trace.with_each_inserted(several)
 
 
 def barrier_site(trace: EditedTrace, recordings: Recordings, finding: Finding) -> int | None:
@@ -88,15 +91,24 @@ def insert_entries(
     trace: EditedTrace, recordings: Recordings, site: int, entries: Sequence[BarrierEntry]
 ) -> EditedTrace:
     """Inserts a barrier before a position; where one was inserted before, that one takes the entries."""
+    trace, added = _with_entries(trace, recordings, site, entries)
+    return trace if added is None else trace.inserted(site, [added])
+
+
+def _with_entries(
+    trace: EditedTrace, recordings: Recordings, site: int, entries: Sequence[BarrierEntry]
+) -> tuple[EditedTrace, Call | None]:
+    """The trace in which a barrier that was inserted before a position has the entries, too; or, where there is none,
+    the barrier to insert."""
     recording = recordings.at(site)
     assert recording is not None
     before = recording.before(site)
     if trace.origins[before] < 0 and is_barrier(trace.call(before)):
         held = BarrierCommand.of(trace.call(before))
         made = replace(held, entries=united(held.entries, entries))
-        return trace.changed(before, made.call(SECOND).args)
+        return trace.changed(before, made.call(SECOND).args), None
     made = BarrierCommand(recording.command_buffer, united((), entries))
-    return trace.inserted(site, [made.call(SECOND)])
+    return trace, made.call(SECOND)
 
 
 def in_own_form(trace: EditedTrace) -> EditedTrace:

@@ -47,6 +47,20 @@ class EditedTrace:
             self, blocks=_numbered(blocks), origins=(*self.origins[:position], *fresh, *self.origins[position:])
         )
 
+    def with_each_inserted(self, calls: Mapping[int, Call]) -> EditedTrace:
+        """With one call before the block at each of these positions, the last of which gets the first number."""
+        lowest = min((0, *self.origins))
+        fresh = {position: lowest - number for number, position in enumerate(sorted(calls, reverse=True), 1)}
+        blocks: list[Block] = []
+        origins: list[int] = []
+        for position, (block, origin) in enumerate(zip(self.blocks, self.origins, strict=True)):
+            if position in calls:
+                blocks.append(calls[position])
+                origins.append(fresh[position])
+            blocks.append(block)
+            origins.append(origin)
+        return replace(self, blocks=_numbered(blocks), origins=tuple(origins))
+
     def with_calls(self, calls: Mapping[int, Call | None]) -> EditedTrace:
         """With other calls in place of those with these origins, and without those that map to None."""
         kept = [
