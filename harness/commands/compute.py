@@ -41,4 +41,5 @@ def dispatch_indirect(objects: ObjectState, buffer: CommandBuffer, args: dict[st
         dispatch = IndirectDispatch(parameters, sure=len(reads))
         dispatch.idle = not dispatch.runs(Foresight(objects.contents.memory, buffer.steps.all()))
         buffer.defer(dispatch, objects.contents)
-    yield from shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, UNKNOWN_INVOCATIONS)
+    effects = shader_effects(objects, buffer, VkPipelineBindPoint.COMPUTE, UNKNOWN_INVOCATIONS)
+    yield from by_loads(objects, buffer, VkPipelineBindPoint.COMPUTE, UNKNOWN_INVOCATIONS, effects)

@@ -100,8 +100,10 @@ class Interpreter:
         aliasing = bool(self.objects.aliasing)
         if aliasing:
             effects = self.objects.aliasing.widen(effects)
-        sure = deferred.sure if deferred is not None and deferred.idle else None
-        command = Command(call.index, name, call.site, effects, sure)
+        sure = None
+        if deferred is not None:
+            sure = deferred.sure if deferred.idle else len(effects) - deferred.open if deferred.open else None
+        command = Command(call.index, name, call.site, effects, sure, undecided=deferred)
         if deferred is not None and deferred.writes is not None:
             steps.append(WritesLate(len(buffer.commands), deferred.writes))
         elif aliasing or not ((deferred is None and len(steps) > known) or name.startswith("vkCmdDraw")):

@@ -118,9 +118,11 @@ def compare(
 
 def _as_recorded(finding: Finding, stream: Stream) -> Finding:
     """A finding at submit inside one command buffer as if it had been made while that was recorded, where contents of
-    memory decide what a dispatch of it accesses: the layer looks at descriptors alone, and need not wait for those."""
+    memory decide what a command of it accesses, or one between the two: the layer need not wait for those."""
     place, prior = finding.place, finding.prior
+    between = (call for call in stream.calls if prior.call < call.index < place.call)
     settled = stream.is_settled(place.call) or stream.is_settled(prior.call)
+    settled = settled or any(stream.facts(call).is_open for call in between)
     if place.submit is None or _execution(place) != _execution(prior) or not settled:
         return finding
     return replace(finding, place=_recorded(place), prior=_recorded(prior))

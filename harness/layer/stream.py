@@ -10,6 +10,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
+from harness.commands.drawing.by_loads import LoadingCommand
 from harness.commands.drawing.dynamic_state import CULL_MODE, TESTS, TOPOLOGY, depth_stencil, vertex_input
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS
 from harness.commands.drawing.shaders import shader_effects, whole_ranges
@@ -45,6 +46,7 @@ from harness.trace.effects import (
     WaitEvents,
 )
 from harness.trace.graphics_state import GraphicsPipeline, StencilFace
+from harness.trace.open_commands import is_open
 from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.submits import batches
 
@@ -69,8 +71,6 @@ NUMBERED_TODAY = ("vkCmdBeginRendering", "vkCmdEndRendering", CLEAR_ATTACHMENTS,
 SHADED = ("vkCmdDraw", "vkCmdDispatch")
 KNOWN_ANYWAY = (*SHADED, "vkCmdBeginRendering")
 """Beginnings of the commands of which something is known although they access nothing."""
-DIRECT = ("vkCmdDispatch", "vkCmdDispatchBase", "vkCmdDispatchBaseKHR")
-"""Dispatches whose parameters are in no buffer."""
 
 Executed = tuple[int, int, int]
 """(submit, batch, position) of a command buffer that is executed."""
@@ -104,9 +104,9 @@ class Touch:
     stage: int = 0
     """VkPipelineStageFlagBits2 of the access; 0 for a layout transition."""
     atomic: bool = False
+    """Part of an update in one piece, which is a read and a write."""
     rewrite: bool = False
     """Whether an attachment operation may do this to the aspect with which it has nothing to do."""
-    """Part of an update in one piece, which is a read and a write."""
 
 
 class Address(NamedTuple):
@@ -148,6 +148,9 @@ class Facts(NamedTuple):
     rate would read at vertex rate."""
     left_out: tuple[Touch, ...] = ()
     """What an indirect command would touch if its parameters were others."""
+    loads: bool = False
+    is_open: bool = False
+    """Whether values that its shaders load, or any contents of memory, decide what it accesses."""
     undefined: tuple[Touch, ...] = ()
     """What a draw without a fragment shader may write to colour."""
 
@@ -282,9 +285,12 @@ class Stream:
                 found[block.index] = _facts_of(interpreter.objects, block, ())
             for event in events:
                 if isinstance(event, Recorded) and isinstance(block, Call):
-                    effects, sure = event.command.effects, event.command.sure
-                    facts = _facts_of(interpreter.objects, block, effects[:sure])
-                    found[block.index] = facts._replace(left_out=tuple(_touches(effects[len(facts.effects) :])))
+                    effects = event.command.effects
+                    facts = _facts_of(interpreter.objects, block, effects[: event.command.sure])
+                    left, loads = effects[len(facts.effects) :], isinstance(event.command.undecided, LoadingCommand)
+                    found[block.index] = facts._replace(
+                        left_out=tuple(_touches(left)), loads=loads, is_open=is_open(event.command)
+                    )
                     for held in (each for each in event.command.effects if isinstance(each, Execute)):
                         # Now the attachments are known that the commands of a secondary access.
                         for command in (command for _, commands in held.buffers for command in commands):
@@ -299,19 +305,17 @@ class Stream:
         return found
 
     def is_settled(self, call: int) -> bool:
-        """Whether a recorded call is a dispatch of which contents of memory decide what it accesses beside what they
-        do not."""
+        """Whether values that its shaders load decide what a recorded dispatch or draw accesses."""
         self._facts = self._facts or self._interpret()
         return call in self._settled
 
     def _settle(self, found: dict[int, Facts], submitted: Submitted) -> None:
-        """Gives dispatches that were not judged while they were recorded, since their shaders load what decides their
-        accesses, what they touch when they are executed first."""
+        """Gives commands that loaded values decide what they touch when they are executed first."""
         for _, command in _executions(submitted):
             known = found.get(command.call, Facts())
-            if known.left_out and command.name in DIRECT:
-                touches = tuple(_touches(command.effects))
-                found[command.call] = known._replace(effects=command.effects, touches=touches, left_out=())
+            if known.left_out and known.loads:
+                made = command.effects
+                found[command.call] = known._replace(effects=made, touches=tuple(_touches(made)), left_out=())
                 self._settled.add(command.call)
 
     def values_between(self, begin: int, end: int) -> Iterator[tuple[bool, int, int]]:

@@ -117,8 +117,8 @@ def _conflict(subject: Subject, steps: Sequence[ExecutedCommand], seen: Sequence
 @condition
 def lower_address_seen(subject: Subject, views: Sequence[NamedView]) -> bool:
     """Of our second command's same access of the same resource, the layer said a hazard that we do not have, while it
-    was recorded or of this execution. As the views together have the commands, that one is at no higher address of
-    each region."""
+    was recorded or of this execution, or one with a command of which loaded values decide where we have it. As the
+    views together have the commands, that one is at no higher address of each region."""
     finding = subject.finding
     if finding is None:
         return False
@@ -127,10 +127,16 @@ def lower_address_seen(subject: Subject, views: Sequence[NamedView]) -> bool:
     regions = [(base + begin, base + end) for begin, end in regions_of(subject)] or [(0, ENDLESS)]
     for message in subject.all_messages:
         here = _is_told_with(message, subject) and message.access == subject.key[3] and is_about(message, subject)
-        lower = _seen_conflict(_told(message, subject), views) if here and is_unknown(message, subject) else []
+        told = _told(message, subject)
+        lower = _seen_conflict(told, views) if here and (is_unknown(message, subject) or _is_settled(told)) else []
         if lower and not any(_begins_lower(mine, lower, region) for region in regions):
             return True
     return False
+
+
+def _is_settled(told: Subject) -> bool:
+    """Whether values that its shaders load decide what the first command accesses."""
+    return any(told.may_be_first(step) and told.stream.is_settled(step.call.index) for step in told.steps)
 
 
 def _is_told_with(message: LayerMessage, subject: Subject) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 from harness.findings import Finding, Place
 from harness.spans import Span
 from harness.syncval.context import Context
+from harness.syncval.decided_hazards import OpenCommands
 from harness.syncval.event import Events
 from harness.syncval.evidence import Describe, Reporter
 from harness.syncval.execution import Execution, if_apart
@@ -34,6 +35,7 @@ class Recording:
 
     execution: Execution
     reported: set[tuple[Any, ...]] = field(default_factory=set)
+    open: OpenCommands = field(default_factory=OpenCommands)
 
 
 class Validator:
@@ -162,11 +164,15 @@ class Validator:
                 # What was found in a secondary is not found again where it is executed.
                 held = (self._recordings.get(buffer) for buffer, _ in effect.buffers)
                 recording.reported.update(*(each.reported for each in held if each is not None))
+                recording.open.executed(command.call, effect)
         place = Place(command.call, command.name, command.site, stream_event.command_buffer)
         found: list[Finding] = []
         for result in recording.execution.run(command, place, stream_event.queue_flags):
             found += self._report.recorded_events(result.findings, recording.reported)
-            found += self._report.recorded(result.hazards, result.place, recording.reported)
+            hazards = recording.open.decided(result.hazards, result.place)
+            found += self._report.recorded(hazards, result.place, recording.reported)
+        if command.undecided is not None or command.late is not None:
+            recording.open.add(command.call, command)
         return found
 
     def _judged(self, batches: Iterator[Batch]) -> Iterator[Finding]:

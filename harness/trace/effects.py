@@ -18,6 +18,7 @@ from harness.findings import Certainty, Hazard, Place
 from harness.spans import Span
 from harness.spec.enums import VK_QUEUE_FAMILY_EXTERNAL, VK_QUEUE_FAMILY_FOREIGN_EXT, VK_QUEUE_FAMILY_IGNORED
 from harness.trace.graphics_state import Targets
+from harness.trace.undecided import Undecided
 
 
 class RasterizationOrder(IntEnum):
@@ -34,8 +35,7 @@ class RasterizationOrder(IntEnum):
 
 
 class AttachmentOperation(IntEnum):
-    """The operation to which an attachment access belongs. Some operations are ordered where ordinary
-    accesses are not."""
+    """The operation to which an attachment access belongs. Some are ordered where ordinary accesses are not."""
 
     ORDINARY = 0
     LOAD = 1
@@ -326,6 +326,8 @@ class Command:
     apart: tuple[Access, ...] | Literal[False] | None = field(default=None, init=False, repr=False, compare=False)
     """The effects, where all of them are accesses and no two of these can touch one address; False where that is not
     so; None before a judge has looked."""
+    undecided: Undecided | None = field(default=None, repr=False, compare=False)
+    """What contents decide of the command, while it is recorded."""
 
     @property
     def certain(self) -> Command:

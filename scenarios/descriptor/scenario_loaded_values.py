@@ -1,10 +1,12 @@
 """Bytes that follow from values which a shader loads from memory: ranges in uniform blocks."""
 
 from harness.rig.core import RigBuffer
+from harness.rig.rendering_attachments import RenderingAttachment
 from harness.suite import Rig, read_after_write, scenario, write_after_write
 
 FILL, UNIFORM = "ALL_TRANSFER/TRANSFER_WRITE", "COMPUTE_SHADER/UNIFORM_READ"
 AFTER_FILL = write_after_write("vkCmdDispatch", "vkCmdFillBuffer")
+DRAW = "vkCmdDraw"
 ADDRESSES = ("VK_KHR_buffer_device_address",)
 WAW = write_after_write("vkCmdDispatch", "vkCmdDispatch")
 
@@ -98,3 +100,40 @@ def scenario_an_address_that_an_update_wrote(rig: Rig) -> None:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=where))
         commands.push_constants(pipeline, 0x400)
         commands.dispatch()
+
+
+@scenario(
+    without={"number before its load": [read_after_write(DRAW, "vkCmdUpdateBuffer")]},
+    weakened={"filled / the word": [write_after_write(DRAW, "vkCmdFillBuffer")]},
+    rule="values-that-a-shader-loads",
+)
+def scenario_word_that_a_draw_stores(rig: Rig) -> None:
+    """A draw stores to the word that a uniform block names, and to no other of the storage buffer."""
+    a, number, image = rig.buffer(512), _uniforms(rig, 9), rig.target()
+    pipeline = rig.graphics("uniform_word", bindings={0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"})
+    word = rig.choose("filled", 9, {"the word": 10})
+    with rig.submission() as commands:
+        commands.fill(a, 0x33, 4 * word, 4)
+        commands.update(number, (10).to_bytes(4, "little"))
+        commands.barrier("number before its load", FILL, "FRAGMENT_SHADER/UNIFORM_READ")
+        commands.transition(image)
+        commands.begin_rendering(RenderingAttachment(rig.view(image)))
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=number))
+        commands.draw()
+        commands.end_rendering()
+
+
+@scenario(
+    weakened={"filled / the first word": [write_after_write("vkCmdDispatchIndirect", "vkCmdFillBuffer")]},
+    rule="values-that-a-shader-loads",
+)
+def scenario_range_of_an_indirect_dispatch(rig: Rig) -> None:
+    """The same of a dispatch whose numbers of workgroups lie in a buffer."""
+    a, numbers, groups = rig.buffer(512), _uniforms(rig, 10, 40), _uniforms(rig, 1, 1, 1)
+    pipeline = rig.compute("uniform_range", {0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"}, push_bytes=4)
+    words = rig.choose("filled", (0, 10), {"the first word": (10, 1)})
+    with rig.submission() as commands:
+        commands.fill(a, 0x22, 4 * words[0], 4 * words[1])
+        commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=numbers))
+        commands.push_constants(pipeline, 0x400)
+        commands.dispatch_indirect(groups)

@@ -116,6 +116,8 @@ class Deferred:
     """How many effects of the command, from the first, it has even if it runs nothing; None for all."""
     idle: bool = False
     """Whether it would run nothing with the contents that are foreseen when it is recorded."""
+    open: int = 0
+    """How many of its recorded effects, from the last, contents decide: they are not judged while it is recorded."""
     counted: bool = False
     """Whether it was counted as one of which something is left out, or that is not modelled."""
     writes: Overwritten | None = None
@@ -124,6 +126,10 @@ class Deferred:
     def outcome(self, memory: KnownMemory) -> Outcome:
         """What it accesses when memory holds this."""
         raise NotImplementedError
+
+    def most(self) -> tuple[Access, ...]:
+        """What it may access beside its recorded effects."""
+        return ()
 
 
 class ReadsBytes(Protocol):

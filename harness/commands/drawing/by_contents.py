@@ -91,6 +91,10 @@ class IndexedDraw(Deferred):
         """Reads of vertices."""
         return _through_indices(memory, self.indices, self.parts, self.sources)
 
+    def most(self) -> tuple[Access, ...]:
+        """Any vertices."""
+        return tuple(vertex_reads(self.sources, [EVERYTHING], (), Certainty.BOUND))
+
 
 @dataclass(slots=True)
 class CountedDraw(Deferred):
@@ -108,10 +112,14 @@ class CountedDraw(Deferred):
         space, at = self.counter
         data = memory.read(space, (at, at + COUNT_BYTES))
         if data is None or not self.stride:
-            most = tuple(vertex_reads(self.sources, [EVERYTHING], (), Certainty.BOUND))
+            most = self.most()
             return Outcome(unknown=BY_COUNTER if most else "", most=most)
         count = max(0, int.from_bytes(data, "little") - self.counter_offset) // self.stride
         return Outcome(tuple(vertex_reads(self.sources, [(0, count)], ())) if count else ())
+
+    def most(self) -> tuple[Access, ...]:
+        """Any vertices."""
+        return tuple(vertex_reads(self.sources, [EVERYTHING], (), Certainty.BOUND))
 
 
 class Parameters(NamedTuple):
@@ -201,8 +209,7 @@ class IndirectDraw(Deferred):
         """Reads of parameters up to a count, of indices and of vertices; whether anything is drawn."""
         number = self.parameters.number(memory)
         if number is None:
-            bound = self.parameters.reads(self.parameters.most, Certainty.BOUND)
-            return Outcome(unknown=BY_COUNT, most=(*bound, *self._most()))
+            return Outcome(unknown=BY_COUNT, most=self.most())
         counted = self.parameters.reads(number) if self.parameters.counter is not None else ()
         drawn = self.parameters.values(memory, number, self.layout)
         if drawn is None:
@@ -216,6 +223,13 @@ class IndirectDraw(Deferred):
         number = self.parameters.number(memory)
         drawn = None if number is None else self.parameters.values(memory, number, self.layout)
         return drawn is None or any(all(each[: _EXTENTS[self.layout]]) for each in drawn)
+
+    def most(self) -> tuple[Access, ...]:
+        """Parameters up to a count, indices and vertices that may be reached."""
+        counted = (
+            () if self.parameters.counter is None else self.parameters.reads(self.parameters.most, Certainty.BOUND)
+        )
+        return (*counted, *self._most())
 
     def _most(self) -> tuple[Access, ...]:
         """Indices and vertices that may be reached."""

@@ -1,8 +1,8 @@
-"""Dispatches whose shaders load, from blocks that they do not write, what decides which bytes they access.
+"""Dispatches and draws whose shaders load, from blocks that they do not write, what decides which bytes they access.
 
-Where such values are known when the dispatch is executed, its accesses follow from them; otherwise they are the
-declared ones. Only what no value decides is judged while the dispatch is recorded, since values may change until then.
-Specification: "Dispatching Commands"; rules.md#values-that-a-shader-loads.
+Where such values are known when the command is executed, its accesses follow from them; otherwise they are the
+declared ones. Only what no value decides is judged while the command is recorded, since values may change until then.
+Specification: "Dispatching Commands", "Drawing Commands"; rules.md#values-that-a-shader-loads.
 """
 
 from __future__ import annotations
@@ -40,29 +40,40 @@ Loads = dict["LoadedPlace", LoadedFrom]
 
 
 @dataclass(slots=True)
-class LoadingDispatch(Deferred):
-    """The accesses of a dispatch that depend on values in memory."""
+class LoadingCommand(Deferred):
+    """The accesses of the shaders of a dispatch or draw that depend on values in memory."""
 
     loads: Loads
     made: Callable[[Mapping[LoadedPlace, int]], tuple[Effect, ...]]
-    """Gives what it accesses with some of the values; the others may be anything."""
+    """Gives what the shaders access with some of the values; the others may be anything."""
     declared: tuple[Effect, ...]
-    recorded: int = 0
-    """The number of its effects while it is recorded."""
+    """What they access whatever the values are: the last effects of the command while it is recorded. Those that are
+    sure come first."""
+    parameters: Deferred | None = None
+    """What else of the command depends on contents: indices and parameters."""
 
     def outcome(self, memory: KnownMemory) -> Outcome:
         """Its accesses with the values that are known."""
+        made = Outcome() if self.parameters is None else self.parameters.outcome(memory)
+        if not made.runs:
+            return made
         known = self.known(memory)
         if memory.on_address is not None:
             for each in self.loads.values():
                 if each.is_address:
                     memory.on_address(each.buffer, each.offset, memory.pieces(each.space, each.span) or [])
-        return Outcome(self.declared if known is None else known[0], replaced=self.recorded)
+        accesses = (*made.accesses, *(self.declared if known is None else known[0]))
+        return made._replace(accesses=accesses, replaced=len(self.declared))
+
+    def most(self) -> tuple[Access, ...]:
+        """What indices and parameters decide. What loaded values do is among its recorded effects."""
+        return () if self.parameters is None else self.parameters.most()
 
     def known(self, memory: ReadsBytes) -> tuple[tuple[Effect, ...], Overwritten] | None:
-        """Its accesses, and what it writes. None when no value is known, or when it writes some of them itself.
+        """What the shaders access, and what they write. None when no value is known, or when they write some of them
+        themselves.
 
-        If it does not, then no invocation can see another value: the first that wrote one would have had the known
+        If they do not, then no invocation can see another value: the first that wrote one would have had the known
         ones.
         """
         read = {place: memory.read(where.space, where.span) for place, where in self.loads.items()}
@@ -78,27 +89,55 @@ class LoadingDispatch(Deferred):
 def by_loads(
     objects: ObjectState, buffer: CommandBuffer, bind_point: int, run: Invocations, effects: tuple[Effect, ...]
 ) -> tuple[Effect, ...]:
-    """The effects of a dispatch while it is recorded. What its shader loads settles them, if that can tell more."""
+    """The effects of the shader of a dispatch while it is recorded. What it loads settles them, if that can tell
+    more."""
+    step = loading_command(objects, buffer, bind_point, run, effects)
+    if step is None:
+        return effects
+    parameters = defer_loads(objects, buffer, step)
+    foreseen = step.known(Foresight(objects.contents.memory, buffer.steps.all())) if parameters is None else None
+    step.writes = (overwritten(step.declared) or Overwritten(())) if foreseen is None else foreseen[1]
+    return step.declared
+
+
+def loading_command(
+    objects: ObjectState,
+    buffer: CommandBuffer,
+    bind_point: int,
+    run: Invocations,
+    effects: tuple[Effect, ...],
+    idle: int = 0,
+) -> LoadingCommand | None:
+    """A dispatch or draw with these effects of its shaders, if what they load can tell more. `idle` holds the stages
+    (VkShaderStageFlags) that do not run."""
     pipeline = buffer.pipelines.get(bind_point)
     if pipeline is None or not pipeline.stages or not effects or buffer.late is not None:
-        return effects
+        return None
     uses = stage_uses(objects, pipeline)
-    if not uses.loaded:
-        return effects
+    if not uses.loaded or not all(isinstance(each, Access | Unmodelled) for each in effects):
+        return None
     sets = {index: _kept(bound) for index, bound in buffer.sets.get(bind_point, {}).items()}
     loads = _loads(objects, sets, uses)
     if not loads:
-        return effects
-    made = effects_by_loads(objects, buffer, pipeline, sets, run)
-    declared = tuple(replace(each, open=True) if isinstance(each, Unmodelled) else each for each in effects)
-    step = LoadingDispatch(loads, made, declared, recorded=len(declared))
-    foreseen = step.known(Foresight(objects.contents.memory, buffer.steps.all()))
+        return None
+    made = effects_by_loads(objects, buffer, pipeline, sets, run, idle)
+    declared = (replace(each, open=True) if isinstance(each, Unmodelled) else each for each in effects)
+    return LoadingCommand(loads, made, tuple(sorted(declared, key=_is_open)))
+
+
+def defer_loads(objects: ObjectState, buffer: CommandBuffer, step: LoadingCommand) -> Deferred | None:
+    """Defers the command being recorded, of which indices or parameters may be deferred already; gives that.
+
+    What is exact without the values stays so with them. All else is judged when the command is executed, since the
+    values may change until then; it stands behind that for those who ask what the command may do.
+    """
+    step.parameters = buffer.deferred
+    if step.parameters is not None:
+        buffer.steps.pop()
+        step.sure, step.idle = step.parameters.sure, step.parameters.idle
+    step.open = sum(map(_is_open, step.declared))
     buffer.defer(step, objects.contents)
-    # What is exact without the values stays so with them. All else is judged when the dispatch is executed, since the
-    # values may change until then; it stands behind that for those who ask what the dispatch may do.
-    step.writes = (overwritten(declared) or Overwritten(())) if foreseen is None else foreseen[1]
-    step.idle, step.sure = True, sum(not _is_open(each) for each in declared)
-    return tuple(sorted(declared, key=_is_open))
+    return step.parameters
 
 
 def _is_open(effect: Effect) -> bool:

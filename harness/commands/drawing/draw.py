@@ -6,6 +6,7 @@ Specification: "Drawing Commands", "Mesh Shading"; rules.md#what-draws-and-indir
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from harness.commands.contents.content_steps import ANYTHING, Foresight, Overwritten, overwritten
@@ -22,6 +23,7 @@ from harness.commands.drawing.by_contents import (
     counter_read,
     parameters_of,
 )
+from harness.commands.drawing.by_loads import LoadingCommand, defer_loads, loading_command
 from harness.commands.drawing.fragments import shades_none
 from harness.commands.drawing.graphics import UNSEEN
 from harness.commands.drawing.invocations import UNKNOWN_INVOCATIONS, Invocations, drawn
@@ -71,6 +73,8 @@ class LastDraw(NamedTuple):
     effects: tuple[Effect, ...]
     late: LateEffects | None
     writes: Overwritten | None
+    loading: LoadingCommand | None
+    """What settles the last of its effects, if what the shaders load does."""
 
 
 def draw_effects(
@@ -112,21 +116,34 @@ def _effects_of_bindings(
         and (last.uses is None or last.key == last.uses.key(buffer, run))
     ):
         buffer.late = last.late
-        buffer.overwrite(last.writes)
+        _defer_or_overwrite(objects, buffer, last.loading, last.writes)
         return last.effects
     idle = VkShaderStage.FRAGMENT if shades_none(pipeline, drawing, attached_depth_stencil(objects, buffer)) else 0
-    effects = (
-        *shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, idle),
-        *attachment_effects(objects, buffer, targets),
-    )
+    shaded = shader_effects(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, idle)
+    loading = None
+    if not drawing.feedback.active:
+        loading = loading_command(objects, buffer, VkPipelineBindPoint.GRAPHICS, run, shaded, idle)
+    attached = attachment_effects(objects, buffer, targets)
+    effects = (*shaded, *attached) if loading is None else (*attached, *loading.declared)
     uses = stage_uses(objects, pipeline) if pipeline.stages else None
     uses = uses if uses is not None and uses.varies else None
     key = uses.key(buffer, run) if uses is not None else ()
     writes = overwritten(effects)
     bound = tuple(sets.items())
-    drawing.last_draw = LastDraw(pipeline, targets, buffer.rendering, bound, uses, key, effects, buffer.late, writes)
-    buffer.overwrite(writes)
+    given = (pipeline, targets, buffer.rendering, bound, uses, key)
+    drawing.last_draw = LastDraw(*given, effects, buffer.late, writes, loading)
+    _defer_or_overwrite(objects, buffer, loading, writes)
     return effects
+
+
+def _defer_or_overwrite(
+    objects: ObjectState, buffer: CommandBuffer, loading: LoadingCommand | None, writes: Overwritten | None
+) -> None:
+    """What a draw does to contents: what it may write, unless contents decide that themselves."""
+    if loading is None:
+        buffer.overwrite(writes)
+    else:
+        defer_loads(objects, buffer, replace(loading, writes=writes or Overwritten(()), counted=False))
 
 
 def _draw(

@@ -149,19 +149,30 @@ def _late(
 
 
 def effects_by_loads(
-    objects: ObjectState, buffer: CommandBuffer, pipeline: Pipeline, sets: dict[int, BoundSet], run: Invocations
+    objects: ObjectState,
+    buffer: CommandBuffer,
+    pipeline: Pipeline,
+    sets: dict[int, BoundSet],
+    run: Invocations,
+    idle: int,
 ) -> Callable[[Mapping[LoadedPlace, int]], tuple[Effect, ...]]:
     """What a command with these bindings accesses, by the values of members of blocks that its shaders load."""
     then = replace(buffer, constants=copy(buffer.constants), late=None)
     uses = stage_uses(objects, pipeline)
-    before = ("loaded", pipeline.id, *uses.key(buffer, run), *((index, *each.key) for index, each in sets.items()))
+    before = (
+        "loaded",
+        pipeline.id,
+        idle,
+        *uses.key(buffer, run),
+        *((index, *each.key) for index, each in sets.items()),
+    )
     remembered = all(each.set.id and not each.set.layout.refers_further for each in sets.values())
 
     def effects(loaded: Mapping[LoadedPlace, int]) -> tuple[Effect, ...]:
         key = (*before, *loaded.items())
         made = objects.shader_effects.get(key) if remembered else None
         if made is None:
-            made = tuple(_shader_effects(objects, then, uses, sets, run, 0, loaded=loaded))
+            made = tuple(_shader_effects(objects, then, uses, sets, run, idle, loaded=loaded))
             made = _remember(objects, key, made) if remembered else made
         return objects.aliasing.widen(made) if objects.aliasing else made
 

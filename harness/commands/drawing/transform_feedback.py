@@ -43,6 +43,7 @@ def begin_feedback(objects: ObjectState, buffer: CommandBuffer, args: dict[str, 
     counters = _counters(args)
     feedback.active, feedback.written = True, False
     feedback.resumed = frozenset(counters)
+    buffer.drawing.last_draw = None  # which contents settled alone
     yield from _counter_effects(objects, counters, COUNTER_READ)
 
 

@@ -1,0 +1,12 @@
+"""What contents of memory decide of a command, as far as those ask who only read its effects."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+
+class Undecided(Protocol):
+    """What contents of memory decide of a command."""
+
+    def most(self) -> tuple[object, ...]:
+        """The effects that the command may have beside its own."""
