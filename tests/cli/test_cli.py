@@ -300,10 +300,12 @@ def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
 
 
 def test_an_interrupt_ends_it_as_the_signal_would(tmp_path: Path) -> None:
-    pipe = tmp_path / "trace.jsonl"
+    pipe = tmp_path / "known.toml"
     os.mkfifo(pipe)
     heard = f"import signal; signal.signal(signal.SIGINT, signal.default_int_handler); {MAIN}"  # a shell's & ignores it
-    with subprocess.Popen([sys.executable, "-c", heard, "check", pipe], cwd=ROOT, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        [sys.executable, "-c", heard, "check", "--ignore", pipe, "t.jsonl"], cwd=ROOT, stderr=subprocess.PIPE
+    ) as process:
         with pipe.open("w"):  # opens when the command has begun to read
             process.send_signal(signal.SIGINT)
             process.wait()
