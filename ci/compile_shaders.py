@@ -15,7 +15,7 @@ from harness.findings import UserError
 from harness.shader.own_shader import compile_glsl
 
 SHADERS = Path(__file__).resolve().parent.parent / "shaders"
-STAGES = (".comp", ".vert", ".frag")
+STAGES = (".comp", ".vert", ".tesc", ".tese", ".geom", ".frag")
 
 
 def compiler() -> Path:

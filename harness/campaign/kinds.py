@@ -102,14 +102,23 @@ def _asked(
 
 
 def _matrix(plan: Plan, chunk: CampaignChunk, counts: Counter[str]) -> list[Discovery]:
-    """Cells of the operation matrix on a device, in the order of their numbers."""
-    from harness.suite.matrix.judge_cells import judge_cells
+    """Cells of the operation matrix on a device. All are judged by syncval and the model, and one in `plan.every` is
+    shown to the layer and executed as well."""
+    from harness.suite.matrix.judge_cells import judge_cells, judge_together
     from harness.verdicts import Status
 
-    found = []
-    for number, row in judge_cells(range(chunk.first, chunk.first + chunk.count), plan.device, plan.layer, True, 1):
+    found, numbers = [], range(chunk.first, chunk.first + chunk.count)
+    whole = [each for each in numbers if each % plan.every == 0]
+    rows = [*judge_cells(whole, plan.device, plan.layer, True, 1)]
+    rows += judge_together(sorted({*numbers} - {*whole}), plan.device)
+    for number, row in rows:
         counts["cells"] += 1
-        counts[row.status] += 1
+        counts[f"not run: {row.problem}" if row.status is Status.UNAVAILABLE else row.status] += 1
+        if row.witness is not None:
+            counts["hazards run"] += 1
+            counts["hazards shown"] += row.witness.is_complete
+        if row.orders is not None:
+            counts["clean cells run in other orders"] += 1
         if row.status not in (Status.PASSED, Status.UNAVAILABLE):
             told = "; ".join(row.reasons) or row.problem
             found.append(Discovery(cause_of(told), number, f"{row.scenario} on {row.device}: {told}"))

@@ -70,6 +70,8 @@ class Plan:
     families: tuple[str, ...] = ()
     device: str = ""
     layer: str = ""
+    every: int = 1
+    """Of the cells of a matrix, those whose number this divides are executed and shown to the layer."""
 
     def chunks(self) -> Iterator[CampaignChunk]:
         """Every chunk, in order."""
@@ -96,6 +98,8 @@ class Plan:
         return plan
 
     def _check(self) -> None:
-        numbers = (self.seed, self.count, self.size)
-        if not all(isinstance(each, int) for each in numbers) or self.count < 1 or self.size < 1:
-            raise UserError("no plan of a campaign: seed, count and size must be whole numbers, count and size over 0")
+        numbers = (self.seed, self.count, self.size, self.every)
+        if not all(isinstance(each, int) for each in numbers) or min(numbers[1:]) < 1:
+            raise UserError(
+                "no plan of a campaign: seed, count, size and every must be whole numbers, the last three over 0"
+            )

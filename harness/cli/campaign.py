@@ -70,14 +70,19 @@ def fuzz(
 
 @campaign.command()
 @click.option("--chunk", "size", type=click.IntRange(1), default=40, show_default=True, help="Cells a chunk.")
+@click.option("--every", type=click.IntRange(1), default=1, show_default=True, help="Execute one cell in so many.")
 @_shared
 @click.pass_context
-def matrix(ctx: click.Context, /, size: int, device: str, layer: str, **where: Any) -> None:
-    """Every cell of the operation matrix (see `vkharness matrix`) on one device."""
+def matrix(ctx: click.Context, /, size: int, every: int, device: str, layer: str, **where: Any) -> None:
+    """Every cell of the operation matrix (see `vkharness matrix`) on one device.
+
+    With `--every 20`, one cell in 20 is executed and shown to the layer. The others are judged by syncval and the
+    model, many in one recording, which takes about a fifth of the time.
+    """
     from harness.campaign.plan import Plan
     from harness.suite.matrix.cells import cells
 
-    _conduct(ctx, Plan("matrix", 0, len(cells()), size, (), device, layer), **where)
+    _conduct(ctx, Plan("matrix", 0, len(cells()), size, (), device, layer, every), **where)
 
 
 def _check_families(work: str, families: tuple[str, ...]) -> None:

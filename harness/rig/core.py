@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from harness.device.headless import DeviceQueue, Headless, import_vulkan
+from harness.findings import LacksError
 from harness.rig.requirements import buffer_usage, queue_masks, split_extensions
 from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
 from harness.spec.names import enum_value
@@ -142,6 +143,12 @@ class RigDevice:
     def function(self, name: str) -> Any:
         """An extension's device function."""
         return self.vk.vkGetDeviceProcAddr(self.device, name)
+
+    def require(self, *features: str) -> None:
+        """Raises `LacksError` for a feature that the device lacks, out of those that are on where a device has them."""
+        lacking = sorted(set(features) - self.gpu.features)
+        if lacking:
+            raise LacksError(f"cannot run here: {self.gpu.device_name} has no feature {', '.join(lacking)}")
 
     def choose(self, name: str, written: Any, weaker: Mapping[str, Any]) -> Any:
         """A value (a size, an offset, an order) that a twin may replace by a weaker one. None in the twin that leaves

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,12 @@ POSITIONS: dict[str, Any] = {
 """Arguments of `Rig.graphics` for vertices that are positions of two floats, in the first vertex buffer."""
 STRIP_POSITIONS = {**POSITIONS, "topology": VkPrimitiveTopology.TRIANGLE_STRIP}
 """The same for a triangle strip."""
+STAGE_FEATURES = {
+    VkShaderStage.TESSELLATION_CONTROL: "tessellationShader",
+    VkShaderStage.TESSELLATION_EVALUATION: "tessellationShader",
+    VkShaderStage.GEOMETRY: "geometryShader",
+}
+"""The feature that a stage between vertices and fragments takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,7 @@ class GraphicsPipelines(ComputePipelines):
         fragment: str | Path | None = "gradient",
         vertex: str | Path = "fullscreen",
         *,
+        between: Mapping[int, str] | None = None,
         bindings: dict[int, str] | None = None,
         push_bytes: int = 0,
         render_pass: RigRenderPass | None = None,
@@ -75,12 +84,15 @@ class GraphicsPipelines(ComputePipelines):
     ) -> RigPipeline:
         """A graphics pipeline of shaders as `compute` takes them, for a subpass or for dynamic rendering with formats.
 
-        `bindings` maps numbers of set 0 to descriptor types, as for `compute`; both stages see them, the fragment
-        stage the push constants. `fixed`: see `PipelineState`.
+        `between` are the shaders of tessellation, with patches of one vertex, and geometry stages by VkShaderStage.
+        `bindings` maps numbers of set 0 to descriptor types, as for `compute`; all stages see them and the push
+        constants. `fixed`: see `PipelineState`. Raises `LacksError` for a stage that the device lacks.
         """
         vk, state = self.vk, PipelineState(**fixed)
-        both = VkShaderStage.VERTEX | VkShaderStage.FRAGMENT
-        layout, set_layout, types = self.pipeline_layout(bindings or {}, push_bytes, both)
+        shaders = {VkShaderStage.VERTEX: vertex, **(between or {}), VkShaderStage.FRAGMENT: fragment}
+        self.require(*(STAGE_FEATURES[stage] for stage in between or {}))
+        visible = reduce(or_, shaders)
+        layout, set_layout, types = self.pipeline_layout(bindings or {}, push_bytes, visible)
         count, members = len(colors), {}
         if render_pass is not None:
             count = len(render_pass.subpasses[subpass].colors)
@@ -88,12 +100,14 @@ class GraphicsPipelines(ComputePipelines):
         else:
             members = {"pNext": _formats(vk, colors, depth, state.views)}
         # Named, to live until the call: the package copies the structs, and what pName points at dies with them.
-        stages = self._stages({VkShaderStage.VERTEX: vertex, VkShaderStage.FRAGMENT: fragment})
+        stages = self._stages(shaders)
+        if VkShaderStage.TESSELLATION_CONTROL in shaders:
+            members["pTessellationState"] = vk.VkPipelineTessellationStateCreateInfo(patchControlPoints=1)
         info = vk.VkGraphicsPipelineCreateInfo(
             pStages=stages, layout=layout, **members, **_fixed_state(vk, state, extent, _write_masks(fragment, count))
         )
         handle = vk.vkCreateGraphicsPipelines(self.device, None, 1, [info], None)[0]
-        push_stages = both if push_bytes else 0
+        push_stages = visible if push_bytes else 0
         self.own("Pipeline", handle)
         return RigPipeline(
             handle, layout, set_layout, types, point=VkPipelineBindPoint.GRAPHICS, push_stages=push_stages

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +43,13 @@ class QueryCommands(RigCommandBuffer):
         self.vk.vkCmdResetQueryPool(self.handle, pool.handle, first, count)
         pool.ended -= set(range(first, first + count))
 
-    def query(self, pool: RigQueryPool, *indices: int) -> None:
-        """vkCmdBeginQuery and vkCmdEndQuery with no command between, so that the results are zero."""
+    def query(self, pool: RigQueryPool, *indices: int, inside: Callable[[], object] = lambda: None) -> None:
+        """vkCmdBeginQuery and vkCmdEndQuery of each. Without commands that `inside` records between them the results
+        are zero."""
         vk = self.vk
         for index in indices:
             vk.vkCmdBeginQuery(self.handle, pool.handle, index, 0)
+            inside()
             vk.vkCmdEndQuery(self.handle, pool.handle, index)
             pool.ended.add(index)
 

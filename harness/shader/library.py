@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).resolve().parent.parent
 FOLDERS = (PACKAGE / "_shaders", PACKAGE.parent / "shaders")
 """In an installed package, and in a checkout."""
 
-_NAME = re.compile(r"[a-z0-9_]+(\.(comp|vert|frag))?")
+_NAME = re.compile(r"[a-z0-9_]+(\.(comp|vert|tesc|tese|geom|frag))?")
 
 
 def load(shader: str | Path) -> bytes:

@@ -105,7 +105,7 @@ def ask(
         row.problem = str(error)
         row.status = Status.UNAVAILABLE if isinstance(error, LacksError) else Status.FAILED
         return []
-    row.syncval = sorted({str(_expect(each)) for each in session.findings})
+    row.syncval = sorted({str(expected_of(each)) for each in session.findings})
     row.unmodelled = sorted(session.unmodelled) + session.internal_errors
     row.messages = [each.message for each in session.findings]
     blocks = session.blocks or []
@@ -129,7 +129,8 @@ def _ask_model(row: Row, findings: Sequence[Finding], opinion: Opinion) -> None:
     row.model = ModelVerdict(said.disagreements)
 
 
-def _expect(finding: Finding) -> ExpectedHazard:
+def expected_of(finding: Finding) -> ExpectedHazard:
+    """The hazard of a finding, as a claim says it."""
     return ExpectedHazard(finding.hazard, finding.place.command, finding.prior.command)
 
 
@@ -182,11 +183,11 @@ def _show(row: Row, blocks: list[Block], findings: Sequence[Finding], folder: Pa
         except DeviceLostError:
             raise
         except UserError as error:
-            unshown.append(Unshown(str(_expect(finding)), str(error)))
+            unshown.append(Unshown(str(expected_of(finding)), str(error)))
             continue
         shown += result.shown
         if not result.shown:
-            unshown.append(Unshown(str(_expect(finding)), result.reason))
+            unshown.append(Unshown(str(expected_of(finding)), result.reason))
         elif folder is not None and result.observed is not None:
             told = finding.to_dict()
             record = {"row": row.scenario, "caption": caption(told), "finding": told, "device": row.device}

@@ -6,17 +6,19 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from harness.findings import Hazard
 from harness.rig.core import RigImage
 from harness.rig.rig import Rig
 from harness.suite.claims import Claim, ExpectedHazard, Variant
 from harness.suite.matrix.defects import Defect, Setting, expected, possible, right
+from harness.suite.matrix.operation_table import DEVICE
 from harness.suite.matrix.operations import OPERATIONS, MatrixOperation
 from harness.suite.matrix.primitives import PRIMITIVES, Primitive
 from harness.suite.matrix.resource_kinds import RESOURCES, ResourceKind
 
 PLAIN = {"buffer", "image", "depth image"}
-"""Resources on which every primitive is tried; the others, which differ in what a range names, with `barrier2`."""
+"""Resources on which every primitive and every operation is tried. The others differ in what a range names and in how
+texels lie: they are tried with `barrier2`, and without the variants of an operation in other shader stages. A primitive
+sees the masks of an operation and nothing else of it: variants are tried with `barrier2`, too."""
 RANGED = "barrier2"
 FIRST_VALUE, SECOND_VALUE = 4, 6
 """What writes write; the resource holds zeros before. As parameters of a draw each covers part of the target."""
@@ -44,26 +46,26 @@ class Cell:
         return Setting(self.first, self.second, self.resource, self.primitive)
 
     @property
-    def hazard(self) -> Hazard | None:
-        """The hazard that the rules call for."""
+    def expected(self) -> tuple[ExpectedHazard, ...]:
+        """The hazards that the rules call for."""
         return expected(self.setting, self.defect)
 
     @property
     def shows(self) -> bool:
         """Whether its hazard can change bytes: what a read gets must reach memory."""
-        return all(each.writes or each.observable for each in (self.first, self.second))
+        return self.first.observable and self.second.observable
 
     def claim(self) -> Claim:
         """The cell as a scenario of one variant."""
-        shown = (ExpectedHazard(self.hazard, self.second.command, self.first.last),) if self.hazard else ()
-        return Claim(self.record, {Variant(): shown}, name=self.name)
+        needs = dict.fromkeys((*self.resource.needs, *self.first.needs, *self.second.needs))
+        return Claim(self.record, {Variant(): self.expected}, tuple(needs), name=self.name)
 
     def record(self, rig: Rig) -> None:
         """Readies the resource and what the operations need, waits, then records and submits the pair."""
         part = self.resource.make(rig)
         with rig.commands() as setup:
             if isinstance(part.resource, RigImage):
-                setup.transition(part.resource)
+                setup.transition(part.resource, dst="ALL_COMMANDS|HOST/MEMORY_READ|MEMORY_WRITE")
             first = self.first.prepare(setup, part, FIRST_VALUE)
             second = self.second.prepare(setup, part, SECOND_VALUE)
             link = self.defect.change(self.setting, part, right(self.setting, part))
@@ -84,9 +86,16 @@ def cells() -> tuple[Cell, ...]:
 def _cells() -> Iterator[Cell]:
     for resource in RESOURCES.values():
         able = [each for each in OPERATIONS.values() if resource.kind in each.kinds]
-        primitives = [each for each in PRIMITIVES.values() if resource.name in PLAIN or each.name == RANGED]
         for first in able:
             for second in (each for each in able if first.writes or each.writes):
-                for primitive in primitives:
+                for primitive in _primitives(resource, first, second):
                     for defect in possible(Setting(first, second, resource, primitive)):
                         yield Cell(first, second, resource, primitive, defect)
+
+
+def _primitives(resource: ResourceKind, first: MatrixOperation, second: MatrixOperation) -> Iterator[Primitive]:
+    varied, plain = first.variant or second.variant, resource.name in PLAIN
+    for each in PRIMITIVES.values():
+        alone = each.places != (DEVICE, DEVICE) or each.name == RANGED
+        if each.places == (first.place, second.place) and (plain or (alone and not varied)) and (alone or not varied):
+            yield each

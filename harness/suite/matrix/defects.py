@@ -9,10 +9,11 @@ also needs a memory dependency: the first access in the first access scope, the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from harness.findings import Hazard
-from harness.suite.matrix.operations import MatrixOperation
+from harness.suite.claims import ExpectedHazard
+from harness.suite.matrix.operation_table import DEVICE, ENGINE, HOST, MatrixOperation
 from harness.suite.matrix.primitives import Link, Primitive
 from harness.suite.matrix.resource_kinds import ResourceKind, ResourcePart
 
@@ -23,6 +24,8 @@ indirect parameters, which is earlier; nor one transfer for another, which an ol
 
 ORDER, MEMORY, NOTHING = "order", "memory", "nothing"
 """What a defect takes away: the whole dependency, its memory dependency, or nothing."""
+TRANSITION = "vkCmdPipelineBarrier2"
+"""The command that makes an image ready for presentation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +70,55 @@ def possible(setting: Setting) -> Iterator[Defect]:
     return (each for each in DEFECTS.values() if each.applies(setting))
 
 
-def expected(setting: Setting, wrong: Defect) -> Hazard | None:
-    """The hazard that the rules call for."""
+def expected(setting: Setting, wrong: Defect) -> tuple[ExpectedHazard, ...]:
+    """The hazards that the rules call for, each with the two calls that meet in it."""
     first, second = setting.first, setting.second
-    if not first.writes and not second.writes:
-        return None
-    if first.attachment and second.attachment:
-        return None  # rasterization order, which the Khronos layer extends over rendering instances
-    breaks = ORDER if setting.primitive.name == "nothing" else wrong.breaks
+    if second.place == ENGINE:
+        return _expected_of_present(first, wrong)
+    hazard = _hazard(first, second.writes, _breaks(setting, wrong)) if first.writes or second.writes else None
+    commands = filter(None, (second.command, second.again))
+    return tuple(ExpectedHazard(hazard, each, first.last) for each in commands) if hazard else ()
+
+
+def _breaks(setting: Setting, wrong: Defect) -> str:
+    if setting.primitive.name == "nothing":
+        return ORDER
+    # Wrong scopes do not undo a wait of the host: the accesses are in order, but the write is not visible.
+    return MEMORY if setting.primitive.waits and wrong.breaks == ORDER and wrong.name != "missing" else wrong.breaks
+
+
+def _hazard(first: MatrixOperation, then_writes: bool, breaks: str) -> Hazard | None:
     if breaks == NOTHING or (breaks == MEMORY and not first.writes):
         return None
     if not first.writes:
         return Hazard.WRITE_AFTER_READ
-    return Hazard.WRITE_AFTER_WRITE if second.writes else Hazard.READ_AFTER_WRITE
+    return Hazard.WRITE_AFTER_WRITE if then_writes else Hazard.READ_AFTER_WRITE
+
+
+def _expected_of_present(first: MatrixOperation, wrong: Defect) -> tuple[ExpectedHazard, ...]:
+    """A present comes after the transition of its image, which is a write: the present has to wait for the transition,
+    and the transition needs the dependency (specification: "Image Layout Transitions", "vkQueuePresentKHR")."""
+    if wrong.name == "missing":
+        return (ExpectedHazard(Hazard.PRESENT_AFTER_WRITE, "vkQueuePresentKHR", TRANSITION),)
+    hazard = _hazard(first, True, wrong.breaks)
+    return (ExpectedHazard(hazard, TRANSITION, first.last),) if hazard else ()
 
 
 def right(setting: Setting, part: ResourcePart) -> Link:
     """The dependency that the pair needs, limited to the part where the primitive can be."""
     spell = setting.primitive.spell
-    about = part.barrier() if setting.primitive.ranges else {}
+    about = part.barrier() if setting.primitive.ranges or setting.second.place == ENGINE else {}
     return Link(spell(setting.first.scope), spell(setting.second.scope), about)
 
 
-def _is_dependency(setting: Setting) -> bool:
-    return setting.primitive.name != "nothing"
+def _can_be_missing(setting: Setting) -> bool:
+    # While work that writes the bytes is pending, nothing tells a write to mapped memory from that of the device.
+    unseen = setting.first.writes and setting.second.command == "host write"
+    return setting.primitive.name != "nothing" and setting.first.place != HOST and not unseen
+
+
+def _has_second_scope(setting: Setting) -> bool:
+    return setting.primitive.stages and setting.second.place != ENGINE
 
 
 def _other_stage(setting: Setting, operation: MatrixOperation) -> str:
@@ -111,10 +139,10 @@ def none(_: Setting, __: ResourcePart, link: Link) -> Link | None:
     return link
 
 
-@defect(ORDER, _is_dependency)
-def missing(_: Setting, __: ResourcePart, ___: Link) -> Link | None:
-    """The dependency is left out."""
-    return None
+@defect(ORDER, _can_be_missing)
+def missing(setting: Setting, __: ResourcePart, link: Link) -> Link | None:
+    """The dependency is left out. A present and the host do not wait, for whatever the barrier says."""
+    return None if setting.second.place == DEVICE else replace(link, awaited=False)
 
 
 @defect(MEMORY, lambda setting: setting.primitive.accesses)
@@ -129,7 +157,7 @@ def wrong_source_stage(setting: Setting, _: ResourcePart, link: Link) -> Link | 
     return Link(_other_stage(setting, setting.first), link.dst, link.about)
 
 
-@defect(ORDER, lambda setting: setting.primitive.stages)
+@defect(ORDER, _has_second_scope)
 def wrong_destination_stage(setting: Setting, _: ResourcePart, link: Link) -> Link | None:
     """The second scope names another stage."""
     return Link(link.src, _other_stage(setting, setting.second), link.about)

@@ -15,7 +15,9 @@ from harness.rig.queues import SemaphoreUse as SemaphoreOperation
 from harness.rig.render_passes import RigAttachment, RigSubpass, RigSubpassDependency
 from harness.rig.rendering_attachments import RenderingAttachment
 from harness.rig.rig import Rig
+from harness.rig.swapchains import SHOWN
 from harness.spec.enums import VK_SUBPASS_EXTERNAL
+from harness.suite.matrix.operation_table import DEVICE, ENGINE, HOST, Record
 
 CHAIN = "COLOR_ATTACHMENT_OUTPUT"
 """The stage through which a render pass hands on what came before it."""
@@ -28,6 +30,8 @@ class Link:
     src: str
     dst: str
     about: dict[str, Any] = field(default_factory=dict)
+    awaited: bool = True
+    """Whether a present waits for the semaphore behind it, and the host for the fence."""
 
     @property
     def stages(self) -> tuple[str, str]:
@@ -43,7 +47,6 @@ WIDE = {
 }
 """Stages and accesses that 32-bit masks do not have, by the ones that contain them."""
 
-Record = Callable[[Commands], None]
 Relate = Callable[[Rig, Record, Record, Link | None], None]
 """Records and submits both operations with that dependency between them, None for none at all."""
 
@@ -60,6 +63,10 @@ class Primitive:
     ranges: bool = False
     wide: bool = False
     """It has the 32-bit masks of the first form of commands."""
+    waits: bool = False
+    """The host waits for the first operation, whatever the scopes say."""
+    places: tuple[str, str] = (DEVICE, DEVICE)
+    """Who makes the first access, and who the second."""
 
     def spell(self, text: str) -> str:
         """A scope as this primitive can say it: with 32-bit masks several stages, or accesses, become one."""
@@ -73,7 +80,7 @@ class Primitive:
 PRIMITIVES: dict[str, Primitive] = {}
 
 
-def primitive(**able: bool) -> Callable[[Relate], Relate]:
+def primitive(**able: Any) -> Callable[[Relate], Relate]:
     """Registers a primitive under its function's name, underscores as spaces."""
 
     def register(function: Relate) -> Relate:
@@ -206,6 +213,40 @@ def idle(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
     if link is not None:
         rig.wait()
     rig.submit(two)
+
+
+@primitive(ranges=True, waits=True, places=(DEVICE, HOST))
+def wait_of_the_host(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """vkCmdPipelineBarrier2 over the resource to the host, then the host waits for a fence."""
+    assert link is not None
+    with rig.commands() as commands:
+        first(commands)
+        _barrier(commands, link)
+    signaled = rig.fence()
+    rig.submit(commands, fence=signaled)
+    if link.awaited:
+        rig.wait(signaled)
+    second(None)
+
+
+@primitive(stages=False, accesses=False, places=(HOST, DEVICE))
+def submit(rig: Rig, first: Record, second: Record, _: Link | None) -> None:
+    """The host is first, then the submit. (The other way round the host has to wait: `wait_of_the_host`.)"""
+    first(None)
+    with rig.submission() as commands:
+        second(commands)
+
+
+@primitive(places=(DEVICE, ENGINE))
+def presentation(rig: Rig, first: Record, second: Record, link: Link | None) -> None:
+    """The transition to the layout for presentation, and a semaphore for which vkQueuePresentKHR waits."""
+    assert link is not None
+    done = rig.semaphore()
+    with rig.commands() as commands:
+        first(commands)
+        commands.transition(link.about["image"], src=link.src, dst="NONE", old="GENERAL", new=SHOWN)
+    rig.submit(commands, signals=[SemaphoreOperation(done)], sync2=True)
+    second([done] if link.awaited else [])
 
 
 def _barrier(commands: Commands, link: Link | None, sync2: bool = True) -> None:
