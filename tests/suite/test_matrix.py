@@ -16,6 +16,7 @@ from harness.suite.matrix import totals as table
 from harness.suite.matrix.cells import Cell, cells
 from harness.suite.matrix.defects import DEFECTS
 from harness.suite.matrix.judge_cells import judge_cells
+from harness.suite.matrix.operation_table import DEVICE, ENGINE, HOST
 from harness.suite.matrix.operations import OPERATIONS
 from harness.suite.matrix.page import write_page
 from harness.suite.matrix.primitives import PRIMITIVES
@@ -61,7 +62,15 @@ def test_there_are_thousands_of_cells_with_names_of_their_own() -> None:
     assert len(set(names)) == len(names)
     assert {each.primitive.name for each in cells()} == set(PRIMITIVES)
     assert {each.defect.name for each in cells()} == set(DEFECTS)
-    assert {each.first.name for each in cells()} == {each.second.name for each in cells()} == set(OPERATIONS)
+    assert {each.second.name for each in cells()} == set(OPERATIONS)
+    assert {each.first.name for each in cells()} == set(OPERATIONS) - {"present"}
+    assert {each.resource.name for each in cells()} == set(RESOURCES)
+
+
+def test_the_matrix_has_the_scale_of_the_conformance_suite() -> None:
+    writes = [each for each in OPERATIONS.values() if each.writes]
+    assert (len(RESOURCES), len(writes), len(OPERATIONS) - len(writes)) >= (17, 33, 39)
+    assert {each.place for each in OPERATIONS.values()} == {DEVICE, HOST, ENGINE}
 
 
 def test_a_sample_is_the_same_for_the_same_seed() -> None:

@@ -22,6 +22,9 @@ from harness.verdicts import ModelVerdict, Status
 BATCH = 20
 """The number of cells in one job: few enough that a driver that dies loses little."""
 
+TOGETHER = 50
+"""The number of cells in one recording. The model's work grows with its square."""
+
 
 def run(number: int, device: str, layer: str, execute: bool) -> dict[str, Any]:
     """The row of one cell, in the worker. `layer` is which Khronos layers to ask, as for a scenario; `execute`: hazards
@@ -108,7 +111,9 @@ def judge_cells(
 
 def judge_together(numbers: Sequence[int], device: str) -> Iterator[tuple[int, Row]]:
     """(number, row) of each cell, as `run_together` makes them. A driver that dies costs the whole batch."""
-    batches = [[*numbers[at : at + BATCH]] for at in range(0, len(numbers), BATCH)]
+    # Cells that need the same of a device share a recording.
+    alike = sorted(numbers, key=lambda number: cells()[number].claim().needs)
+    batches = [alike[at : at + TOGETHER] for at in range(0, len(alike), TOGETHER)]
     tasks = [{"numbers": each, "device": device} for each in batches]
     for at, answer in run_tasks(f"{__name__}:run_together", tasks, device, 1):
         for place, number in enumerate(batches[at]):
