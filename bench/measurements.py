@@ -93,6 +93,11 @@ MEASUREMENTS = {
         "vkharness matrix --sample 300 --seed 21",
         r"\d+ of \d+ cells.*|(?:defect|primitive|resource) +cells.*|[a-z].* +\d+ +\d+ +\d+ +\d+",
     ),
+    "matrix-campaign": Measurement(
+        "Do expectation, syncval and the model agree on every cell of the matrix, and bytes on one cell in 20?",
+        "vkharness campaign matrix --every 20 --layer off --chunk 1000 -o matrix.jsonl > log; "
+        "python -m bench.matrix_campaign matrix.jsonl",
+    ),
     "judges": Measurement(
         "Who notices when a rule of a judge is disabled? (About one change of a function each: another one of a "
         "function that is listed may be noticed.)",

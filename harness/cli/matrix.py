@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -48,7 +49,8 @@ def matrix(
     """Order pairs of operations by each primitive, right and with each thing wrong.
 
     What the rules call for is written once (harness/suite/matrix/defects.py); syncval, the model, the Khronos layers
-    and the bytes on each device must agree. Exit code 1 when a cell does not.
+    and the bytes on each device must agree. Cells that need what a device lacks are skipped. Exit code 1 when a cell
+    does not agree.
     """
     from harness.device.drivers import SOFTWARE_DEVICES
     from harness.device.pool import sample
@@ -76,7 +78,9 @@ def matrix(
     for each in table.tables(judged):
         console.print(each)
         console.print()
-    failed = [row for _, row in judged if row.status is not Status.PASSED]
+    failed = [row for _, row in judged if row.status not in (Status.PASSED, Status.UNAVAILABLE)]
+    for reason, times in Counter(row.problem for _, row in judged if row.status is Status.UNAVAILABLE).items():
+        click.echo(f"{times} skipped: {reason}")
     for row in failed:
         click.echo(f"{row.status}: {row.scenario} on {row.device}: {'; '.join(row.reasons) or row.problem}")
     ctx.exit(HAZARDS if failed else CLEAN)

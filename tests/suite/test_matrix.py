@@ -15,7 +15,7 @@ from harness.suite import runner
 from harness.suite.matrix import totals as table
 from harness.suite.matrix.cells import Cell, cells
 from harness.suite.matrix.defects import DEFECTS
-from harness.suite.matrix.judge_cells import judge_cells
+from harness.suite.matrix.judge_cells import judge_cells, judge_together
 from harness.suite.matrix.operation_table import DEVICE, ENGINE, HOST
 from harness.suite.matrix.operations import OPERATIONS
 from harness.suite.matrix.page import write_page
@@ -28,7 +28,7 @@ SEED, CELLS = 20261121, 40
 
 
 def cell(first: str, second: str, primitive: str = "barrier2", defect: str = "none") -> Cell:
-    kind = OPERATIONS[first].kinds[0]
+    kind = next(each for each in OPERATIONS[first].kinds if each in OPERATIONS[second].kinds)
     resource = next(each for each in RESOURCES.values() if each.kind == kind)
     return Cell(OPERATIONS[first], OPERATIONS[second], resource, PRIMITIVES[primitive], DEFECTS[defect])
 
@@ -69,7 +69,7 @@ def test_there_are_thousands_of_cells_with_names_of_their_own() -> None:
 
 def test_the_matrix_has_the_scale_of_the_conformance_suite() -> None:
     writes = [each for each in OPERATIONS.values() if each.writes]
-    assert (len(RESOURCES), len(writes), len(OPERATIONS) - len(writes)) >= (17, 33, 39)
+    assert len(RESOURCES) >= 17 and len(writes) >= 33 and len(OPERATIONS) - len(writes) >= 39
     assert {each.place for each in OPERATIONS.values()} == {DEVICE, HOST, ENGINE}
 
 
@@ -86,8 +86,48 @@ def test_cells_agree_and_their_hazards_are_shown(device: str) -> None:
     print(f"{CELLS} cells, seed {SEED}")
     rows = [row for _, row in judge_cells(numbers, device, "auto", True, 1)]
     assert len(rows) == CELLS
-    assert [f"{row.scenario}: {row.reasons or row.problem}" for row in rows if row.status is not Status.PASSED] == []
+    failed = [row for row in rows if row.status not in (Status.PASSED, Status.UNAVAILABLE)]
+    assert [f"{row.scenario}: {row.reasons or row.problem}" for row in failed] == []
+    assert all(row.problem for row in rows if row.status is Status.UNAVAILABLE)
     assert sum(row.witness is not None and row.witness.is_complete for row in rows) > CELLS // 4
+
+
+@pytest.mark.driver
+def test_cells_in_one_recording_are_judged_like_each_alone() -> None:
+    cells_of = {each.name: number for number, each in enumerate(cells())}
+    chosen = [
+        cell("fill", "copy from buffer"),
+        cell("fill", "copy from buffer", "nothing"),
+        cell("capture vertices", "draw byte count", defect="missing"),
+        cell("copy from buffer", "fill", defect="execution only"),
+        cell("clear color", "present", "presentation"),
+    ]
+    rows = dict(judge_together([cells_of[each.name] for each in chosen], "lavapipe"))
+    said = [rows[cells_of[each.name]] for each in chosen]
+    assert [row.scenario for row in said] == [each.name for each in chosen]
+    assert [row.syncval for row in said] == [[str(each) for each in of.expected] for of in chosen[:4]] + [[]]
+    assert [str(row.status) for row in said] == ["passed"] * 4 + ["unavailable"]
+    assert "VK_EXT_headless_surface" in said[4].problem
+
+
+def test_a_cell_of_a_recording_that_disagrees_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    from harness.suite.matrix import judge_cells as module
+
+    tried: list[int] = []
+
+    def alone(number: int, device: str, layer: str, execute: bool) -> dict[str, Any]:
+        tried.append(number)
+        return Row(cells()[number].name, "whole", device, [], status=Status.FAILED, reasons=["so it is"]).to_dict()
+
+    def together(several: list[Cell], _: object, device: str) -> list[Row]:
+        return [Row(each.name, "whole", device, [], status=list(Status)[at > 0]) for at, each in enumerate(several)]
+
+    assert list(Status)[:2] == [Status.PASSED, Status.FAILED]
+    monkeypatch.setattr(module, "run", alone)
+    monkeypatch.setattr(module, "_judged_together", together)
+    rows = module.run_together([0, 1, 2], "lavapipe")["rows"]
+    assert tried == [1, 2]
+    assert [row["reasons"] for row in rows] == [[], ["so it is"], ["so it is"]]
 
 
 def test_a_dead_driver_costs_the_cell_that_killed_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,8 +41,8 @@ how many of their hazards were shown in bytes.</p>
   <tr><th>{{ loop.index }} {{ names[loop.index0] }}</th>
     {%- for each in cells %}
     {%- if not each.cells %}<td class="none"></td>
-    {%- else %}<td class="{{ "right" if each.agreed == each.cells else "wrong" }}">
-      {{- each.cells if each.agreed == each.cells else "%d/%d"|format(each.agreed, each.cells) }}
+    {%- else %}<td class="{{ "right" if each.is_right else "wrong" }}">
+      {{- each }}
       {%- if each.hazards %}<small>{{ each.shown }}/{{ each.hazards }}</small>{% endif %}</td>
     {%- endif %}{% endfor %}</tr>
   {% endfor %}
@@ -51,10 +51,12 @@ how many of their hazards were shown in bytes.</p>
 {% for by, counted in totals %}
 <h2>By {{ by }}</h2>
 <table>
-  <thead><tr><th>{{ by }}</th><th>cells</th><th>agree</th><th>hazards run</th><th>shown</th></tr></thead>
+  <thead><tr><th>{{ by }}</th>
+    {%- for each in ("cells", "agree", "skipped", "hazards run", "shown") %}<th>{{ each }}</th>{% endfor %}</tr></thead>
   {% for name, each in counted.items() %}
   <tr><th>{{ name }}</th>
-    {%- for number in (each.cells, each.agreed, each.hazards, each.shown) %}<td>{{ number }}</td>{% endfor %}</tr>
+    {%- for number in (each.cells, each.agreed, each.skipped, each.hazards, each.shown) -%}
+    <td>{{ number }}</td>{% endfor %}</tr>
   {% endfor %}
 </table>
 {% endfor %}
@@ -81,6 +83,6 @@ def write_page(path: Path, judged: Sequence[Judged]) -> None:
         devices=list(dict.fromkeys(row.device for _, row in judged)),
         grids=grids,
         totals=[(by, sums(judged, by)) for by in ("primitive", "defect", "resource")],
-        failed=[row for _, row in judged if row.status is not Status.PASSED],
+        failed=[row for _, row in judged if row.status not in (Status.PASSED, Status.UNAVAILABLE)],
     )
     write_whole(path, text)

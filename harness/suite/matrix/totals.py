@@ -22,6 +22,8 @@ class Totals:
     cells: int = 0
     agreed: int = 0
     """Every judge said what the rules call for, or what its version is known to say."""
+    skipped: int = 0
+    """The device lacks what these need."""
     hazards: int = 0
     """Hazards that were to be shown in bytes."""
     shown: int = 0
@@ -30,14 +32,20 @@ class Totals:
         """Counts one row."""
         self.cells += 1
         self.agreed += row.status is Status.PASSED
+        self.skipped += row.status is Status.UNAVAILABLE
         if row.syncval and row.witness is not None:
             self.hazards += 1
             self.shown += row.witness.is_complete
 
+    @property
+    def is_right(self) -> bool:
+        """Whether all that ran agreed."""
+        return self.agreed + self.skipped == self.cells
+
     def __str__(self) -> str:
         if not self.cells:
             return ""
-        return str(self.cells) if self.agreed == self.cells else f"{self.agreed}/{self.cells}"
+        return str(self.agreed) if self.is_right else f"{self.agreed}/{self.cells - self.skipped}"
 
 
 def sums(judged: Iterable[Judged], by: str) -> dict[str, Totals]:
@@ -81,13 +89,14 @@ def _grid_table(kind: str, judged: Sequence[Judged]) -> Table:
 
 def _sum_table(by: str, counted: dict[str, Totals]) -> Table:
     made = Table(box=None, pad_edge=False, header_style="bold", title=f"by {by}", title_justify="left")
-    for heading in (by, "cells", "agree", "hazards run", "shown"):
+    for heading in (by, "cells", "agree", "skipped", "hazards run", "shown"):
         made.add_column(heading, justify="left" if heading == by else "right")
     for name, each in counted.items():
-        made.add_row(name, str(each.cells), str(each.agreed), str(each.hazards), str(each.shown))
+        counts = (each.cells, each.agreed, each.skipped, each.hazards, each.shown)
+        made.add_row(name, *map(str, counts))
     return made
 
 
 def _cell(each: Totals) -> str:
-    colour = "green" if each.agreed == each.cells else "red"
+    colour = "green" if each.is_right else "red"
     return f"[{colour}]{each}[/]" if each.cells else ""
