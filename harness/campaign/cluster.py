@@ -46,7 +46,7 @@ def connected(scheduler: str | None, workers: int, memory: str) -> Iterator[Clie
                 n_workers=workers,
                 threads_per_worker=1,
                 memory_limit=memory,
-                dashboard_address=None,
+                dashboard_address=":0",  # with None the port is 8787, which another campaign here may have
                 silence_logs="CRITICAL",
             ) as cluster,
             Client(cluster) as client,
