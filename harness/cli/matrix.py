@@ -59,7 +59,6 @@ def matrix(
     from harness.suite.kept_answers import MATRIX, KeptAnswers
     from harness.suite.matrix import totals as table
     from harness.suite.matrix.cells import cells
-    from harness.verdicts import Status
 
     numbers = list(range(len(cells()))) if everything else sample(len(cells()), count, seed)
     chosen = devices or SOFTWARE_DEVICES
@@ -78,12 +77,19 @@ def matrix(
     for each in table.tables(judged):
         console.print(each)
         console.print()
-    failed = [row for _, row in judged if row.status not in (Status.PASSED, Status.UNAVAILABLE)]
+    ctx.exit(HAZARDS if _tell_of_others(judged) else CLEAN)
+
+
+def _tell_of_others(judged: Sequence[tuple[Cell, Row]]) -> bool:
+    """Prints why cells were skipped, and those that do not agree; returns whether there are any of these."""
+    from harness.verdicts import Status
+
     for reason, times in Counter(row.problem for _, row in judged if row.status is Status.UNAVAILABLE).items():
         click.echo(f"{times} skipped: {reason}")
+    failed = [row for _, row in judged if row.status not in (Status.PASSED, Status.UNAVAILABLE)]
     for row in failed:
         click.echo(f"{row.status}: {row.scenario} on {row.device}: {'; '.join(row.reasons) or row.problem}")
-    ctx.exit(HAZARDS if failed else CLEAN)
+    return bool(failed)
 
 
 def _judged(
