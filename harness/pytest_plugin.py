@@ -16,6 +16,7 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Generator, Sequence
 from datetime import date
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -167,10 +168,15 @@ def _take_settings(config: pytest.Config) -> None:
         setattr(config.option, _key(name), str(config.rootpath / value) if name in PATHS and value else value)
 
 
+_SETTINGS = ("pytest.toml", "pytest.ini", "pyproject.toml", "tox.ini", "setup.cfg")
+"""Files in which pytest looks for settings of a project."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Attaches before test modules are imported."""
     config.addinivalue_line("markers", MARKER)
+    _check_root(config)
     _take_settings(config)
     if config.getoption("--vk-sync"):
         from harness import attach
@@ -182,6 +188,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(VkSync(session, ignored, trace), "vkharness-sync")
     elif config.getoption("--vk-ignore"):
         raise pytest.UsageError("--vk-ignore goes with --vk-sync")
+
+
+def _check_root(config: pytest.Config) -> None:
+    """Refuses paths that pytest took for places of tests, which lost it the project's settings.
+
+    pytest looks for its root before it knows the options of plugins: `--vk-device FILE` is then an option and a place.
+    """
+    given = config.invocation_params
+    above = (given.dir, *given.dir.parents)
+    if config.inipath is not None or not any((folder / name).exists() for folder in above for name in _SETTINGS):
+        return
+    for option, value in pairwise(map(str, given.args)):
+        path = given.dir / value
+        if option.startswith("--vk-") and "=" not in option and path.exists() and not path.is_relative_to(given.dir):
+            raise pytest.UsageError(f"pytest takes {value} for a place of tests: write {option}={value}")
 
 
 def _trace_path(config: pytest.Config) -> Path | None:

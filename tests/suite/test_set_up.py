@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,25 @@ def test_what_is_not_there_is_one_line_before_collection(tmp_path: Path, named: 
     assert ran.code == pytest.ExitCode.USAGE_ERROR
     assert [line for line in ran.output.splitlines() if line.startswith("ERROR: ") and message in line], ran.output
     assert "collected" not in ran.output
+
+
+def test_a_path_that_pytest_takes_for_a_place_of_tests(tmp_path: Path) -> None:
+    """The project's settings would be lost, and a second run would not find what the first one found."""
+    project, kept = tmp_path / "project", tmp_path / "kept"
+    project.mkdir()
+    kept.mkdir()
+    (project / "pytest.ini").write_text("[pytest]\npython_files = check_*.py\n")
+    (project / "check_it.py").write_text("def test_it(): pass\n")
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
+        return subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+
+    refused = run("--vk-artifacts", str(kept))
+    assert refused.returncode == pytest.ExitCode.USAGE_ERROR
+    assert f"ERROR: pytest takes {kept} for a place of tests: write --vk-artifacts={kept}\n" in refused.stderr
+    for arguments in ([f"--vk-artifacts={kept}"], ["--vk-artifacts", str(kept), "check_it.py"]):
+        assert run(*arguments).returncode == pytest.ExitCode.OK
 
 
 @needs_layer
