@@ -46,7 +46,7 @@ from harness.trace.effects import (
     WaitEvents,
 )
 from harness.trace.graphics_state import GraphicsPipeline, StencilFace
-from harness.trace.open_commands import is_open
+from harness.trace.open_commands import may_access
 from harness.trace.rendering_state import Attachment, RenderingState
 from harness.trace.submits import batches
 
@@ -289,7 +289,7 @@ class Stream:
                     facts = _facts_of(interpreter.objects, block, effects[: event.command.sure])
                     left, loads = effects[len(facts.effects) :], isinstance(event.command.undecided, LoadingCommand)
                     found[block.index] = facts._replace(
-                        left_out=tuple(_touches(left)), loads=loads, is_open=is_open(event.command)
+                        left_out=tuple(_touches(left)), loads=loads, is_open=bool(may_access(event.command))
                     )
                     for held in (each for each in event.command.effects if isinstance(each, Execute)):
                         # Now the attachments are known that the commands of a secondary access.
@@ -313,9 +313,9 @@ class Stream:
         """Gives commands that loaded values decide what they touch when they are executed first."""
         for _, command in _executions(submitted):
             known = found.get(command.call, Facts())
-            if known.left_out and known.loads:
-                made = command.effects
-                found[command.call] = known._replace(effects=made, touches=tuple(_touches(made)), left_out=())
+            touches = tuple(_touches(command.effects)) if known.left_out and known.loads else ()
+            if any("_SHADER_" in each.access for each in touches):  # it ran
+                found[command.call] = known._replace(effects=command.effects, touches=touches, left_out=())
                 self._settled.add(command.call)
 
     def values_between(self, begin: int, end: int) -> Iterator[tuple[bool, int, int]]:

@@ -24,6 +24,7 @@ from harness.syncval.present import Presentation
 from harness.syncval.queue import Batch, Queues
 from harness.syncval.unseen_writes import BuffersOf, UnseenWrites
 from harness.trace import effects
+from harness.trace.open_commands import is_open
 
 WAITING = (effects.WaitEvents, effects.Execute)
 """Effects that may wait for an event."""
@@ -171,7 +172,7 @@ class Validator:
             found += self._report.recorded_events(result.findings, recording.reported)
             hazards = recording.open.decided(result.hazards, result.place)
             found += self._report.recorded(hazards, result.place, recording.reported)
-        if command.undecided is not None or command.late is not None:
+        if (command.undecided is not None or command.late is not None) and is_open(command):
             recording.open.add(command.call, command)
         return found
 

@@ -8,5 +8,9 @@ from typing import Protocol
 class Undecided(Protocol):
     """What contents of memory decide of a command."""
 
+    @property
+    def idle(self) -> bool:
+        """Whether the command would run nothing with the contents that are foreseen when it is recorded."""
+
     def most(self) -> tuple[object, ...]:
         """The effects that the command may have beside its own."""
