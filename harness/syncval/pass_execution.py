@@ -74,7 +74,7 @@ class InstanceExecution:
         """The transitions that several subpasses enter, with those that a dependency orders after them, and the number
         of the viewer that makes them: none of the subpasses."""
         self._entered: list[tuple[AutomaticTransition, int, int]] = []
-        """The transitions, with the subpasses at whose begin they were made and the viewers that made them."""
+        """The transitions, with the subpasses at whose begin they were made and the numbers of their viewers."""
         self._current = 0
         self._operations: dict[tuple[int, ...], int] = {}
         """The numbers of the viewers that make load and store operations, by the subpasses that use the attachment."""
@@ -91,7 +91,7 @@ class InstanceExecution:
         Rule: rules.md#subpasses-without-a-path-race.
         """
         strangers = {self._viewer(each) for each in range(others) if each not in before}
-        strangers |= {self._viewer(number) for _, after, number in self._shown if not after & before}
+        strangers |= {self._viewer(number) for _, after, number in self._shown if not before & {number, *after}}
         strangers |= {
             self._viewer(number) for users, number in self._operations.items() if not before & {number, *users}
         }
@@ -101,7 +101,7 @@ class InstanceExecution:
 
     def _up_to(self, givers: Givers) -> set[int]:
         """The subpasses that give, and those before them."""
-        return {src for src, _ in givers if src != EXTERNAL}.union(*(self._before.get(src, set()) for src, _ in givers))
+        return {src for src, _ in givers}.union(*(self._before.get(src, set()) for src, _ in givers))
 
     def _givers(self, subpass: int) -> Givers:
         """(source subpass, scopes) of the dependencies into a subpass, EXTERNAL for its end."""
@@ -133,7 +133,10 @@ class InstanceExecution:
         )
 
     def begin(self, effect: SubpassBegin, place: Place) -> list[DetectedHazard]:
-        """Enters a subpass: its transitions are checked against what they leave, then it receives the dependencies."""
+        """Enters a subpass: its transitions are checked against what they leave, then it receives the dependencies.
+
+        Rules: rules.md#a-subpass-dependency-orders-two-subpasses, rules.md#external-dependencies-order-what-is-outside.
+        """
         context, index = self._context, effect.index
         givers = self._givers(index)
         scopes = tuple(scope for _, several in givers for scope in several)
@@ -158,12 +161,12 @@ class InstanceExecution:
         """Orders a transition before what the dependencies into each subpass that enters it make visible."""
         given = {each: [scope for _, scopes in self._givers(each) for scope in scopes] for each in transition.later}
         after = {each for each, scopes in given.items() if scopes}
-        number = next(self._numbers) if after else index
-        if after:
+        number = next(self._numbers) if transition.later else index
+        if transition.later:
             receivers = tuple((self._viewer(each), tuple(given[each])) for each in sorted(after))
             self._context.show_transition(transition.space, transition.spans, self._viewer(number), receivers)
             self._shown.append((transition, {index, *after}, number))
-        self._entered.append((transition, index, self._viewer(number)))
+        self._entered.append((transition, index, number))
 
     def _operator(self, users: tuple[int, ...]) -> int:
         """The number of the viewer that makes the operations of attachments which these subpasses use."""
@@ -195,7 +198,9 @@ class InstanceExecution:
             for transition, at, maker in self._entered:
                 if each == at or each in transition.later:
                     received += _through(self._before_transition(transition), scopes)
-                    context.show_transition(transition.space, transition.spans, maker, ((viewer, scopes),), anew=False)
+                    receivers, before = ((viewer, scopes),), before | {maker}
+                    by = self._viewer(maker)
+                    context.show_transition(transition.space, transition.spans, by, receivers, anew=False)
         self._before[number] = before | self._up_to(received)
         dependencies = (CrossDependency(self._viewer(index), (), True), *self._handed_over(received))
         context.map_slots(
@@ -207,7 +212,10 @@ class InstanceExecution:
         context.viewer, context.racing = viewer, self._racing_with(index, self._before[number])
 
     def end(self, effect: PassEnd, place: Place) -> list[DetectedHazard]:
-        """Leaves the last subpass: final transitions, and everything becomes the outer viewer's own."""
+        """Leaves the last subpass: final transitions, and everything becomes the outer viewer's own.
+
+        Rules: rules.md#final-transitions-wait-for-the-store, rules.md#external-dependencies-order-what-is-outside.
+        """
         context, outer = self._context, self._outer
         givers = self._givers(EXTERNAL)
         before = [self._before_transition(each) for each in effect.transitions]
