@@ -55,6 +55,8 @@ def compare(findings: Iterable[Finding], opinion: Opinion) -> Agreement:
             lines.append(
                 f"{finding.certainty} for syncval, {known[key_of(finding)]} for the model: {pair_text(finding)}"
             )
+        elif finding.hazard.is_ownership and not _is_lost_alike(finding, opinion):
+            lines.append(f"one judge alone knows of contents that are lost: {pair_text(finding)}")
     if opinion.conflicts:
         first = opinion.conflicts[0]
         if not findings:
@@ -187,6 +189,16 @@ def _follows_a_race(finding: Finding, known: Iterable[Key]) -> bool:
     loses. Both judges report the race."""
     calls = (finding.place.call, finding.prior.call)
     return finding.hazard.is_ownership and any(key[:2] == calls for key in known)
+
+
+def _is_lost_alike(finding: Finding, opinion: Opinion) -> bool:
+    """Whether the model, too, finds that contents are lost, or that there were none. syncval speaks once of several
+    parts of a range that a command takes, where any of them had contents; the model of each."""
+    if finding.hazard is Hazard.OWNERSHIP_WITHOUT_CONTENTS:
+        kind, key = ConflictKind.OWNERSHIP_WITHOUT_CONTENTS, key_of(finding)
+        return any(key in keys_of_conflict(each) for each in opinion.conflicts if each.kind is kind)
+    lost = (each for each in opinion.conflicts if each.kind is ConflictKind.OWNERSHIP)
+    return any((each.resource, each.current.call) == (finding.resource, finding.place.call) for each in lost)
 
 
 def keys_of_conflict(conflict: Conflict) -> Iterator[Key]:

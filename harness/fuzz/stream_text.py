@@ -29,9 +29,10 @@ repeated, with commas between.
 | one more batch of that submit | `next [wait OPERATION...] [signal OPERATION...] [fence f1]` |
 | host waits for everything, a queue, fences, values | `host waits`, `host waits q1\|f1 f2\|t1=4 t2=5` |
 | host signals a value, sets or resets an event | `host signals t1=3`, `host sets e1`, `host resets e1` |
+| host resets a fence | `host resets f1` |
 | host touches or declares memory | `host writes\|reads a [incoherent]`, `host flushes\|invalidates a` |
 | host copies to an image or from one | `host copies to i`, `host copies from i` |
-| end of an event | `host destroys e1` |
+| end of an event, of memory | `host destroys e1`, `host frees a` |
 | swapchain image | `acquire p [signal s3] [fence f2]`, `present q1 p [wait s4 s5]` |
 
 | command | text |
@@ -81,8 +82,10 @@ from harness.trace.effects import (
     Barrier,
     Command,
     Dependency,
+    Destroyed,
     Effect,
     Execute,
+    FenceReset,
     HostAccess,
     HostDeclaredRead,
     HostFlushed,
@@ -454,6 +457,10 @@ def _stream_event(words: list[str], body: list[str], calls: Iterator[int]) -> St
         case ["host", "copies", ("to" | "from") as way, where]:
             image, span = _range(where)
             return HostAccess(next(calls), _HOST_COPY[way], None, image, (span,), image, way == "to")
+        case ["host", "frees", where]:
+            return Destroyed(number(where))
+        case ["host", "resets", each] if each[0] == "f" and each[1:]:
+            return FenceReset((number(each),))
         case ["host", ("sets" | "resets") as verb, event]:
             return HostSetEvent(number(event), verb == "sets", next(calls))
         case ["host", verb, where, *flags] if verb in _HOST:
@@ -534,6 +541,10 @@ def _lines(stream_event: StreamEvent) -> Iterator[str]:
             yield f"host signals {name(semaphore)}={value}"
         case HostSetEvent(event, False, 0):
             yield f"host destroys {name(event)}"
+        case Destroyed(memory, None):
+            yield f"host frees {name(memory)}"
+        case FenceReset((fence,)):
+            yield f"host resets {name(fence)}"
         case HostAccess():
             way = "to" if stream_event.write else "from"
             yield f"host copies {way} {_spell_range(stream_event.space, stream_event.spans)}"
