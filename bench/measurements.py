@@ -98,10 +98,10 @@ MEASUREMENTS = {
         "vkharness campaign matrix --every 20 --layer off --chunk 1000 -o matrix.jsonl > log; "
         "python -m bench.matrix_campaign matrix.jsonl",
     ),
-    "judges": Measurement(
-        "Who notices when a rule of a judge is disabled? (About one change of a function each: another one of a "
-        "function that is listed may be noticed.)",
-        "vkharness mutate --judges --sample 70 --seed 3",
+    "rules": Measurement(
+        "Who notices when one judge has a rule no more?",
+        "vkharness mutate --rules --seed 3",
+        r"\d+ rules of a judge.*|rules noticed|rule +judge.*|\S+ +(?:syncval|model) .*|all \d+ rules.*",
     ),
     "mutate": Measurement(
         "Who notices when one piece of a dependency is dropped?", "vkharness mutate --sample 60 --seed 1"

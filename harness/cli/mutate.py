@@ -1,9 +1,10 @@
 """`vkharness mutate [SCENARIOS]`: drops each piece of each named dependency, and scores who notices. With `--judges` it
-disables the rules of the judges instead."""
+changes the judges instead, and with `--rules` it disables their rules."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,8 @@ from harness.cli import CLEAN, HAZARDS
 
 if TYPE_CHECKING:
     from harness.suite.kept_answers import KeptAnswers
+    from harness.suite.mutation.rule_judging import Noticed
+    from harness.suite.mutation.rule_mutants import RuleMutant
 
 RANDOM_STREAMS = 330
 
@@ -25,7 +28,8 @@ RANDOM_STREAMS = 330
 @click.option("--sample", "count", type=click.IntRange(1), help="Only that many scenarios, chosen by --seed.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Chooses the sample.")
 @click.option("--jobs", type=click.IntRange(1, 64), default=os.cpu_count() or 1, help="Processes side by side.")
-@click.option("--judges", is_flag=True, help="Disable rules of syncval and the model instead, one at a time.")
+@click.option("--judges", is_flag=True, help="Change syncval and the model instead, one function at a time.")
+@click.option("--rules", is_flag=True, help="The same, by the rules of docs/rules.md that a judge decides.")
 @click.option("--json", "json_path", type=click.Path(path_type=Path), help="Write every mutant to this file.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Keep each answer here once it is there.")
 @click.option("--resume", is_flag=True, help="Go on with the file of --out.")
@@ -39,6 +43,7 @@ def mutate(
     seed: int,
     jobs: int,
     judges: bool,
+    rules: bool,
     json_path: Path | None,
     out: Path | None,
     resume: bool,
@@ -51,13 +56,20 @@ def mutate(
     With --judges, the functions of syncval and the model are changed, one condition or update at a time, and the
     scenarios, the kept streams beside them, 330 random streams or the pixels must notice: exit code 1 when no change of
     a function is noticed. --sample then is a number of changes.
+
+    With --rules, the functions that decide a rule are changed until everybody has noticed, and only the scenarios that
+    claim one of the rules are asked: exit code 1 when nobody notices a rule. --sample then is a number of functions.
     """
     from harness.suite.kept_answers import MUTATE, KeptAnswers
+    from harness.suite.whole_suite import suite_scenarios
 
-    plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed, "judges": judges}
-    with KeptAnswers(out, MUTATE, plan | ({} if judges else {"layer": layer}), resume=resume) as kept:
-        if judges:
-            ctx.exit(_mutate_judges(scenarios, device, count, seed, jobs, json_path, kept))
+    plan = {"scenarios": [*map(str, scenarios)], "device": device, "sample": count, "seed": seed}
+    plan |= {"judges": judges, "rules": rules} | ({} if judges or rules else {"layer": layer})
+    scenarios = scenarios or (suite_scenarios(),)
+    with KeptAnswers(out, MUTATE, plan, resume=resume) as kept:
+        if judges or rules:
+            judge = _disable_rules if rules else _mutate_judges
+            ctx.exit(judge(scenarios, device, count, seed, jobs, json_path, kept))
         ctx.exit(_mutate_scenarios(scenarios, device, layer, count, seed, jobs, json_path, kept))
 
 
@@ -77,9 +89,8 @@ def _mutate_scenarios(
     from harness.suite.mutation import score
     from harness.suite.mutation.judge_mutants import claims, judge_mutants
     from harness.suite.mutation.mutant import Mutant
-    from harness.suite.whole_suite import suite_scenarios
 
-    several = claims(scenarios or (suite_scenarios(),))
+    several = claims(scenarios)
     if count is not None:
         several = [several[at] for at in sample(len(several), count, seed)]
         click.echo(f"{len(several)} scenarios, seed {seed}")
@@ -113,44 +124,95 @@ def _mutate_judges(
     json_path: Path | None,
     kept: KeptAnswers,
 ) -> int:
-    from tempfile import TemporaryDirectory
-
     from harness.device.pool import sample
-    from harness.fuzz.kept_streams import kept_streams
-    from harness.report.console import progress_bars, terminal
+    from harness.report.console import terminal
     from harness.report.findings_json import write_json
     from harness.suite.mutation import rule_score
-    from harness.suite.mutation.judge_mutants import claims
-    from harness.suite.mutation.rule_judging import Corpus, Noticed, judge_rules
     from harness.suite.mutation.rule_mutants import rule_mutants
-    from harness.suite.whole_suite import suite_scenarios
 
     mutants = rule_mutants()
     if count is not None:
         mutants = [mutants[at] for at in sample(len(mutants), count, seed)]
     click.echo(f"{len(mutants)} mutants of the judges, seed {seed}")
-    scenarios = scenarios or (suite_scenarios(),)
-    several, corpus = claims([each for each in scenarios if each.suffix != ".toml"], every=True), Corpus()
-    with progress_bars() as progress, TemporaryDirectory() as folder:
-        bar = progress.add_task("scenarios", total=len(several))
-        corpus.add_scenarios(several, device, Path(folder), jobs, partial(progress.advance, bar))
-        corpus.add_kept(kept_streams(scenarios))
-        corpus.add_random(RANDOM_STREAMS, seed)
-        keys = {f"{each} ({each.number})": each for each in mutants}
-        left = [each for key, each in keys.items() if key not in kept.answers]
-        bar = progress.add_task("mutants", total=len(left))
-        for each in judge_rules(left, corpus, jobs):
-            kept.keep(f"{each.mutant} ({each.mutant.number})", each.to_dict())
-            progress.advance(bar)
-    noticed = [Noticed.from_dict(mutant, kept.answers[key]) for key, mutant in keys.items()]
+    several = {f"{each} ({each.number})": [each] for each in mutants}
+    noticed = [each for (each,) in _judged(several, scenarios, (), device, seed, jobs, kept)]
     noticed.sort(key=lambda each: (each.mutant.module, each.mutant.line, each.mutant.number))
     if json_path is not None:
         write_json(json_path, {"version": 1, "seed": seed, "mutants": [each.to_dict() for each in noticed]})
     terminal().print(rule_score.table(noticed))
-    unnoticed = rule_score.unnoticed_rules(noticed)
-    for rule in unnoticed:
-        click.echo(f"nobody notices a change of {rule}")
+    unnoticed = rule_score.unnoticed_functions(noticed)
+    for function in unnoticed:
+        click.echo(f"nobody notices a change of {function}")
     needless = rule_score.needless_entries(noticed)
-    for rule in needless:
-        click.echo(f"EQUIVALENT has {rule}, but a change of it is noticed")
+    for function in needless:
+        click.echo(f"EQUIVALENT has {function}, but a change of it is noticed")
     return HAZARDS if unnoticed or needless else CLEAN
+
+
+def _disable_rules(
+    scenarios: tuple[Path, ...],
+    device: str,
+    count: int | None,
+    seed: int,
+    jobs: int,
+    json_path: Path | None,
+    kept: KeptAnswers,
+) -> int:
+    from harness.device.pool import sample
+    from harness.report.console import terminal
+    from harness.report.findings_json import write_json
+    from harness.suite.mutation import rule_score
+    from harness.suite.mutation.rule_mutants import deciders, rule_mutants
+
+    cited = deciders()
+    names = sorted(frozenset().union(*cited.values()))
+    if count is not None:
+        names = [names[at] for at in sample(len(names), count, seed)]
+    cited = {key: functions for key, each in cited.items() if (functions := each.intersection(names))}
+    mutants = rule_mutants()
+    several = {name: [each for each in mutants if each.decider == name] for name in names}
+    click.echo(f"{len(cited)} rules of a judge, {len(names)} functions that decide them, seed {seed}")
+    judged = _judged(several, scenarios, {anchor for anchor, _ in cited}, device, seed, jobs, kept)
+    noticed = dict(zip(names, judged, strict=True))
+    rules = rule_score.noticed_rules(cited, noticed)
+    if json_path is not None:
+        tried = [each.to_dict() for name in names for each in noticed[name]]
+        by_rule = [{"rule": each.anchor, "judge": each.judge, "ways": sorted(each.ways)} for each in rules]
+        write_json(json_path, {"version": 1, "seed": seed, "rules": by_rule, "mutants": tried})
+    terminal().print(rule_score.rules_table(rules))
+    return HAZARDS if not all(each.ways for each in rules) else CLEAN
+
+
+def _judged(
+    several: Mapping[str, Sequence[RuleMutant]],
+    scenarios: Sequence[Path],
+    rules: Collection[str],
+    device: str,
+    seed: int,
+    jobs: int,
+    kept: KeptAnswers,
+) -> list[list[Noticed]]:
+    """Who notices mutants of each function, by the scenarios that claim one of these rules (none: every one). The
+    functions have the names under which their answers are kept."""
+    from tempfile import TemporaryDirectory
+
+    from harness.fuzz.kept_streams import kept_streams
+    from harness.report.console import progress_bars
+    from harness.suite.mutation.judge_mutants import claims
+    from harness.suite.mutation.rule_judging import Corpus, Noticed, judge_deciders
+
+    corpus, left = Corpus(), {name: mutants for name, mutants in several.items() if name not in kept.answers}
+    claiming = claims([each for each in scenarios if each.suffix != ".toml"], every=True, rules=rules)
+    with progress_bars() as progress, TemporaryDirectory() as folder:
+        bar = progress.add_task("scenarios", total=len(claiming))
+        corpus.add_scenarios(claiming, device, Path(folder), jobs, partial(progress.advance, bar))
+        corpus.add_kept(kept_streams(scenarios))
+        corpus.add_random(RANDOM_STREAMS, seed)
+        bar = progress.add_task("functions", total=len(left))
+        for at, tried in judge_deciders([*left.values()], corpus, jobs):
+            kept.keep([*left][at], {"tried": [each.to_dict() for each in tried]})
+            progress.advance(bar)
+    return [
+        [Noticed.from_dict(*each) for each in zip(mutants, kept.answers[name]["tried"], strict=False)]
+        for name, mutants in several.items()
+    ]

@@ -75,7 +75,7 @@ class AccessHistory:
         """What the command that is being executed replaces: its own accesses are all judged against what was before."""
 
     def add(self, current: PastAccess) -> Iterator[DependencyGap]:
-        """Judges an access against all earlier ones, then keeps it."""
+        """Judges an access against all earlier ones, then keeps it. Rule: rules.md#only-shared-bytes-conflict."""
         self._begin(current.command)
         history = self._spaces.setdefault(current.space, [])
         for prior in history:
@@ -115,7 +115,10 @@ class AccessHistory:
                 yield DependencyGap(ConflictKind.UNORDERED, prior, current, tuple(shared))
 
     def forget(self, space: int, span: Span | None) -> None:
-        """Drops the accesses of a destroyed resource; `span` None stands for its whole address space."""
+        """Drops the accesses of a destroyed resource; `span` None stands for its whole address space.
+
+        Rule: rules.md#destroyed-resources-take-their-accesses-along.
+        """
         if span is None:
             self._spaces.pop(space, None)
             return
@@ -139,6 +142,7 @@ class AccessHistory:
         everywhere ("Framebuffer Region Dependencies"). Rules: rules.md#read-after-write, rules.md#write-after-read,
         rules.md#write-after-write. An access that an implementation may make counts as made:
         rules.md#writes-to-one-aspect-may-rewrite-the-other.
+        Rule: rules.md#reads-do-not-conflict.
         """
         if not (prior.writes or current.writes) or exempt(prior, current):
             return None
@@ -170,6 +174,7 @@ class AccessHistory:
         """Whether reads that saw the prior write, or load operations, come between the two accesses everywhere.
 
         Rasterization order has no edges in the graph, so that these are asked for one by one.
+        Rule: rules.md#most-recent-access.
         """
         left = shared
         for reader, spans in prior.seen_by:

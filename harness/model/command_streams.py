@@ -54,7 +54,9 @@ class CommandStream:
 
     def reach(self, stages: int, node: NodeSet) -> None:
         """Notes a second scope: later operations in these stages come after it, and first scopes with them chain with
-        it."""
+        it.
+        Rules: rules.md#a-chain-needs-stages-that-meet, rules.md#waits-and-barriers-chain.
+        """
         self.everything |= node
         for stage in bits(stages):
             self.reached[stage] = self.reached.get(stage, NOTHING) | node

@@ -69,7 +69,8 @@ class OwnershipHistory:
 
         `contents` says whether the use depends on the bytes that are there. The family owns the addresses from then on.
         The last write stands for that in later losses, or else the first use.
-        Rules: rules.md#contents-must-be-transferred-to-another-family, rules.md#what-was-released-must-be-acquired.
+        Rules: rules.md#contents-must-be-transferred-to-another-family, rules.md#what-was-released-must-be-acquired,
+        rules.md#overwriting-needs-no-transfer.
         """
         owner = EVERYBODY if resource in self._shared else family
         kept: list[OwnedPart] = []

@@ -41,6 +41,7 @@ def exempt(prior: PastAccess, current: PastAccess) -> Exemption | None:
     * layout transitions on one queue, which execute in submission order ("Image Layout Transitions"). The automatic
       transitions of one render pass instance have no such order ("Implicit Synchronization Guarantees");
     * attachment accesses in rasterization order.
+    Rules: rules.md#transitions-of-one-queue-are-in-order, rules.md#atomics-do-not-conflict-with-one-another.
     """
     same_stream = prior.stream == current.stream and not (prior.automatic or current.automatic)
     if same_stream and prior.command == current.command:
@@ -66,6 +67,7 @@ def in_raster_order(prior: Access, current: Access) -> bool:
     unless the pipeline of the second draw was created with rasterization order attachment access. Specification:
     "Rasterization Order", "VkPipelineColorBlendStateCreateFlagBits";
     rules.md#input-attachments-are-read-by-the-shader, rules.md#rasterization-order-attachment-access.
+    Rule: rules.md#attachment-accesses-are-in-rasterization-order.
     """
     if prior.order == RasterizationOrder.NONE or current.order == RasterizationOrder.NONE:
         return False
@@ -83,6 +85,7 @@ def raster_ordered(prior: PastAccess, current: PastAccess) -> bool:
     The first is an order of one subpass, or of one instance of dynamic rendering. A load operation happens before, and
     a store operation after, each access of the attachment in the whole render pass instance ("Render Pass Load
     Operations", "Render Pass Store Operations").
+    Rule: rules.md#loads-come-first-and-stores-last.
     """
     if prior.instance != current.instance or not (prior.instance or prior.stream == current.stream):
         return False

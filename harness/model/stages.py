@@ -76,6 +76,7 @@ def concrete(mask: int, queue_flags: int) -> int:
     """The stages that a mask names. Meta stages stand for what the queue supports. The ends of the pipe are no stages.
 
     The stage of acceleration structure builds includes copies of acceleration structures ("VkPipelineStageFlagBits2").
+    Rule: rules.md#stage-names-that-stand-for-several-stages.
     """
     found = 0
     for stage in bits(mask & ~(TOP | BOTTOM)):
@@ -93,7 +94,9 @@ def first_scope(mask: int, queue_flags: int) -> int:
     """The first synchronization scope of a mask: the stages named, and all logically earlier ones.
 
     ALL_COMMANDS is every operation of every command. BOTTOM_OF_PIPE is the same as ALL_COMMANDS here, and TOP_OF_PIPE
-    is NONE. Specification: "VkPipelineStageFlagBits2". Rule: rules.md#ends-of-the-pipe-order-execution.
+    is NONE. Specification: "VkPipelineStageFlagBits2".
+    Rules: rules.md#ends-of-the-pipe-order-execution, rules.md#execution-scopes-reach-other-stages,
+    rules.md#all-commands-is-everything.
     """
     whole = bool(mask & (VkPipelineStage2.ALL_COMMANDS | BOTTOM))
     found = concrete(mask | VkPipelineStage2.ALL_COMMANDS * whole, queue_flags)
@@ -106,7 +109,8 @@ def second_scope(mask: int, queue_flags: int) -> int:
     """The second synchronization scope of a mask: the stages named, and all logically later ones.
 
     TOP_OF_PIPE is the same as ALL_COMMANDS here, and BOTTOM_OF_PIPE is NONE. Specification: "VkPipelineStageFlagBits2".
-    Rule: rules.md#ends-of-the-pipe-order-execution.
+    Rules: rules.md#ends-of-the-pipe-order-execution, rules.md#execution-scopes-reach-other-stages,
+    rules.md#all-commands-is-everything.
     """
     whole = bool(mask & (VkPipelineStage2.ALL_COMMANDS | TOP))
     found = concrete(mask | VkPipelineStage2.ALL_COMMANDS * whole, queue_flags)
@@ -119,6 +123,8 @@ def access_scope(mask: int, access_mask: int, queue_flags: int) -> int:
     """The access scope: the kinds of access that the access mask names, at the stages named and no others.
 
     MEMORY_READ and MEMORY_WRITE are every read and write. The registry says what SHADER_READ and SHADER_WRITE hold.
+    Rules: rules.md#access-scopes-do-not-reach-other-stages, rules.md#masks-name-stages-and-accesses-together,
+    rules.md#memory-read-and-memory-write, rules.md#shader-read-and-shader-write.
     """
     stages = concrete(mask, queue_flags)
     accesses = access_mask | _union(tables.ACCESS_EXPANSION, access_mask)

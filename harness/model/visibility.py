@@ -42,7 +42,10 @@ class VisibilityQuery:
         return bool(self._earlier >> node & 1)
 
     def hidden(self, prior: PastAccess, shared: list[Span]) -> list[Span]:
-        """The addresses at which a write is not visible to the access."""
+        """The addresses at which a write is not visible to the access.
+
+        Rules: rules.md#a-ranged-barrier-covers-its-range, rules.md#availability-and-visibility-may-be-apart.
+        """
         if self._covers(prior, self._seen):
             return []
         operations = [each for each in self._operations.ranged(prior.space) if overlap(each.spans, shared)]
@@ -66,7 +69,10 @@ class VisibilityQuery:
         return not spans
 
     def _covers(self, prior: PastAccess, seen: int) -> bool:
-        """Whether the write is available, for all memory, at some node of the set."""
+        """Whether the write is available, for all memory, at some node of the set.
+
+        Rule: rules.md#available-writes-are-visible-to-a-transition.
+        """
         if prior.automatic:
             return bool(seen >> prior.use.node & 1)
         return self._operations.flushed(prior.use.node, written(prior), seen)

@@ -48,6 +48,7 @@ def after_access(state: State, request: AccessRequest) -> AccessOutcome:
 
 
 def _access(state: State, request: AccessRequest) -> AccessOutcome:
+    """A read looks at the last write alone: rules.md#reads-do-not-conflict."""
     view = state.view(request.viewer)
     if request.atomic:
         return _atomic(state, view, request)
@@ -177,7 +178,10 @@ def _write_hazard(state: State, view: View, request: AccessRequest) -> tuple[Haz
 
 
 def _read_in_the_way(state: State, view: View, request: AccessRequest, access_kind: int) -> int:
-    """The position of the first read that a write (as `access_kind`) is not ordered after; -1 for none."""
+    """The position of the first read that a write (as `access_kind`) is not ordered after; -1 for none.
+
+    Rule: rules.md#every-reading-stage-counts.
+    """
     attached = request.order != RasterizationOrder.NONE
     stage = ACCESS_KINDS[access_kind].stage
     for position, (read, ordering) in enumerate(zip(state.reads, view.reads, strict=True)):
@@ -191,6 +195,7 @@ def _atomic(state: State, view: View, request: AccessRequest) -> AccessOutcome:
     """A read-modify-write, given by its read access: unordered ones of one range do not conflict with one another.
 
     It conflicts with a plain write as a read does, with a plain read as a write does.
+    Rules: rules.md#atomics-do-not-conflict-with-one-another, rules.md#atomics-read-and-write.
     """
     write, access_kind = state.write, written_by_atomic(request.access_kind)
     prior = _read_in_the_way(state, view, request, access_kind)

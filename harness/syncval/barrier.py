@@ -65,7 +65,10 @@ def after_barrier(state: State, scopes: tuple[Scope, ...], viewer: int) -> State
 
 
 def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
-    """A view after several dependencies. Each is applied to the view as it was before; their effects are united."""
+    """A view after several dependencies. Each is applied to the view as it was before; their effects are united.
+
+    Rules: rules.md#barriers-of-one-command-are-independent, rules.md#barriers-of-one-command-add-up.
+    """
     write = view.write
     gained = list(view.reads)
     for scope in scopes:
@@ -83,7 +86,10 @@ def view_after(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
 def write_gains(
     write: Write, ordering: AccessOrdering, scope: Scope, viewer: int, gained: AccessOrdering
 ) -> AccessOrdering:
-    """What a viewer may assume of a write after one dependency, if that adds to what it `gained` so far."""
+    """What a viewer may assume of a write after one dependency, if that adds to what it `gained` so far.
+
+    Rule: rules.md#availability-and-visibility-may-be-apart.
+    """
     match write_reach(write, ordering, scope, viewer):
         case Ordered.EVERYWHERE:
             tokens = gained.tokens | shown(scope.host, scope.dst_stages) if scope.host else gained.tokens
@@ -110,8 +116,9 @@ class Ordered(Enum):
 def write_reach(write: Write, ordering: AccessOrdering, scope: Scope, viewer: int) -> Ordered:
     """Whether a first scope holds the write: directly by its kind of access, or through a chain that made it available.
 
-    A write that the host has waited for is available, and comes before everything that is submitted afterwards. Rule:
-    rules.md#by-region-dependencies-order-attachments.
+    A write that the host has waited for is available, and comes before everything that is submitted afterwards.
+    Rules: rules.md#by-region-dependencies-order-attachments, rules.md#a-barrier-covers-what-came-before-it,
+    rules.md#a-chain-needs-stages-that-meet.
     """
     access = scope.src_accesses >> write.access_kind & 1
     if scope.event:
@@ -137,7 +144,11 @@ def _is_automatic(write: Write) -> bool:
 
 
 def read_reach(read: Read, ordering: AccessOrdering, scope: Scope, viewer: int) -> Ordered:
-    """Whether a first scope holds the read: directly by its stage, or through a chain of earlier barriers."""
+    """Whether a first scope holds the read: directly by its stage, or through a chain of earlier barriers.
+
+    Rules: rules.md#a-barrier-covers-what-came-before-it, rules.md#a-chain-needs-stages-that-meet,
+    rules.md#by-region-dependencies-order-attachments.
+    """
     if scope.event:
         held = scope.event in ordering.tokens or ordering.barriers & scope.src_stages & TOP
         return Ordered.EVERYWHERE if held else Ordered.NOWHERE
@@ -174,6 +185,7 @@ def after_set(state: State, token: int, stages: int, accesses: int, viewer: int,
     `accesses` are those that the stages can make, as bits of ACCESS_KINDS indices. A token is positive and used once.
     What has the token `earlier` is in the scope, too. The scope is framebuffer-global, so that a chain with it is:
     rules.md#by-region-dependencies-order-attachments.
+    Rules: rules.md#a-set-fixes-the-first-scope, rules.md#waits-and-barriers-chain.
     """
     return state.after(
         ("set", token, stages, accesses, viewer, earlier),

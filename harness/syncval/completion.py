@@ -14,7 +14,10 @@ EVERY_STAGE = (1 << 64) - 1
 
 
 def after_everything(state: State, token: int, viewer: int) -> State:
-    """Marks what a viewer did, and what it knows to come before its work, in whatever stages (memoised)."""
+    """Marks what a viewer did, and what it knows to come before its work, in whatever stages (memoised).
+
+    Rule: rules.md#a-fence-covers-what-its-queue-had-waited-for.
+    """
     return state.after(("everything", token, viewer), lambda state: _everything(state, token, viewer))
 
 
@@ -31,7 +34,10 @@ def _everything(state: State, token: int, viewer: int) -> State:
 
 
 def after_carrying(state: State, source: int, token: int, viewer: int) -> State:
-    """Marks with a token what has another one already (memoised)."""
+    """Marks with a token what has another one already (memoised).
+
+    Rule: rules.md#signals-of-a-queue-are-in-order.
+    """
     return state.after(("carried", source, token, viewer), lambda state: _carried(state, source, token, viewer))
 
 

@@ -144,6 +144,7 @@ class Context(TrackedRanges):
 
         The earlier access is dropped after it is reported. It lies at other addresses of the same memory, which this
         access never overwrites, so that it would be reported again and again.
+        Rule: rules.md#an-image-overlaps-all-of-its-memory.
         """
         for detected in hazards:
             self.forget(alias.space, detected.span)
@@ -325,7 +326,9 @@ class Context(TrackedRanges):
 
     def _gather(self, ranges: list[RangeScope]) -> list[RangePiece]:
         """The pieces that barriers over ranges touch, each with every scope that covers it. A gap counts only when
-        its layout is transitioned: a barrier over memory that was never accessed changes nothing."""
+        its layout is transitioned: a barrier over memory that was never accessed changes nothing.
+        Rule: rules.md#a-ranged-barrier-covers-its-range.
+        """
         if len(ranges) == 1:
             space, span, scope, moved, access_kind = ranges[0]
             return list(

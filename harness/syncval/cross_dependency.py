@@ -70,7 +70,10 @@ def _inside(view: View) -> View:
 
 
 def _carried(state: State, view: View, scopes: tuple[Scope, ...]) -> View:
-    """What a receiver learns without `keeps`: accesses in the first scope are ordered before the second scope."""
+    """What a receiver learns without `keeps`: accesses in the first scope are ordered before the second scope.
+
+    Rule: rules.md#a-wait-carries-only-its-own-scopes-to-another-queue.
+    """
     write = NO_ORDERING
     gained, near = [0] * len(state.reads), [0] * len(state.reads)
     for scope in scopes:

@@ -103,7 +103,10 @@ class Events:
         return found
 
     def _pending_waits(self, event: int, place: Place) -> Iterator[Finding]:
-        """The host must not set an event for which a pending command buffer waits."""
+        """The host must not set an event for which a pending command buffer waits.
+
+        Rule: rules.md#the-host-sets-an-event-before-the-submit.
+        """
         waits = [each for queue, each in self.waiting.items() if event in self._unsignaled(each.command, each.place)]
         history = self._histories.get(event)
         done = history.of(WAIT) if history is not None else []
@@ -249,7 +252,10 @@ class Events:
     def _dependencies(
         self, effect: WaitEvents, seen: list[list[ExecutedOperation]], queue_flags: int
     ) -> tuple[tuple[Scope, ...], list[RangeScope], list[int]]:
-        """What the wait orders: over everything, and over ranges; and the tokens that serve this wait alone."""
+        """What the wait orders: over everything, and over ranges; and the tokens that serve this wait alone.
+
+        Rules: rules.md#a-set-and-its-wait-are-one-dependency, rules.md#each-event-of-a-wait-stands-for-itself.
+        """
         everything: list[Scope] = []
         ranges: list[RangeScope] = []
         own: list[int] = []
@@ -303,6 +309,7 @@ class Events:
             self.hear_of(viewer, signal.known, dependency.dst_stages)
 
     def _transition_hazards(self, effect: WaitEvents, ranges: list[RangeScope]) -> Iterator[DetectedHazard]:
+        """What the transitions of a wait meet. Rule: rules.md#a-transition-at-a-wait-happens-at-the-wait."""
         for each in (each for barrier in effect.barriers for each in barrier.ranges if each.transition):
             scopes = tuple({s.scope for s in ranges if s.space == each.space and s.moved and s.span in each.spans})
             sources = ((self._context.viewer, scopes),)

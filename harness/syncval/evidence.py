@@ -83,7 +83,9 @@ class Reporter:
 
     def submitted(self, hazards: list[DetectedHazard], place: Place, recorded: set[Key]) -> Iterator[Finding]:
         """Findings of an executed command, without pairs that were reported while recording or by an earlier submit
-        of the same recorded commands."""
+        of the same recorded commands.
+        Rule: rules.md#hazards-are-found-while-recording.
+        """
         for finding, key in self.findings(hazards, place):
             prior = finding.prior
             inside = (prior.submit, prior.batch, prior.position) == (place.submit, place.batch, place.position)

@@ -143,6 +143,10 @@ class Execution:
                 self._instance = None
 
     def _barrier(self, barrier: Barrier, place: Place, queue_flags: int) -> list[DetectedHazard]:
+        """Makes the transitions of a barrier, and orders what is in its ranges, and in their memory under other names.
+
+        Rule: rules.md#a-barrier-for-one-alias-contains-the-overlap.
+        """
         context = self.context
         hazards: list[DetectedHazard] = []
         ranges: list[RangeScope] = []
@@ -171,6 +175,10 @@ class Execution:
         return hazards
 
     def _secondaries(self, effect: Execute, place: Place, queue_flags: int) -> list[Result]:
+        """Runs secondary command buffers, in order, where the primary executes them.
+
+        Rules: rules.md#secondaries-stand-where-they-are-executed, rules.md#barriers-cross-command-buffer-levels.
+        """
         results: list[Result] = []
         for position, (buffer, commands) in enumerate(effect.buffers):
             where = (place.call, position)

@@ -214,7 +214,9 @@ class Host:
 
     def flushed(self, effect: HostFlushed, late: bool) -> None:
         """What the host wrote there is available: a submit makes it visible like any other host write. `late`: a submit
-        was made before this, and waits for a signal."""
+        was made before this, and waits for a signal.
+        Rule: rules.md#a-flush-says-that-the-host-wrote.
+        """
         if late:
             self._context.change(effect.memory, effect.span, after_flush)
             self._late.append((effect.memory, effect.span))
@@ -245,7 +247,10 @@ class Host:
         )
 
     def accessed(self, effect: HostAccess) -> Iterator[Finding]:
-        """The call itself reads or writes a resource on the host."""
+        """The call itself reads or writes a resource on the host.
+
+        Rule: rules.md#host-copies-access-images-on-the-host.
+        """
         place = Place(effect.call, effect.name, effect.site)
         if not effect.write:
             yield from self._reads(place, effect.space, effect.resource, effect.spans, True, 1)

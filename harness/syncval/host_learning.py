@@ -67,13 +67,19 @@ class HostLearning:
             context.retire(queue, tag)
 
     def begin(self, queue: int, known: HostKnowledge) -> None:
-        """A queue begins a batch, after all that the host knew when it submitted that."""
+        """A queue begins a batch, after all that the host knew when it submitted that.
+
+        Rule: rules.md#a-waiting-batch-knows-what-its-submit-knew.
+        """
         if known is not self._told.get(queue, NOTHING_MORE):
             self._told[queue] = known
             self.come_after(queue, known, everything_after)
 
     def come_after(self, queue: int, known: HostKnowledge, scope: Callable[[int], Scope]) -> None:
-        """Work of a queue comes after what the host knew: `scope` makes the dependency from a token."""
+        """Work of a queue comes after what the host knew: `scope` makes the dependency from a token.
+
+        Rule: rules.md#a-waiting-batch-knows-what-its-submit-knew.
+        """
         if known.era != self._context.era:
             return
         context, token = self._context, self._tokens.take()

@@ -40,7 +40,10 @@ def after_host_mark(state: State, token: int, viewer: int) -> State:
 
 
 def after_host_signal(state: State, viewer: int) -> State:
-    """A viewer that waits for a semaphore which the host signaled comes after what the host did before (memoised)."""
+    """A viewer that waits for a semaphore which the host signaled comes after what the host did before (memoised).
+
+    Rule: rules.md#a-late-host-write-needs-a-dependency-from-the-host.
+    """
     if not is_available(state):
         return state
     return state.after(("host signal", viewer), lambda state: _chained(state, viewer))

@@ -67,7 +67,8 @@ def transition_hazard(
 
     No stage performs it: it comes after earlier dependencies into ALL_COMMANDS whatever its first scope is. Rules:
     rules.md#a-transition-is-a-write, rules.md#none-before-a-transition-is-the-top-of-the-pipe; with `access_kind`
-    rules.md#a-semaphore-orders-the-halves-of-a-transfer. (Memoised.)
+    rules.md#a-semaphore-orders-the-halves-of-a-transfer. Of what it need not wait for:
+    rules.md#available-writes-are-visible-to-a-transition, rules.md#transitions-of-one-queue-are-in-order. (Memoised.)
     """
     key = ("transition", sources, queue, access_kind)
     return state.after(key, lambda state: _hazard(state, sources, queue, access_kind))

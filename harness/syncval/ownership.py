@@ -209,7 +209,10 @@ class Ownership:
         family: int,
         writes: bool = True,
     ) -> Iterator[Finding]:
-        """A family uses ranges, which are its own from then on; `needed` says whether their contents matter."""
+        """A family uses ranges, which are its own from then on; `needed` says whether their contents matter.
+
+        Rule: rules.md#overwriting-needs-no-transfer.
+        """
         family = ALL_FAMILIES if resource in self._concurrent else family
         if family == ALL_FAMILIES and space not in self._held:
             return

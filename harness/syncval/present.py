@@ -50,7 +50,9 @@ class Presentation:
 
     def wait_fence(self, fence: int) -> None:
         """The host knows that the image of this acquire is its own; and so, that all is complete which the present
-        waited for that showed it before."""
+        waited for that showed it before.
+        Rule: rules.md#fences-and-idle-waits-say-nothing-of-the-engine.
+        """
         known = self._fences.pop(fence, None)
         if known is not None:
             self._context.finish(known[0], engine_of(known[0]))

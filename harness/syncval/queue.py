@@ -85,11 +85,17 @@ class SemaphoreState:
         return self.signals.pop(0)[1]
 
     def take(self) -> Signal | None:
-        """The pending signal of a binary semaphore, which a wait unsignals."""
+        """The pending signal of a binary semaphore, which a wait unsignals.
+
+        Rule: rules.md#a-wait-takes-a-binary-semaphore-back.
+        """
         return self.signals.pop(0)[1] if self.signals else None
 
     def find(self, value: int) -> Signal | None:
-        """The first signal that reaches a timeline value; None when none does."""
+        """The first signal that reaches a timeline value; None when none does.
+
+        Rule: rules.md#a-timeline-wait-meets-the-first-signal-that-reaches-it.
+        """
         at = self.signals.bisect_key_left(value)
         return self.signals[at][1] if at < len(self.signals) else None
 
@@ -313,7 +319,11 @@ class Queues:
             self._fences[batch.fence] = self._mark(queue)
 
     def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> None:
-        """Applies a wait for what a queue signaled."""
+        """Applies a wait for what a queue signaled.
+
+        Rules: rules.md#a-semaphore-is-a-memory-dependency, rules.md#the-first-value-waits-for-nothing,
+        rules.md#a-host-signal-orders-no-device-work.
+        """
         semaphore = self._semaphore(wait.semaphore)
         if semaphore.initial is None:
             signal = semaphore.take()
@@ -332,8 +342,11 @@ class Queues:
                 self.host.come_after(queue, signal.known, lambda token: Scope(0, 0, stages, accesses, token))
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
-        """A signal and the wait for it are a memory dependency. Rules: rules.md#queues-without-a-semaphore-race,
-        rules.md#a-semaphore-orders-the-halves-of-a-transfer."""
+        """A signal and the wait for it are a memory dependency.
+
+        Rules: rules.md#queues-without-a-semaphore-race, rules.md#a-semaphore-orders-the-halves-of-a-transfer,
+        rules.md#semaphores-chain-through-queues.
+        """
         scope = _scope(signal, wait.stages, queue_flags)
         giver = signal.queue
         self._order.received(dict.fromkeys(signal.operations, execution_scope_dst(wait.stages, queue_flags)), queue)
@@ -354,7 +367,9 @@ class Queues:
 
     def _apply(self, signal: Signal, change: Callable[[State], State]) -> None:
         """Applies a dependency that begins with a signal: its first scope ends there, so that what the queue did or
-        learnt since is left out."""
+        learnt since is left out.
+        Rule: rules.md#a-signal-covers-what-was-submitted-before.
+        """
         giver = signal.queue
         now = self._latest.get(giver, signal.tag), self._clocks.get(giver, signal.clock)
         if signal.token or now == (signal.tag, signal.clock):
@@ -366,6 +381,7 @@ class Queues:
     # -- what the host waits for --------------------------------------------------------------------------------------
 
     def _mark(self, queue: int) -> QueueMark:
+        """What a fence at this point of a queue covers. Rule: rules.md#a-fence-covers-what-its-queue-had-waited-for."""
         order = self._order_of(queue)
         mark = QueueMark(queue, self._latest.get(queue, (-1, 0)), {**order.sure})
         _advance(mark.sure, order.waited, queue)
@@ -376,13 +392,16 @@ class Queues:
         return mark
 
     def forget_fence(self, fence: int) -> None:
-        """The fence was reset or destroyed."""
+        """The fence was reset or destroyed. Rule: rules.md#an-unsignaled-fence-says-nothing."""
         mark = self._fences.pop(fence, None)
         if mark is not None and mark.token:
             self._take_off(mark.token)
 
     def wait_fence(self, fence: int) -> None:
-        """The host waited for a fence: its queue's work before it, and what that waited for, is complete."""
+        """The host waited for a fence: its queue's work before it, and what that waited for, is complete.
+
+        Rule: rules.md#a-fence-covers-everything-before-it.
+        """
         mark = self._fences.get(fence)
         if mark is not None:
             self._retire(mark)
@@ -393,7 +412,10 @@ class Queues:
         return held.initial is None or value <= held.initial or held.find(value) is not None
 
     def wait_semaphore(self, semaphore: int, value: int) -> None:
-        """The host knows that a timeline reached a value."""
+        """The host knows that a timeline reached a value.
+
+        Rules: rules.md#a-host-wait-for-a-value-is-a-fence, rules.md#a-value-covers-what-its-signal-covers.
+        """
         held = self._semaphore(semaphore)
         signal = held.find(value) if held.initial is None or value > held.initial else None
         if signal is None or signal.queue == HOST:
@@ -405,7 +427,7 @@ class Queues:
             self._retire(QueueMark(signal.queue, signal.tag, signal.sure))
 
     def wait_idle(self, queue: int = 0) -> None:
-        """The host waited for one queue, or for all."""
+        """The host waited for one queue, or for all. Rule: rules.md#an-idle-queue-is-complete."""
         for each in list(self._clocks):
             if queue in (0, each):
                 mark = self._mark(each)
@@ -435,7 +457,10 @@ class Queues:
 
 
 def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
-    """Signal and wait as one memory dependency: extended scopes, and every access that their stages can make."""
+    """Signal and wait as one memory dependency: extended scopes, and every access that their stages can make.
+
+    Rule: rules.md#a-wait-orders-its-stages.
+    """
     if signal.queue >= ENGINE_QUEUE:  # an execution dependency: the engine wrote nothing that must be made available
         return Scope(signal.stages, 0, execution_scope_dst(stages, queue_flags), 0)
     dst = execution_scope_dst(stages, queue_flags)

@@ -31,7 +31,10 @@ def chained_on(tokens: Tokens, src_stages: int, dst_stages: int) -> Tokens:
 
 
 def signaled(tokens: Tokens, token: int, stages: int, earlier: int = 0) -> Tokens:
-    """What a signal of some stages adds, which comes after an `earlier` one."""
+    """What a signal of some stages adds, which comes after an `earlier` one.
+
+    Rule: rules.md#a-value-covers-what-its-signal-covers.
+    """
     found = {sign * (BY_SIGNAL + token) for sign in _after(tokens, stages)}
     return frozenset(found) | (carried(tokens, earlier, token) if earlier else frozenset())
 

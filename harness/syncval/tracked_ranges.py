@@ -277,7 +277,10 @@ class TrackedRanges:
                 held.set_exact(begin, end, RangeEntry(self._slot(state), write, reads))
 
     def forget(self, space: int, span: Span | None) -> None:
-        """Erases the accesses of addresses that no longer exist."""
+        """Erases the accesses of addresses that no longer exist.
+
+        Rule: rules.md#destroyed-resources-take-their-accesses-along.
+        """
         held = self._maps.get(space)
         if held is not None and span is not None:
             held.erase(*span)

@@ -21,6 +21,7 @@ def execute(run: CommandBufferRun, effect: Execute) -> None:
     """Commands of a secondary command buffer take their place in the primary's order as if recorded there.
 
     Specification: "Secondary Command Buffer Execution"; "Implicit Synchronization Guarantees" (submission order).
+    Rules: rules.md#secondaries-stand-where-they-are-executed, rules.md#barriers-cross-command-buffer-levels.
     """
     for position, (id, commands) in enumerate(effect.buffers):
         run.secondary(id, commands, position)

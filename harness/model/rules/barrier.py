@@ -95,7 +95,10 @@ def pipeline_barrier(run: CommandBufferRun, barrier: Barrier) -> None:
 
 
 def apply(run: CommandBufferRun, barriers: Sequence[tuple[Barrier, FirstScope]], rule: str) -> None:
-    """Takes all first scopes, makes the transitions, and then opens all second scopes."""
+    """Takes all first scopes, makes the transitions, and then opens all second scopes.
+
+    Rules: rules.md#barriers-of-one-command-are-independent, rules.md#barriers-of-one-command-add-up.
+    """
     pending_dependencies = []
     for barrier, scope in barriers:
         pending_dependencies += [open_scope(run, each, scope, rule) for each in barrier.globals]
@@ -113,7 +116,8 @@ def open_scope(
 
     Writes in the first access scope are made available here. The acquire of an ownership transfer makes nothing
     available, and has no first scope unless its stages are to count. Specification: "Execution and Memory
-    Dependencies", "Queue Family Ownership Transfer". Rule: rules.md#the-halves-of-a-transfer-have-no-stage.
+    Dependencies", "Queue Family Ownership Transfer".
+    Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#a-barrier-covers-what-came-before-it.
     """
     transfers = part_of(run, ranged)
     applies = transfers != ACQUIRE or (ranged is not None and ranged.all_stages)
@@ -135,7 +139,10 @@ def open_scope(
 
 
 def reach_of(ranged: RangeBarrier | None) -> Iterator[tuple[int | None, tuple[Span, ...]]]:
-    """The addresses of a dependency's memory operations: all memory, or one resource and its aliases."""
+    """The addresses of a dependency's memory operations: all memory, or one resource and its aliases.
+
+    Rules: rules.md#a-ranged-barrier-covers-its-range, rules.md#a-barrier-for-one-alias-contains-the-overlap.
+    """
     if ranged is None:
         yield None, ()
     else:
@@ -152,7 +159,7 @@ def transition(run: CommandBufferRun, pending: OpenDependency) -> None:
     ALL_COMMANDS holds transitions and transfers, too: they come after every earlier second scope with it, and every
     later first scope with it holds them. Specification: "Image Layout Transitions", "Queue Family Ownership Transfer".
     Rules: rules.md#a-transition-is-a-write, rules.md#accesses-wait-for-the-transition,
-    rules.md#a-semaphore-orders-the-halves-of-a-transfer.
+    rules.md#a-semaphore-orders-the-halves-of-a-transfer, rules.md#a-transition-chains-on.
     """
     ranged = pending.ranged
     if ranged is None or not (ranged.transition or pending.transfers):
@@ -202,7 +209,9 @@ def close_scope(run: CommandBufferRun, pending: OpenDependency, *streams: Comman
 
     The dependency is itself an operation of a command: it comes after earlier second scopes with ALL_COMMANDS.
     Specification: "Execution and Memory Dependencies", "Framebuffer Region Dependencies", "Queue Family Ownership
-    Transfer". Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#all-commands-is-everything.
+    Transfer".
+    Rules: rules.md#the-halves-of-a-transfer-have-no-stage, rules.md#all-commands-is-everything,
+    rules.md#by-region-dependencies-order-attachments.
     """
     if pending.transfers == RELEASE and not (pending.ranged and pending.ranged.all_stages):
         return

@@ -110,6 +110,7 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     wait. With vkCmdWaitEvents each first scope holds what happened before the signals of all events. With
     vkCmdWaitEvents2 each dependency stands for itself. Specification: "vkCmdWaitEvents", "vkCmdWaitEvents2";
     rules.md#a-set-fixes-the-first-scope, rules.md#each-event-of-a-wait-stands-for-itself.
+    Rule: rules.md#a-set-and-its-wait-are-one-dependency.
     """
     program = run.program
     order = program.order
@@ -251,6 +252,7 @@ def _first_scope(
     """The first scopes of a wait: what was in the first scope of each event's set.
 
     Transitions of vkCmdWaitEvents happen at the wait. Those of vkCmdWaitEvents2 may happen as soon as the event is set.
+    Rule: rules.md#a-transition-at-a-wait-happens-at-the-wait.
     """
     several = tuple(
         tuple((each.stream, each.stages) for each in sets if each.stream is not None)

@@ -81,6 +81,7 @@ def _access(
 
     The device must not use the rest of any atom that it touches, either ("Host Access to Device Memory Objects":
     nonCoherentAtomSize).
+    Rule: rules.md#host-accesses-conflict-byte-by-byte.
     """
     command = next(program.numbers)
     access = Access(access_kind, memory, (span,), memory)
@@ -96,6 +97,7 @@ def host_flushed(program: Program, flushed: HostFlushed) -> None:
     device.
 
     Specification: "vkFlushMappedMemoryRanges"; appendix "Availability, Visibility, and Domain Operations".
+    Rule: rules.md#a-flush-says-that-the-host-wrote.
     """
     place = Place(flushed.call, "vkFlushMappedMemoryRanges", flushed.site)
     first = program.host.direct
@@ -128,6 +130,7 @@ def host_waited(program: Program, waited: HostWaited) -> None:
     queues.
 
     Specification: "Fences", "vkQueueWaitIdle", "vkDeviceWaitIdle".
+    Rules: rules.md#a-fence-covers-everything-before-it, rules.md#an-idle-queue-is-complete.
     """
     if waited.fences:
         stuck = (
@@ -153,6 +156,7 @@ def fence_of(program: Program, queue: QueueState, place: Place) -> NodeSet:
 
     It comes after everything submitted to the queue before, whatever its stages, and makes all writes available.
     Specification: "Fences" (vkQueueSubmit: fence signal operations).
+    Rule: rules.md#a-fence-covers-what-its-queue-had-waited-for.
     """
     order = program.order
     done = queue.stream.everything
@@ -165,6 +169,7 @@ def host_access(program: Program, effect: HostAccess) -> None:
     """The host reads or writes a resource by a call, which is complete when the call returns.
 
     Specification: "Copying Data Between Host Memory and Images" (host image copies); deferred host operations.
+    Rule: rules.md#host-copies-access-images-on-the-host.
     """
     place = Place(effect.call, effect.name, effect.site)
     node = program.host_node(effect.name, place)
@@ -176,7 +181,7 @@ def host_access(program: Program, effect: HostAccess) -> None:
 
 
 def fence_reset(program: Program, reset: FenceReset) -> None:
-    """A fence that was reset no longer stands for earlier submits."""
+    """A fence that was reset no longer stands for earlier submits. Rule: rules.md#an-unsignaled-fence-says-nothing."""
     for fence in reset.fences:
         program.fences.pop(fence, None)
 
@@ -185,6 +190,7 @@ def destroyed(program: Program, gone: Destroyed) -> None:
     """Accesses of a destroyed resource conflict with nothing later: memory that is used again starts undefined.
 
     Specification: "Resource Memory Association".
+    Rule: rules.md#destroyed-resources-take-their-accesses-along.
     """
     program.accesses.forget(gone.space, gone.span)
     program.ownership.forget(gone.space, gone.span, gone.resource)

@@ -20,7 +20,9 @@ def recorded(program: Program, effect: Recorded) -> None:
 
 def begun(program: Program, effect: CommandBufferReset) -> None:
     """A command buffer that is reset or begun again loses its commands. They are judged now if they were never
-    executed."""
+    executed.
+    Rule: rules.md#recording-replaces-what-was-recorded.
+    """
     held = program.unexecuted.pop(effect.command_buffer, None)
     if held:
         alone(program, effect.command_buffer, held)
@@ -31,7 +33,8 @@ def alone(program: Program, buffer: int, held: list[Recorded]) -> None:
 
     Conflicts among them remain whatever comes before, so that this is the least that can happen to them. But contents
     of memory may decide what a command between the two accesses, and that may change a conflict: with a read between
-    two writes, the second one needs an order after the read alone. Rule: rules.md#most-recent-access.
+    two writes, the second one needs an order after the read alone.
+    Rules: rules.md#hazards-are-found-while-recording, rules.md#most-recent-access.
     """
     by_itself = Program(program.rules)
     commands: list[Command] = [each.command for each in held]

@@ -24,6 +24,8 @@ def signal(run: CommandBufferRun, queue: QueueState, operations: Sequence[Semaph
 
     Logically earlier stages count, too. It makes all memory accesses there available. It comes after signals of earlier
     batches. Specification: "Semaphore Signaling"; "vkQueueSubmit2"; "Signal Operation Order".
+    Rules: rules.md#a-signal-covers-its-stages, rules.md#a-signal-covers-what-was-submitted-before,
+    rules.md#signals-of-a-queue-are-in-order.
     """
     order, made = run.program.order, NOTHING
     for each in operations:
@@ -47,7 +49,8 @@ def wait(run: CommandBufferRun, operation: SemaphoreOperation) -> None:
     first scopes with HOST hold what the host did before. Specification: "Semaphore Waiting"; "vkQueueSubmit2";
     "vkSignalSemaphore" (first scope); "Host Access Types" (the note on host writes with no submit after them).
     Rules: rules.md#queues-without-a-semaphore-race, rules.md#a-semaphore-orders-the-halves-of-a-transfer,
-    rules.md#a-late-host-write-needs-a-dependency-from-the-host.
+    rules.md#a-late-host-write-needs-a-dependency-from-the-host, rules.md#a-semaphore-is-a-memory-dependency,
+    rules.md#a-wait-orders-its-stages.
     """
     order = run.program.order
     stages = second_scope(operation.stages, run.queue_flags)
@@ -66,6 +69,8 @@ def take(semaphore: SemaphoreHistory, value: int) -> NodeSet:
 
     A wait consumes the signal of a binary semaphore. For a timeline it is the first signal that reaches the value, as
     others that reach it may come later.
+    Rules: rules.md#a-wait-takes-a-binary-semaphore-back,
+    rules.md#a-timeline-wait-meets-the-first-signal-that-reaches-it, rules.md#the-first-value-waits-for-nothing.
     """
     if not semaphore.timeline:
         return semaphore.signals.pop(0)[1] if semaphore.signals else NOTHING
@@ -79,6 +84,7 @@ def ready(program: Program, queue: QueueState, operation: SemaphoreOperation) ->
     """Whether a batch with this wait may begin: the signal happened, or nothing in the trace will make it.
 
     Specification: "Semaphore Waiting" (waits for timelines may be submitted before their signals).
+    Rule: rules.md#a-wait-may-be-submitted-before-its-signal.
     """
     semaphore = program.semaphore(operation.semaphore)
     if semaphore.timeline:
@@ -103,6 +109,7 @@ def host_waited_semaphores(program: Program, waited: HostWaitedSemaphores) -> No
     """A host that waited for timelines to reach values comes after the signals that reach them.
 
     Specification: "Host Operations on Semaphores".
+    Rule: rules.md#a-host-wait-for-a-value-is-a-fence.
     """
     for semaphore, value in waited.values:
         if not take(program.semaphore(semaphore), value):

@@ -107,6 +107,7 @@ def host_signaled(program: Program, signaled: HostSignaled) -> None:
     """vkSignalSemaphore comes after all that the host did and waited for. It makes nothing available.
 
     Specification: "Host Operations on Semaphores"; "Signal Operation Order".
+    Rule: rules.md#a-host-signal-orders-no-device-work.
     """
     place = Place(0, "vkSignalSemaphore", None)
     node = program.host_node("vkSignalSemaphore", place)

@@ -46,7 +46,8 @@ def subpass_begin(run: CommandBufferRun, effect: SubpassBegin) -> None:
     Its first scope holds the commands of the source subpass, or what came before the render pass instance. Automatic
     transitions into the subpass come before the second scopes of all of them. A self-dependency orders nothing.
     Specification: "VkSubpassDependency", "Automatic Layout Transitions" ("Render Pass Creation").
-    Rules: rules.md#subpasses-without-a-path-race, rules.md#dependencies-meet-at-a-transition.
+    Rules: rules.md#subpasses-without-a-path-race, rules.md#dependencies-meet-at-a-transition,
+    rules.md#a-subpass-dependency-orders-two-subpasses, rules.md#external-dependencies-order-what-is-outside.
     """
     instance = run.instance
     if instance is None:
@@ -95,7 +96,8 @@ def pass_end(run: CommandBufferRun, effect: PassEnd) -> None:
 
     The transition to the final layout comes before the second scopes of those of them whose subpass uses the
     attachment. The operations of all subpasses are earlier than the commands that follow. Specification:
-    "VkSubpassDependency", "Automatic Layout Transitions". Rule: rules.md#final-transitions-wait-for-the-store.
+    "VkSubpassDependency", "Automatic Layout Transitions".
+    Rules: rules.md#final-transitions-wait-for-the-store, rules.md#external-dependencies-order-what-is-outside.
     """
     instance, run.instance = run.instance, None
     if instance is None:

@@ -3,7 +3,7 @@ one scenario with it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +21,18 @@ Named = tuple[Path, str]
 """A scenario: its file and its name there."""
 
 
-def claims(paths: Sequence[Path], *, every: bool = False) -> list[Named]:
-    """Every scenario with a named dependency in these files and folders, in order; with `every` those without, too."""
+def claims(paths: Sequence[Path], *, every: bool = False, rules: Collection[str] = ()) -> list[Named]:
+    """Every scenario with a named dependency in these files and folders, in order; with `every` those without, too.
+    With `rules` only those that claim one of them."""
     files = [file for path in paths for file in (sorted(path.rglob("scenario_*.py")) if path.is_dir() else [path])]
     found = []
     for file in files:
         if not file.is_file():
             raise UserError(f"{file}: no such file")
         for name, value in vars(load_module(file.resolve())).items():
-            if isinstance(value, Claim) and (every or len(value.variants) > 1):
+            if not isinstance(value, Claim) or (rules and set(value.rule.split(",")).isdisjoint(rules)):
+                continue
+            if every or len(value.variants) > 1:
                 found.append((file.resolve(), name))
     return found
 

@@ -27,7 +27,7 @@ ASK_BOTH = ("harness.agreement", "harness.report.conflicts")
 
 
 def functions_run(streams: Sequence[Stream], processes: int) -> list[frozenset[str]]:
-    """For each stream what both judges run for it, as `RuleMutant.rule` names it."""
+    """For each stream what both judges run for it, as `RuleMutant.decider` names it."""
     context = multiprocessing.get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_judge_all, args=(streams, processes, sender))

@@ -81,7 +81,11 @@ class Noticed:
     def to_dict(self) -> dict[str, str]:
         """JSON-able form."""
         names = (*WAYS, "error")
-        return {"mutant": str(self.mutant), "rule": self.mutant.rule, **{name: getattr(self, name) for name in names}}
+        return {
+            "mutant": str(self.mutant),
+            "function": self.mutant.decider,
+            **{name: getattr(self, name) for name in names},
+        }
 
     @classmethod
     def from_dict(cls, mutant: RuleMutant, value: Mapping[str, str]) -> Noticed:
@@ -156,33 +160,45 @@ def judged(name: str, events: Sequence[StreamEvent], *, shown: bool) -> JudgedSt
     return JudgedStream(name, events, findings_of(Validator, events), judge_stream_events(events), shown)
 
 
-def judge_rules(mutants: Sequence[RuleMutant], corpus: Corpus, processes: int) -> Iterator[Noticed]:
-    """Who notices each mutant, as they are judged."""
+def judge_deciders(
+    several: Sequence[Sequence[RuleMutant]], corpus: Corpus, processes: int
+) -> Iterator[tuple[int, list[Noticed]]]:
+    """Who notices mutants of each function, as functions are judged, with the number of the function: a mutant after
+    the other, and of each only the ways that noticed none before, until all have."""
     context = multiprocessing.get_context("fork")
     with context.Pool(processes, _inherited.append, (corpus.covered(processes),), maxtasksperchild=1) as pool:
-        for at, said in pool.imap_unordered(_judge, enumerate(mutants)):
-            yield Noticed(mutants[at], **json.loads(said))
+        for at, said in pool.imap_unordered(_judge, enumerate(several)):
+            yield at, [Noticed(mutant, **each) for mutant, each in zip(several[at], json.loads(said), strict=False)]
 
 
 _inherited: list[Corpus] = []
 """In a forked process: the streams."""
 
 
-def _judge(task: tuple[int, RuleMutant]) -> tuple[int, str]:
-    """Who notices one mutant, in a process that ends after it."""
-    at, mutant = task
+def _judge(task: tuple[int, Sequence[RuleMutant]]) -> tuple[int, str]:
+    """Who notices mutants of one function, in a process that ends after it."""
+    at, mutants = task
+    said: list[dict[str, str]] = []
     signal.signal(signal.SIGVTALRM, _too_long)
+    for mutant in mutants:
+        ways = [way for way in WAYS if not any(each.get(way) for each in said)]
+        if ways:
+            said.append(_ask(mutant, _inherited[-1].of(mutant.decider), ways))
+    return at, json.dumps(said)
+
+
+def _ask(mutant: RuleMutant, corpus: Corpus, ways: Sequence[str]) -> dict[str, str]:
+    """Who notices a mutant, of these ways."""
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         judge = _mutated_syncval(mutant) if mutant.judge == "syncval" else _mutated_model(mutant)
-        corpus = _inherited[-1].of(mutant.rule)
-        said = {"kept": _first(judge, corpus.kept), "agreement": _first(judge, corpus.random)}
-        said |= _rows(judge, corpus.scenarios)
+        lists = {"kept": corpus.kept, "agreement": corpus.random}
+        said = {way: _first(judge, streams) for way, streams in lists.items() if way in ways}
+        return said | _rows(judge, corpus.scenarios, ways)
     except Exception as error:
-        said = {"error": type(error).__name__}
+        return {"error": type(error).__name__}
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return at, json.dumps(said)
 
 
 class _Said(NamedTuple):
@@ -200,18 +216,20 @@ def _first(judge: Mutated, streams: Sequence[JudgedStream]) -> str:
     return next((each.name for each in streams if judge(each).differs), "")
 
 
-def _rows(judge: Mutated, streams: Sequence[JudgedStream]) -> dict[str, str]:
+def _rows(judge: Mutated, streams: Sequence[JudgedStream], ways: Sequence[str]) -> dict[str, str]:
     """The first scenario that notices, and the first whose pixels do. A stream whose pixels notice differs, too."""
-    found = {"scenarios": "", "pixels": ""}
+    found: dict[str, str] = {}
+    asked = {"scenarios", "pixels"}.intersection(ways)
     for each in streams:
-        if each.shown or not found["scenarios"]:
-            said = judge(each)
-            if said.differs and not found["scenarios"]:
-                found["scenarios"] = each.name
-            if each.shown and said.clean:
-                found["pixels"] = each.name
-                break
-    return found
+        left = asked - found.keys()
+        if not left or (left == {"pixels"} and not each.shown):
+            continue
+        said = judge(each)
+        if said.differs:
+            found.setdefault("scenarios", each.name)
+        if each.shown and said.clean:
+            found["pixels"] = each.name
+    return {way: found[way] for way in asked & found.keys()}
 
 
 def _mutated_syncval(mutant: RuleMutant) -> Mutated:

@@ -1,10 +1,12 @@
 """Mutants of the judges: one condition or one update of a function of syncval or of the model is disabled.
 
-A rule of a judge is a function that decides. Its mutants are made from its source: a condition holds always or never, a
-part of an `and` or `or` is left out, an update is not done. `import_mutated` puts a mutant in the place of its module.
+A rule of `docs/rules.md` is decided by the functions of a judge that cite it (`deciders`). The mutants of a function
+are made from its source: a condition holds always or never, a part of an `and` or `or` is left out, an update is not
+done (`x += y`, a call of which the value is not used, and `x._replace(y=z)`, which gives `x`). `import_mutated` puts a
+mutant in the place of its module.
 
 >>> from harness.suite.mutation.rule_mutants import rule_mutants
->>> some = [each for each in rule_mutants() if each.rule == "harness.syncval.race:race"]
+>>> some = [each for each in rule_mutants() if each.decider == "harness.syncval.race:race"]
 >>> some[0].change.endswith(("always", "never", "left out", "not done"))
 True
 """
@@ -13,8 +15,9 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.abc import Loader, MetaPathFinder
@@ -22,6 +25,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import harness
 
@@ -29,12 +33,39 @@ ROOT = Path(harness.__file__).parent
 JUDGES = ("syncval", "model")
 NO_RULES = {"harness.model.caches", "harness.model.explanation"}
 """Modules of the judges that remark on a verdict or explain it, and decide nothing."""
+_MEMORY = "what need not be remembered: nothing later asks for it"
+_SUMMARY = "what the summary says that the host was never shown; no finding"
+_EXPLAINED = "what is said of a conflict, and not whether there is one"
+_UNKNOWN = "a verdict that is not known is no finding"
 EQUIVALENT = {
     "harness.syncval.evidence:Reporter.recorded_events": "whether a recording or its submit has the finding",
-    "harness.syncval.evidence:Reporter._finding": "what a finding says of the dependency that is missing",
-    "harness.syncval.evidence:_so_far": "what a finding says of the dependency that is missing",
-    "harness.syncval.host:Host.is_unseen": "what the summary says the host was never shown; no finding",
-    "harness.syncval.host:Host.__init__": "what need not be remembered",
+    "harness.syncval.evidence:Reporter._finding": _EXPLAINED,
+    "harness.syncval.evidence:_so_far": _EXPLAINED,
+    "harness.syncval.host:Host.is_unseen": _SUMMARY,
+    "harness.syncval.host:Host.__init__": _MEMORY,
+    "harness.syncval.unseen_writes:UnseenWrites.unmapped": _SUMMARY,
+    "harness.syncval.unseen_writes:UnseenWrites.all": _SUMMARY,
+    "harness.syncval.validator:Validator.written": "which bytes a recorder need not compare",
+    "harness.syncval.event:Events._drop": _MEMORY,
+    "harness.syncval.journal:Log._drop": _MEMORY,
+    "harness.syncval.journal:Journal.forget": _MEMORY,
+    "harness.syncval.present:Presentation.forget": _MEMORY,
+    "harness.syncval.present:Presentation.forget_fence": _MEMORY,
+    "harness.syncval.tokens:Tokens.give": _MEMORY,
+    "harness.syncval.tracked_ranges:TrackedRanges.sweep_retired": _MEMORY,
+    "harness.model.command_buffer_run:CommandBufferRun.place": _EXPLAINED,
+    "harness.model.opinion:Opinion.clean": _EXPLAINED,
+    "harness.model.opinion:Opinion.first": _EXPLAINED,
+    "harness.model.order:ExecutionOrder.path": _EXPLAINED,
+    "harness.model.order:ExecutionOrder.chain": _EXPLAINED,
+    "harness.model.visibility:VisibilityQuery.is_available": _EXPLAINED,
+    "harness.model.ownership:OwnershipHistory._outside": "parts without addresses, which nothing meets",
+    "harness.model.program:Program.remove_dirty": "parts without addresses, which nothing meets",
+    "harness.model.rules.action:unmodelled": _UNKNOWN,
+    "harness.model.rules.action:inherited": _UNKNOWN,
+    "harness.model.rules.host:ignored": _UNKNOWN,
+    "harness.model.stages:_supported": "stages that a queue does not have: it runs nothing in them",
+    "harness.model.stages:accesses_at": "accesses of stages that a wait does not hold back: it shows them nothing",
 }
 """Functions of which no change is noticed, because none changes what is found in a stream; each with the reason."""
 
@@ -59,14 +90,15 @@ class RuleMutant:
         return self.module.split(".")[1]
 
     @property
-    def rule(self) -> str:
-        """The function whose mutant it is."""
+    def decider(self) -> str:
+        """The function whose mutant it is, with its module."""
         return f"{self.module}:{self.function}"
 
     def __str__(self) -> str:
         return f"{self.module.removeprefix('harness.')}:{self.line} {self.function}: {self.change}"
 
 
+CITATION = re.compile(r"\brules\.md#([\w-]+)")
 Change = tuple[int, str, Callable[[], None]]
 """Line, words, and what makes the change in the tree."""
 
@@ -74,13 +106,44 @@ Change = tuple[int, str, Callable[[], None]]
 def rule_mutants() -> list[RuleMutant]:
     """Every mutant of every function of both judges, in the order of the source."""
     found = []
-    for judge in JUDGES:
-        for path in sorted((ROOT / judge).rglob("*.py")):
-            module = module_of(path)
-            for name, function in () if module in NO_RULES else _functions(_tree(module)):
-                for number, (line, change, _) in enumerate(_changes(function)):
-                    found.append(RuleMutant(module, name, number, line, change))
+    for module in _modules():
+        for name, function in _functions(_tree(module)):
+            for number, (line, change, _) in enumerate(_changes(function)):
+                found.append(RuleMutant(module, name, number, line, change))
     return found
+
+
+def _modules() -> list[str]:
+    """The modules of both judges that decide."""
+    files = (path for judge in JUDGES for path in sorted((ROOT / judge).rglob("*.py")))
+    return [module for module in map(module_of, files) if module not in NO_RULES]
+
+
+def deciders() -> dict[tuple[str, str], frozenset[str]]:
+    """The functions that decide each rule of `docs/rules.md`, by its anchor and the judge: those whose docstrings cite
+    it. In the place of one that has nothing to change stand the functions of its module that it names. A rule of which
+    a judge has nothing to change is left out: the judge passes on what `harness.commands` decides."""
+    found: dict[tuple[str, str], frozenset[str]] = {}
+    for module in _modules():
+        functions = dict(_functions(_tree(module)))
+        for name, function in functions.items():
+            for anchor in CITATION.findall(ast.get_docstring(function) or ""):
+                key = anchor, module.split(".")[1]
+                own = (f"{module}:{each}" for each in _changed_by(name, functions, set()))
+                found[key] = found.get(key, frozenset()).union(own)
+    return {key: functions for key, functions in found.items() if functions}
+
+
+def _changed_by(name: str, functions: Mapping[str, ast.FunctionDef], seen: set[str]) -> Iterator[str]:
+    """A function, or those it names if it has nothing to change."""
+    seen.add(name)
+    if next(_changes(functions[name]), None) is not None:
+        yield name
+        return
+    names = {getattr(each, "attr", getattr(each, "id", "")) for each in ast.walk(functions[name])}
+    for other in functions:
+        if other not in seen and other.rpartition(".")[2] in names:
+            yield from _changed_by(other, functions, seen)
 
 
 def import_mutated(mutant: RuleMutant) -> None:
@@ -137,12 +200,12 @@ def _tree(module: str) -> ast.Module:
 
 def _functions(tree: ast.Module | ast.ClassDef, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef]]:
     """Functions of a module and methods of its classes, by name. A second one of a name, such as a setter, is left
-    out."""
+    out, and `_check`, which asserts."""
     known: set[str] = set()
     for each in tree.body:
         if isinstance(each, ast.ClassDef):
             yield from _functions(each, f"{each.name}.")
-        elif isinstance(each, ast.FunctionDef) and each.name not in known:
+        elif isinstance(each, ast.FunctionDef) and each.name not in known and each.name != "_check":
             known.add(each.name)
             yield prefix + each.name, each
 
@@ -152,15 +215,21 @@ def _changes(function: ast.FunctionDef) -> Iterator[Change]:
     for node in ast.walk(function):
         if isinstance(node, ast.IfExp) or (isinstance(node, ast.If) and not _only_raises(node)):
             yield from _forced(node, "test", "if")
-        elif isinstance(node, ast.Return) and isinstance(node.value, ast.BoolOp | ast.Compare | ast.UnaryOp):
+        elif isinstance(node, ast.Return) and _is_condition(node.value):
             yield from _forced(node, "value", "return")
         elif isinstance(node, ast.BoolOp):
             yield from _without_parts(node)
         elif isinstance(node, ast.comprehension):
             for at, condition in enumerate(node.ifs):
                 yield condition.lineno, f"`if {ast.unparse(condition)}` always", _deletion(node.ifs, at)
-        for body in (getattr(node, "body", []), getattr(node, "orelse", [])):
-            yield from _updates(body)
+        for name, value in ast.iter_fields(node):
+            yield from _updates(value) if isinstance(value, list) else _replacements(node, name, value)
+
+
+def _is_condition(node: ast.expr | None) -> bool:
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in ("bool", "any", "all")
+    return isinstance(node, ast.BoolOp | ast.Compare | ast.UnaryOp)
 
 
 def _only_raises(node: ast.If) -> bool:
@@ -188,16 +257,36 @@ def _without_parts(node: ast.BoolOp) -> Iterator[Change]:
         yield part.lineno, f"`{ast.unparse(part)}` left out", make
 
 
-def _updates(body: object) -> Iterator[Change]:
-    if not isinstance(body, list):
-        return
-    for at, each in enumerate(body):
-        if isinstance(each, ast.AugAssign):
+def _updates(several: list[object]) -> Iterator[Change]:
+    """The changes of the statements of a body, and of the items of a list of expressions."""
+    for at, each in enumerate(several):
+        if isinstance(each, ast.AugAssign) or (isinstance(each, ast.Expr) and isinstance(each.value, ast.Call)):
+            yield each.lineno, f"`{ast.unparse(each)}` not done", _placing(several, at, ast.Pass())
+        elif (old := _replaced(each)) is not None:
+            yield old.lineno, f"`{ast.unparse(old)}._replace` not done", _placing(several, at, old)
 
-            def make(at: int = at, each: ast.AugAssign = each) -> None:
-                body[at] = ast.copy_location(ast.Pass(), each)
 
-            yield each.lineno, f"`{ast.unparse(each)}` not done", make
+def _replacements(node: ast.AST, field: str, value: object) -> Iterator[Change]:
+    old = _replaced(value)
+    if old is not None:
+
+        def make() -> None:
+            setattr(node, field, old)
+
+        yield old.lineno, f"`{ast.unparse(old)}._replace` not done", make
+
+
+def _replaced(node: object) -> ast.expr | None:
+    """What `node` is a changed copy of."""
+    function = node.func if isinstance(node, ast.Call) else None
+    return function.value if isinstance(function, ast.Attribute) and function.attr == "_replace" else None
+
+
+def _placing(of: list[Any], at: int, new: ast.AST) -> Callable[[], None]:
+    def make() -> None:
+        of[at] = ast.copy_location(new, of[at])
+
+    return make
 
 
 def _deletion(of: list[ast.expr], at: int) -> Callable[[], None]:
