@@ -57,8 +57,8 @@ def mutate(
     scenarios, the kept streams beside them, 330 random streams or the pixels must notice: exit code 1 when no change of
     a function is noticed. --sample then is a number of changes.
 
-    With --rules, the functions that decide a rule are changed until everybody has noticed, and only the scenarios that
-    claim one of the rules are asked: exit code 1 when nobody notices a rule. --sample then is a number of functions.
+    With --rules, each function that decides a rule is changed until somebody notices, and only the scenarios that claim
+    one of the rules are asked: exit code 1 when nobody notices a rule. --sample then is a number of functions.
     """
     from harness.suite.kept_answers import MUTATE, KeptAnswers
     from harness.suite.whole_suite import suite_scenarios

@@ -90,14 +90,12 @@ def test_each_judge_decides_at_least_sixty_rules_by_functions_that_can_be_change
     assert cited["a-transition-is-a-write", "syncval"] == {"harness.syncval.layout_transition:_hazard"}
 
 
-def test_a_function_is_changed_until_everybody_has_noticed() -> None:
+def test_a_function_is_changed_until_somebody_notices() -> None:
     hazard = judged("hazard", parse(HAZARD), shown=True)
-    corpus = Corpus([hazard], [hazard], [hazard])
     mutants = [each for each in rule_mutants() if each.decider == "harness.syncval.access:_read_conflicts"]
-    ((_, tried),) = judge_deciders([mutants], corpus, 1)
+    ((_, tried),) = judge_deciders([mutants], Corpus(kept=[hazard]), 1)
     assert 1 <= len(tried) < len(mutants)
-    for way in ("scenarios", "kept", "agreement", "pixels"):
-        assert [getattr(each, way) for each in tried].count("hazard") == 1
+    assert [each.kept for each in tried] == [""] * (len(tried) - 1) + ["hazard"]
 
 
 def test_a_rule_of_which_a_mutant_only_raises_is_not_noticed() -> None:

@@ -164,7 +164,7 @@ def judge_deciders(
     several: Sequence[Sequence[RuleMutant]], corpus: Corpus, processes: int
 ) -> Iterator[tuple[int, list[Noticed]]]:
     """Who notices mutants of each function, as functions are judged, with the number of the function: a mutant after
-    the other, and of each only the ways that noticed none before, until all have."""
+    the other, up to the first of which a verdict is noticed."""
     context = multiprocessing.get_context("fork")
     with context.Pool(processes, _inherited.append, (corpus.covered(processes),), maxtasksperchild=1) as pool:
         for at, said in pool.imap_unordered(_judge, enumerate(several)):
@@ -181,20 +181,19 @@ def _judge(task: tuple[int, Sequence[RuleMutant]]) -> tuple[int, str]:
     said: list[dict[str, str]] = []
     signal.signal(signal.SIGVTALRM, _too_long)
     for mutant in mutants:
-        ways = [way for way in WAYS if not any(each.get(way) for each in said)]
-        if ways:
-            said.append(_ask(mutant, _inherited[-1].of(mutant.decider), ways))
+        said.append(_ask(mutant, _inherited[-1].of(mutant.decider)))
+        if any(said[-1].get(way) for way in WAYS):
+            break
     return at, json.dumps(said)
 
 
-def _ask(mutant: RuleMutant, corpus: Corpus, ways: Sequence[str]) -> dict[str, str]:
-    """Who notices a mutant, of these ways."""
+def _ask(mutant: RuleMutant, corpus: Corpus) -> dict[str, str]:
+    """Who notices a mutant."""
     signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         judge = _mutated_syncval(mutant) if mutant.judge == "syncval" else _mutated_model(mutant)
-        lists = {"kept": corpus.kept, "agreement": corpus.random}
-        said = {way: _first(judge, streams) for way, streams in lists.items() if way in ways}
-        return said | _rows(judge, corpus.scenarios, ways)
+        said = {"kept": _first(judge, corpus.kept), "agreement": _first(judge, corpus.random)}
+        return said | _rows(judge, corpus.scenarios)
     except Exception as error:
         return {"error": type(error).__name__}
     finally:
@@ -216,20 +215,18 @@ def _first(judge: Mutated, streams: Sequence[JudgedStream]) -> str:
     return next((each.name for each in streams if judge(each).differs), "")
 
 
-def _rows(judge: Mutated, streams: Sequence[JudgedStream], ways: Sequence[str]) -> dict[str, str]:
+def _rows(judge: Mutated, streams: Sequence[JudgedStream]) -> dict[str, str]:
     """The first scenario that notices, and the first whose pixels do. A stream whose pixels notice differs, too."""
-    found: dict[str, str] = {}
-    asked = {"scenarios", "pixels"}.intersection(ways)
+    found = {"scenarios": "", "pixels": ""}
     for each in streams:
-        left = asked - found.keys()
-        if not left or (left == {"pixels"} and not each.shown):
-            continue
-        said = judge(each)
-        if said.differs:
-            found.setdefault("scenarios", each.name)
-        if each.shown and said.clean:
-            found["pixels"] = each.name
-    return {way: found[way] for way in asked & found.keys()}
+        if each.shown or not found["scenarios"]:
+            said = judge(each)
+            if said.differs and not found["scenarios"]:
+                found["scenarios"] = each.name
+            if each.shown and said.clean:
+                found["pixels"] = each.name
+                break
+    return found
 
 
 def _mutated_syncval(mutant: RuleMutant) -> Mutated:
