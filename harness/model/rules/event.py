@@ -133,7 +133,7 @@ def wait_events(run: CommandBufferRun, effect: WaitEvents) -> None:
     if not effect.sync2:
         together = reduce(NodeSet.__or__, waited, NOTHING)
         host = reduce(NodeSet.__or__, map(_by_host, known), together)
-        scope = _first_scope(known, host, together, run.stream)
+        scope = _first_scope(known, host, together)
         scopes = [(each, scope) for each in effect.barriers]
     else:
         scopes = [
@@ -246,20 +246,18 @@ def _has_host(sets: list[EventOperation]) -> bool:
     return any(each.effect is None for each in sets)
 
 
-def _first_scope(
-    known: list[list[EventOperation]], after: NodeSet, waited: NodeSet, begins: CommandStream | None = None
-) -> FirstScope:
+def _first_scope(known: list[list[EventOperation]], after: NodeSet, waited: NodeSet) -> FirstScope:
     """The first scopes of a wait: what was in the first scope of each event's set.
 
-    Transitions of vkCmdWaitEvents happen at the wait. Those of vkCmdWaitEvents2 may happen as soon as the event is set.
-    Rule: rules.md#a-transition-at-a-wait-happens-at-the-wait.
+    Transitions of vkCmdWaitEvents happen at the wait, which is in `after`. Those of vkCmdWaitEvents2 may happen as soon
+    as the event is set. Rule: rules.md#a-transition-at-a-wait-happens-at-the-wait.
     """
     several = tuple(
         tuple((each.stream, each.stages) for each in sets if each.stream is not None)
         for sets in known
         if sets and not _has_host(sets)
     )
-    return FirstScope(several, after, begins or (None if several else CommandStream(0)), waited)
+    return FirstScope(several, after, None if several else CommandStream(0), waited)
 
 
 def _dependencies(barrier: Barrier) -> tuple[Dependency, ...]:
