@@ -99,7 +99,8 @@ MEASUREMENTS = {
         "python -m bench.matrix_campaign matrix.jsonl",
     ),
     "rules": Measurement(
-        "Who notices when one judge has a rule no more?",
+        "Who notices when one judge has a rule no more? (Of each function that cites the rule, the first change that "
+        "anybody notices counts. A change that only raises an exception does not. Observing asks no judge.)",
         "vkharness mutate --rules --seed 3",
         r"\d+ rules of a judge.*|rules noticed|rule +judge.*|\S+ +(?:syncval|model) .*|all \d+ rules.*",
     ),
