@@ -68,7 +68,7 @@ class Cells:
                 self.states[space, at] = after_barrier(state, scopes + everything, QUEUE)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(steps)
 def test_slots_never_change_what_is_found(program: list[tuple]) -> None:  # type: ignore[type-arg]
     context, cells = Context(QUEUE), Cells()
