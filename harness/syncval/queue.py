@@ -400,7 +400,7 @@ class Queues:
     def wait_fence(self, fence: int) -> None:
         """The host waited for a fence: its queue's work before it, and what that waited for, is complete.
 
-        Rule: rules.md#a-fence-covers-everything-before-it.
+        Rules: rules.md#a-fence-covers-everything-before-it, rules.md#an-unsignaled-fence-says-nothing.
         """
         mark = self._fences.get(fence)
         if mark is not None:
