@@ -222,9 +222,7 @@ class Queues:
     def _signal(self, batch: Batch, operation: SemaphoreOperation) -> Signal:
         """One signal operation at the end of a batch. A narrow first scope is marked now, since barriers that come
         later must not widen it; tokens are used again, so that there are few.
-
-        Rules: rules.md#a-signal-covers-its-stages, rules.md#signals-of-a-queue-are-in-order.
-        """
+        Rules: rules.md#a-signal-covers-its-stages, rules.md#signals-of-a-queue-are-in-order."""
         queue, flags, token = batch.submit.queue, batch.submit.queue_flags, 0
         stages, order = operation.stages, self._order_of(queue)
         if not stages & WHOLE_FIRST or order.is_partial:
@@ -320,10 +318,8 @@ class Queues:
 
     def _wait(self, queue: int, queue_flags: int, wait: SemaphoreOperation) -> None:
         """Applies a wait for what a queue signaled.
-
         Rules: rules.md#a-semaphore-is-a-memory-dependency, rules.md#the-first-value-waits-for-nothing,
-        rules.md#a-host-signal-orders-no-device-work.
-        """
+        rules.md#a-host-signal-orders-no-device-work."""
         semaphore = self._semaphore(wait.semaphore)
         if semaphore.initial is None:
             signal = semaphore.take()
@@ -343,10 +339,8 @@ class Queues:
 
     def _receive(self, queue: int, queue_flags: int, wait: SemaphoreOperation, signal: Signal) -> None:
         """A signal and the wait for it are a memory dependency.
-
         Rules: rules.md#queues-without-a-semaphore-race, rules.md#a-semaphore-orders-the-halves-of-a-transfer,
-        rules.md#semaphores-chain-through-queues.
-        """
+        rules.md#semaphores-chain-through-queues."""
         scope = _scope(signal, wait.stages, queue_flags)
         giver = signal.queue
         self._order.received(dict.fromkeys(signal.operations, execution_scope_dst(wait.stages, queue_flags)), queue)
@@ -399,9 +393,7 @@ class Queues:
 
     def wait_fence(self, fence: int) -> None:
         """The host waited for a fence: its queue's work before it, and what that waited for, is complete.
-
-        Rules: rules.md#a-fence-covers-everything-before-it, rules.md#an-unsignaled-fence-says-nothing.
-        """
+        Rules: rules.md#a-fence-covers-everything-before-it, rules.md#an-unsignaled-fence-says-nothing."""
         mark = self._fences.get(fence)
         if mark is not None:
             self._retire(mark)
@@ -413,9 +405,7 @@ class Queues:
 
     def wait_semaphore(self, semaphore: int, value: int) -> None:
         """The host knows that a timeline reached a value.
-
-        Rules: rules.md#a-host-wait-for-a-value-is-a-fence, rules.md#a-value-covers-what-its-signal-covers.
-        """
+        Rules: rules.md#a-host-wait-for-a-value-is-a-fence, rules.md#a-value-covers-what-its-signal-covers."""
         held = self._semaphore(semaphore)
         signal = held.find(value) if held.initial is None or value > held.initial else None
         if signal is None or signal.queue == HOST:
@@ -458,9 +448,7 @@ class Queues:
 
 def _scope(signal: Signal, stages: int, queue_flags: int) -> Scope:
     """Signal and wait as one memory dependency: extended scopes, and every access that their stages can make.
-
-    Rule: rules.md#a-wait-orders-its-stages.
-    """
+    Rule: rules.md#a-wait-orders-its-stages."""
     if signal.queue >= ENGINE_QUEUE:  # an execution dependency: the engine wrote nothing that must be made available
         return Scope(signal.stages, 0, execution_scope_dst(stages, queue_flags), 0)
     dst = execution_scope_dst(stages, queue_flags)
