@@ -13,7 +13,7 @@ from typing import NamedTuple
 from harness.findings import Hazard
 from harness.layer.conditions import QUEUE_FLAGS, condition
 from harness.layer.stream import TRANSITION, Stream, Touch, barrier_scopes, common
-from harness.layer.subject import ExecutedCommand, Subject
+from harness.layer.subject import ExecutedCommand, Subject, dependencies_of
 from harness.spans import subtract
 from harness.spec.command_classes import ENDS_RENDERING, NEXT_SUBPASS
 from harness.spec.enums import VkAccess2, VkPipelineStage2
@@ -28,7 +28,7 @@ from harness.spec.scopes import (
     expand_stages,
 )
 from harness.trace.calls import Call
-from harness.trace.effects import EXTERNAL, Barrier, Dependency, PassBegin, RangeBarrier, SubpassDependency
+from harness.trace.effects import EXTERNAL, Barrier, Dependency, RangeBarrier, SubpassDependency
 
 BEGINS = "vkCmdBeginRenderPass"
 GRAPHICS = expand_stages(VkPipelineStage2.ALL_GRAPHICS, QUEUE_FLAGS)
@@ -184,11 +184,6 @@ def links_of(call: Call, stream: Stream, mine: Sequence[Touch]) -> Iterator[tupl
 
 def _holds(part: RangeBarrier, mine: Sequence[Touch]) -> bool:
     return all(each.space == part.space and not subtract(each.spans, part.spans) for each in mine)
-
-
-def dependencies_of(call: Call, stream: Stream) -> list[SubpassDependency]:
-    """Those of the render pass that a command begins, the implicit ones included."""
-    return [each for begin in stream.facts(call).effects if isinstance(begin, PassBegin) for each in begin.dependencies]
 
 
 def is_led(

@@ -13,13 +13,14 @@ from typing import Any
 
 from harness.findings import Finding, Hazard
 from harness.layer.parse import RECORD, SUBMIT, LayerMessage, plain_command
-from harness.layer.stream import apart, barrier_scopes, common
+from harness.layer.stream import BarrierScope, apart, barrier_scopes, common
 from harness.layer.subject import Subject, scopes_of
 from harness.spans import ENDLESS, Span
 from harness.spec.enums import VkPipelineStage2, VkQueueFlag
 from harness.spec.masks import scope
 from harness.spec.scopes import ACCESS_KIND, access_scope, execution_scope_dst, execution_scope_src
 from harness.trace.calls import Call
+from harness.trace.effects import Dependency
 
 Condition = Callable[..., bool]
 
@@ -72,14 +73,15 @@ def barrier_between(subject: Subject, src: str = "NONE", dst: str = "NONE") -> b
 
 @condition
 def barrier_names_one_of(subject: Subject, pair: str, unless: str = "NONE") -> bool:
-    """A barrier between the two, or the second command's own, names one of a pair in a mask, not the other, and nothing
-    of `unless`, which stands for both."""
+    """A barrier or subpass dependency between the two, or a barrier of the second command's own, names one of a pair in
+    a mask, not the other, and nothing of `unless`, which stands for both."""
     stages, accesses = scope(pair)
     both, all_of = stages | accesses, scope(unless)[0]
-    own = list(barrier_scopes(subject.command)) if subject.command is not None else []
+    several: list[BarrierScope | Dependency] = [*subject.barriers, *subject.subpass_dependencies]
+    several += barrier_scopes(subject.command) if subject.command is not None else ()
     return any(
         mask & both not in (0, both) and not mask & all_of
-        for each in (*subject.barriers, *own)
+        for each in several
         for mask in ((each.src_stages, each.dst_stages) if stages else (each.src_accesses, each.dst_accesses))
     )
 

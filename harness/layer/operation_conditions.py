@@ -6,21 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from harness.findings import Hazard
-from harness.layer.chains import (
-    NOTHING,
-    Reached,
-    Walk,
-    candidates,
-    dependencies_of,
-    is_seen,
-    link_of,
-    reaches,
-    take_step,
-)
+from harness.layer.chains import NOTHING, Reached, Walk, candidates, is_seen, link_of, reaches, take_step
 from harness.layer.conditions import condition
 from harness.layer.rendering_conditions import BEGINS, ENDS, NEXT, makes_available
 from harness.layer.stream import TRANSITION, Stream, Touch
-from harness.layer.subject import Subject
+from harness.layer.subject import Subject, dependencies_of
 from harness.spec.scopes import ACCESS_KINDS
 from harness.trace.calls import Call
 from harness.trace.effects import EXTERNAL, Access, AttachmentUsers, PassEnd, SubpassBegin, SubpassDependency

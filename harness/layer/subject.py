@@ -23,6 +23,7 @@ from harness.layer.stream import (
 from harness.spans import overlap
 from harness.spec.command_classes import DRAWS, RENDERING, is_submit
 from harness.trace.calls import Call
+from harness.trace.effects import Dependency, PassBegin, SubpassDependency
 
 OURS = "ours-only"
 LAYER = "layer-only"
@@ -208,6 +209,11 @@ class Subject:
         return scopes_of(self.window)
 
     @property
+    def subpass_dependencies(self) -> list[Dependency]:
+        """Those of the render pass instances that begin between the two accesses."""
+        return [each.dependency for call in self.window for each in dependencies_of(call, self.stream)]
+
+    @property
     def command_buffer(self) -> list[Call]:
         """The commands of the command buffer that holds the second one, as it was when the layer spoke."""
         own = self.command
@@ -256,3 +262,8 @@ class Subject:
 def scopes_of(calls: Iterable[Call]) -> list[BarrierScope]:
     """The barriers of these commands."""
     return [scope for call in calls for scope in barrier_scopes(call)]
+
+
+def dependencies_of(call: Call, stream: Stream) -> list[SubpassDependency]:
+    """Those of the render pass that a command begins, the implicit ones included."""
+    return [each for begin in stream.facts(call).effects if isinstance(begin, PassBegin) for each in begin.dependencies]
