@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from harness.campaign.plan import ChunkResult, Discovery, Plan
 from harness.findings import UserError
@@ -18,7 +17,7 @@ from harness.planned_file import Known, PlannedFile, PlannedWork, read_planned
 CAMPAIGN = PlannedWork("vkharness campaign", 1, "campaign")
 
 
-class CampaignFile:
+class CampaignFile(PlannedFile):
     """The results of one campaign, on disk. One process writes it at a time."""
 
     def __init__(self, path: Path, plan: Plan) -> None:
@@ -35,25 +34,13 @@ class CampaignFile:
                 )
             self.results = campaign.results
 
-        self._file = PlannedFile(path, CAMPAIGN, plan.to_dict(), check)
+        super().__init__(path, CAMPAIGN, plan.to_dict(), check)
 
     def add(self, result: ChunkResult) -> None:
         """Writes what came of a chunk; once it returns, the chunk is done for good. A chunk counts once."""
         if result.number not in self.results:
-            self._file.append(result.to_dict())
+            self.append(result.to_dict())
             self.results[result.number] = result
-
-    def close(self) -> None:
-        """Closes the file."""
-        self._file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 class Campaign(NamedTuple):

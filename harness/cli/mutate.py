@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from harness.suite.mutation.rule_mutants import RuleMutant
 
 RANDOM_STREAMS = 330
+_Each = TypeVar("_Each")
 
 
 @click.command()
@@ -67,44 +69,51 @@ def mutate(
     plan |= {"judges": judges, "rules": rules} | ({} if judges or rules else {"layer": layer})
     scenarios = scenarios or (suite_scenarios(),)
     with KeptAnswers(out, MUTATE, plan, resume=resume) as kept:
-        if judges or rules:
-            judge = _disable_rules if rules else _mutate_judges
-            ctx.exit(judge(scenarios, device, count, seed, jobs, json_path, kept))
-        ctx.exit(_mutate_scenarios(scenarios, device, layer, count, seed, jobs, json_path, kept))
+        mutating = _disable_rules if rules else _mutate_judges if judges else _mutate_scenarios
+        ctx.exit(mutating(_Run(scenarios, device, layer, count, seed, jobs, json_path, kept)))
 
 
-def _mutate_scenarios(
-    scenarios: tuple[Path, ...],
-    device: str,
-    layer: str,
-    count: int | None,
-    seed: int,
-    jobs: int,
-    json_path: Path | None,
-    kept: KeptAnswers,
-) -> int:
-    from harness.device.pool import sample
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """What the command was given."""
+
+    scenarios: tuple[Path, ...]
+    device: str
+    layer: str
+    count: int | None
+    seed: int
+    jobs: int
+    json_path: Path | None
+    kept: KeptAnswers
+
+    def sampled(self, several: list[_Each]) -> list[_Each]:
+        """So many of several as --sample says, and all without it."""
+        from harness.device.pool import sample
+
+        return several if self.count is None else [several[at] for at in sample(len(several), self.count, self.seed)]
+
+
+def _mutate_scenarios(run: _Run) -> int:
     from harness.report.console import progress_bars, terminal
     from harness.report.findings_json import write_json
     from harness.suite.mutation import score
     from harness.suite.mutation.judge_mutants import claims, judge_mutants
     from harness.suite.mutation.mutant import Mutant
 
-    several = claims(scenarios)
-    if count is not None:
-        several = [several[at] for at in sample(len(several), count, seed)]
-        click.echo(f"{len(several)} scenarios, seed {seed}")
+    several = run.sampled(claims(run.scenarios))
+    if run.count is not None:
+        click.echo(f"{len(several)} scenarios, seed {run.seed}")
     console = terminal()
     with progress_bars() as progress:
         keys = {each: f"{each[0]}::{each[1]}" for each in several}
-        left = [each for each, key in keys.items() if key not in kept.answers]
+        left = [each for each, key in keys.items() if key not in run.kept.answers]
         bar = progress.add_task("mutants", total=len(left))
-        for named, made in judge_mutants(left, device, layer, jobs, partial(progress.advance, bar)):
-            kept.keep(keys[named], {"mutants": [each.to_dict() for each in made]})
-    answers = [each for key in keys.values() for each in kept.answers[key]["mutants"]]
+        for named, made in judge_mutants(left, run.device, run.layer, run.jobs, partial(progress.advance, bar)):
+            run.kept.keep(keys[named], {"mutants": [each.to_dict() for each in made]})
+    answers = [each for key in keys.values() for each in run.kept.answers[key]["mutants"]]
     mutants = sorted(map(Mutant.from_dict, answers), key=str)
-    if json_path is not None:
-        write_json(json_path, {"version": 1, "mutants": [each.to_dict() for each in mutants]})
+    if run.json_path is not None:
+        write_json(run.json_path, {"version": 1, "mutants": [each.to_dict() for each in mutants]})
     console.print(score.table(mutants))
     for mutant in (each for each in mutants if each.problem):
         click.echo(f"not judged: {mutant}: {mutant.problem}")
@@ -115,30 +124,19 @@ def _mutate_scenarios(
     return HAZARDS if disagreements else CLEAN
 
 
-def _mutate_judges(
-    scenarios: tuple[Path, ...],
-    device: str,
-    count: int | None,
-    seed: int,
-    jobs: int,
-    json_path: Path | None,
-    kept: KeptAnswers,
-) -> int:
-    from harness.device.pool import sample
+def _mutate_judges(run: _Run) -> int:
     from harness.report.console import terminal
     from harness.report.findings_json import write_json
     from harness.suite.mutation import rule_score
     from harness.suite.mutation.rule_mutants import rule_mutants
 
-    mutants = rule_mutants()
-    if count is not None:
-        mutants = [mutants[at] for at in sample(len(mutants), count, seed)]
-    click.echo(f"{len(mutants)} mutants of the judges, seed {seed}")
+    mutants = run.sampled(rule_mutants())
+    click.echo(f"{len(mutants)} mutants of the judges, seed {run.seed}")
     several = {f"{each} ({each.number})": [each] for each in mutants}
-    noticed = [each for (each,) in _judged(several, scenarios, (), device, seed, jobs, kept)]
+    noticed = [each for (each,) in _judged(several, (), run)]
     noticed.sort(key=lambda each: (each.mutant.module, each.mutant.line, each.mutant.number))
-    if json_path is not None:
-        write_json(json_path, {"version": 1, "seed": seed, "mutants": [each.to_dict() for each in noticed]})
+    if run.json_path is not None:
+        write_json(run.json_path, {"version": 1, "seed": run.seed, "mutants": [each.to_dict() for each in noticed]})
     terminal().print(rule_score.table(noticed))
     unnoticed = rule_score.unnoticed_functions(noticed)
     for function in unnoticed:
@@ -149,51 +147,32 @@ def _mutate_judges(
     return HAZARDS if unnoticed or needless else CLEAN
 
 
-def _disable_rules(
-    scenarios: tuple[Path, ...],
-    device: str,
-    count: int | None,
-    seed: int,
-    jobs: int,
-    json_path: Path | None,
-    kept: KeptAnswers,
-) -> int:
-    from harness.device.pool import sample
+def _disable_rules(run: _Run) -> int:
     from harness.report.console import terminal
     from harness.report.findings_json import write_json
     from harness.suite.mutation import rule_score
     from harness.suite.mutation.rule_mutants import deciders, rule_mutants
 
     cited = deciders()
-    names = sorted(frozenset().union(*cited.values()))
-    if count is not None:
-        names = [names[at] for at in sample(len(names), count, seed)]
+    names = run.sampled(sorted(frozenset().union(*cited.values())))
     cited = {key: functions for key, each in cited.items() if (functions := each.intersection(names))}
     mutants = rule_mutants()
     several = {name: [each for each in mutants if each.decider == name] for name in names}
-    click.echo(f"{len(cited)} rules of a judge, {len(names)} functions that decide them, seed {seed}")
-    judged = _judged(several, scenarios, {anchor for anchor, _ in cited}, device, seed, jobs, kept)
+    click.echo(f"{len(cited)} rules of a judge, {len(names)} functions that decide them, seed {run.seed}")
+    judged = _judged(several, {anchor for anchor, _ in cited}, run)
     noticed = dict(zip(names, judged, strict=True))
     rules = rule_score.noticed_rules(cited, noticed)
-    if json_path is not None:
+    if run.json_path is not None:
         tried = [each.to_dict() for name in names for each in noticed[name]]
         by_rule = [{"rule": each.anchor, "judge": each.judge, "ways": sorted(each.ways)} for each in rules]
-        write_json(json_path, {"version": 1, "seed": seed, "rules": by_rule, "mutants": tried})
+        write_json(run.json_path, {"version": 1, "seed": run.seed, "rules": by_rule, "mutants": tried})
     terminal().print(rule_score.rules_table(rules))
     return HAZARDS if not all(each.ways for each in rules) else CLEAN
 
 
-def _judged(
-    several: Mapping[str, Sequence[RuleMutant]],
-    scenarios: Sequence[Path],
-    rules: Collection[str],
-    device: str,
-    seed: int,
-    jobs: int,
-    kept: KeptAnswers,
-) -> list[list[Noticed]]:
+def _judged(several: Mapping[str, Sequence[RuleMutant]], rules: Collection[str], run: _Run) -> list[list[Noticed]]:
     """Who notices mutants of each function, by the scenarios that claim one of these rules (none: every one). The
-    functions have the names under which their answers are kept."""
+    functions have the names under which their answers are run.kept."""
     from tempfile import TemporaryDirectory
 
     from harness.fuzz.kept_streams import kept_streams
@@ -201,18 +180,18 @@ def _judged(
     from harness.suite.mutation.judge_mutants import claims
     from harness.suite.mutation.rule_judging import Corpus, Noticed, judge_deciders
 
-    corpus, left = Corpus(), {name: mutants for name, mutants in several.items() if name not in kept.answers}
-    claiming = claims([each for each in scenarios if each.suffix != ".toml"], every=True, rules=rules)
+    corpus, left = Corpus(), {name: mutants for name, mutants in several.items() if name not in run.kept.answers}
+    claiming = claims([each for each in run.scenarios if each.suffix != ".toml"], every=True, rules=rules)
     with progress_bars() as progress, TemporaryDirectory() as folder:
         bar = progress.add_task("scenarios", total=len(claiming))
-        corpus.add_scenarios(claiming, device, Path(folder), jobs, partial(progress.advance, bar))
-        corpus.add_kept(kept_streams(scenarios))
-        corpus.add_random(RANDOM_STREAMS, seed)
+        corpus.add_scenarios(claiming, run.device, Path(folder), run.jobs, partial(progress.advance, bar))
+        corpus.add_kept(kept_streams(run.scenarios))
+        corpus.add_random(RANDOM_STREAMS, run.seed)
         bar = progress.add_task("functions", total=len(left))
-        for at, tried in judge_deciders([*left.values()], corpus, jobs):
-            kept.keep([*left][at], {"tried": [each.to_dict() for each in tried]})
+        for at, tried in judge_deciders([*left.values()], corpus, run.jobs):
+            run.kept.keep([*left][at], {"tried": [each.to_dict() for each in tried]})
             progress.advance(bar)
     return [
-        [Noticed.from_dict(*each) for each in zip(mutants, kept.answers[name]["tried"], strict=False)]
+        [Noticed.from_dict(*each) for each in zip(mutants, run.kept.answers[name]["tried"], strict=False)]
         for name, mutants in several.items()
     ]
