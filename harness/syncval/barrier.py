@@ -40,6 +40,10 @@ class Scope(NamedTuple):
     """Whether it holds by region of the framebuffer only."""
 
 
+UNNAMED = access_scope(VkPipelineStage2.ALL_COMMANDS, 0, 0)
+"""What ALL_COMMANDS makes available without an access mask, and so does BOTTOM_OF_PIPE, its equal in a first scope."""
+
+
 @functools.lru_cache(maxsize=1 << 14)
 def expand(dependency: Dependency, queue_flags: int, by_region: bool = False) -> Scope:
     """The scopes of a dependency for the queue that executes it. Execution scopes reach to logically earlier and later
@@ -52,7 +56,7 @@ def expand(dependency: Dependency, queue_flags: int, by_region: bool = False) ->
     src, dst = dependency.src_stages, dependency.dst_stages
     return Scope(
         execution_scope_src(src, queue_flags) | TOP,
-        access_scope(src, dependency.src_accesses, queue_flags),
+        access_scope(src, dependency.src_accesses, queue_flags) | (UNNAMED if src & BOTTOM else 0),
         execution_scope_dst(dst, queue_flags) | BOTTOM,
         access_scope(dst, dependency.dst_accesses, queue_flags),
         local=by_region and not (src & ~TOP | dst & ~BOTTOM) & ~FRAMEBUFFER_SPACE,

@@ -28,9 +28,9 @@ from harness.trace.effects import (
 )
 
 NOTHING = expand(Dependency(0, 0, 0, 0), 0)
+"""The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
 NO_SCOPE = Scope(0, 0, 0, 0)
 """Of a transition before no dependency: nothing chains with it."""
-"""The scope of a transition that no dependency is about: after earlier barriers over everything, before nothing."""
 Givers = list[tuple[int, tuple[Scope, ...]]]
 """Source subpasses (EXTERNAL for what is outside) with the scopes of dependencies."""
 
