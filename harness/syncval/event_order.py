@@ -38,9 +38,13 @@ class OperationOrder:
             if gained:
                 operation.after[queue] = reached | gained
 
-    def signaled(self, stages: int, queue_flags: int) -> frozenset[int]:
-        """The operations that a semaphore signal with these stages comes after, on the current queue."""
-        return self._held(stages, execution_scope_src(stages, queue_flags)) if self.live else frozenset()
+    def signaled(self, stages: int, queue_flags: int, submit: int) -> frozenset[int]:
+        """The operations that a semaphore signal with these stages comes after, on the current queue, and those that
+        the host made before the call of its submit."""
+        if not self.live:
+            return frozenset()
+        by_host = (number for number, each in self.live.items() if each.on_host and each.place.call < submit)
+        return self._held(stages, execution_scope_src(stages, queue_flags)).union(by_host)
 
     def known_to_host(self) -> frozenset[int]:
         """The operations that the host made, or knows to be complete."""

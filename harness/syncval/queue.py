@@ -230,7 +230,7 @@ class Queues:
             src = execution_scope_src(stages, flags)
             accesses = _accesses(stages, src)
             self._context.map_slots(lambda state: after_set(state, token, src, accesses, queue, order.token))
-        operations = self._order.signaled(stages, flags) | order.operations
+        operations = self._order.signaled(stages, flags, batch.submit.call) | order.operations
         last = order.last if token else None
         clock = dict(self._clocks[queue])
         made = Signal(queue, batch.tag, stages, flags, clock, token, operations, dict(order.sure), last)
