@@ -1,7 +1,7 @@
 """The `vkharness` command: one subcommand a module, loaded when it is called, so that starting costs little.
 
-Exit codes: 0 clean, 1 hazards, 2 usage or bad input, 3 unmodelled commands and no hazard; `run` passes on the
-program's own failure.
+Exit codes: 0 clean, 1 hazards, 2 usage or bad input, 3 unmodelled commands and no hazard, 70 an error of vkharness
+itself; `run` passes on the program's own failure.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import sys
 import click
 
 import harness
+from harness.cli.last_resort import echo, give_up_stdout, output_trouble, stdout_trouble, tell_of_internal_error
 from harness.findings import UserError
 
 COMMANDS = {
@@ -39,7 +40,7 @@ COMMANDS = {
 }
 """Subcommand, which is also its module here and the function in it, to its line of help."""
 
-CLEAN, HAZARDS, BAD_INPUT, UNMODELLED = 0, 1, 2, 3
+CLEAN, HAZARDS, BAD_INPUT, UNMODELLED, INTERNAL = 0, 1, 2, 3, 70
 """Exit codes."""
 
 
@@ -69,7 +70,8 @@ class LazyGroup(click.Group):
 def cli() -> None:
     """Find synchronization hazards in Vulkan programs, and show them.
 
-    Exit codes: 0 clean, 1 hazards, 2 usage or bad input, 3 unmodelled commands and no hazard.
+    Exit codes: 0 clean, 1 hazards, 2 usage or bad input, 3 unmodelled commands and no hazard, 70 an error of vkharness
+    itself.
     """
 
 
@@ -79,35 +81,49 @@ def exit_code(verdict: str) -> int:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """The console script. Bad input is one line on stderr and exit 2, never a traceback."""
-    code = CLEAN
+    """The console script. Bad input is one line on stderr and exit 2, an error of our own one line and exit 70; never a
+    traceback."""
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        with cli.make_context("vkharness", sys.argv[1:] if arguments is None else arguments) as ctx:
-            cli.invoke(ctx)
-    except click.exceptions.Exit as leaving:
-        code = leaving.exit_code
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        code = BAD_INPUT
-    except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "vkharness"
-        print(f"vkharness: {error.format_message().rstrip('.')}; see '{path} --help'", file=sys.stderr)
-        code = BAD_INPUT
-    except click.ClickException as error:
-        print(f"vkharness: {error.format_message()}", file=sys.stderr)
-        code = BAD_INPUT
-    except UserError as error:
-        print(f"vkharness: {error}", file=sys.stderr)
-        code = BAD_INPUT
+        code = _invoke(given)
+        trouble = stdout_trouble()
     except (click.Abort, KeyboardInterrupt):
         die_of(signal.SIGINT)
-    except BrokenPipeError:
-        die_of(signal.SIGPIPE)
-    try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        die_of(signal.SIGPIPE)
+    except Exception as error:
+        trouble = output_trouble(error)
+        if trouble is None:
+            tell_of_internal_error(error, given)
+            sys.exit(INTERNAL)
+    if trouble is not None:
+        give_up_stdout()
+        if isinstance(trouble, BrokenPipeError):
+            die_of(signal.SIGPIPE)
+        echo(f"vkharness: the output cannot be written: {trouble.strerror or trouble}", err=True)
+        code = BAD_INPUT
     sys.exit(code)
+
+
+def _invoke(arguments: list[str]) -> int:
+    """Runs a subcommand; the exit code."""
+    try:
+        with cli.make_context("vkharness", list(arguments)) as ctx:
+            cli.invoke(ctx)
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return BAD_INPUT
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "vkharness"
+        echo(f"vkharness: {error.format_message().rstrip('.')}; see '{path} --help'", err=True)
+        return BAD_INPUT
+    except click.ClickException as error:
+        echo(f"vkharness: {error.format_message()}", err=True)
+        return BAD_INPUT
+    except UserError as error:
+        echo(f"vkharness: {error}", err=True)
+        return BAD_INPUT
+    return CLEAN
 
 
 def die_of(number: signal.Signals) -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from harness.cli.last_resort import echo
+
 LANGUAGES = ("C", "Python")
 
 
@@ -38,10 +40,10 @@ def advise(trace: Path, seconds: float, code: str | None, json_path: Path | None
     languages = LANGUAGES if code is None else () if code == "none" else (code,)
     for number, each in enumerate(found.advice, 1):
         for line in advice_text(number, each, languages):
-            click.echo(line)
+            echo(line)
     notes = found.notes
     for line in notes:
-        click.echo(line)
+        echo(line)
     if json_path is not None:
         from harness.report.findings_json import write_json
 

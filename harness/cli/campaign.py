@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from harness.cli import CLEAN, HAZARDS
+from harness.cli.last_resort import echo
 
 FUZZ = ("agreement", "layer", "orders", "mends")
 
@@ -105,14 +106,14 @@ def _conduct(ctx: click.Context, plan: Any, output: Path, scheduler: str | None,
 
     with CampaignFile(output, plan) as record:
         had = len(record.results)
-        click.echo(plan_text(plan) + (f"; {had} of {plan.chunk_count} chunks were done" if had else ""))
+        echo(plan_text(plan) + (f"; {had} of {plan.chunk_count} chunks were done" if had else ""))
         if had < plan.chunk_count:
             with progress_bars() as progress, connected(scheduler, jobs, memory) as client:
                 bar = progress.add_task(plan.work, total=plan.chunk_count, completed=had)
                 conduct(plan, record, client, lambda result: progress.advance(bar))
         results = list(record.results.values())
-    click.echo(", ".join(f"{count} {what}" for what, count in sorted(totals(results).items())))
+    echo(", ".join(f"{count} {what}" for what, count in sorted(totals(results).items())))
     found = causes(results)
     for each in found:
-        click.echo(f"\n{each.times} times: {each.cause}\nseed {each.example.seed}: {each.example.text}")
+        echo(f"\n{each.times} times: {each.cause}\nseed {each.example.seed}: {each.example.text}")
     ctx.exit(HAZARDS if found else CLEAN)

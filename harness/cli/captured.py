@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from harness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
+from harness.cli.last_resort import echo
 from harness.findings import UserError
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ def run_under_capture(command: Sequence[str], options: Options) -> int:
         environment = capture_environment(layer, file, shown, options.frames, page_faults=not interpreted)
         ended = run_captured(command, folder, environment, stop_after_capture=bool(options.frames))
         if ended.signal_name:
-            click.echo(f"vkharness: the program was ended by {ended.signal_name}; judged up to there", err=True)
+            echo(f"vkharness: the program was ended by {ended.signal_name}; judged up to there", err=True)
         for each in ended.captures:
             each.executable = each.executable or str(Path(command[0]).absolute())
         code = _judge(ended.captures, options)
@@ -92,9 +91,7 @@ def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
     """Judges each capture, prints the verdicts, writes the files that were asked for; the exit code they call for."""
     for capture in captures:
         if capture.shared:
-            click.echo(
-                "vkharness: several processes began at once and wrote one capture; run them one by one", err=True
-            )
+            echo("vkharness: several processes began at once and wrote one capture; run them one by one", err=True)
     whole = [capture for capture in captures if not capture.shared]
     judged = [(capture, each) for at, capture in enumerate(whole) if (each := _follow(capture, at, options))]
     if not judged and whole != captures:
@@ -108,11 +105,11 @@ def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
     for capture, analysis in judged:
         told = capture not in idle
         if told and len(judged) > len(idle) + 1:
-            click.echo(f"{capture}:", err=True)
+            echo(f"{capture}:", err=True)
         documents.append(_document(capture, analysis, options, tell=told))
         codes.append(exit_code(analysis.verdict))
     if idle:
-        click.echo(f"{len(idle)} more {'instance' if len(idle) == 1 else 'instances'} submitted nothing", err=True)
+        echo(f"{len(idle)} more {'instance' if len(idle) == 1 else 'instances'} submitted nothing", err=True)
     options.ignored.require_use()
     codes += [UNMODELLED] * (len(captures) - len(whole))
     _write(documents, options)
@@ -122,7 +119,7 @@ def _judge(captures: Sequence[CapturedProcess], options: Options) -> int:
 def tell_of_no_call(options: Options) -> None:
     """A program without a Vulkan call is not clean: there is nothing that a verdict could be about."""
     when = f" in frames {options.frames}; a program that presents nothing has only frame 1" if options.frames else ""
-    click.echo(f"unknown - no Vulkan call was seen{when}", err=True)
+    echo(f"unknown - no Vulkan call was seen{when}", err=True)
     _write([], options)
 
 
@@ -148,7 +145,7 @@ def _follow(capture: CapturedProcess, at: int, options: Options) -> Analysis | N
             seen += 1
         analysis.finish()
     for note in notes:
-        click.echo(f"vkharness: note: {note.replace(str(capture.path), str(capture))}", err=True)
+        echo(f"vkharness: note: {note.replace(str(capture.path), str(capture))}", err=True)
     return analysis if seen else None
 
 

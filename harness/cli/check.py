@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from harness.cli import exit_code
+from harness.cli.last_resort import echo
 from harness.cli.verdict import BOUNDS_OPTION, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION
 
 
@@ -45,7 +46,7 @@ def check(
     blocks = read_trace(trace, notes)
     analysis = make_analysis(model, bounds).follow(blocks if refutation is None else refutation.follow(blocks))
     for note in notes:
-        click.echo(f"vkharness: note: {note}", err=True)
+        echo(f"vkharness: note: {note}", err=True)
     answer = ask_model(analysis, model)
     if refutation is not None:
         refutation.mark(analysis.findings)

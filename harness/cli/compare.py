@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from harness.cli import CLEAN, HAZARDS
+from harness.cli.last_resort import echo
 
 
 @click.command()
@@ -30,5 +31,5 @@ def compare(ctx: click.Context, earlier: Path, later: Path, json_path: Path | No
     if json_path is not None:
         write_json(json_path, told.to_dict())
     for line in comparison_lines(told):
-        click.echo(line)
+        echo(line)
     ctx.exit(HAZARDS if told.is_worse else CLEAN)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 import harness
+from harness.cli.last_resort import echo
 from harness.device.drivers import Driver, find_drivers
 from harness.device.inventory import survey
 from harness.device.manifests import Layer, find_layers
@@ -44,7 +45,7 @@ def drivers(json_path: Path | None) -> None:
     python = platform.python_version()
     console.print(harness_line(harness.__version__, python, ", ".join(loaders)), highlight=False)
     for problem in problems:
-        click.echo(f"vkharness: unreadable manifest {problem}", err=True)
+        echo(f"vkharness: unreadable manifest {problem}", err=True)
 
 
 def _of_driver(driver: Driver) -> dict[str, Any]:

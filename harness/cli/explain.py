@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from harness.cli.last_resort import echo
+
 
 @click.command()
 @click.argument("trace", type=click.Path(path_type=Path))
@@ -24,12 +26,12 @@ def explain(trace: Path, between: tuple[int, int] | None, pairs: int) -> None:
     notes: list[str] = []
     explanations, left_out, unmodelled = explain_pairs(read_trace(trace, notes), pairs, between)
     for note in notes:
-        click.echo(f"vkharness: note: {note}", err=True)
+        echo(f"vkharness: note: {note}", err=True)
     for each in explanations:
-        click.echo(explanation_text(each))
+        echo(explanation_text(each))
     if unmodelled:
-        click.echo(f"not modelled, so pairs may be missing: {', '.join(sorted(unmodelled))}")
+        echo(f"not modelled, so pairs may be missing: {', '.join(sorted(unmodelled))}")
     if left_out:
-        click.echo(f"{left_out} earlier pairs are left out (--pairs, --between)")
+        echo(f"{left_out} earlier pairs are left out (--pairs, --between)")
     if not explanations:
-        click.echo("no pair of accesses shares addresses, one of them a write")
+        echo("no pair of accesses shares addresses, one of them a write")

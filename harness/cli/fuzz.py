@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import click
 
 from harness.cli import CLEAN, HAZARDS
+from harness.cli.last_resort import echo
 from harness.fuzz.random_steps import FAMILIES, Step
 from harness.fuzz.random_text import FEATURES
 
@@ -54,9 +55,9 @@ def agreement(ctx: click.Context, count: int, seed: int, features: tuple[str, ..
                 hunt(each_count, seed, several, counts, lambda: progress.advance(bar))
             except Disagreement as found:
                 code = HAZARDS
-                click.echo(f"disagreement:\n{found}")
+                echo(f"disagreement:\n{found}")
             told = ", ".join(f"{number} {what}" for what, number in counts.items())
-            click.echo(f"{'+'.join(several) or 'everything'}: {told}, seed {seed}")
+            echo(f"{'+'.join(several) or 'everything'}: {told}, seed {seed}")
     ctx.exit(code)
 
 
@@ -89,15 +90,15 @@ def layer(
 
     chosen = [] if plain else list(families) or layer_fuzz.known_families(layer)
     if seed is None:
-        click.echo(f"seeds {first} to {first + count - 1}, {', '.join(chosen) or 'plain'}")
+        echo(f"seeds {first} to {first + count - 1}, {', '.join(chosen) or 'plain'}")
         tally = layer_fuzz.run(_watched(range(first, first + count)), device, layer, chosen)
-        click.echo(str(tally))
+        echo(str(tally))
         seed = next(iter(tally.disagreements), None)
     if seed is not None:
         steps, lines = layer_fuzz.smallest(seed, device, layer, chosen)
         _print_steps(seed, steps)
         for line in lines:
-            click.echo(line)
+            echo(line)
         ctx.exit(HAZARDS if lines else CLEAN)
 
 
@@ -115,8 +116,8 @@ def excuses(first: int, count: int, device: str, layer: str) -> None:
     from harness.fuzz import excuse_fuzz
 
     for kind, families in excuse_fuzz.KINDS.items():
-        click.echo(f"{kind}, layer {layer}, seeds {first} to {first + count - 1}")
-        click.echo(str(excuse_fuzz.run(_watched(range(first, first + count)), device, layer, families)))
+        echo(f"{kind}, layer {layer}, seeds {first} to {first + count - 1}")
+        echo(str(excuse_fuzz.run(_watched(range(first, first + count)), device, layer, families)))
 
 
 @fuzz.command()
@@ -131,7 +132,7 @@ def orders(ctx: click.Context, first: int, count: int, device: str) -> None:
     from harness.fuzz import order_fuzz
     from harness.fuzz.random_steps import make
 
-    click.echo(f"seeds {first} to {first + count - 1}")
+    echo(f"seeds {first} to {first + count - 1}")
     verdicts: Counter[str] = Counter()
     bad: list[int] = []
     with Worker(find_driver(device)) as worker:
@@ -139,9 +140,9 @@ def orders(ctx: click.Context, first: int, count: int, device: str) -> None:
             answer = order_fuzz.ask(worker, make(seed), seed, device)
             verdicts[answer["verdict"]] += 1
             if order_fuzz.is_bad(answer):
-                click.echo(f"seed {seed}: {answer}")
+                echo(f"seed {seed}: {answer}")
                 bad.append(seed)
-        click.echo(", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items())))
+        echo(", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items())))
         if bad:
             _print_steps(bad[0], order_fuzz.smallest(worker, bad[0], device))
     ctx.exit(HAZARDS if bad else CLEAN)
@@ -159,7 +160,7 @@ def mends(ctx: click.Context, first: int, count: int, device: str) -> None:
     from harness.fuzz import mend_fuzz
     from harness.fuzz.random_steps import make
 
-    click.echo(f"seeds {first} to {first + count - 1}")
+    echo(f"seeds {first} to {first + count - 1}")
     verdicts: Counter[str] = Counter()
     bad = False
     counts: Counter[str] = Counter()
@@ -170,9 +171,9 @@ def mends(ctx: click.Context, first: int, count: int, device: str) -> None:
             counts.update({name: answer.get(name, 0) for name in ("groups", "pieces")})
             if mend_fuzz.is_bad(answer):
                 bad = True
-                click.echo(f"seed {seed}: {answer}")
+                echo(f"seed {seed}: {answer}")
     told = ", ".join(f"{number} {verdict}" for verdict, number in sorted(verdicts.items()))
-    click.echo(f"{told}; {counts['groups']} groups of findings, {counts['pieces']} pieces of changes, each needed")
+    echo(f"{told}; {counts['groups']} groups of findings, {counts['pieces']} pieces of changes, each needed")
     ctx.exit(HAZARDS if bad else CLEAN)
 
 
@@ -190,10 +191,10 @@ def reductions(ctx: click.Context, first: int, count: int, device: str) -> None:
     from harness.device.process import Worker
     from harness.fuzz import reduce_fuzz
 
-    click.echo(f"seeds {first} to {first + count - 1}")
+    echo(f"seeds {first} to {first + count - 1}")
     with Worker(find_driver(device)) as worker:
         tally = reduce_fuzz.run(_watched(range(first, first + count)), worker, device)
-    click.echo(str(tally))
+    echo(str(tally))
     ctx.exit(HAZARDS if tally.bad else CLEAN)
 
 
@@ -209,4 +210,4 @@ def _watched(seeds: Sequence[int]) -> Iterable[int]:
 
 def _print_steps(seed: int, steps: Sequence[Step]) -> None:
     """A stream of steps as a Python list, ready to be pasted into a test."""
-    click.echo("\n".join([f"smallest stream of seed {seed}:", "[", *(f"    {step}," for step in steps), "]"]))
+    echo("\n".join([f"smallest stream of seed {seed}:", "[", *(f"    {step}," for step in steps), "]"]))

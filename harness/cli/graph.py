@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from harness.cli.last_resort import echo
 from harness.findings import UserError
 
 
@@ -39,7 +40,7 @@ def graph(trace: Path, output: Path | None, finding: int | None, number: int | N
     opinion, analysis = judge(blocks), Analysis().follow(blocks)
     note_opinion(analysis, opinion)
     for note in notes:
-        click.echo(f"vkharness: note: {note}", err=True)
+        echo(f"vkharness: note: {note}", err=True)
     conflicts, groups = opinion.conflicts, groups_of(analysis.findings)
     if number is not None and number > len(conflicts):
         raise UserError(f"--conflict {number}: the model finds {len(conflicts)} conflicts in {trace}")
@@ -52,5 +53,5 @@ def graph(trace: Path, output: Path | None, finding: int | None, number: int | N
     write_graph(target, draw(opinion, shown, commands), lambda: standalone(draw_svg(opinion, shown, commands)))
     numbers = {at: group.number for group in reversed(groups) for at in conflicts_of(group.findings, opinion)}
     for line in summary(opinion, conflicts, numbers):
-        click.echo(line)
-    click.echo(f"drawn: {target}")
+        echo(line)
+    echo(f"drawn: {target}")

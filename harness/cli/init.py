@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from harness.cli.last_resort import echo
+
 
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
@@ -17,5 +19,5 @@ def init(folder: Path) -> None:
     from harness.suite.new_project import make_project
 
     for path in make_project(folder):
-        click.echo(path)
-    click.echo(f"now: cd {folder} && pytest -k scenario --vk-device lavapipe --vk-baseline baseline --vk-report report")
+        echo(str(path))
+    echo(f"now: cd {folder} && pytest -k scenario --vk-device lavapipe --vk-baseline baseline --vk-report report")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import CLEAN, HAZARDS
+from harness.cli.last_resort import echo
 
 if TYPE_CHECKING:
     from harness.suite.kept_answers import KeptAnswers
@@ -63,7 +64,7 @@ def matrix(
     numbers = list(range(len(cells()))) if everything else sample(len(cells()), count, seed)
     chosen = devices or SOFTWARE_DEVICES
     how = "" if everything else f", seed {seed}"
-    click.echo(f"{len(numbers)} of {len(cells())} cells on {', '.join(chosen)}{how}")
+    echo(f"{len(numbers)} of {len(cells())} cells on {', '.join(chosen)}{how}")
     plan = {"sample": None if everything else [count, seed], "devices": [*chosen], "layer": layer, "execute": execute}
     with KeptAnswers(out, MATRIX, plan, resume=resume) as kept:
         judged = [each for device in chosen for each in _judged(kept, numbers, device, layer, execute, jobs)]
@@ -85,10 +86,10 @@ def _tell_of_others(judged: Sequence[tuple[Cell, Row]]) -> bool:
     from harness.verdicts import Status
 
     for reason, times in Counter(row.problem for _, row in judged if row.status is Status.UNAVAILABLE).items():
-        click.echo(f"{times} skipped: {reason}")
+        echo(f"{times} skipped: {reason}")
     failed = [row for _, row in judged if row.status not in (Status.PASSED, Status.UNAVAILABLE)]
     for row in failed:
-        click.echo(f"{row.status}: {row.scenario} on {row.device}: {'; '.join(row.reasons) or row.problem}")
+        echo(f"{row.status}: {row.scenario} on {row.device}: {'; '.join(row.reasons) or row.problem}")
     return bool(failed)
 
 

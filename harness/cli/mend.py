@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harness.cli import CLEAN, HAZARDS, UNMODELLED
+from harness.cli.last_resort import echo
 from harness.findings import Finding, UserError
 
 if TYPE_CHECKING:
@@ -51,11 +52,11 @@ def mend(
     with terminal(stderr=True).status("judging") as status:
         mending = mended(blocks, wanted, status.update)
     for line in summary(mending.trace, mending.applied, mending.outcomes, LANGUAGES if code is None else (code,)):
-        click.echo(line)
+        echo(line)
     if not mending.groups:
-        click.echo("nothing to mend: no hazard was found")
+        echo("nothing to mend: no hazard was found")
     if not mending.by_model:
-        click.echo("the trace is too long for the model: syncval alone judged the changes")
+        echo("the trace is too long for the model: syncval alone judged the changes")
     if out is not None:
         save(out, mending.applied.blocks)
     proved = True
@@ -65,7 +66,7 @@ def mend(
         findings = [finding for group in mending.groups for finding in group.findings]
         for holds, line in run_on(device, blocks, list(mending.applied.blocks), findings):
             proved = proved and holds
-            click.echo(line if holds else f"not proved: {line}")
+            echo(line if holds else f"not proved: {line}")
     if json_path is not None:
         from harness.report.findings_json import write_json
 

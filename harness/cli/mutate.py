@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import click
 
 from harness.cli import CLEAN, HAZARDS
+from harness.cli.last_resort import echo
 
 if TYPE_CHECKING:
     from harness.suite.kept_answers import KeptAnswers
@@ -102,7 +103,7 @@ def _mutate_scenarios(run: _Run) -> int:
 
     several = run.sampled(claims(run.scenarios))
     if run.count is not None:
-        click.echo(f"{len(several)} scenarios, seed {run.seed}")
+        echo(f"{len(several)} scenarios, seed {run.seed}")
     console = terminal()
     with progress_bars() as progress:
         keys = {each: f"{each[0]}::{each[1]}" for each in several}
@@ -116,11 +117,11 @@ def _mutate_scenarios(run: _Run) -> int:
         write_json(run.json_path, {"version": 1, "mutants": [each.to_dict() for each in mutants]})
     console.print(score.table(mutants))
     for mutant in (each for each in mutants if each.problem):
-        click.echo(f"not judged: {mutant}: {mutant.problem}")
+        echo(f"not judged: {mutant}: {mutant.problem}")
     disagreements = score.wrong(mutants)
     for mutant in disagreements:
         kind = "syncval is not silent" if mutant.legal else "syncval misses it"
-        click.echo(f"{kind}: {mutant}: {'; '.join(mutant.syncval or mutant.model)}")
+        echo(f"{kind}: {mutant}: {'; '.join(mutant.syncval or mutant.model)}")
     return HAZARDS if disagreements else CLEAN
 
 
@@ -131,7 +132,7 @@ def _mutate_judges(run: _Run) -> int:
     from harness.suite.mutation.rule_mutants import rule_mutants
 
     mutants = run.sampled(rule_mutants())
-    click.echo(f"{len(mutants)} mutants of the judges, seed {run.seed}")
+    echo(f"{len(mutants)} mutants of the judges, seed {run.seed}")
     several = {f"{each} ({each.number})": [each] for each in mutants}
     noticed = [each for (each,) in _judged(several, (), run)]
     noticed.sort(key=lambda each: (each.mutant.module, each.mutant.line, each.mutant.number))
@@ -140,10 +141,10 @@ def _mutate_judges(run: _Run) -> int:
     terminal().print(rule_score.table(noticed))
     unnoticed = rule_score.unnoticed_functions(noticed)
     for function in unnoticed:
-        click.echo(f"nobody notices a change of {function}")
+        echo(f"nobody notices a change of {function}")
     needless = rule_score.needless_entries(noticed)
     for function in needless:
-        click.echo(f"EQUIVALENT has {function}, but a change of it is noticed")
+        echo(f"EQUIVALENT has {function}, but a change of it is noticed")
     return HAZARDS if unnoticed or needless else CLEAN
 
 
@@ -158,7 +159,7 @@ def _disable_rules(run: _Run) -> int:
     cited = {key: functions for key, each in cited.items() if (functions := each.intersection(names))}
     mutants = rule_mutants()
     several = {name: [each for each in mutants if each.decider == name] for name in names}
-    click.echo(f"{len(cited)} rules of a judge, {len(names)} functions that decide them, seed {run.seed}")
+    echo(f"{len(cited)} rules of a judge, {len(names)} functions that decide them, seed {run.seed}")
     judged = _judged(several, {anchor for anchor, _ in cited}, run)
     noticed = dict(zip(names, judged, strict=True))
     rules = rule_score.noticed_rules(cited, noticed)

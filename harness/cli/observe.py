@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import CLEAN, HAZARDS, UNMODELLED
+from harness.cli.last_resort import echo
 from harness.findings import UserError
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ def observe(
     elif count is not None:
         from harness.fuzz.observe_fuzz import observe_streams
 
-        click.echo(f"seeds {seed} to {seed + count - 1}")
+        echo(f"seeds {seed} to {seed + count - 1}")
         found = _several(observe_streams(range(seed, seed + count), device, cost["runs"]), count)
     else:
         found = _observe_scenarios(scenarios, device, (sample, seed), cost["runs"], jobs)
@@ -105,9 +106,9 @@ def _observe_trace(trace: Path, device: str, output: Path | None, cost: dict[str
     _print_table(found)
     for piece in found:
         for line in (*violation_lines(piece), *([f"{piece.name}: {piece.problem}"] if piece.problem else [])):
-            click.echo(line)
+            echo(line)
     unseen = sum(1 for piece in found if piece.problem)
-    click.echo(
+    echo(
         f"{len(found) - unseen} of {len(found)} commands observed on {device}, "
         f"{spent.spent >> 20} of {cost['budget']} MiB read back"
     )
@@ -123,7 +124,7 @@ def _observe_scenarios(
     several, (count, seed) = scenarios(paths), chosen
     if count is not None:
         several = [several[at] for at in sample(len(several), count, seed)]
-        click.echo(f"{len(several)} scenarios, seed {seed}")
+        echo(f"{len(several)} scenarios, seed {seed}")
     return _several(observe_scenarios(several, device, runs, jobs), len(several))
 
 
@@ -138,13 +139,13 @@ def _several(streams: Named, total: int) -> list[Observation]:
         for name, pieces, problem in progress.track(streams, total, description="streams"):
             if problem:
                 unseen += 1
-                click.echo(f"not observed: {name}: {problem.splitlines()[0]}")
+                echo(f"not observed: {name}: {problem.splitlines()[0]}")
             for line in (line for piece in pieces for line in violation_lines(piece)):
                 undeclared += 1
-                click.echo(f"{name}: {line}")
+                echo(f"{name}: {line}")
             found += pieces
     _print_table(found)
-    click.echo(f"{total - unseen} of {total} streams observed, {len(found)} commands, {undeclared} undeclared accesses")
+    echo(f"{total - unseen} of {total} streams observed, {len(found)} commands, {undeclared} undeclared accesses")
     return found
 
 

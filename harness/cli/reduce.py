@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import CLEAN, HAZARDS
+from harness.cli.last_resort import echo
 from harness.findings import UserError
 
 if TYPE_CHECKING:
@@ -71,27 +72,27 @@ def reduce(
     notes: list[str] = []
     blocks = load(trace, notes)
     for note in notes:
-        click.echo(f"vkharness: note: {note}", err=True)
+        echo(f"vkharness: note: {note}", err=True)
     group = group_of(blocks, finding, trace)
     with _status() as progress, _pixels(device) as pixels:
         wanted = pixels.choose(blocks, group)
         keep = _keeper(output, trace, finding)
         small = make_smaller(blocks, wanted, seconds=seconds, progress=progress, keep=keep, shows=pixels.shows)
     _write(output, small.blocks, trace, finding)
-    click.echo(f"{trace}: {len(blocks)} calls, {count_commands(blocks)} commands")
-    click.echo(f"{output}: {len(small.blocks)} calls, {small.commands} commands ({small.asked} streams judged)")
+    echo(f"{trace}: {len(blocks)} calls, {count_commands(blocks)} commands")
+    echo(f"{output}: {len(small.blocks)} calls, {small.commands} commands ({small.asked} streams judged)")
     _tell(small, pixels.said)
     if scenario is not None:
         try:
             _write_scenario(scenario, small, trace)
         except UserError as error:
-            click.echo(error)
+            echo(str(error))
             small.complete = False
         if small.finding.judges == ("model",):
-            click.echo('its row fails until syncval finds it, too, without entries for "syncval" and "model" in '
+            echo('its row fails until syncval finds it, too, without entries for "syncval" and "model" in '
                        "expectations.toml")  # fmt: skip
         if pixels.said and not pixels.shown:
-            click.echo("its row is benign, which pytest counts as a failure without an entry in expectations.toml")
+            echo("its row is benign, which pytest counts as a failure without an entry in expectations.toml")
     ctx.exit(CLEAN if small.complete else NOT_ALL)
 
 
@@ -103,11 +104,11 @@ def _tell(small: Reduction, pixels: str) -> None:
     for each in sorted(small.others):
         hazard, _, _, call, prior, _ = each
         why = "the same dependency mends" if each in small.alike else "not parted from it:"
-        click.echo(f"{why} {hazard} of call {call} after call {prior}")
+        echo(f"{why} {hazard} of call {call} after call {prior}")
     if pixels:
-        click.echo(pixels)
+        echo(pixels)
     if not small.complete:
-        click.echo("the limit of time came first: a longer --seconds may leave less")
+        echo("the limit of time came first: a longer --seconds may leave less")
 
 
 @contextmanager
@@ -155,7 +156,7 @@ def _write_scenario(path: Path, small: Reduction, trace: Path) -> None:
         path.write_text(made.text, encoding="utf-8")
     except OSError as error:
         raise UserError(f"{path}: cannot be written: {error.strerror or error}") from None
-    click.echo(f"{path}: try it with pytest {path}")
+    echo(f"{path}: try it with pytest {path}")
 
 
 class _Pixels:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harness.cli import CLEAN, HAZARDS, UNMODELLED, exit_code
+from harness.cli.last_resort import echo
 from harness.cli.verdict import IGNORE, IGNORE_OPTION, ignore_file
 from harness.findings import UserError
 from harness.replay import MODES, strategies
@@ -97,7 +98,7 @@ def replay(
         write_json(json_path, {"version": 1, "mode": mode, "device": device, "results": results})
     lines = [line for result in results for line in result_lines(mode, result)]
     for line in lines if results else ["no hazard to show"]:
-        click.echo(line)
+        echo(line)
     ignored.require_use()
     ctx.exit(code)
 

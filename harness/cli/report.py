@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from harness.cli.last_resort import echo
+
 
 @click.command()
 @click.argument("results", type=click.Path(path_type=Path))
@@ -33,6 +35,6 @@ def report(results: Path, output: Path | None, sources: Path, since: Path | None
 
     found = read_results(results)
     for note in found.notes:
-        click.echo(f"vkharness: note: {note}", err=True)
+        echo(f"vkharness: note: {note}", err=True)
     earlier = None if since is None else read_results(since)
-    click.echo(page_of_results(found, output or found.path.parent / "report", sources, earlier))
+    echo(str(page_of_results(found, output or found.path.parent / "report", sources, earlier)))

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from harness.cli.captured import Options
+from harness.cli.last_resort import echo
 from harness.cli.verdict import BOUNDS_OPTION, IGNORE, IGNORE_OPTION, MODEL_OPTION, SARIF_OPTION
 from harness.findings import UserError
 
@@ -168,7 +169,7 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> 
         session = stack.enter_context(harness.attach(mirror=analysis, sink=sink))
         status = run_program(str(program), arguments, session)
     for error in session.internal_errors:
-        click.echo(f"vkharness: inside the mirror: {error}", err=True)
+        echo(f"vkharness: inside the mirror: {error}", err=True)
     if session.saw_calls:
         answer = ask_model(analysis, options.model)
         options.ignored.mark(session.findings)
@@ -177,7 +178,7 @@ def _run_python(program: Path, arguments: tuple[str, ...], options: Options) -> 
         show(session.verdict, session.findings, unmodelled, answer, unjudged, options.json_path, sarif, stderr=True)
         options.ignored.require_use()
     elif not status and captured.has_driver():
-        click.echo("vkharness: no call came through the vulkan package: once more, under the capture layer", err=True)
+        echo("vkharness: no call came through the vulkan package: once more, under the capture layer", err=True)
         return captured.run_again_captured(program, arguments, options)
     else:
         captured.tell_of_no_call(options)

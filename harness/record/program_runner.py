@@ -17,12 +17,15 @@ import traceback
 import types
 from collections.abc import Sequence
 from importlib.machinery import SourceFileLoader
+from typing import TextIO
 
 from harness.findings import UserError
 from harness.record.session import Session
 
 CLEAN, HAZARDS, UNKNOWN = 0, 1, 3
 INTERRUPTED = 130
+UNFLUSHED = 120
+"""What Python exits with when a stream does not take the last of what was printed."""
 PYTHONS_OWN = frozenset(
     {"__main__", "abc", "codecs", "encodings", "genericpath", "io", "os", "posixpath", "site", "sitecustomize", "stat"}
     | {"harness", "vulkan"}
@@ -55,10 +58,30 @@ def run_program(path: str, arguments: Sequence[str], session: Session) -> int:
     # Exit handlers destroy devices in many programs; they run here, so that the session sees it.
     atexit._run_exitfuncs()
     sys.modules.update(ours)
+    return status if _flushed() else status or UNFLUSHED
+
+
+def _flushed() -> bool:
+    """Whether the program's streams took what it printed. What they did not take is dropped, as Python does."""
+    whole = True
     for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
-    return status
+        try:
+            if stream is not None and not stream.closed:
+                stream.flush()
+        except OSError as error:
+            whole = False
+            send_nowhere(stream)
+            if stream is sys.stdout and sys.stderr is not None:
+                print(f"vkharness: the program's output cannot be written: {error.strerror}", file=sys.stderr)
+    return whole
+
+
+def send_nowhere(stream: TextIO) -> None:
+    """Lets what a stream still holds, and all that follows, go nowhere. Its number may be closed already."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    if nowhere != stream.fileno():
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def exit_status(session: Session, program: int = 0) -> int:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from harness.report.printable import printable_lines
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -14,7 +18,15 @@ PIPE_WIDTH = 200
 
 
 class Terminal(Console):
-    """A rich console that leaves a broken pipe to its caller, where rich would exit with 1, our code for hazards."""
+    """A rich console that leaves a broken pipe to its caller, where rich would exit with 1, our code for hazards.
+
+    Characters that a terminal would obey come out as escapes, whatever a program or a trace called its things.
+    """
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """The parts of what is printed, those with text made fit for a terminal."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else printable_lines(text), style, control)
 
     def on_broken_pipe(self) -> None:
         """Called while the BrokenPipeError is handled."""

@@ -23,6 +23,11 @@ def printable(text: str) -> str:
     return "".join(each if each.isprintable() else _escape(each) for each in text)
 
 
+def printable_lines(text: str) -> str:
+    """The same with the ends of lines kept."""
+    return text if text.isprintable() else "\n".join(map(printable, text.split("\n")))
+
+
 def quoted(parts: Iterable[str]) -> str:
     """Names in quotation marks, ` / ` between them; a long text ends in an ellipsis."""
     text = printable(" / ".join(parts))
