@@ -130,7 +130,8 @@ class ScenarioItem(pytest.Item):
             "artifacts": None if run.artifacts is None else str(run.artifacts),
             "layers": [str(each.manifest) for each in run.layers],
             "native": config.getoption("--vk-native"),
-            "keep": self.device == next(iter(run.drivers)),
+            # One driver's trace is enough, but the first driver may lack what a scenario needs.
+            "keep": self.device == next(iter(run.drivers)) or bool(self.claim.needs),
         }
         runner = config.stash.setdefault(RUNNER, Runner())
         answer = runner.run("harness.suite.judge_scenario:run", task, run.drivers[self.device], timeout)
