@@ -75,7 +75,12 @@ class AccessHistory:
         """What the command that is being executed replaces: its own accesses are all judged against what was before."""
 
     def add(self, current: PastAccess) -> Iterator[DependencyGap]:
-        """Judges an access against all earlier ones, then keeps it. Rule: rules.md#only-shared-bytes-conflict."""
+        """Judges an access against all earlier ones, then keeps it where it is at home.
+
+        At the addresses of an alias it is judged and not kept: what comes later through the alias is judged where this
+        access is at home. Two resources that overlap the alias need not overlap each other.
+        Rules: rules.md#only-shared-bytes-conflict, rules.md#an-image-overlaps-all-of-its-memory.
+        """
         self._begin(current.command)
         history = self._spaces.setdefault(current.space, [])
         for prior in history:
@@ -94,7 +99,8 @@ class AccessHistory:
                     prior.spans = subtract(prior.spans, current.spans)
                 else:
                     self._replaced.append((prior, current.spans))
-        self._spaces[current.space] = [*(past for past in history if past.spans), current]
+        kept = [] if current.through_alias else [current]
+        self._spaces[current.space] = [*(past for past in history if past.spans), *kept]
         if current.writes:
             self.writes.append((current, current.spans))
 

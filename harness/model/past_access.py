@@ -57,9 +57,17 @@ class PastAccess:
         return self.automatic or self.access.order != RasterizationOrder.NONE
 
     @property
+    def through_alias(self) -> bool:
+        """Whether the addresses are those of another resource on the same memory."""
+        return self.access.space != self.space
+
+    @property
     def replaces(self) -> bool:
-        """Whether later accesses need not be compared with what was there before this access."""
-        return self.writes and not self.access.atomic and not self.access.marker
+        """Whether later accesses need not be compared with what was there before this access.
+
+        A write through an alias may leave some of the bytes alone.
+        """
+        return self.writes and not self.access.atomic and not self.access.marker and not self.through_alias
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,31 @@ def scenario_memory_of_an_image_becomes_a_buffer(rig: Rig) -> None:
 
 
 @scenario(
+    without={"image before buffers": [write_after_write(COPY, CLEAR)]},
+    weakened={"image before buffers / before the first alone": [write_after_write(FILL, CLEAR)]},
+    rule="an-image-overlaps-all-of-its-memory",
+)
+def scenario_buffers_side_by_side_where_an_image_was(rig: Rig) -> None:
+    """Two buffers on different bytes of an image's memory wait for the image, each of them, and not for each other."""
+    image, source, out = rig.image(), rig.buffer(), rig.buffer(512)
+    first, second = rig.buffer(256, image.memory), rig.buffer(256, image.memory, 256)
+    with rig.submission() as commands:
+        commands.transition(image)
+        commands.clear_color(image)
+        commands.barrier(
+            "image before buffers",
+            "CLEAR/TRANSFER_WRITE",
+            "ALL_TRANSFER/TRANSFER_WRITE",
+            weaker={"before the first alone": {"dst": "COPY/TRANSFER_WRITE"}},
+        )
+        commands.copy(source, first)
+        commands.fill(second, 0x11223344)
+        commands.barrier("", "ALL_TRANSFER/TRANSFER_WRITE", "COPY/TRANSFER_READ")
+        commands.copy(first, out, (0, 0, 256))
+        commands.copy(second, out, (0, 256, 256))
+
+
+@scenario(
     weakened={
         "buffer before image / from nothing": [write_after_read(BARRIER, COPY)],
         "buffer before image / from clears": [write_after_read(BARRIER, COPY)],

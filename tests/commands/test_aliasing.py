@@ -6,13 +6,15 @@ from typing import Any
 
 import pytest
 
+from harness.agreement import agreement
 from harness.check import Analysis
 from harness.commands.interpret import Interpreter
 from harness.findings import Finding
 from harness.layer.silence import ALIASES, reason_for_silence
 from harness.layer.stream import Stream as RecordedStream
 from harness.report.sentences import explain
-from harness.spec.enums import VkAccess2, VkImageCreate
+from harness.spec.enums import VkAccess2, VkImageCreate, VkPipelineStage2
+from harness.trace.barrier_calls import SECOND, BarrierCommand, BarrierEntry, Masks
 from harness.trace.effects import Barrier, Command, Recorded
 from tests.support.streams import COLOR, DST, GENERAL, SRC, TRANSFER, UNDEFINED, Stream, extent, struct
 
@@ -23,6 +25,7 @@ MEMORY = 256
 """Bytes that its requirements say."""
 TRANSFER_READ, TRANSFER_WRITE = VkAccess2.TRANSFER_READ, VkAccess2.TRANSFER_WRITE
 ALIAS_BIT = VkImageCreate.ALIAS
+CLEAR_TO_COPY = Masks(VkPipelineStage2.CLEAR, TRANSFER_WRITE, VkPipelineStage2.COPY, TRANSFER_WRITE)
 
 
 class Aliased(Stream):
@@ -254,6 +257,57 @@ def test_what_is_destroyed_overlaps_nothing(end: str) -> None:
     (command,) = [each.command for each in stream_events if isinstance(each, Recorded)]
     assert command.effects[0].aliases == ()  # type: ignore[union-attr]
     assert not interpreter.objects.aliasing
+
+
+def test_buffers_side_by_side_in_the_memory_of_an_image_do_not_conflict() -> None:
+    stream = Aliased()
+    one, other, image = stream.placed_buffer(), stream.placed_buffer(64), stream.placed_image()
+    stream.begin()
+    stream.fill(one, 1)
+    stream.fill(other, 2)
+    stream.ordered(memory=[MEMORY_BARRIER])
+    stream.clear(image, (1, 1, 1, 1))
+    assert stream.found() == [] and not agreement(stream.blocks).disagreements
+
+
+@pytest.mark.parametrize("last", ["other bytes", "image"])
+def test_what_was_done_through_one_alias_stays_beside_what_another_wrote(last: str) -> None:
+    stream = Aliased()
+    buffer, other, image = stream.placed_buffer(), stream.placed_buffer(64), stream.placed_image()
+    source = stream.buffer(64)
+    stream.begin()
+    cleared = stream.clear(image, (1, 1, 1, 1))
+    to_copies = BarrierCommand(stream.commands, (BarrierEntry(CLEAR_TO_COPY),)).call(SECOND)
+    stream.call(SECOND, **to_copies.args)
+    copied = stream.copy(source, buffer, 64)
+    if last == "image":
+        again = stream.clear(image, (0, 0, 0, 0))
+        expected = {(again, cleared), (again, copied)}
+    else:
+        again = stream.fill(other, 2)
+        expected = {(again, cleared)}
+    assert {(each.place.call, each.prior.call) for each in stream.found()} == expected
+    assert not agreement(stream.blocks).disagreements
+
+
+@pytest.mark.parametrize("end", ["Buffer", "Image"])
+def test_what_is_destroyed_takes_its_accesses_out_of_its_aliases(end: str) -> None:
+    stream = Aliased()
+    buffer, image = stream.placed_buffer(), stream.placed_image()
+    stream.begin()
+    if end == "Buffer":
+        stream.fill(buffer, 1)
+    else:
+        stream.clear(image, (1, 1, 1, 1))
+    stream.submit(wait=False)
+    gone = buffer if end == "Buffer" else image
+    stream.call(f"vkDestroy{end}", device=stream.device, **{end.lower(): gone})
+    stream.begin()
+    if end == "Buffer":
+        stream.clear(image, (1, 1, 1, 1))
+    else:
+        stream.fill(buffer, 1)
+    assert stream.found() == [] and not agreement(stream.blocks).disagreements
 
 
 # -- what orders -------------------------------------------------------------------------------------------------------
