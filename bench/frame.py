@@ -119,7 +119,7 @@ def dispatches(rig: Rig) -> list[Recorded]:
             offsets = ffi.new("uint32_t[]", [256 * part, 256 * part])
             bound = (COMPUTE, pipeline.layout, 0, 1, sets, 2, offsets)
             made.append(("vkCmdBindDescriptorSets", bound))
-            made.append(("vkCmdPushConstants", (pipeline.layout, pipeline.push_stages, 0, 8, words)))
+            made.append(("vkCmdPushConstants", (pipeline.layout, pipeline.shape.push_stages, 0, 8, words)))
             made.append(("vkCmdDispatch", (1, 1, 1)))
         made.append(_barrier(rig, SHADER_WRITE, SHADER_READ, SHADER_WRITE, target))
     return [("vkCmdBindPipeline", (COMPUTE, pipeline.handle)), *made]

@@ -26,7 +26,7 @@ class LoadingPlayer:
         "host" before the dispatch is recorded, "late" after that, or a command; "kept" is what is there."""
         key = ("uniform_range", False, 0)
         if key not in self.pipelines:
-            self.pipelines[key] = self.rig.compute(key[0], {0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"}, push_bytes=4)
+            self.pipelines[key] = self.rig.compute(key[0])
         if self._numbers is None:
             self._numbers = self.rig.buffer(data=_block(0, 4))
         numbers, block = self._numbers, _block(first, count)

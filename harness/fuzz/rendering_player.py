@@ -239,7 +239,6 @@ class RenderingPlayer:
 
     def _drawn_with(self, target: DrawTarget, kind: str, state: dict[str, Any], sampled: int) -> tuple[Any, Any]:
         shaders = {"sample": "sample_color", "input": "invert_input", "early": "early_color", "no_fragment": None}
-        types = {"sample": {0: "COMBINED_IMAGE_SAMPLER"}, "input": {0: "INPUT_ATTACHMENT"}}.get(kind, {})
         held = {"sample": (self.view(sampled, 0), self.sampler, 1), "input": target.input}.get(kind)
         more = _tests_of(state, target)
         if kind == "vertices":
@@ -251,7 +250,6 @@ class RenderingPlayer:
             self._drawn[key] = self.rig.graphics(
                 shaders.get(kind, "gradient"),
                 "vertex_position" if kind == "vertices" else "fullscreen",
-                bindings=types,
                 extent=EXTENT,
                 samples=target.samples,
                 scissor=target.area,

@@ -300,7 +300,7 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
         """A dispatch of one workgroup, with a base: the words of the buffer from `first` on, `count` at most."""
         key = (shader, False, DISPATCH_BASE)
         if key not in self.pipelines:
-            self.pipelines[key] = self.rig.compute(shader, {0: "STORAGE_BUFFER"}, push_bytes=12, flags=DISPATCH_BASE)
+            self.pipelines[key] = self.rig.compute(shader, push_bytes=12, flags=DISPATCH_BASE)
         pipeline = self.pipelines[key]
         commands.bind(pipeline, self.rig.descriptors(pipeline, b0=self.buffers[buffer]))
         words = {"tile_words": (first % 24, 4, 7), "count_and_store": (first, 7, 0)}
@@ -322,24 +322,22 @@ class StepPlayer(HostPlayer, LoadingPlayer, RenderingPlayer):
         one, other = (self.buffers[first], offset, 128), (self.buffers[second], 0, 128)
         view = (self.view(image, 0), None, 1)
         sampled = (self.view(image, 0), self.sampler, 1)
-        storage = "STORAGE_BUFFER"
-        kinds, held = {
-            "copy_words": ((storage, storage), (one, other)),
-            "scale_words": ((storage,), (one,)),
-            "fill_words_writeonly": ((storage,), (one,)),
-            "atomic_add": ((storage,), (one,)),
-            "length_only": ((storage, storage), (one, other)),
-            "sum_uniform": (("UNIFORM_BUFFER", storage), (one, other)),
-            "image_store_2d": (("STORAGE_IMAGE",), (view,)),
-            "image_load_2d": (("STORAGE_IMAGE", storage), (view, other)),
-            "sample_2d": (("COMBINED_IMAGE_SAMPLER", storage), (sampled, other)),
+        held = {
+            "copy_words": (one, other),
+            "scale_words": (one,),
+            "fill_words_writeonly": (one,),
+            "atomic_add": (one,),
+            "length_only": (one, other),
+            "sum_uniform": (one, other),
+            "image_store_2d": (view,),
+            "image_load_2d": (view, other),
+            "sample_2d": (sampled, other),
         }[shader]
         push = how == "push" and PUSH_DESCRIPTORS in self.rig.gpu.device_extensions
         flags = DISPATCH_BASE if how == "base" else 0
         key = (shader, push, flags)
         if key not in self.pipelines:
-            types = dict(enumerate(kinds))
-            self.pipelines[key] = self.rig.compute(shader, types, push_bytes=16, push=push, flags=flags)
+            self.pipelines[key] = self.rig.compute(shader, push_bytes=16, push=push, flags=flags)
         pipeline = self.pipelines[key]
         named = {f"b{at}": each for at, each in enumerate(held)}
         commands.bind(pipeline, None if push else self.rig.descriptors(pipeline, **named))

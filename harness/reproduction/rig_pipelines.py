@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from harness.reproduction.script import Script, text, word
+from harness.rig.pipeline_layouts import reflected_sets
 from harness.shader.library import load, names
-from harness.spec.enums import VK_WHOLE_SIZE
+from harness.shader.reflect import reflect
+from harness.spec.enums import VK_WHOLE_SIZE, VkShaderStage
 from harness.spec.shapes import main_name
 from harness.trace.calls import Block, Call
 from harness.trace.templates import plain
@@ -134,10 +136,9 @@ class SimplePipelines:
     def write(self, pipeline: int) -> None:
         """Writes a pipeline."""
         each, script = self.by_pipeline[pipeline], self.script
-        bindings = ", ".join(f"{at}: {text(kind)}" for at, kind in sorted(each.bindings.items()))
-        push = f", push_bytes={each.push_bytes}" if each.push_bytes else ""
+        given = ", ".join([text(each.shader), *_beside_reflection(each)])
         variable = script.name(pipeline, "VkPipeline")
-        script.line(f"{variable} = rig.compute({text(each.shader)}, {{{bindings}}}{push})")
+        script.line(f"{variable} = rig.compute({given})")
         script.given[each.layout] = f"{variable}.layout"
         script.given[pipeline] = f"{variable}.handle"
 
@@ -172,6 +173,16 @@ class SimplePipelines:
         ):
             return f"{variable}.bind({name}, {self.script.names[sets[0]]})", True
         return f"{variable}.bind({name})", False
+
+
+def _beside_reflection(each: SimplePipeline) -> list[str]:
+    """The arguments of `Rig.compute` for what the layout has and the shader does not say."""
+    shader = reflect(load(each.shader), "main")
+    bindings = reflected_sets({VkShaderStage.COMPUTE: shader}).get(0, {})
+    types = {at: word("VkDescriptorType", kind, _TYPE) for at, (kind, _, _) in bindings.items()}
+    more = ", ".join(f"{at}: {text(kind)}" for at, kind in sorted(each.bindings.items()) if types.get(at) != kind)
+    pushed = f"push_bytes={each.push_bytes}" if each.push_bytes > shader.push_bytes else ""
+    return [given for given in (f"{{{more}}}" if more else "", pushed) if given]
 
 
 def _filled(call: Call) -> list[int]:

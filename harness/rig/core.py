@@ -15,7 +15,7 @@ from typing import Any, Self
 from harness.device.headless import DeviceQueue, Headless, import_vulkan
 from harness.findings import LacksError
 from harness.rig.requirements import buffer_usage, queue_masks, split_extensions
-from harness.spec.enums import VkPipelineBindPoint, VkShaderStage
+from harness.spec.enums import VkPipelineBindPoint
 from harness.spec.names import enum_value
 
 COLOR_FORMAT = "VK_FORMAT_R8G8B8A8_UNORM"
@@ -61,27 +61,43 @@ class RigImage:
 
 
 @dataclass(slots=True)
-class RigPipeline:
-    """A pipeline with its layout, its set layout, and the descriptor types by binding.
-
-    `point` is its VkPipelineBindPoint. `push_stages` are the stages that see its push constants.
-    """
+class RigSetLayout:
+    """A VkDescriptorSetLayout, with the (VkDescriptorType, count) of each binding."""
 
     handle: Any
-    layout: Any
-    set_layout: Any
     types: dict[int, tuple[int, int]]
-    push: bool = False
+
+
+@dataclass(slots=True)
+class RigPipelineLayout:
+    """A VkPipelineLayout with its set layouts by number. `push_stages` are the stages that see its push constants."""
+
+    handle: Any
+    sets: tuple[RigSetLayout, ...]
+    push_stages: int
+
+
+@dataclass(slots=True)
+class RigPipeline:
+    """A pipeline with its layout. `point` is its VkPipelineBindPoint."""
+
+    handle: Any
+    shape: RigPipelineLayout
     point: int = VkPipelineBindPoint.COMPUTE
-    push_stages: int = VkShaderStage.COMPUTE
+
+    @property
+    def layout(self) -> Any:
+        """The handle of its VkPipelineLayout."""
+        return self.shape.handle
 
 
 @dataclass(slots=True)
 class RigDescriptorSet:
-    """A descriptor set of one pipeline's layout."""
+    """A descriptor set with its layout, and the number of the set in the pipeline layout."""
 
     handle: Any
-    pipeline: RigPipeline
+    layout: RigSetLayout
+    number: int = 0
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harness.rig.core import RigBuffer, RigCommandBuffer, RigDescriptorSet, RigDevice, RigPipeline
+from harness.rig.core import RigBuffer, RigCommandBuffer, RigDescriptorSet, RigDevice, RigPipeline, RigSetLayout
 from harness.spec.enums import VK_WHOLE_SIZE, VkDescriptorType
 
 
@@ -12,22 +12,24 @@ class DescriptorSets(RigDevice):
     """Descriptor sets of one device."""
 
     def descriptors(self, pipeline: RigPipeline, **held: Any) -> RigDescriptorSet:
-        """A descriptor set. `b<binding>=` gives the resource of a binding (see `descriptor_write`)."""
-        vk = self.vk
-        sizes = [vk.VkDescriptorPoolSize(type=kind, descriptorCount=count) for kind, count in pipeline.types.values()]
+        """Set 0 of a pipeline. `b<binding>=` gives the resource of a binding (see `descriptor_write`)."""
+        return self.numbered_set(pipeline, 0, **held)
+
+    def numbered_set(self, pipeline: RigPipeline, number: int, **held: Any) -> RigDescriptorSet:
+        """Any set of a pipeline, as `descriptors`."""
+        vk, layout = self.vk, pipeline.shape.sets[number]
+        sizes = [vk.VkDescriptorPoolSize(type=kind, descriptorCount=count) for kind, count in layout.types.values()]
         info = vk.VkDescriptorPoolCreateInfo(maxSets=1, poolSizeCount=len(sizes), pPoolSizes=sizes)
         pool = self.own("DescriptorPool", vk.vkCreateDescriptorPool(self.device, info, None))
-        info = vk.VkDescriptorSetAllocateInfo(
-            descriptorPool=pool, descriptorSetCount=1, pSetLayouts=[pipeline.set_layout]
-        )
-        made = RigDescriptorSet(vk.vkAllocateDescriptorSets(self.device, info)[0], pipeline)
+        info = vk.VkDescriptorSetAllocateInfo(descriptorPool=pool, descriptorSetCount=1, pSetLayouts=[layout.handle])
+        made = RigDescriptorSet(vk.vkAllocateDescriptorSets(self.device, info)[0], layout, number)
         self.update(made, **held)
         return made
 
     def update(self, target: RigDescriptorSet, **held: Any) -> None:
         """Writes descriptors of a set."""
         writes = [
-            descriptor_write(self.vk, target.pipeline, int(at[1:]), each, target.handle) for at, each in held.items()
+            descriptor_write(self.vk, target.layout, int(at[1:]), each, target.handle) for at, each in held.items()
         ]
         self.vk.vkUpdateDescriptorSets(self.device, len(writes), writes, 0, [])
 
@@ -62,12 +64,16 @@ class DispatchCommands(RigCommandBuffer):
         point = pipeline.point
         vk.vkCmdBindPipeline(self.handle, point, pipeline.handle)
         if descriptors is not None:
-            sets = [descriptors.handle]
-            vk.vkCmdBindDescriptorSets(self.handle, point, pipeline.layout, 0, 1, sets, len(offsets), list(offsets))
+            self.bind_set(pipeline, descriptors, offsets)
+
+    def bind_set(self, pipeline: RigPipeline, descriptors: RigDescriptorSet, offsets: tuple[int, ...] = ()) -> None:
+        """Binds a set to its number, with dynamic offsets."""
+        place, sets = (self.handle, pipeline.point, pipeline.layout, descriptors.number), [descriptors.handle]
+        self.vk.vkCmdBindDescriptorSets(*place, 1, sets, len(offsets), list(offsets))
 
     def push_descriptors(self, pipeline: RigPipeline, **held: Any) -> None:
         """vkCmdPushDescriptorSetKHR of `b<binding>=` resources, as in `DescriptorSets.descriptors`."""
-        writes = [descriptor_write(self.vk, pipeline, int(at[1:]), each) for at, each in held.items()]
+        writes = [descriptor_write(self.vk, pipeline.shape.sets[0], int(at[1:]), each) for at, each in held.items()]
         point = pipeline.point
         push = self.rig.function("vkCmdPushDescriptorSetKHR")
         push(self.handle, point, pipeline.layout, 0, len(writes), writes)
@@ -75,7 +81,7 @@ class DispatchCommands(RigCommandBuffer):
     def push_constants(self, pipeline: RigPipeline, *words: int) -> None:
         """vkCmdPushConstants of 32-bit words from offset 0."""
         values = self.vk.ffi.new("uint32_t[]", list(words))
-        self.vk.vkCmdPushConstants(self.handle, pipeline.layout, pipeline.push_stages, 0, 4 * len(words), values)
+        self.vk.vkCmdPushConstants(self.handle, pipeline.layout, pipeline.shape.push_stages, 0, 4 * len(words), values)
 
     def dispatch(self, x: int = 1, y: int = 1, z: int = 1) -> None:
         """vkCmdDispatch."""
@@ -90,12 +96,12 @@ class DispatchCommands(RigCommandBuffer):
         self.vk.vkCmdDispatchIndirect(self.handle, buffer.handle, offset)
 
 
-def descriptor_write(vk: Any, pipeline: RigPipeline, binding: int, held: Any, target: Any = None) -> Any:
+def descriptor_write(vk: Any, layout: RigSetLayout, binding: int, held: Any, target: Any = None) -> Any:
     """A VkWriteDescriptorSet.
 
     `held` is a buffer, (buffer, offset, size), a list of those (an array), a buffer view, or (view, sampler, layout).
     """
-    kind, _ = pipeline.types[binding]
+    kind, _ = layout.types[binding]
     many = held if isinstance(held, list) else [held]
     common = {"dstSet": target, "dstBinding": binding, "descriptorType": kind, "descriptorCount": len(many)}
     if kind in (4, 5):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
-from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -85,14 +83,14 @@ class GraphicsPipelines(ComputePipelines):
         """A graphics pipeline of shaders as `compute` takes them, for a subpass or for dynamic rendering with formats.
 
         `between` are the shaders of tessellation, with patches of one vertex, and geometry stages by VkShaderStage.
-        `bindings` maps numbers of set 0 to descriptor types, as for `compute`; all stages see them and the push
-        constants. `fixed`: see `PipelineState`. Raises `LacksError` for a stage that the device lacks.
+        Its layout follows from the shaders; `bindings` and `push_bytes` are as for `pipeline_layout`. `fixed`: see
+        `PipelineState`. Raises `LacksError` for a stage that the device lacks.
         """
         vk, state = self.vk, PipelineState(**fixed)
         shaders = {VkShaderStage.VERTEX: vertex, **(between or {}), VkShaderStage.FRAGMENT: fragment}
         self.require(*(STAGE_FEATURES[stage] for stage in between or {}))
-        visible = reduce(or_, shaders)
-        layout, set_layout, types = self.pipeline_layout(bindings or {}, push_bytes, visible)
+        used = {at: reflect(load(each), "main", stage=at) for at, each in shaders.items() if each is not None}
+        layout = self.pipeline_layout(used, bindings, push_bytes)
         count, members = len(colors), {}
         if render_pass is not None:
             count = len(render_pass.subpasses[subpass].colors)
@@ -104,14 +102,13 @@ class GraphicsPipelines(ComputePipelines):
         if VkShaderStage.TESSELLATION_CONTROL in shaders:
             members["pTessellationState"] = vk.VkPipelineTessellationStateCreateInfo(patchControlPoints=1)
         info = vk.VkGraphicsPipelineCreateInfo(
-            pStages=stages, layout=layout, **members, **_fixed_state(vk, state, extent, _write_masks(fragment, count))
+            pStages=stages,
+            layout=layout.handle,
+            **members,
+            **_fixed_state(vk, state, extent, _write_masks(fragment, count)),
         )
         handle = vk.vkCreateGraphicsPipelines(self.device, None, 1, [info], None)[0]
-        push_stages = visible if push_bytes else 0
-        self.own("Pipeline", handle)
-        return RigPipeline(
-            handle, layout, set_layout, types, point=VkPipelineBindPoint.GRAPHICS, push_stages=push_stages
-        )
+        return RigPipeline(self.own("Pipeline", handle), layout, VkPipelineBindPoint.GRAPHICS)
 
     def _stages(self, shaders: Mapping[int, str | Path | None]) -> list[Any]:
         return [

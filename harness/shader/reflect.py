@@ -100,6 +100,8 @@ class ReflectedEntryPoint:
     """(offset, size) in bytes of the push constants on which it depends."""
     loaded: tuple[LoadedPlace, ...] = ()
     """The members of blocks in memory on which it depends. The shader does not write them through their block."""
+    push_bytes: int = 0
+    """The end of its push constant block in bytes; 0 where it uses none."""
 
 
 _cache: OrderedDict[tuple[bytes, str, int, tuple[tuple[int, bytes], ...]], ReflectedEntryPoint] = OrderedDict()
@@ -164,7 +166,14 @@ def _reflect(code: bytes, name: str, specialization: dict[int, bytes], stage: in
         varies=narrowed.varies,
         pushed=narrowed.pushed,
         loaded=narrowed.loaded,
+        push_bytes=max(
+            (_block_size(declarations, each) for each in referenced if each.kind == PUSH_CONSTANTS), default=0
+        ),
     )
+
+
+def _block_size(declarations: Declarations, variable: Variable) -> int:
+    return declarations.types[variable.type].size or 0
 
 
 def _declared_outputs(declarations: Declarations, point: EntryPoint) -> frozenset[int]:

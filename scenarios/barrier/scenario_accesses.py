@@ -17,7 +17,7 @@ FILL, COPY, DISPATCH, CLEAR = "vkCmdFillBuffer", "vkCmdCopyBuffer", "vkCmdDispat
 def scenario_shader_read_does_not_cover_uniform_buffers(rig: Rig) -> None:
     """SHADER_READ is sampled and storage reads; a uniform buffer is read with UNIFORM_READ."""
     source, out = rig.buffer(256), rig.buffer(256)
-    total = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"})
+    total = rig.compute("sum_uniform")
     held = rig.descriptors(total, b0=source, b1=out)
     with rig.submission() as commands:
         commands.fill(source, 0x00C0FFEE)
@@ -48,7 +48,7 @@ def scenario_shader_read_does_not_cover_uniform_buffers(rig: Rig) -> None:
 def scenario_shader_read_covers_storage_buffers(rig: Rig) -> None:
     """A storage buffer is read with SHADER_STORAGE_READ, which SHADER_READ holds, at the stage of its shader."""
     source, out = rig.buffer(256), rig.buffer(256)
-    words = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    words = rig.compute("copy_words")
     held = rig.descriptors(words, b0=source, b1=out)
     with rig.submission() as commands:
         commands.fill(source, 0x0D15EA5E)
@@ -78,7 +78,7 @@ def scenario_shader_read_covers_storage_buffers(rig: Rig) -> None:
 def scenario_shader_read_covers_sampled_images(rig: Rig) -> None:
     """A combined image sampler is read with SHADER_SAMPLED_READ."""
     a, out = rig.image(), rig.buffer(1024)
-    sample = rig.compute("sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"})
+    sample = rig.compute("sample_2d")
     held = rig.descriptors(sample, b0=(rig.view(a), rig.sampler(), 1), b1=out)
     with rig.submission() as commands:
         commands.transition(a)
@@ -114,7 +114,7 @@ def scenario_shader_write_covers_storage_buffers(rig: Rig) -> None:
     """A storage buffer is written with SHADER_STORAGE_WRITE, which SHADER_WRITE holds. A copy of it, then the next
     dispatch over it: the second dependency is of execution, and DRAW_INDIRECT reaches later stages such as compute."""
     target, out = rig.buffer(256), rig.buffer(256)
-    words = rig.compute("fill_words_writeonly", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    words = rig.compute("fill_words_writeonly")
     held = rig.descriptors(words, b0=target)
     with rig.submission() as commands:
         commands.bind(words, held)
@@ -149,7 +149,7 @@ def scenario_shader_write_covers_storage_buffers(rig: Rig) -> None:
 def scenario_two_dispatches_write_one_buffer(rig: Rig) -> None:
     """Two compute writes of one range need a memory dependency from SHADER_WRITE to SHADER_WRITE."""
     target = rig.buffer(256)
-    words = rig.compute("fill_words_writeonly", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    words = rig.compute("fill_words_writeonly")
     held = rig.descriptors(words, b0=target)
     with rig.submission() as commands:
         commands.bind(words, held)

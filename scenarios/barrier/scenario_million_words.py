@@ -15,8 +15,8 @@ DISPATCH_TO_DISPATCH = {"src": "COMPUTE_SHADER", "dst": "COMPUTE_SHADER"}
 def scenario_dispatch_reads_a_million_written_words(rig: Rig) -> None:
     """A dispatch that reads what another wrote needs a memory dependency, however large the work."""
     source, target = rig.buffer(4 * WORDS), rig.buffer(4 * WORDS)
-    write = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
-    copy = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    write = rig.compute("fill_words")
+    copy = rig.compute("copy_words")
     written, copied = rig.descriptors(write, b0=source), rig.descriptors(copy, b0=source, b1=target)
     with rig.submission() as commands:
         commands.bind(write, written)
@@ -38,7 +38,7 @@ def scenario_dispatch_reads_a_million_written_words(rig: Rig) -> None:
 def scenario_copy_reads_a_million_written_words(rig: Rig) -> None:
     """A copy that reads what a dispatch wrote needs a memory dependency, however large the work."""
     source, target = rig.buffer(4 * WORDS), rig.buffer(4 * WORDS)
-    write = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    write = rig.compute("fill_words")
     written = rig.descriptors(write, b0=source)
     with rig.submission() as commands:
         commands.bind(write, written)

@@ -32,7 +32,7 @@ def scenario_reads_after_a_guarded_read(rig: Rig) -> None:
     is in the second scope of neither, so that it needs a dependency on W of its own."""
     a, b, c = rig.image(), rig.image(), rig.image(extent=(8, 8, 1))
     first, last = rig.buffer(1024), rig.buffer(1024)
-    load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
+    load = rig.compute("image_load_2d")
     held = rig.descriptors(load, b0=(rig.view(a), None, 1), b1=last)
     with rig.submission() as commands:
         for image in (a, b, c):
@@ -102,7 +102,7 @@ def scenario_write_after_a_guarded_read(rig: Rig) -> None:
 def scenario_a_write_waits_for_every_reading_stage(rig: Rig) -> None:
     """Reads by two stages are two reasons to wait; ordering the write after one leaves the other."""
     a, b, c = rig.buffer(data=bytes(range(256))), rig.buffer(), rig.buffer()
-    words = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    words = rig.compute("copy_words")
     held = rig.descriptors(words, b0=a, b1=c)
     with rig.submission() as commands:
         commands.copy(a, b)

@@ -141,7 +141,7 @@ def scenario_ends_of_the_pipe_have_no_accesses(rig: Rig) -> None:
 )
 def scenario_source_stages_reach_back(rig: Rig) -> None:
     """COMPUTE_SHADER as a first scope waits for the indirect command's read too: that stage is logically earlier."""
-    words = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    words = rig.compute("fill_words")
     arguments, out = rig.buffer(64), rig.buffer()
     held = rig.descriptors(words, b0=out)
     rig.host_write(arguments, ONE_GROUP)
@@ -169,7 +169,7 @@ def scenario_source_stages_reach_back(rig: Rig) -> None:
 )
 def scenario_access_scopes_do_not_reach(rig: Rig) -> None:
     """Memory made visible to COMPUTE_SHADER with every access is not visible to the indirect command's read."""
-    words = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    words = rig.compute("fill_words")
     arguments, out = rig.buffer(64), rig.buffer()
     held = rig.descriptors(words, b0=out)
     with rig.submission() as commands:
@@ -228,7 +228,7 @@ def scenario_several_stages_and_accesses_in_one_mask(rig: Rig) -> None:
 )
 def scenario_shader_overwrites_a_copy(rig: Rig) -> None:
     """SHADER_WRITE at COMPUTE_SHADER covers the storage write of a compute shader, and of no other stage."""
-    words = rig.compute("fill_words_writeonly", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    words = rig.compute("fill_words_writeonly")
     a, b = rig.buffer(data=bytes(range(256))), rig.buffer()
     held = rig.descriptors(words, b0=b)
     with rig.submission() as commands:

@@ -15,7 +15,7 @@ READ_TOO_EARLY = [read_after_write("vkCmdCopyBufferToImage", "vkCmdDispatch")]
 def scenario_upload_of_a_dispatched_pattern(rig: Rig) -> None:
     """A buffer barrier makes exactly its range visible to the copy: the rest of the picture may be anything."""
     buffer, image = rig.buffer(4 * WORDS), rig.image(extent=(SIDE, SIDE, 1))
-    write = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    write = rig.compute("fill_words")
     written = rig.descriptors(write, b0=buffer)
     with rig.submission() as commands:
         commands.transition(image)

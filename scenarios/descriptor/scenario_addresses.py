@@ -9,7 +9,7 @@ WRITE, READ = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STOR
 
 
 def _copy(rig: Rig) -> RigPipeline:
-    return rig.compute("address_copy", {}, push_bytes=20)
+    return rig.compute("address_copy")
 
 
 def _run(commands: Commands, pipeline: RigPipeline, source: RigBuffer, target: RigBuffer, count: int = 64) -> None:

@@ -14,7 +14,7 @@ GENERAL = VkImageLayout.GENERAL
 
 
 def _pipeline(rig: Rig, shader: str) -> RigPipeline:
-    return rig.compute(shader, {0: "STORAGE_BUFFER"}, push_bytes=4)
+    return rig.compute(shader)
 
 
 def _run(commands: Commands, pipeline: RigPipeline, value: int | None, **held: object) -> None:
@@ -114,7 +114,7 @@ def scenario_atomics_after_plain_loads(rig: Rig) -> None:
     """A plain load that must not see what a later atomic writes needs an execution dependency."""
     a, b = rig.buffer(), rig.buffer()
     add = _pipeline(rig, "atomic_add")
-    copy = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    copy = rig.compute("copy_words")
     with rig.submission() as commands:
         _run(commands, copy, None, b0=a, b1=b)
         commands.barrier("loads before the adds", "COMPUTE_SHADER", "COMPUTE_SHADER")
@@ -137,8 +137,8 @@ def scenario_atomic_loads(rig: Rig) -> None:
     """Atomic loads are reads: they need what was stored to be visible, and do not conflict with one another."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
     store = _pipeline(rig, "atomic_store")
-    load = rig.compute("atomic_load", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
-    reverse = rig.compute("reverse_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    load = rig.compute("atomic_load")
+    reverse = rig.compute("reverse_words")
     with rig.submission() as commands:
         _run(commands, store, 0xA0, b0=a)
         commands.barrier("store before load", WRITE, READ)
@@ -153,7 +153,7 @@ def scenario_atomic_loads(rig: Rig) -> None:
 def scenario_image_atomics(rig: Rig) -> None:
     """Atomic additions to the texels of one image by two dispatches do not conflict."""
     image = rig.image("VK_FORMAT_R32_UINT", (8, 8, 1))
-    add = rig.compute("image_atomic_add", {0: "STORAGE_IMAGE"}, push_bytes=4)
+    add = rig.compute("image_atomic_add")
     held = (rig.view(image), None, GENERAL)
     with rig.submission() as commands:
         commands.transition(image)

@@ -23,7 +23,7 @@ def _ready(commands: Commands, pipeline: RigPipeline, target: RigBuffer, *words:
 def scenario_two_halves_of_one_grid(rig: Rig) -> None:
     """Two dispatches of different workgroups store to different bytes of one buffer."""
     a = rig.buffer(512)
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4, flags=VkPipelineCreate.DISPATCH_BASE)
+    pipeline = rig.compute("fill_words", flags=VkPipelineCreate.DISPATCH_BASE)
     second = rig.choose("second half", 1, {"the first again": 0})
     with rig.submission() as commands:
         _ready(commands, pipeline, a, 0x100)
@@ -36,7 +36,7 @@ def scenario_two_halves_of_one_grid(rig: Rig) -> None:
 def scenario_buffer_larger_than_the_dispatch(rig: Rig) -> None:
     """A dispatch of 64 invocations does not reach the words after the first 64, although they are bound."""
     a = rig.buffer(512)
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     with rig.submission() as commands:
         commands.fill(a, 0x11, 256, 256)
         _ready(commands, pipeline, a, 0x300)
@@ -50,7 +50,7 @@ def scenario_buffer_larger_than_the_dispatch(rig: Rig) -> None:
 def scenario_range_from_push_constants(rig: Rig) -> None:
     """An offset in the push constants moves what is stored to, and a guard against a count of words ends it."""
     a = rig.buffer(512)
-    pipeline = rig.compute("limited_words", {0: "STORAGE_BUFFER"}, push_bytes=12)
+    pipeline = rig.compute("limited_words")
     words = rig.choose("filled", (0, 10), {"the last word": (49, 1), "the first word": (10, 1)})
     with rig.submission() as commands:
         commands.fill(a, 0x22, 4 * words[0], 4 * words[1])
@@ -66,7 +66,7 @@ def scenario_range_from_push_constants(rig: Rig) -> None:
 def scenario_tiles_side_by_side(rig: Rig) -> None:
     """Tiles of 8 by 8 words in rows of 16 lie side by side, row by row."""
     a = rig.buffer(1024)
-    pipeline = rig.compute("tile_words", {0: "STORAGE_BUFFER"}, push_bytes=12)
+    pipeline = rig.compute("tile_words")
     second = rig.choose("second tile", 8, {"one column earlier": 7})
     pitch = rig.choose("pitch", 16, {"of fifteen words": 15})
     with rig.submission() as commands:
@@ -80,7 +80,7 @@ def scenario_tiles_side_by_side(rig: Rig) -> None:
 def scenario_branch_on_push_constants(rig: Rig) -> None:
     """A store in a branch that the push constants of this dispatch rule out is no access."""
     a = rig.buffer()
-    pipeline = rig.compute("branch_not_taken", {0: "STORAGE_BUFFER"}, push_bytes=8)
+    pipeline = rig.compute("branch_not_taken")
     with rig.submission() as commands:
         commands.fill(a, 0x44)
         _ready(commands, pipeline, a, rig.choose("enabled", 0, {"yes": 1}), 0x700)
@@ -94,7 +94,7 @@ def scenario_branch_on_push_constants(rig: Rig) -> None:
 def scenario_atomic_counter_beside_stores(rig: Rig) -> None:
     """Two dispatches that count in one word and store to different others of the same buffer do not conflict."""
     a = rig.buffer(4 + 4 * 32)
-    pipeline = rig.compute("count_and_store", {0: "STORAGE_BUFFER"}, push_bytes=8)
+    pipeline = rig.compute("count_and_store")
     second = rig.choose("second words", 16, {"the same": 0, "one that overlaps": 15})
     with rig.submission() as commands:
         _ready(commands, pipeline, a, 0, 0x800)
@@ -110,7 +110,7 @@ def scenario_atomic_counter_beside_stores(rig: Rig) -> None:
 def scenario_counter_read_after_atomics_beside_stores(rig: Rig) -> None:
     """The counter beside the stores is still written by the atomic."""
     a, b = rig.buffer(4 + 4 * 32), rig.buffer()
-    pipeline = rig.compute("count_and_store", {0: "STORAGE_BUFFER"}, push_bytes=8)
+    pipeline = rig.compute("count_and_store")
     with rig.submission() as commands:
         _ready(commands, pipeline, a, 0, 0xA00)
         commands.dispatch()
@@ -122,7 +122,7 @@ def scenario_counter_read_after_atomics_beside_stores(rig: Rig) -> None:
 def scenario_array_element_from_push_constants(rig: Rig) -> None:
     """An index in the push constants chooses one descriptor of an array. The others are not accessed."""
     buffers = [rig.buffer() for _ in range(4)]
-    pipeline = rig.compute("array_dynamic_index", {0: "STORAGE_BUFFER"}, push_bytes=8, counts={0: 4})
+    pipeline = rig.compute("array_dynamic_index")
     element = rig.choose("element", 3, {"that the shader names": 1})
     with rig.submission() as commands:
         commands.fill(buffers[element], 0x55)
@@ -140,7 +140,7 @@ def scenario_array_element_from_memory(rig: Rig) -> None:
     buffers = [rig.buffer() for _ in range(4)]
     filled = rig.choose("filled", 4, {"the first element": 0, "the third element": 2})
     choice = rig.buffer(data=(filled % 4).to_bytes(4, "little"))
-    pipeline = rig.compute("array_any_index", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"}, push_bytes=4, counts={0: 4})
+    pipeline = rig.compute("array_any_index")
     with rig.submission() as commands:
         commands.fill([*buffers, rig.buffer()][filled], 0x66)
         commands.bind(pipeline, rig.descriptors(pipeline, b0=buffers, b1=choice))
@@ -156,8 +156,7 @@ def scenario_array_elements_by_remainder_and_mask(rig: Rig) -> None:
     """A remainder by two and a mask of one bit choose one of two elements, whatever number they are of."""
     a, b = rig.buffer(512), rig.buffer(512)
     choice = rig.buffer(data=struct.pack("<2f", 5.0, 3.0))
-    bindings = {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"}
-    pipeline = rig.compute("array_remainder_index", bindings, push_bytes=12, counts={0: 4})
+    pipeline = rig.compute("array_remainder_index")
     remainder = rig.choose("remainder", 2, {"of the first pair": 0})
     masked = rig.choose("low bit", 2, {"of the first pair": 0})
     with rig.submission() as commands:

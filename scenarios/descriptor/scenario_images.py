@@ -19,7 +19,7 @@ SMALL = (8, 8, 1)
 
 
 def _store(rig: Rig) -> RigPipeline:
-    return rig.compute("image_store_2d", {0: "STORAGE_IMAGE"}, push_bytes=4)
+    return rig.compute("image_store_2d")
 
 
 def _run(commands: Commands, pipeline: RigPipeline, value: int | None = None, **held: object) -> None:
@@ -51,7 +51,7 @@ def scenario_storage_image_loaded_after_a_store(rig: Rig) -> None:
     """A storage image that one dispatch stores to and the next loads from needs a memory dependency."""
     target = rig.buffer()
     store = _store(rig)
-    load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
+    load = rig.compute("image_load_2d")
     with rig.submission() as commands:
         image = _image(rig, commands)
         _run(commands, store, 0x01234567, b0=_bound(rig, image))
@@ -75,7 +75,7 @@ def scenario_storage_image_loaded_after_a_store(rig: Rig) -> None:
 )
 def scenario_storage_image_stored_after_a_copy(rig: Rig) -> None:
     """Of a shader that copies one image to another, only the target is written; the source may be overwritten later."""
-    copy, store = rig.compute("image_copy_2d", dict.fromkeys((0, 1), "STORAGE_IMAGE")), _store(rig)
+    copy, store = rig.compute("image_copy_2d"), _store(rig)
     with rig.submission() as commands:
         source, target = _image(rig, commands), _image(rig, commands)
         _run(commands, copy, b0=_bound(rig, source), b1=_bound(rig, target))
@@ -88,7 +88,7 @@ def scenario_storage_image_stored_after_a_copy(rig: Rig) -> None:
 @scenario(without={"once before twice": [WAW]}, rule="write-after-write,a-written-variable-counts-as-written")
 def scenario_storage_image_changed_twice(rig: Rig) -> None:
     """Two dispatches that change one image in place need a memory dependency."""
-    invert = rig.compute("image_invert_2d", {0: "STORAGE_IMAGE"})
+    invert = rig.compute("image_invert_2d")
     with rig.submission() as commands:
         image = _image(rig, commands)
         _run(commands, invert, b0=_bound(rig, image))
@@ -108,7 +108,7 @@ def scenario_storage_image_changed_twice(rig: Rig) -> None:
 def scenario_combined_image_sampler(rig: Rig) -> None:
     """Sampling is SHADER_SAMPLED_READ, of which SHADER_READ is a shorthand."""
     target = rig.buffer()
-    sample = rig.compute("sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"})
+    sample = rig.compute("sample_2d")
     with rig.submission() as commands:
         image = _image(rig, commands)
         commands.clear_color(image)
@@ -133,7 +133,7 @@ def scenario_combined_image_sampler(rig: Rig) -> None:
 def scenario_image_and_sampler_apart(rig: Rig) -> None:
     """A sampled image with a sampler of its own: the image is accessed, the sampler is not memory."""
     target = rig.buffer()
-    sample = rig.compute("sampled_separate", {0: "SAMPLED_IMAGE", 1: "SAMPLER", 2: "STORAGE_BUFFER"})
+    sample = rig.compute("sampled_separate")
     with rig.submission() as commands:
         image = _image(rig, commands)
         commands.clear_color(image, 0x01020304)
@@ -150,8 +150,8 @@ def scenario_image_and_sampler_apart(rig: Rig) -> None:
 def scenario_one_image_sampled_and_loaded(rig: Rig) -> None:
     """An image sampled by one dispatch and loaded by another is read twice, which conflicts with nothing."""
     first, second = rig.buffer(), rig.buffer()
-    sample = rig.compute("sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"})
-    load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
+    sample = rig.compute("sample_2d")
+    load = rig.compute("image_load_2d")
     store = _store(rig)
     with rig.submission() as commands:
         image, other = _image(rig, commands), _image(rig, commands)
@@ -167,8 +167,7 @@ def scenario_one_image_sampled_and_loaded(rig: Rig) -> None:
 def scenario_size_of_images(rig: Rig) -> None:
     """Asking images for their size reads no texel: both may be in the middle of a clear."""
     target, other = rig.buffer(), rig.buffer()
-    types = {0: "STORAGE_IMAGE", 1: "COMBINED_IMAGE_SAMPLER", 2: "STORAGE_BUFFER"}
-    sizes = rig.compute("size_only", types)
+    sizes = rig.compute("size_only")
     with rig.submission() as commands:
         stored, sampled = _image(rig, commands), _image(rig, commands)
         commands.clear_color(stored)
@@ -195,7 +194,7 @@ def scenario_view_of_one_mip(rig: Rig) -> None:
 def scenario_view_of_one_layer(rig: Rig) -> None:
     """A descriptor accesses the layer of its view; clears of the layers around it do not conflict."""
     target = rig.buffer()
-    load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
+    load = rig.compute("image_load_2d")
     layers = rig.choose("cleared layers", ((0, 1), (2, 2)), {"with the view's": ((1, 2),)})
     with rig.submission() as commands:
         image = _image(rig, commands, layers=4)

@@ -10,7 +10,7 @@ READ = "DRAW_INDIRECT/INDIRECT_COMMAND_READ"
 
 
 def _target(rig: Rig, commands: Commands, target: RigBuffer, value: int) -> RigPipeline:
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     commands.bind(pipeline, rig.descriptors(pipeline, b0=target))
     commands.push_constants(pipeline, value)
     return pipeline
@@ -90,7 +90,7 @@ def scenario_parameters_from_a_copy(rig: Rig) -> None:
 def scenario_parameters_from_a_shader(rig: Rig) -> None:
     """The usual way to let the device decide: one dispatch writes the parameters of the next."""
     parameters, a = rig.buffer(64), rig.buffer()
-    deciding = rig.compute("indirect_args", {0: "STORAGE_BUFFER"}, push_bytes=12)
+    deciding = rig.compute("indirect_args")
     with rig.submission() as commands:
         commands.bind(deciding, rig.descriptors(deciding, b0=parameters))
         commands.push_constants(deciding, 1, 1, 1)

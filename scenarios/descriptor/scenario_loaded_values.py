@@ -22,7 +22,7 @@ def _uniforms(rig: Rig, *words: int) -> RigBuffer:
 def scenario_range_from_a_uniform_block(rig: Rig) -> None:
     """An offset and a count that the host wrote to a uniform block say which words are stored to."""
     a, numbers = rig.buffer(512), _uniforms(rig, 10, 40)
-    pipeline = rig.compute("uniform_range", {0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("uniform_range")
     words = rig.choose("filled", (0, 10), {"the last word": (49, 1), "the first word": (10, 1)})
     with rig.submission() as commands:
         commands.fill(a, 0x22, 4 * words[0], 4 * words[1])
@@ -40,7 +40,7 @@ def scenario_range_from_a_uniform_block(rig: Rig) -> None:
 def scenario_ranges_that_a_fill_decides(rig: Rig) -> None:
     """A number that a fill wrote to a uniform block counts for the dispatch that loads it after that."""
     a, first, second = rig.buffer(512), _uniforms(rig, 0, 64), _uniforms(rig, 32, 64)
-    pipeline = rig.compute("uniform_range", {0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("uniform_range")
     word = rig.choose("first word", 64, {"of the first half": 63})
     with rig.submission() as commands:
         commands.fill(second, word, 0, 4)
@@ -55,7 +55,7 @@ def scenario_ranges_that_a_fill_decides(rig: Rig) -> None:
 def scenario_uniforms_rewritten_before_the_submit(rig: Rig) -> None:
     """What the host writes to a uniform block before the submit counts, and not what it held during the recording."""
     a, numbers = rig.buffer(512), _uniforms(rig, 0, 64)
-    pipeline = rig.compute("uniform_range", {0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("uniform_range")
     first = rig.choose("rewritten", 64, {"to the first half": 63})
     with rig.submission() as commands:
         commands.fill(a, 0x22, 0, 256)
@@ -74,7 +74,7 @@ def scenario_an_address_in_a_uniform_block(rig: Rig) -> None:
     """A shader stores to the buffer whose device address the host wrote to a uniform block."""
     a, b = rig.buffer(), rig.buffer()
     where = _uniforms(rig, *rig.address(a))
-    pipeline = rig.compute("uniform_address", {0: "UNIFORM_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("uniform_address")
     with rig.submission() as commands:
         commands.fill(a, 0x22)
         commands.fill(b, 0x33)
@@ -93,7 +93,7 @@ def scenario_an_address_that_an_update_wrote(rig: Rig) -> None:
     """A device address that an update wrote to a uniform block leads to its buffer; an older one leads elsewhere."""
     a, b = rig.buffer(), rig.buffer()
     where = _uniforms(rig, *rig.address(b))
-    pipeline = rig.compute("uniform_address", {0: "UNIFORM_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("uniform_address")
     with rig.submission() as commands:
         commands.update(where, b"".join(word.to_bytes(4, "little") for word in rig.address(a)))
         commands.barrier("address before its load", FILL, UNIFORM)
@@ -110,7 +110,7 @@ def scenario_an_address_that_an_update_wrote(rig: Rig) -> None:
 def scenario_word_that_a_draw_stores(rig: Rig) -> None:
     """A draw stores to the word that a uniform block names, and to no other of the storage buffer."""
     a, number, image = rig.buffer(512), _uniforms(rig, 9), rig.target()
-    pipeline = rig.graphics("uniform_word", bindings={0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"})
+    pipeline = rig.graphics("uniform_word")
     word = rig.choose("filled", 9, {"the word": 10})
     with rig.submission() as commands:
         commands.fill(a, 0x33, 4 * word, 4)
@@ -130,7 +130,7 @@ def scenario_word_that_a_draw_stores(rig: Rig) -> None:
 def scenario_range_of_an_indirect_dispatch(rig: Rig) -> None:
     """The same of a dispatch whose numbers of workgroups lie in a buffer."""
     a, numbers, groups = rig.buffer(512), _uniforms(rig, 10, 40), _uniforms(rig, 1, 1, 1)
-    pipeline = rig.compute("uniform_range", {0: "STORAGE_BUFFER", 1: "UNIFORM_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("uniform_range")
     words = rig.choose("filled", (0, 10), {"the first word": (10, 1)})
     with rig.submission() as commands:
         commands.fill(a, 0x22, 4 * words[0], 4 * words[1])

@@ -11,7 +11,7 @@ FROM_FILL = read_after_write("vkCmdDispatch", "vkCmdFillBuffer")
 
 
 def _fill(rig: Rig, kind: str = "STORAGE_BUFFER", push: bool = False) -> RigPipeline:
-    return rig.compute("fill_words", {0: kind}, push_bytes=4, push=push)
+    return rig.compute("fill_words", {0: kind}, push=push)
 
 
 def _run(commands: Commands, pipeline: RigPipeline, value: int, *held: RigBuffer | tuple[RigBuffer, int, int]) -> None:
@@ -52,7 +52,7 @@ def scenario_whole_size_is_the_rest_of_the_buffer(rig: Rig) -> None:
 def scenario_barrier_over_the_range_of_a_descriptor(rig: Rig) -> None:
     """A buffer barrier must cover the bytes of the descriptor, not those of the buffer."""
     a, b = rig.buffer(1024), rig.buffer()
-    copy = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    copy = rig.compute("copy_words")
     with rig.submission() as commands:
         commands.fill(a, 0x88)
         commands.barrier(
@@ -87,7 +87,7 @@ def scenario_dynamic_offsets(rig: Rig) -> None:
 def scenario_dynamic_offset_of_a_uniform_buffer(rig: Rig) -> None:
     """The dynamic offset of a uniform buffer is added to the offset that was written into the set."""
     a, b = rig.buffer(1024), rig.buffer()
-    pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER_DYNAMIC", 1: "STORAGE_BUFFER"})
+    pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER_DYNAMIC"})
     descriptors = rig.descriptors(pipeline, b0=(a, 256, 256), b1=b)
     with rig.submission() as commands:
         commands.fill(a, 0x99, 512, 256)
@@ -151,7 +151,7 @@ def scenario_descriptors_written_twice(rig: Rig) -> None:
 def scenario_array_with_a_constant_index(rig: Rig) -> None:
     """Of an array of descriptors, the elements that the SPIR-V names by constants are accessed, and no others."""
     buffers = [rig.buffer() for _ in range(4)]
-    pipeline = rig.compute("array_constant_index", {0: "STORAGE_BUFFER"}, push_bytes=4, counts={0: 4})
+    pipeline = rig.compute("array_constant_index")
     descriptors = rig.descriptors(pipeline, b0=buffers)
     with rig.submission() as commands:
         for at in rig.choose("filled", (0, 1, 3), {"the used element": (0, 1, 2, 3)}):
@@ -169,7 +169,7 @@ def scenario_array_with_a_constant_index(rig: Rig) -> None:
 def scenario_array_copied_from_one_element_to_another(rig: Rig) -> None:
     """One variable may read some elements of an array and write others."""
     buffers = [rig.buffer() for _ in range(4)]
-    pipeline = rig.compute("array_constant_copy", {0: "STORAGE_BUFFER"}, counts={0: 4})
+    pipeline = rig.compute("array_constant_copy")
     with rig.submission() as commands:
         commands.fill(buffers[0], 0xDD)
         commands.fill(buffers[3], 0xEE)
@@ -191,9 +191,7 @@ def scenario_array_with_a_specialized_index(rig: Rig) -> None:
     """A specialization constant decides which element of an array the pipeline accesses."""
     buffers = [rig.buffer() for _ in range(4)]
     chosen = rig.choose("constant", (2,), {"of the filled element": (3,), "default": ()})
-    pipeline = rig.compute(
-        "array_specialized_index", {0: "STORAGE_BUFFER"}, push_bytes=4, counts={0: 4}, constants=chosen
-    )
+    pipeline = rig.compute("array_specialized_index", constants=chosen)
     with rig.submission() as commands:
         commands.fill(buffers[3], 0xFF)
         commands.bind(pipeline, rig.descriptors(pipeline, b0=buffers))

@@ -12,11 +12,11 @@ WRITE, READ = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STOR
 
 
 def _fill(rig: Rig, shader: str = "fill_words") -> RigPipeline:
-    return rig.compute(shader, {0: "STORAGE_BUFFER"}, push_bytes=4)
+    return rig.compute(shader)
 
 
 def _copy(rig: Rig, shader: str = "copy_words") -> RigPipeline:
-    return rig.compute(shader, {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    return rig.compute(shader)
 
 
 def _fill_with(commands: Commands, pipeline: RigPipeline, target: RigBuffer, value: int) -> None:
@@ -175,7 +175,7 @@ def scenario_two_dispatches_load_one_writable_block(rig: Rig) -> None:
 def scenario_each_binding_needs_its_dependency(rig: Rig) -> None:
     """A dispatch that reads two buffers needs both to be made visible."""
     left, right, target = rig.buffer(), rig.buffer(), rig.buffer()
-    add = rig.compute("add_words", dict.fromkeys((0, 1, 2), "STORAGE_BUFFER"))
+    add = rig.compute("add_words")
     with rig.submission() as commands:
         commands.fill(left, 5)
         commands.fill(right, 0x50)

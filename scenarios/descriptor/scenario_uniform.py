@@ -22,7 +22,7 @@ WRITTEN = "ALL_TRANSFER/TRANSFER_WRITE"
 def scenario_uniform_buffer_after_an_update(rig: Rig) -> None:
     """Uniform buffers are read by UNIFORM_READ, which SHADER_READ is not (MEMORY_READ is)."""
     a, b = rig.buffer(), rig.buffer()
-    pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"})
+    pipeline = rig.compute("sum_uniform")
     with rig.submission() as commands:
         commands.update(a, bytes(range(256)))
         commands.barrier(
@@ -51,7 +51,7 @@ def scenario_uniform_buffer_after_an_update(rig: Rig) -> None:
 def scenario_uniform_buffer_updated_after_use(rig: Rig) -> None:
     """A uniform buffer that is overwritten after a dispatch read it: the classic write after read."""
     a, b = rig.buffer(), rig.buffer()
-    pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"})
+    pipeline = rig.compute("sum_uniform")
     with rig.submission() as commands:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=b))
         commands.dispatch()
@@ -72,7 +72,7 @@ def scenario_uniform_buffer_updated_after_use(rig: Rig) -> None:
 def scenario_uniform_blocks_side_by_side(rig: Rig) -> None:
     """A dispatch that reads one block of a buffer does not care who writes the next one."""
     a, b = rig.buffer(1024), rig.buffer()
-    pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"})
+    pipeline = rig.compute("sum_uniform")
     with rig.submission() as commands:
         commands.update(a, bytes(range(100, 200)), rig.choose("written bytes", 512, {"of the block": 480}))
         commands.bind(pipeline, rig.descriptors(pipeline, b0=(a, 256, 256), b1=b))
@@ -91,7 +91,7 @@ def scenario_uniform_blocks_side_by_side(rig: Rig) -> None:
 def scenario_uniform_texel_buffer(rig: Rig) -> None:
     """Fetching from a uniform texel buffer is a sampled read."""
     a, b = rig.buffer(), rig.buffer()
-    pipeline = rig.compute("texel_fetch_buffer", {0: "UNIFORM_TEXEL_BUFFER", 1: "STORAGE_BUFFER"})
+    pipeline = rig.compute("texel_fetch_buffer")
     with rig.submission() as commands:
         commands.fill(a, 0x12345678)
         commands.barrier(
@@ -117,8 +117,8 @@ def scenario_storage_texel_buffer(rig: Rig) -> None:
     """Stores and loads of a storage texel buffer are storage accesses of the buffer behind the view."""
     a, b = rig.buffer(), rig.buffer()
     view = rig.buffer_view(a, UINT)
-    store = rig.compute("texel_store_buffer", {0: "STORAGE_TEXEL_BUFFER"}, push_bytes=4)
-    load = rig.compute("texel_load_buffer", {0: "STORAGE_TEXEL_BUFFER", 1: "STORAGE_BUFFER"})
+    store = rig.compute("texel_store_buffer")
+    load = rig.compute("texel_load_buffer")
     with rig.submission() as commands:
         commands.bind(store, rig.descriptors(store, b0=view))
         commands.push_constants(store, 0x1111)
@@ -141,7 +141,7 @@ def scenario_texel_view_of_part_of_a_buffer(rig: Rig) -> None:
     """A texel view covers its own offset and range of the buffer."""
     a = rig.buffer(512)
     view = rig.buffer_view(a, UINT, 256, 128)
-    store = rig.compute("texel_store_buffer", {0: "STORAGE_TEXEL_BUFFER"}, push_bytes=4)
+    store = rig.compute("texel_store_buffer")
     with rig.submission() as commands:
         for at, size in rig.choose("filled", ((0, 256), (384, 128)), {"inside the view": ((380, 4),)}):
             commands.fill(a, 0x2222, at, size)

@@ -13,7 +13,7 @@ DISPATCH_BASE = VkPipelineCreate.DISPATCH_BASE
 
 
 def _fill(rig: Rig, flags: int = 0) -> RigPipeline:
-    return rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4, flags=flags)
+    return rig.compute("fill_words", flags=flags)
 
 
 def _ready(commands: Commands, pipeline: RigPipeline, target: RigBuffer, value: int) -> None:
@@ -39,7 +39,7 @@ def scenario_length_of_a_block(rig: Rig) -> None:
     """Asking a storage block for its length reads the descriptor, not the buffer."""
     source, target = rig.buffer(), rig.buffer()
     shader = rig.choose("shader", "length_only", {"that loads": "copy_words"})
-    pipeline = rig.compute(shader, {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    pipeline = rig.compute(shader)
     with rig.submission() as commands:
         commands.fill(source, 0x22)
         commands.bind(pipeline, rig.descriptors(pipeline, b0=source, b1=target))
@@ -50,8 +50,8 @@ def scenario_length_of_a_block(rig: Rig) -> None:
 def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
     """A store counts although a word in memory keeps it from happening: what a shader wrote there is not known."""
     a, switch = rig.buffer(), rig.buffer()
-    pipeline = rig.compute("branch_on_a_word", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"}, push_bytes=4)
-    writer = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("branch_on_a_word")
+    writer = rig.compute("fill_words")
     with rig.submission() as commands:
         commands.bind(writer, rig.descriptors(writer, b0=switch))
         commands.push_constants(writer, 0)
@@ -74,7 +74,7 @@ def scenario_store_in_a_branch_not_taken(rig: Rig) -> None:
 def scenario_shader_that_writes_half_of_its_block(rig: Rig) -> None:
     """A shader that stores by constant indices accesses these bytes alone, not the whole bound range."""
     a = rig.buffer(128)
-    pipeline = rig.compute("half_range", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("half_range")
     offset, size = rig.choose("half", (64, 64), {"that the shader writes": (0, 64), "both": (0, 128)})
     with rig.submission() as commands:
         commands.fill(a, 0x44, offset, size)
@@ -89,9 +89,9 @@ def scenario_shader_that_writes_half_of_its_block(rig: Rig) -> None:
 def scenario_shaders_that_write_different_halves(rig: Rig) -> None:
     """Two dispatches through one descriptor that store to different halves of it do not conflict."""
     a = rig.buffer(128)
-    low = rig.compute("half_range", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    low = rig.compute("half_range")
     other = rig.choose("second shader", "half_range_high", {"of the same half": "half_range"})
-    high = rig.compute(other, {0: "STORAGE_BUFFER"}, push_bytes=4)
+    high = rig.compute(other)
     with rig.submission() as commands:
         for pipeline, value in ((low, 0x5000), (high, 0x5500)):
             _ready(commands, pipeline, a, value)
@@ -130,7 +130,7 @@ def scenario_dispatch_with_a_base(rig: Rig) -> None:
 def scenario_push_constants_between_dispatches(rig: Rig) -> None:
     """Push constants belong to the command buffer: changing them is no access and no dependency."""
     a = rig.buffer()
-    pipeline = rig.compute("push_constant_copy", {0: "STORAGE_BUFFER"}, push_bytes=16)
+    pipeline = rig.compute("push_constant_copy")
     with rig.submission() as commands:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a))
         commands.push_constants(pipeline, 1, 2, 3, 4)

@@ -27,7 +27,7 @@ def scenario_fragment_shader_samples_an_upload(rig: Rig) -> None:
     """A barrier to the vertex shader waits for the fragment shader too, and makes nothing visible to it."""
     source, image, data, out = rig.target(), rig.target(), rig.buffer(1024), rig.buffer(1024)
     rig.host_write(data, bytes(range(256)) * 4)
-    sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
+    sample = rig.graphics("sample_color")
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
         commands.transition(image, source)
@@ -61,7 +61,7 @@ def scenario_fragment_shader_samples_an_upload(rig: Rig) -> None:
 def scenario_clear_after_sampling(rig: Rig) -> None:
     """An image that fragment shaders sample may be cleared once they are done: waiting for a later stage is enough."""
     source, image, out = rig.target(), rig.target(), rig.buffer(1024)
-    sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
+    sample = rig.graphics("sample_color")
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
         commands.transition(image, source)
@@ -97,7 +97,7 @@ def scenario_clear_after_sampling(rig: Rig) -> None:
 def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
     """What a vertex shader loads from a storage buffer is read by VERTEX_SHADER, not by vertex input."""
     image, corners, out = rig.target(), rig.buffer(64, data=CORNERS), rig.buffer(1024)
-    pull = rig.graphics(vertex="pulled_position", bindings={0: "STORAGE_BUFFER"}, topology=4)
+    pull = rig.graphics(vertex="pulled_position", topology=4)
     held = rig.descriptors(pull, b0=corners)
     with rig.submission() as commands:
         commands.transition(image)
@@ -128,7 +128,7 @@ def scenario_vertex_shader_reads_a_storage_buffer(rig: Rig) -> None:
 def scenario_fragment_shader_reads_a_uniform_buffer(rig: Rig) -> None:
     """A uniform buffer of a fragment shader is read with UNIFORM_READ."""
     image, color, out = rig.target(), rig.buffer(64), rig.buffer(1024)
-    shade = rig.graphics("uniform_color", bindings={0: "UNIFORM_BUFFER"})
+    shade = rig.graphics("uniform_color")
     held = rig.descriptors(shade, b0=(color, 0, 16))
     rig.host_write(color, struct.pack("<4f", 0, 0, 1, 1))
     with rig.submission() as commands:
@@ -160,7 +160,7 @@ def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
     """What a fragment shader stores is available through FRAGMENT_SHADER; with rasterizer discard it stores nothing."""
     image, columns, out = rig.target(), rig.buffer(64), rig.buffer(64)
     discard = rig.choose("rasterization", False, {"discarded": True})
-    store = rig.graphics("store_columns", bindings={0: "STORAGE_BUFFER"}, discard=discard)
+    store = rig.graphics("store_columns", discard=discard)
     held = rig.descriptors(store, b0=columns)
     with rig.submission() as commands:
         commands.transition(image)
@@ -186,7 +186,7 @@ def scenario_fragment_shader_stores_to_a_buffer(rig: Rig) -> None:
 def scenario_rendered_image_is_sampled(rig: Rig) -> None:
     """What one rendering stored another's fragment shader samples: colour output before sampled reads."""
     source, image, out = rig.target(), rig.target(), rig.buffer(1024)
-    sample = rig.graphics("sample_color", bindings={0: "COMBINED_IMAGE_SAMPLER"})
+    sample = rig.graphics("sample_color")
     held = rig.descriptors(sample, b0=(rig.view(source), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
         commands.transition(image, source)

@@ -21,7 +21,7 @@ POINTS = VkPrimitiveTopology.POINT_LIST
 
 def pipeline_of(rig: Rig) -> RigPipeline:
     """A pipeline that captures a word a vertex and draws points."""
-    return rig.graphics("gradient", "feedback_words", push_bytes=4, topology=POINTS)
+    return rig.graphics("gradient", "feedback_words", topology=POINTS)
 
 
 def _capture(

@@ -89,7 +89,7 @@ def scenario_host_reads_what_a_fill_wrote(rig: Rig) -> None:
 def scenario_host_reads_what_a_shader_computed(rig: Rig) -> None:
     """The result of a dispatch, in the first form of the barrier."""
     a = rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     with rig.submission() as commands:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a))
         commands.push_constants(pipeline, 0x700)

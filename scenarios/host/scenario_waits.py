@@ -180,7 +180,7 @@ def scenario_status_of_an_unsignaled_fence(rig: Rig) -> None:
 def scenario_dispatches_apart_by_a_wait(rig: Rig) -> None:
     """A wait is as good for shaders as for transfers."""
     a = rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     descriptors = rig.descriptors(pipeline, b0=a)
     first, second = rig.fence(), rig.fence()
     for fence, value in ((first, 0x100), (second, 0x900)):

@@ -33,7 +33,7 @@ def scenario_host_writes_before_a_submit_are_visible(rig: Rig) -> None:
 def scenario_host_writes_of_a_uniform_block(rig: Rig) -> None:
     """Parameters written by the host, read by a shader: the usual case of a write too early or too late."""
     a, b = rig.buffer(), rig.buffer()
-    pipeline = rig.compute("sum_uniform", {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"})
+    pipeline = rig.compute("sum_uniform")
     rig.host_write(a, OLD)
     with rig.commands() as commands:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a, b1=b))
@@ -53,7 +53,7 @@ def scenario_host_writes_of_a_uniform_block(rig: Rig) -> None:
 def scenario_host_writes_of_indirect_parameters(rig: Rig) -> None:
     """The parameters of an indirect dispatch are read when it executes, not when it is submitted."""
     parameters, a = rig.buffer(64), rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     rig.host_write(parameters, bytes((1, 0, 0, 0)) * 3)
     with rig.commands() as commands:
         commands.bind(pipeline, rig.descriptors(pipeline, b0=a))

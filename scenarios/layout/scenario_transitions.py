@@ -164,7 +164,7 @@ def scenario_barrier_of_one_layout_writes_nothing(rig: Rig) -> None:
 def scenario_shader_reads_a_transitioned_image(rig: Rig) -> None:
     """The second scope of a transition must hold the shader's own read."""
     data, out, a = rig.buffer(1024, data=TEXELS), rig.buffer(1024), rig.image()
-    load = rig.compute("image_load_2d", {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"})
+    load = rig.compute("image_load_2d")
     held = rig.descriptors(load, b0=(rig.view(a), None, 1), b1=out)
     with rig.submission() as commands:
         commands.transition(a, new=DST)
@@ -197,7 +197,7 @@ def scenario_shader_reads_a_transitioned_image(rig: Rig) -> None:
 def scenario_shader_writes_a_fresh_image(rig: Rig) -> None:
     """The first transition of an image is a write too: the shader that fills the image must be in its scope."""
     a = rig.image()
-    store = rig.compute("image_store_2d", {0: "STORAGE_IMAGE"}, push_bytes=4)
+    store = rig.compute("image_store_2d")
     held = rig.descriptors(store, b0=(rig.view(a), None, 1))
     with rig.submission() as commands:
         commands.barrier(

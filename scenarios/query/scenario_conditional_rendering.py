@@ -21,7 +21,7 @@ EARLY = [read_after_write(BEGIN, FILL), read_after_write(DISPATCH, FILL)]
 def scenario_condition_that_a_fill_wrote(rig: Rig) -> None:
     """The condition is read on the device: it must be visible to that stage."""
     condition, a = rig.buffer(64), rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     stored = rig.descriptors(pipeline, b0=a)
     with rig.submission() as commands:
         commands.fill(condition, 1)
@@ -49,7 +49,7 @@ def scenario_condition_that_a_fill_wrote(rig: Rig) -> None:
 def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
     """A fill of the condition must wait until it has been read."""
     condition, a = rig.buffer(64, data=struct.pack("<I", 1)), rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     stored = rig.descriptors(pipeline, b0=a)
     with rig.submission() as commands:
         commands.bind(pipeline, stored)
@@ -70,7 +70,7 @@ def scenario_condition_that_a_fill_overwrites(rig: Rig) -> None:
 def scenario_condition_that_changes_while_it_is_active(rig: Rig) -> None:
     """The condition may be read before every command that it decides about: a fill between two must be visible."""
     condition, a = rig.buffer(64, data=struct.pack("<I", 1)), rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     stored = rig.descriptors(pipeline, b0=a)
     with rig.submission() as commands:
         commands.bind(pipeline, stored)
@@ -93,7 +93,7 @@ def scenario_condition_is_one_word(rig: Rig) -> None:
     """The condition is the word at the offset; those beside it are not read."""
     condition, a = rig.buffer(64, data=struct.pack("<I", 1)), rig.buffer()
     offset = rig.choose("condition", 0, {"the filled word": 4})
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     stored = rig.descriptors(pipeline, b0=a)
     with rig.submission() as commands:
         commands.fill(condition, 1, 4, 4)
@@ -112,7 +112,7 @@ def scenario_condition_is_one_word(rig: Rig) -> None:
 def scenario_dispatch_under_a_condition(rig: Rig) -> None:
     """A dispatch under a condition is ordered like any other."""
     condition, a, b = rig.buffer(64, data=struct.pack("<I", 1)), rig.buffer(), rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     stored = rig.descriptors(pipeline, b0=a)
     with rig.submission() as commands:
         commands.bind(pipeline, stored)

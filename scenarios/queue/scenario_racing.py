@@ -159,7 +159,7 @@ def scenario_copy_of_what_a_dispatch_writes_elsewhere(rig: Rig) -> None:
     """A shader's writes on a compute queue race with a copy on a transfer queue."""
     a, b, s = rig.buffer(), rig.buffer(), rig.semaphore()
     _, compute, transfer = rig.queues
-    pipeline = rig.compute("fill_words_writeonly", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words_writeonly")
     with rig.commands(queue=compute) as writes:
         writes.bind(pipeline, rig.descriptors(pipeline, b0=a))
         writes.push_constants(pipeline, 7)

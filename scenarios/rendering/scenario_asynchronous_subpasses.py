@@ -44,7 +44,7 @@ def scenario_readers_of_an_attachment_that_one_of_them_moves(rig: Rig) -> None:
     made, frame, (source, first, second) = _pass(rig, base, "COLOR_ATTACHMENT_OPTIMAL", "SHADER_READ_ONLY_OPTIMAL")
     out = rig.buffer(1024)
     read_only = rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=2)
+    invert = rig.graphics("invert_input", render_pass=made, subpass=2)
     held = rig.descriptors(invert, b0=(frame.views[0], None, read_only))
     with rig.submission() as commands:
         commands.transition(source, new="COLOR_ATTACHMENT_OPTIMAL")
@@ -66,7 +66,7 @@ def scenario_readers_of_an_attachment_that_is_stored(rig: Rig) -> None:
     """The store belongs to the last subpass that uses an attachment, and comes after readers in all subpasses."""
     made, frame, images = _pass(rig, RigAttachment(initial=AT), AT, AT)
     out = rig.buffer(1024)
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
+    invert = rig.graphics("invert_input", render_pass=made, subpass=1)
     held = rig.descriptors(invert, b0=(frame.views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
         for image in images:
@@ -100,10 +100,7 @@ def scenario_subpasses_that_both_depend_on_one(rig: Rig) -> None:
     )
     views = [rig.view(each) for each in (base, left, right)]
     frame = rig.framebuffer(made, views)
-    pipelines = [
-        rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=each)
-        for each in (1, 2)
-    ]
+    pipelines = [rig.graphics("invert_input", render_pass=made, subpass=each) for each in (1, 2)]
     with rig.submission() as commands:
         for image in (base, left, right):
             commands.transition(image)

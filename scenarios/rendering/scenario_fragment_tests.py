@@ -119,7 +119,7 @@ def scenario_early_write_is_read_as_input(rig: Rig) -> None:
     views = [rig.view(shown), rig.view(read, aspect=2)]
     frame = rig.framebuffer(made, views)
     early = rig.graphics("early_color", render_pass=made, **WRITES)
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    invert = rig.graphics("invert_input", render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
         commands.transition(shown, read)

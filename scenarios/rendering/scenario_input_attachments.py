@@ -38,7 +38,7 @@ class _Pass:
         self.made: RigRenderPass = rig.render_pass([loaded, kept], [both], [*SELF, LEAVE])
         views = [rig.view(shown), rig.view(read)]
         self.frame: RigFramebuffer = rig.framebuffer(self.made, views)
-        self.invert: RigPipeline = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=self.made)
+        self.invert: RigPipeline = rig.graphics("invert_input", render_pass=self.made)
         self.held = rig.descriptors(self.invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
 
     def begin(self, commands: Commands, *images: RigImage) -> None:
@@ -69,7 +69,7 @@ def scenario_rasterization_order_attachment_access(rig: Rig) -> None:
     made = rig.render_pass([kept, kept], [both], [*SELF, LEAVE])
     views = [rig.view(shown), rig.view(read)]
     frame = rig.framebuffer(made, views)
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, raster_ordered=ordered)
+    invert = rig.graphics("invert_input", render_pass=made, raster_ordered=ordered)
     with rig.submission() as commands:
         commands.transition(shown, read)
         for image in (shown, read):
@@ -135,7 +135,7 @@ def scenario_input_attachment_that_was_loaded_and_is_stored(rig: Rig) -> None:
     )
     views = [rig.view(shown), rig.view(read)]
     frame = rig.framebuffer(made, views)
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    invert = rig.graphics("invert_input", render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
         commands.transition(shown, read)
@@ -164,7 +164,7 @@ def scenario_input_attachment_is_loaded_before_it_is_read(rig: Rig) -> None:
     )
     views = [rig.view(shown), rig.view(read)]
     frame = rig.framebuffer(made, views)
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    invert = rig.graphics("invert_input", render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
         commands.transition(shown, read)
@@ -209,7 +209,7 @@ def scenario_resolved_attachment_as_input(rig: Rig) -> None:
     )
     views = [rig.view(many), rig.view(one), rig.view(shown)]
     frame = rig.framebuffer(made, views)
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
+    invert = rig.graphics("invert_input", render_pass=made, subpass=1)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL))
     with rig.submission() as commands:
         commands.transition(shown)
@@ -237,7 +237,7 @@ def scenario_transition_after_an_input_read_that_is_not_stored(rig: Rig) -> None
     )
     views = [rig.view(shown), rig.view(read, aspect=2)]
     frame = rig.framebuffer(made, views)
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    invert = rig.graphics("invert_input", render_pass=made)
     held = rig.descriptors(invert, b0=(views[1], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
         commands.transition(shown, read)

@@ -104,11 +104,8 @@ def scenario_storage_buffer_beside_a_by_region_dependency(rig: Rig) -> None:
         ],
     )
     frame = rig.framebuffer(made, [rig.view(image)])
-    shaders = (("store_columns", "STORAGE_BUFFER"), ("uniform_color", "UNIFORM_BUFFER"))
-    writes, reads = (
-        rig.graphics(shader, bindings={0: held_as}, render_pass=made, subpass=at)
-        for at, (shader, held_as) in enumerate(shaders)
-    )
+    shaders = ("store_columns", "uniform_color")
+    writes, reads = (rig.graphics(shader, render_pass=made, subpass=at) for at, shader in enumerate(shaders))
     with rig.submission() as commands:
         commands.transition(image)
         commands.begin_pass(made, frame)
@@ -144,7 +141,7 @@ def scenario_dependencies_chain_through_a_subpass(rig: Rig) -> None:
     )
     views = [rig.view(kept), rig.view(other)]
     frame = rig.framebuffer(made, views)
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=2)
+    invert = rig.graphics("invert_input", render_pass=made, subpass=2)
     held = rig.descriptors(invert, b0=(views[0], None, rig.vk.VK_IMAGE_LAYOUT_GENERAL))
     with rig.submission() as commands:
         commands.transition(kept, other)
@@ -274,7 +271,7 @@ def scenario_input_attachment_of_the_next_subpass(rig: Rig) -> None:
     )
     views = [rig.view(source), rig.view(image)]
     frame = rig.framebuffer(made, views)
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
+    invert = rig.graphics("invert_input", render_pass=made, subpass=1)
     held = (views[0], None, rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL)
     with rig.submission() as commands:
         commands.transition(source, new="COLOR_ATTACHMENT_OPTIMAL")

@@ -181,7 +181,7 @@ def scenario_dependency_of_the_last_subpass_leaves_another_transition(rig: Rig) 
         ],
     )
     frame = rig.framebuffer(made, [rig.view(first), rig.view(second)])
-    load = rig.compute("sample_2d", {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"})
+    load = rig.compute("sample_2d")
     held = (rig.view(first), rig.sampler(), rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL)
     with rig.submission() as commands:
         commands.begin_pass(made, frame, clear=[0x10203040, 5])

@@ -45,7 +45,7 @@ def scenario_two_buffers_of_one_memory(rig: Rig) -> None:
 def scenario_descriptors_written_over_before_use(rig: Rig) -> None:
     """What counts is what a set holds when it is used: a descriptor that was written over is forgotten."""
     a, b, out = rig.buffer(), rig.buffer(), rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     bound = rig.descriptors(pipeline, b0=a)
     rig.update(bound, b0=b)
     _destroyed(rig, a)

@@ -95,7 +95,7 @@ def scenario_barrier_of_a_secondary_in_a_subpass(rig: Rig) -> None:
     view = rig.view(image)
     frame = rig.framebuffer(made, [view])
     draw = rig.graphics(render_pass=made)
-    invert = rig.graphics("invert_input", render_pass=made, bindings={0: "INPUT_ATTACHMENT"})
+    invert = rig.graphics("invert_input", render_pass=made)
     inputs = rig.descriptors(invert, b0=(view, None, 1))
     with rig.secondary(render_pass=made, framebuffer=frame) as draws:
         draws.bind(draw)
@@ -135,7 +135,7 @@ def scenario_secondaries_of_two_subpasses(rig: Rig) -> None:
     views = [rig.view(image), rig.view(second)]
     frame = rig.framebuffer(made, views)
     draw = rig.graphics(render_pass=made)
-    invert = rig.graphics("invert_input", render_pass=made, subpass=1, bindings={0: "INPUT_ATTACHMENT"})
+    invert = rig.graphics("invert_input", render_pass=made, subpass=1)
     inputs = rig.descriptors(invert, b0=(views[0], None, 1))
     with rig.secondary(render_pass=made, framebuffer=frame) as draws:
         draws.bind(draw)

@@ -106,7 +106,7 @@ def scenario_order_of_secondaries(rig: Rig) -> None:
 def scenario_dispatch_in_a_secondary(rig: Rig) -> None:
     """What shaders of a secondary store is like any other write."""
     a, b = rig.buffer(), rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     stored = rig.descriptors(pipeline, b0=a)
     with rig.secondary() as dispatches:
         dispatches.bind(pipeline, stored)
@@ -127,7 +127,7 @@ def scenario_dispatch_in_a_secondary(rig: Rig) -> None:
 def scenario_bound_state_is_not_inherited(rig: Rig) -> None:
     """A secondary binds its own descriptors; what the primary had bound has nothing to do with it."""
     a, b, c = rig.buffer(), rig.buffer(), rig.buffer()
-    pipeline = rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     bound = rig.choose("bound by the secondary", b, {"the filled buffer": a})
     of_primary, of_secondary = rig.descriptors(pipeline, b0=c), rig.descriptors(pipeline, b0=bound)
     with rig.secondary() as dispatches:

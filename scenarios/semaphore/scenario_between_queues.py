@@ -135,7 +135,7 @@ def scenario_upload_compute_read_back(rig: Rig) -> None:
     uploaded, done = rig.semaphore(), rig.semaphore()
     main, transfer, compute = rig.queues
     rig.host_write(source, bytes(range(256)))
-    pipeline = rig.compute("copy_words", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    pipeline = rig.compute("copy_words")
     with rig.commands(queue=compute) as work:
         work.bind(pipeline, rig.descriptors(pipeline, b0=words, b1=result))
         work.dispatch()

@@ -105,7 +105,7 @@ def scenario_signal_of_the_first_form(rig: Rig) -> None:
 def scenario_earlier_stages_are_in_a_signal(rig: Rig) -> None:
     """A signal after the compute shader covers the indirect command that was read before it."""
     counts, a, s = rig.buffer(), rig.buffer(), rig.semaphore()
-    pipeline = rig.compute("fill_words_writeonly", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    pipeline = rig.compute("fill_words_writeonly")
     with rig.commands() as runs:
         runs.bind(pipeline, rig.descriptors(pipeline, b0=a))
         runs.push_constants(pipeline, 7)

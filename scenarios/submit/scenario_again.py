@@ -12,7 +12,7 @@ WRITE, READ = "ALL_TRANSFER/TRANSFER_WRITE", "ALL_TRANSFER/TRANSFER_READ"
 
 
 def _scale(rig: Rig) -> RigPipeline:
-    return rig.compute("scale_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+    return rig.compute("scale_words")
 
 
 @scenario(

@@ -15,7 +15,7 @@ def make_pipelines() -> dict[str, int]:
     with Rig((), None) as rig:
         for _ in range(MANY):
             rig.graphics()
-            rig.compute("fill_words", {0: "STORAGE_BUFFER"}, push_bytes=4)
+            rig.compute("fill_words")
     return {"made": MANY}
 
 

@@ -146,7 +146,7 @@ def _subpasses(v2: bool) -> Callable[[Rig, Commands, RigImage], None]:
         )
         views = [rig.view(source), rig.view(image)]
         frame = rig.framebuffer(made, views)
-        invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made, subpass=1)
+        invert = rig.graphics("invert_input", render_pass=made, subpass=1)
         at = rig.vk.VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL
         commands.begin_pass(made, frame, v2=v2)
         commands.bind(rig.graphics(render_pass=made))
@@ -171,7 +171,7 @@ def _self_dependency(rig: Rig, commands: Commands, image: RigImage) -> None:
     )
     view = rig.view(image)
     frame = rig.framebuffer(made, [view])
-    invert = rig.graphics("invert_input", bindings={0: "INPUT_ATTACHMENT"}, render_pass=made)
+    invert = rig.graphics("invert_input", render_pass=made)
     commands.begin_pass(made, frame)
     commands.bind(rig.graphics(render_pass=made))
     commands.draw()

@@ -15,7 +15,7 @@ def two_draws_that_store(device: str) -> dict[str, Any]:
     """Two draws of one instance of dynamic rendering store to the same words. What mends that, and whether it holds."""
     with harness.attach(keep_trace=True) as session, Rig() as rig:
         image, words = rig.target(), rig.buffer(64)
-        store = rig.graphics("store_columns", bindings={0: "STORAGE_BUFFER"})
+        store = rig.graphics("store_columns")
         held = rig.descriptors(store, b0=words)
         with rig.submission() as commands:
             commands.transition(image)

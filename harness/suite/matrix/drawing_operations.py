@@ -204,12 +204,7 @@ def draw_to_color_attachment(setup: Commands, part: ResourcePart, value: int) ->
     """A draw to half of a colour attachment that is cleared before, and stored."""
     width, height, _ = part.extent
     pipeline = setup.rig.graphics(
-        "constant_color",
-        push_bytes=16,
-        colors=[_format(part)],
-        extent=(width, height),
-        scissor=_half(part),
-        samples=part.samples,
+        "constant_color", colors=[_format(part)], extent=(width, height), scissor=_half(part), samples=part.samples
     )
 
     def draw(commands: Commands) -> None:
@@ -358,7 +353,7 @@ def drawn(
     target = rig.target()
     setup.transition(target)
     view = rig.view(target)
-    pipeline = rig.graphics(push_bytes=0 if value is None else 4, **pipeline_options)
+    pipeline = rig.graphics(**pipeline_options)
     descriptors = rig.descriptors(pipeline, **held) if held else None
 
     def record(commands: Commands) -> None:

@@ -16,67 +16,62 @@ from harness.suite.matrix.resource_kinds import BUFFER, BYTES, FLOATS, IMAGE, Re
 STORE, LOAD = "COMPUTE_SHADER/SHADER_STORAGE_WRITE", "COMPUTE_SHADER/SHADER_STORAGE_READ"
 SAMPLE, UNIFORM = "COMPUTE_SHADER/SHADER_SAMPLED_READ", "COMPUTE_SHADER/UNIFORM_READ"
 ARGUMENTS = "DRAW_INDIRECT/INDIRECT_COMMAND_READ"
-STORAGE = {0: "STORAGE_BUFFER"}
-FROM_STORAGE = {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"}
 
 
 @operation(BUFFER, scope=STORE, other="SHADER_STORAGE_READ", command="vkCmdDispatch")
 def store_to_buffer(setup: Commands, part: ResourcePart, value: int) -> Record:
     """A dispatch that stores to a storage buffer."""
-    return _dispatch(setup, "fill_words_writeonly", STORAGE, value=value, b0=part_bytes(part))
+    return _dispatch(setup, "fill_words_writeonly", value=value, b0=part_bytes(part))
 
 
 @operation(BUFFER, scope=STORE, other="SHADER_STORAGE_READ", command="vkCmdDispatchIndirect", variant=True)
 def store_to_buffer_indirectly(setup: Commands, part: ResourcePart, value: int) -> Record:
     """An indirect dispatch that stores to a storage buffer."""
-    return _dispatch(setup, "fill_words_writeonly", STORAGE, value=value, indirect=True, b0=part_bytes(part))
+    return _dispatch(setup, "fill_words_writeonly", value=value, indirect=True, b0=part_bytes(part))
 
 
 @operation(BUFFER, scope=STORE, other="SHADER_STORAGE_READ", command="vkCmdDispatch")
 def store_to_texel_buffer(setup: Commands, part: ResourcePart, value: int) -> Record:
     """A dispatch that stores to a storage texel buffer."""
-    return _dispatch(setup, "texel_store_buffer", {0: "STORAGE_TEXEL_BUFFER"}, value=value, b0=_texels(part))
+    return _dispatch(setup, "texel_store_buffer", value=value, b0=_texels(part))
 
 
 @operation(BUFFER, scope=LOAD, other="UNIFORM_READ", command="vkCmdDispatch")
 def load_from_buffer(setup: Commands, part: ResourcePart, __: int) -> Record:
     """A dispatch that loads from a storage buffer."""
-    return _dispatch(setup, "copy_words", FROM_STORAGE, b0=part_bytes(part), b1=setup.rig.buffer(BYTES))
+    return _dispatch(setup, "copy_words", b0=part_bytes(part), b1=setup.rig.buffer(BYTES))
 
 
 @operation(BUFFER, scope=LOAD, other="UNIFORM_READ", command="vkCmdDispatchIndirect", variant=True)
 def load_from_buffer_indirectly(setup: Commands, part: ResourcePart, __: int) -> Record:
     """An indirect dispatch that loads from a storage buffer."""
     target = setup.rig.buffer(BYTES)
-    return _dispatch(setup, "copy_words", FROM_STORAGE, indirect=True, b0=part_bytes(part), b1=target)
+    return _dispatch(setup, "copy_words", indirect=True, b0=part_bytes(part), b1=target)
 
 
 @operation(BUFFER, scope=UNIFORM, other="SHADER_STORAGE_READ", command="vkCmdDispatch")
 def load_from_uniform_buffer(setup: Commands, part: ResourcePart, __: int) -> Record:
     """A dispatch that loads from a uniform buffer."""
-    bindings = {0: "UNIFORM_BUFFER", 1: "STORAGE_BUFFER"}
-    return _dispatch(setup, "sum_uniform", bindings, b0=part_bytes(part), b1=setup.rig.buffer(BYTES))
+    return _dispatch(setup, "sum_uniform", b0=part_bytes(part), b1=setup.rig.buffer(BYTES))
 
 
 @operation(BUFFER, scope=LOAD, other="UNIFORM_READ", command="vkCmdDispatch")
 def load_from_storage_texel_buffer(setup: Commands, part: ResourcePart, __: int) -> Record:
     """A dispatch that loads from a storage texel buffer."""
-    bindings = {0: "STORAGE_TEXEL_BUFFER", 1: "STORAGE_BUFFER"}
-    return _dispatch(setup, "texel_load_buffer", bindings, b0=_texels(part), b1=setup.rig.buffer(BYTES))
+    return _dispatch(setup, "texel_load_buffer", b0=_texels(part), b1=setup.rig.buffer(BYTES))
 
 
 @operation(BUFFER, scope=SAMPLE, other="SHADER_STORAGE_READ", command="vkCmdDispatch")
 def fetch_from_uniform_texel_buffer(setup: Commands, part: ResourcePart, __: int) -> Record:
     """A dispatch that fetches from a uniform texel buffer."""
-    bindings = {0: "UNIFORM_TEXEL_BUFFER", 1: "STORAGE_BUFFER"}
-    return _dispatch(setup, "texel_fetch_buffer", bindings, b0=_texels(part), b1=setup.rig.buffer(BYTES))
+    return _dispatch(setup, "texel_fetch_buffer", b0=_texels(part), b1=setup.rig.buffer(BYTES))
 
 
 @operation(BUFFER, scope=ARGUMENTS, command="vkCmdDispatchIndirect")
 def dispatch_indirect(setup: Commands, part: ResourcePart, __: int) -> Record:
     """vkCmdDispatchIndirect, the part holding its parameters."""
     rig = setup.rig
-    pipeline = rig.compute("fill_words", STORAGE, push_bytes=4)
+    pipeline = rig.compute("fill_words")
     held = rig.descriptors(pipeline, b0=rig.buffer(BYTES))
 
     def record(commands: Commands) -> None:
@@ -90,27 +85,25 @@ def dispatch_indirect(setup: Commands, part: ResourcePart, __: int) -> Record:
 @operation(IMAGE, scope=STORE, other="SHADER_STORAGE_READ", command="vkCmdDispatch")
 def store_to_image(setup: Commands, part: ResourcePart, value: int) -> Record:
     """A dispatch that stores to a storage image."""
-    return _dispatch(setup, "image_store_2d", {0: "STORAGE_IMAGE"}, value=value, b0=general(part))
+    return _dispatch(setup, "image_store_2d", value=value, b0=general(part))
 
 
 @operation(IMAGE, scope=STORE, other="SHADER_STORAGE_READ", command="vkCmdDispatchIndirect", variant=True)
 def store_to_image_indirectly(setup: Commands, part: ResourcePart, value: int) -> Record:
     """An indirect dispatch that stores to a storage image."""
-    return _dispatch(setup, "image_store_2d", {0: "STORAGE_IMAGE"}, value=value, indirect=True, b0=general(part))
+    return _dispatch(setup, "image_store_2d", value=value, indirect=True, b0=general(part))
 
 
 @operation(IMAGE, scope=LOAD, other="SHADER_SAMPLED_READ", command="vkCmdDispatch")
 def load_from_image(setup: Commands, part: ResourcePart, __: int) -> Record:
     """A dispatch that loads from a storage image."""
-    bindings = {0: "STORAGE_IMAGE", 1: "STORAGE_BUFFER"}
-    return _dispatch(setup, "image_load_2d", bindings, b0=general(part), b1=setup.rig.buffer(1024))
+    return _dispatch(setup, "image_load_2d", b0=general(part), b1=setup.rig.buffer(1024))
 
 
 @operation(IMAGE, FLOATS, scope=SAMPLE, other="SHADER_STORAGE_READ", command="vkCmdDispatch")
 def sample_in_compute_shader(setup: Commands, part: ResourcePart, __: int) -> Record:
     """A dispatch that samples an image."""
-    bindings = {0: "COMBINED_IMAGE_SAMPLER", 1: "STORAGE_BUFFER"}
-    return _dispatch(setup, "sample_2d", bindings, b0=sampled(part), b1=setup.rig.buffer(1024))
+    return _dispatch(setup, "sample_2d", b0=sampled(part), b1=setup.rig.buffer(1024))
 
 
 def part_bytes(part: ResourcePart) -> tuple[object, int, int]:
@@ -132,17 +125,9 @@ def _texels(part: ResourcePart) -> Any:
     return part.rig.buffer_view(part.buffer, "VK_FORMAT_R32_UINT", part.offset, BYTES)
 
 
-def _dispatch(
-    setup: Commands,
-    shader: str,
-    bindings: dict[int, str],
-    *,
-    value: int | None = None,
-    indirect: bool = False,
-    **held: Any,
-) -> Record:
+def _dispatch(setup: Commands, shader: str, *, value: int | None = None, indirect: bool = False, **held: Any) -> Record:
     rig = setup.rig
-    pipeline = rig.compute(shader, bindings, push_bytes=0 if value is None else 4)
+    pipeline = rig.compute(shader)
     descriptors = rig.descriptors(pipeline, **held)
     groups = rig.buffer(12, data=b"\4\0\0\0\1\0\0\0\1\0\0\0") if indirect else None
 

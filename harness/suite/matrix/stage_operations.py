@@ -35,16 +35,15 @@ class Way(NamedTuple):
     kind: str
     access: str
     other: str
-    type: str
     held: Callable[[ResourcePart], Any]
 
 
-STORE = Way("store to buffer", BUFFER, "SHADER_STORAGE_WRITE", "SHADER_STORAGE_READ", "STORAGE_BUFFER", part_bytes)
-LOAD = Way("load from buffer", BUFFER, "SHADER_STORAGE_READ", "UNIFORM_READ", "STORAGE_BUFFER", part_bytes)
-UNIFORM = Way("load from uniform buffer", BUFFER, "UNIFORM_READ", "SHADER_STORAGE_READ", "UNIFORM_BUFFER", part_bytes)
-STORE_TEXELS = Way("store to image", IMAGE, "SHADER_STORAGE_WRITE", "SHADER_STORAGE_READ", "STORAGE_IMAGE", general)
-LOAD_TEXELS = Way("load from image", IMAGE, "SHADER_STORAGE_READ", "SHADER_SAMPLED_READ", "STORAGE_IMAGE", general)
-SAMPLE = Way("sample", IMAGE, "SHADER_SAMPLED_READ", "SHADER_STORAGE_READ", "COMBINED_IMAGE_SAMPLER", sampled)
+STORE = Way("store to buffer", BUFFER, "SHADER_STORAGE_WRITE", "SHADER_STORAGE_READ", part_bytes)
+LOAD = Way("load from buffer", BUFFER, "SHADER_STORAGE_READ", "UNIFORM_READ", part_bytes)
+UNIFORM = Way("load from uniform buffer", BUFFER, "UNIFORM_READ", "SHADER_STORAGE_READ", part_bytes)
+STORE_TEXELS = Way("store to image", IMAGE, "SHADER_STORAGE_WRITE", "SHADER_STORAGE_READ", general)
+LOAD_TEXELS = Way("load from image", IMAGE, "SHADER_STORAGE_READ", "SHADER_SAMPLED_READ", general)
+SAMPLE = Way("sample", IMAGE, "SHADER_SAMPLED_READ", "SHADER_STORAGE_READ", sampled)
 SHADERS = {
     **{f"store_words.{suffix}": STORE for suffix in STAGES},
     **{f"point_by_stored_word.{suffix}": LOAD for suffix in STAGES if suffix != "frag"},
@@ -73,7 +72,6 @@ def _preparation(shader: str, suffix: str, way: Way) -> Prepare:
         return drawn(
             setup,
             lambda commands: commands.draw(count),
-            bindings={0: way.type},
             held={"b0": way.held(part)},
             value=value if stores else None,
             **_stages(shader, suffix),

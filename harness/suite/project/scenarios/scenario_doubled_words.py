@@ -11,7 +11,7 @@ SHADERS = Path(__file__).resolve().parent / "shaders"
 def scenario_dispatch_reads_a_filled_buffer(rig: Rig) -> None:
     """A dispatch that reads what a fill wrote needs a memory dependency. Its twin goes without it."""
     source, target = rig.buffer(), rig.buffer()
-    double = rig.compute(SHADERS / "double_words.comp", {0: "STORAGE_BUFFER", 1: "STORAGE_BUFFER"})
+    double = rig.compute(SHADERS / "double_words.comp")
     held = rig.descriptors(double, b0=source, b1=target)
     with rig.submission() as commands:
         commands.fill(source, 0x11223344)
