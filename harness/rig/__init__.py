@@ -14,4 +14,14 @@ Read in this order; each module imports only those above it.
 | `command_buffers` | `Commands`: all commands in one class; primary and secondary command buffers |
 | `queues`, `swapchains` | submits, semaphores, fences; presentation |
 | `rig` | `Rig`: everything above in one class |
+
+What a small renderer builds on that. Each keeps objects and hands them out again, and none records a barrier:
+
+| module | what it holds |
+|---|---|
+| `suballocators`, `memory_heaps` | linear and buddy allocators; resources in shared or dedicated memory |
+| `frame_contexts` | frames in flight: fences, scratch memory, what is deleted later |
+| `descriptor_cache`, `lazy_pipelines` | descriptor sets by content; pipelines made when first needed |
+| `automatic_passes` | render passes and framebuffers from images |
+| `turns` | threads that record in the same order in every run |
 """

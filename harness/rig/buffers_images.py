@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import harness
-from harness.rig.core import COLOR_FORMAT, RigBuffer, RigDevice, RigImage
+from harness.rig.core import COLOR_FORMAT, MemoryPlace, Placer, RigBuffer, RigDevice, RigImage
 from harness.spec.enums import VK_WHOLE_SIZE, VkBufferUsage, VkImageUsage, VkMemoryProperty
 from harness.spec.formats import format_of
 from harness.spec.names import enum_value
@@ -21,17 +22,22 @@ TRANSFER_USAGE = VkImageUsage.TRANSFER_SRC | VkImageUsage.TRANSFER_DST
 class BuffersImages(RigDevice):
     """Resources of one device. Each has a memory object of its own unless the scenario gives one."""
 
-    def memory(self, size: int, allowed: int = 0xFFFFFFFF, wanted: int = DIRECT) -> Any:
+    def memory(
+        self, size: int, allowed: int = 0xFFFFFFFF, wanted: int = DIRECT, *, dedicated: Mapping[str, Any] | None = None
+    ) -> Any:
         """A memory object of `size` bytes in an allowed type with the wanted properties.
 
-        Host-visible memory is cleared: an indirect dispatch of what a driver left there could run for ever.
+        `dedicated` has the `buffer` or `image` that it is for alone. Memory that is to be seen by the host is cleared:
+        an indirect dispatch of what a driver left there could run for ever.
         """
         vk = self.vk
         index = self.gpu.memory_type(allowed, wanted)
-        flags = None
+        # Each named, to live until the call.
+        following = alone = None if dedicated is None else vk.VkMemoryDedicatedAllocateInfo(**dedicated)
         if self.extension_usage & VkBufferUsage.SHADER_DEVICE_ADDRESS:
-            flags = vk.VkMemoryAllocateFlagsInfo(flags=vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT_KHR)
-        info = vk.VkMemoryAllocateInfo(pNext=flags, allocationSize=size, memoryTypeIndex=index)
+            flags = vk.VK_MEMORY_ALLOCATE_DEVICE_ADDRESS_BIT_KHR
+            following = vk.VkMemoryAllocateFlagsInfo(pNext=alone, flags=flags)
+        info = vk.VkMemoryAllocateInfo(pNext=following, allocationSize=size, memoryTypeIndex=index)
         handle = vk.vkAllocateMemory(self.device, info, None)
         self.gpu.cleanup.callback(vk.vkFreeMemory, self.device, handle, None)
         if wanted & VkMemoryProperty.HOST_VISIBLE:
@@ -40,21 +46,30 @@ class BuffersImages(RigDevice):
         return handle
 
     def buffer(
-        self, size: int = 256, memory: Any = None, offset: int = 0, *, data: bytes = b"", exclusive: bool = False
+        self,
+        size: int = 256,
+        memory: Any = None,
+        offset: int = 0,
+        *,
+        data: bytes = b"",
+        exclusive: bool = False,
+        placed: Placer | None = None,
     ) -> RigBuffer:
-        """A buffer for every use that a scenario has, in memory of its own or at `offset` of the memory given.
+        """A buffer for every use that a scenario has, in memory of its own, at `offset` of the memory given, or where
+        it is `placed`.
 
         The host writes `data` to its beginning.
         """
         vk = self.vk
         info = vk.VkBufferCreateInfo(size=size, usage=(BUFFER_USAGE | self.extension_usage), **self.sharing(exclusive))
         handle = vk.vkCreateBuffer(self.device, info, None)
-        if memory is None:
+        place = MemoryPlace(memory, offset) if placed is None else placed(handle)
+        if place.memory is None:
             needs = vk.vkGetBufferMemoryRequirements(self.device, handle)
-            memory = self.memory(needs.size, needs.memoryTypeBits)
+            place = MemoryPlace(self.memory(needs.size, needs.memoryTypeBits), offset)
         self.own("Buffer", handle)  # after its memory, so that it is destroyed before
-        vk.vkBindBufferMemory(self.device, handle, memory, offset)
-        buffer = RigBuffer(handle, size, memory, offset)
+        vk.vkBindBufferMemory(self.device, handle, place.memory, place.offset)
+        buffer = RigBuffer(handle, size, place.memory, place.offset, place.mapped)
         if data:
             self.host_write(buffer, data)
         return buffer
@@ -78,8 +93,9 @@ class BuffersImages(RigDevice):
         exclusive: bool = False,
         memory: Any = None,
         flags: int = 0,
+        placed: Placer | None = None,
     ) -> RigImage:
-        """An optimally tiled image, in memory of its own or at the start of the given memory.
+        """An optimally tiled image, in memory of its own, at the start of the given memory, or where it is `placed`.
 
         Its type follows from the extent, in texels. `flags` are VkImageCreateFlags.
         """
@@ -104,12 +120,13 @@ class BuffersImages(RigDevice):
             **self.sharing(exclusive),
         )
         handle = vk.vkCreateImage(self.device, info, None)
-        needs = vk.vkGetImageMemoryRequirements(self.device, handle)
-        if memory is None:
-            memory = self.memory(needs.size, needs.memoryTypeBits, 0)
+        place = MemoryPlace(memory) if placed is None else placed(handle)
+        if placed is None:
+            needs = vk.vkGetImageMemoryRequirements(self.device, handle)
+            place = place if memory is not None else MemoryPlace(self.memory(needs.size, needs.memoryTypeBits, 0))
         self.own("Image", handle)
-        vk.vkBindImageMemory(self.device, handle, memory, 0)
-        return RigImage(handle, value, extent, mips, layers, kind, aspects, memory, usage)
+        vk.vkBindImageMemory(self.device, handle, place.memory, place.offset)
+        return RigImage(handle, value, extent, mips, layers, kind, aspects, place.memory, usage)
 
     def target(
         self,
@@ -158,6 +175,10 @@ class BuffersImages(RigDevice):
     def host_read(self, buffer: RigBuffer, offset: int = 0, size: int | None = None) -> bytes:
         """Reads through a mapping of the buffer's memory, and declares the read to the recorder."""
         size = buffer.size - offset if size is None else size
+        if buffer.mapped is not None:
+            begin = buffer.offset + offset
+            harness.host_read(buffer.mapped, begin, size)
+            return bytes(buffer.mapped[begin : begin + size])
         mapped = self.vk.vkMapMemory(self.device, buffer.memory, buffer.offset + offset, size, 0)
         harness.host_read(mapped)
         data = bytes(mapped)
@@ -166,6 +187,10 @@ class BuffersImages(RigDevice):
 
     def host_write(self, buffer: RigBuffer, data: bytes, offset: int = 0) -> None:
         """Writes through a mapping of the buffer's memory."""
+        if buffer.mapped is not None:
+            begin = buffer.offset + offset
+            buffer.mapped[begin : begin + len(data)] = data
+            return
         mapped = self.vk.vkMapMemory(self.device, buffer.memory, buffer.offset, buffer.size, 0)
         mapped[offset : offset + len(data)] = data
         self.vk.vkUnmapMemory(self.device, buffer.memory)

@@ -35,14 +35,28 @@ def layout(name: str) -> int:
     return enum_value("VkImageLayout", f"VK_IMAGE_LAYOUT_{name}")
 
 
+@dataclass(frozen=True, slots=True)
+class MemoryPlace:
+    """Where in memory a resource begins. `mapped` are the bytes of the whole memory object where it stays mapped."""
+
+    memory: Any
+    offset: int = 0
+    mapped: Any = None
+
+
+Placer = Callable[[Any], MemoryPlace]
+"""Finds the place of a resource, given its handle."""
+
+
 @dataclass(slots=True)
 class RigBuffer:
-    """A buffer that is bound to memory. `size` and `offset` are bytes."""
+    """A buffer that is bound to memory. `size` and `offset` are bytes; `mapped` is as in `MemoryPlace`."""
 
     handle: Any
     size: int
     memory: Any
     offset: int = 0
+    mapped: Any = None
 
 
 @dataclass(slots=True)

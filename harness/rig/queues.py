@@ -149,15 +149,16 @@ class Submits(RigDevice):
 
     def host_wait(
         self, name: str, how: str, *fences: Any, weaker: Mapping[str, Mapping[str, Any]] | None = None
-    ) -> None:
+    ) -> Sequence[Any]:
         """A wait of the host for the device as a named dependency, unless a twin leaves it out.
 
         `how` is "all" or "any" of the fences (vkWaitForFences), "status" (vkGetFenceStatus until it is signaled),
-        "queue" or "device" (to be idle). `weaker` replaces `how` and `fences`.
+        "queue" or "device" (to be idle). `weaker` replaces `how` and `fences`. Returns the fences that are signaled
+        for sure.
         """
         amended = self.amend(name, {"how": how, "fences": fences}, weaker or {})
         if amended is None:
-            return
+            return ()
         vk, waited = self.vk, list(amended["fences"])
         match amended["how"]:
             case "all" | "any" as which:
@@ -170,6 +171,7 @@ class Submits(RigDevice):
                 vk.vkQueueWaitIdle(self.queue)
             case _:
                 vk.vkDeviceWaitIdle(self.device)
+        return waited if amended["how"] in ("all", "status") else ()
 
     def signaled(self, fence: Any) -> bool:
         """The answer of vkGetFenceStatus."""
